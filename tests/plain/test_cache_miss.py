@@ -47,7 +47,7 @@ def key(changed: Mapping[str, tuple[str, str]] | None = None, function: str = "f
         ({"cpp_runtime_thread_count": ("n2", "8")}, ["`torch.get_num_threads()` became 8 (was 2)"]),
         ({"torch_version": ("v2", "·N·")}, ["PyTorch itself has a different version"]),
         ({"gm": ("g2", "GraphModule()")}, ["the graph itself is different (a constant in it, or a helper that it calls)"]),
-        ({"inductor_config[max_autotune]": ("c2", "False")}, ["`torch._inductor.config.max_autotune` changed"]),
+        ({"inductor_config[max_autotune]": ("c2", "False")}, []),  # by a digest that depends on earlier parts
     ],
 )  # fmt: skip
 def test_what_changed(after: dict[str, tuple[str, str]], words: list[str]) -> None:

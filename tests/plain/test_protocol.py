@@ -19,11 +19,16 @@ from irscope.comparing.autotuning import TunedChange, TunedDiff, Won
 from irscope.comparing.graphs import GraphDiff, NodeChange
 from irscope.comparing.pipelines import Figure, Left, PipelineFigures, Timing
 from irscope.comparing.runs import Change, CompileChange, RunDiff
+from irscope.comparing.versions.differences import Difference
+from irscope.comparing.versions.environments import EnvironmentChange
+from irscope.driver.search import Cause
+from irscope.driver.versions import VersionDiff, VersionSide
 from irscope.findings.verdicts import Measured, Verdict
 from irscope.ir.graphs import GraphNode
 from irscope.ir.guards import Guard, GuardList
 from irscope.ir.phases import Phase, Total
 from irscope.ir.roofline import Work
+from irscope.pipelines.inductor.cache_differences import KeyComparison, KeyDifference
 from irscope.profiling.break_words import BreakCost, BreakRemoved, RecompileCost
 from irscope.profiling.changes import LineChange, ProfileDiff
 from irscope.profiling.noise import Spread
@@ -139,13 +144,14 @@ DOCUMENTED: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
         protocol.Report, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Fix, protocol.Edit, protocol.Related,
-        protocol.RankReport, protocol.Collective,
+        protocol.RankReport, protocol.Collective, protocol.CollectiveWait,
         protocol.Range, protocol.Position, protocol.Kernel, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
         LineTrail, LineStep, StageElement, GraphNode, GuardList, Guard,
         RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase, Total,
         Drawing, PipelineFigures, Figure, Timing, Left, Check, ScriptCheck, Measured,
         Profile, MeasuredLine, MeasuredKernel, Gap, StepPiece, CudaGraphs, SkippedGraph, RecordedAgain, GraphPool, MeasuredProgram, MeasuredRegion, Spread, BreakCost, BreakRemoved, RecompileCost,
         ProfileDiff, LineChange, TunedDiff, TunedChange, Won,
+        VersionDiff, VersionSide, Difference, Cause, EnvironmentChange, KeyComparison, KeyDifference,
     )
 }  # fmt: skip
 

@@ -6,13 +6,18 @@ from pathlib import Path
 
 import pytest
 from facts import a_compile, a_finding, an_outcome
+from irscope.cli.arguments import read
+from irscope.cli.torchrun import command_of
 from irscope.comparing.ranks.differences import RankRun, What, differences, first_difference
 from irscope.comparing.ranks.normalized import normalized
 from irscope.comparing.ranks.traffic import bytes_of, collectives_of
+from irscope.comparing.ranks.waiting import waits_of
 from irscope.driver.driver import RunSpec
-from irscope.driver.ranks import merged_findings, rank_spec, ranks_of
+from irscope.driver.jobs import job_of, others_of
+from irscope.driver.ranks import RankDone, merged_findings, rank_spec, ranks_of
 from irscope.findings.kinds import rank_divergence
-from irscope.protocol import SCHEMA, Compile, CompileOutcome, Finding, OutcomeKind, Report, StageRef
+from irscope.protocol import SCHEMA, Compile, CompileOutcome, Finding, Lane, OutcomeKind, Report, StageRef
+from irscope.store.store import Store
 
 GRAPH = """\
 class GraphModule(torch.nn.Module):
@@ -148,3 +153,92 @@ def test_the_variables_of_a_rank() -> None:
         "A": "b",
     }.items() <= spec.env.items()
     assert (spec.world, spec.rank, spec.fake_group) == (1024, 37, True)
+
+
+def test_a_cache_that_serves_one_rank_only() -> None:
+    def ran(rank: int, found: str) -> RankRun:
+        stage = StageRef("0/0/cache-key", "cache-key", "plaintext", 0)
+        run = run_of(rank, "", (a_compile(stages=(stage,), outcome=CompileOutcome.COMPILED),))
+        return RankRun(run.rank, run.report, run.text, lambda id: {"found": found} if found else None)
+
+    (difference,) = differences(ran(0, "hit"), ran(5, "miss"))
+    finding = rank_divergence.finding_of(difference, False)
+    assert finding.code == "rank-divergence-cache"
+    assert "rank 0 has a hit for `forward`, rank 5 has a miss" in finding.message and any(
+        "why-miss" in h for h in finding.hints
+    )
+    assert differences(ran(0, "miss"), ran(5, "miss")) == differences(ran(0, "hit"), ran(5, "")) == []
+
+
+def test_who_waited_for_whom() -> None:
+    second = 1_000_000_000
+
+    def arrivals(*times: float) -> list[list[object]]:
+        return [["0", n, "all_reduce", int(time * second), "/train.py", 7] for n, time in enumerate(times)]
+
+    alone = ["1", 0, "barrier", 0, "/train.py", 9]  # in a group of its own on this machine
+    damaged = [["0", "x"], None]
+    (found,) = waits_of(
+        {0: [*arrivals(10, 20, 30), alone], 1: arrivals(12, 21, 30), 2: [*arrivals(11, 20, 33), *damaged]}
+    )
+    assert (found.operation, found.file, found.line, found.calls) == ("all_reduce", "/train.py", 7, 3)
+    assert (found.late, found.late_calls, found.longest) == (1, 2, 3.0)
+    assert dict(zip(found.ranks, found.waited, strict=True)) == {0: 2 + 1 + 3, 1: 3, 2: 1 + 1}
+    assert found.seconds == 11 and waits_of({0: arrivals(1)}) == ()
+
+
+TORCHRUN = {
+    "RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4", "TORCHELASTIC_RUN_ID": "job",
+    "MASTER_PORT": "1",
+}  # fmt: skip
+SLURM = {"SLURM_PROCID": "0", "SLURM_NTASKS": "4", "SLURM_LOCALID": "0", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}
+
+
+def test_the_job_of_a_launcher() -> None:
+    job = job_of(TORCHRUN)
+    assert job is not None and (job.world, job.rank, job.local_rank, job.local_world) == (8, 5, 1, 4) and not job.merges
+    again, other = job_of({**TORCHRUN, "RANK": "6"}), job_of({**TORCHRUN, "MASTER_PORT": "2"})
+    assert again is not None and other is not None and again.name == job.name != other.name
+    for per_node, wanted in (("4", 4), ("2(x2)", 2), ("3,1", 0), ("2(x2),1", 0)):
+        of_slurm = job_of({**SLURM, "SLURM_STEP_TASKS_PER_NODE": per_node})
+        assert of_slurm is not None and of_slurm.merges and of_slurm.local_world == wanted
+    for variables in ({}, {**TORCHRUN, "RANK": "x"}, {**TORCHRUN, "RANK": "8"}, {**SLURM, "SLURM_NTASKS": "1"}):
+        assert job_of(variables) is None
+
+
+def test_the_ranks_of_a_job_find_each_other(tmp_path: Path) -> None:
+    job = job_of({**TORCHRUN, "RANK": "4", "LOCAL_RANK": "0"})
+    assert job is not None
+    with Store(str(tmp_path / "runs.db")) as store:
+        runs = {
+            (name, rank): store.create_run("/train.py", (), Lane.FAST, "", {"world": 8, "rank": rank, "job": name})
+            for name, rank in [(job.name, 4), (job.name, 6), (job.name, 5), ("other", 7)]
+        }
+        for run in runs.values():
+            store.set_outcome(run, an_outcome())
+        own = RankDone(4, runs[job.name, 4], an_outcome())
+        found = others_of(job, store, own, seconds=0)
+    assert [(one.rank, one.run) for one in found] == [(rank, runs[job.name, rank]) for rank in (4, 5, 6)]
+
+
+def test_torchrun_gets_its_options_and_the_ranks_get_the_rest() -> None:
+    given = [
+        "--nproc-per-node",
+        "2",
+        "--nnodes=2",
+        "--lane",
+        "fast",
+        "--rdzv-id",
+        "7",
+        "train.py",
+        "--",
+        "--nnodes",
+        "9",
+    ]
+    command = command_of(read(["run", *given]), given)
+    launcher, rest = command[: command.index("run")], command[command.index("run") :]
+    assert launcher[1:-1] == ["-m", "torch.distributed.run", "--nproc-per-node=2", "--nnodes=2", "--rdzv-id=7"]
+    assert rest == ["run", "--lane", "fast", "train.py", "--", "--nnodes", "9"]
+    alone = ["--nnodes", "2", "train.py"]
+    with pytest.raises(LookupError, match="--nproc-per-node"):
+        command_of(read(["run", *alone]), alone)

@@ -55,6 +55,7 @@ def read(given: Sequence[str]) -> argparse.Namespace:
     options, unknown = command.parse_known_args(own)
     if unknown:
         command.error(f"unexpected: {' '.join(unknown)}.{hint}")
+    options.given = list(given[1:])
     if rest is not None:
         if not has_script:
             command.error(f"only `irscope {'`, `'.join(RUNS[:-1])}` and `{RUNS[-1]}` take arguments after --")

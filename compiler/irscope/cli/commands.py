@@ -47,7 +47,10 @@ COMMANDS = {
     "graph": Command("draw a graph as SVG, PDF, PNG or DOT", "graph_arguments:add_to"),
     "report": Command("write a run as one page of HTML", "reporting_arguments:add_to"),
     "explain": Command("why Inductor did what it did", "store_arguments:add_explain"),
-    "diff": Command("what changed between two runs or two stages", "store_arguments:add_diff"),
+    "diff": Command(
+        "what changed between two runs, two stages or two versions", "store_arguments:add_diff", runs_script=True
+    ),
+    "why-miss": Command("which part of a cache key changed between two runs", "store_arguments:add_why_miss"),
     "view": Command("the runs, stages and panels in a web browser", ""),
     "mcp": Command("serve agents: tools over MCP", "agent_arguments:add_options"),
     "values": Command(

@@ -30,6 +30,13 @@ _SHOWN = 40
 
 def diff(options: argparse.Namespace) -> int:
     """Prints what changed.  Raises LookupError if a run or a stage is missing, or there is nothing to compare."""
+    if options.python:
+        from irscope.cli.versioning import compare_environments  # here: no other comparison runs anything
+
+        options.runs = [*options.runs, *options.args]
+        return compare_environments(options)
+    if options.output or options.args:
+        raise LookupError("-o and arguments after -- belong to `irscope diff --python OLD --python NEW SCRIPT`.")
     with Store(options.store) as store:
         runs = [store.find_run(name) for name in options.runs]
         if options.stage:

@@ -22,15 +22,29 @@ from irscope.system.streams import complain
 from irscope.vocabulary.visible import printable
 
 
+def index_folder(store: str) -> str:
+    """Where indexes of big traces are kept: beside the run store."""
+    return os.path.join(os.path.dirname(os.path.abspath(store)), "traces")
+
+
 def open_trace(options: argparse.Namespace) -> int:
     """Opens a trace and prints what is in it."""
     if options.run is not None or not is_trace(options.trace):
         return open_profile(options)
+    folder = index_folder(options.store)
+    if options.overview or options.follow:
+        from irscope.cli.indexing import follow, overview  # here: only big traces need it
+
+        return (follow if options.follow else overview)(options, folder)
     roots = Roots(os.path.abspath(options.source_root or os.getcwd()), bool(options.source_root), tuple(options.map))
     progress = ProgressLine()
     with Store(options.store) as store:
         try:
-            run = opened(TraceSpec(options.trace, roots, options.log, options.strict), store, progress.see)
+            run = opened(
+                TraceSpec(options.trace, roots, options.log, options.strict, options.compile, folder),
+                store,
+                progress.see,
+            )
         except TraceError as error:
             progress.wipe()
             complain(f"irscope: {printable(str(error))}")

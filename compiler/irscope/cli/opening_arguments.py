@@ -13,6 +13,9 @@ A structured trace (a folder of TORCH_TRACE, a log of it, an archive or raw.json
 in the store, with its findings, stages, graphs and kernels.  Its source files are looked for below the current folder.
 It is never executed; what is damaged is counted and the rest is read.
 
+A big log need not be opened whole: --overview indexes it and lists its compiles, --compile ID opens one of them, and
+--follow prints compiles while the log is being written.
+
 A trace that torch.profiler has exported (export_chrome_trace; .json or .json.gz) is read, and whose time it is, is printed.
 With --run it is joined to the kernels and lines of a run in the store; without one it has the names in the trace."""
 
@@ -42,6 +45,14 @@ def add_to(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--strict", action="store_true", help="fail at the first thing that is wrong with a structured trace"
+    )
+    command.add_argument(
+        "--overview", action="store_true",
+        help="of a big structured log: index it, and print its longest compiles; the index is kept",
+    )  # fmt: skip
+    command.add_argument("--compile", metavar="ID", default="", help="of a big structured log: open this compile only")
+    command.add_argument(
+        "--follow", action="store_true", help="of a structured log that is still being written: print each new compile"
     )
     command.set_defaults(do=("opening", "open_trace"))
 

@@ -4,6 +4,19 @@ from __future__ import annotations
 
 import argparse
 
+TORCHRUN = {
+    "nnodes": ("N", "how many machines the job has, or MIN:MAX"),
+    "node_rank": ("N", "which of the machines this is"),
+    "master_addr": ("HOST", "the machine of rank 0"),
+    "master_port": ("PORT", "the port of rank 0"),
+    "rdzv_backend": ("NAME", "how the machines find each other (c10d)"),
+    "rdzv_endpoint": ("HOST:PORT", "where they find each other"),
+    "rdzv_id": ("ID", "the name of the job"),
+    "rdzv_conf": ("A=B", "more for the backend, with commas between"),
+    "max_restarts": ("N", "how often a failed job is started again"),
+}
+"""Options of torchrun that are passed on, by their names, each with its placeholder and its help."""
+
 
 def add_ranks(run: argparse.ArgumentParser) -> None:
     """Adds them to a parser."""
@@ -19,6 +32,9 @@ def add_ranks(run: argparse.ArgumentParser) -> None:
         "--nproc-per-node", metavar="K", type=_count,
         help="run as a job of K ranks on this machine, as torchrun does; with --world: how many ranks each machine has (8)",
     )  # fmt: skip
+    for name, (metavar, what) in TORCHRUN.items():
+        option = f"--{name.replace('_', '-')}"
+        run.add_argument(option, metavar=metavar, help=f"of torchrun, with --nproc-per-node: {what}")
 
 
 def _count(text: str) -> int:

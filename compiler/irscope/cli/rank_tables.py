@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, short_path
-from irscope.protocol import Collective, RankReport, Report
-from irscope.vocabulary.units import size
+from irscope.protocol import Collective, CollectiveWait, RankReport, Report
+from irscope.vocabulary.units import duration, size
 from irscope.vocabulary.visible import printable
 
 _MOST_ROWS = 20
 _MOST_NAMED = 8
+_MOST_WAITING = 3
 
 
 def rank_lines(report: Report, paint: Paint) -> list[str]:
@@ -22,6 +23,9 @@ def rank_lines(report: Report, paint: Paint) -> list[str]:
     if first.collectives:
         lines += [paint(f"What rank {first.rank} communicates in one call of everything:", "dim")]
         lines += [*_collectives(first, paint), ""]
+    if report.waits:
+        lines += [paint("Who waited for whom, until the last rank of a collective arrived:", "dim")]
+        lines += [*_waits(report.waits, paint), ""]
     return lines
 
 
@@ -45,6 +49,25 @@ def _ranks(report: Report, paint: Paint) -> list[str]:
     lines = table(head, rows, paint, right=frozenset({3, 4, 5, 6, 7}), whole=frozenset({0, 1}))
     rest = len(report.ranks) - len(shown)
     return [*lines, paint(f"and {rest} more ranks", "dim")] if rest else lines
+
+
+def _waits(waits: Sequence[CollectiveWait], paint: Paint) -> list[str]:
+    rows = [
+        [
+            one.operation, str(one.calls), duration(one.seconds), duration(one.longest),
+            f"rank {one.late} ({one.late_calls} of {one.calls})", _who(one),
+            f"{short_path(one.file)}:{one.line}" if one.file else "–",
+        ]
+        for one in waits[:_MOST_ROWS]
+    ]  # fmt: skip
+    head = ["collective", "calls", "waited", "longest", "last to arrive", "who waited", "from"]
+    return table(head, rows, paint, right=frozenset({1, 2, 3}), whole=frozenset({0}))
+
+
+def _who(one: CollectiveWait) -> str:
+    pairs = sorted(zip(one.ranks, one.waited, strict=True), key=lambda pair: -pair[1])
+    shown = [f"rank {rank} {duration(seconds)}" for rank, seconds in pairs[:_MOST_WAITING] if seconds > 0]
+    return ", ".join(shown) + (", …" if len(pairs) > _MOST_WAITING else "")
 
 
 def _collectives(one: RankReport, paint: Paint) -> list[str]:

@@ -14,6 +14,7 @@ import sys
 
 from irscope.cli.limits import budget_of_flags
 from irscope.cli.progress import ProgressLine
+from irscope.cli.rank_arguments import TORCHRUN
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.targets import fake_of, targets_of, tuned_of
 from irscope.pipelines.registry import pipeline_named
@@ -45,12 +46,22 @@ def run(options: argparse.Namespace) -> int:
     baseline = _baseline(options.baseline)
     if options.write_baseline:
         refuse_unwritable(options.write_baseline)
+    if any(getattr(options, name) is not None for name in TORCHRUN):
+        from irscope.cli import torchrun  # here: as below
+
+        return torchrun.run(options, options.given)
     if options.ranks and not options.world:
         raise LookupError("--ranks chooses among the ranks of a job: add --world N.")
     if options.world or options.nproc_per_node:
         from irscope.cli.ranking import run_world  # here: no other run needs it
 
         return run_world(spec, options, baseline)
+    if "WORLD_SIZE" in os.environ or "SLURM_NTASKS" in os.environ:
+        from irscope.cli.job_ranks import run_in_job  # here: as above
+        from irscope.driver.jobs import job_of
+
+        if (job := job_of(os.environ)) is not None:
+            return run_in_job(job, spec, options, baseline)
     progress = ProgressLine()
     with Store(options.store) as store:
         # With --json stdout is the report's alone, so the script prints to our stderr.

@@ -1,4 +1,4 @@
-"""The arguments of the commands that read the store: ``irscope list``, ``show``, ``explain`` and ``diff``."""
+"""The arguments of the commands that read the store: ``irscope list``, ``show``, ``explain``, ``diff`` and ``why-miss``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,18 @@ structure: a node that was only renumbered is the same.
   irscope diff                                                  the newest run against the previous one
   irscope diff --stage 0/0/joint-graph 0/0/forward-graph
   irscope diff 20260101-1 20260102-1 --stage 0/0/output-code
-  irscope diff --target h100,mi300x                             what two targets get (docs/targets.md)"""
+  irscope diff --target h100,mi300x                             what two targets get (docs/targets.md)
+
+With --python twice: one script in two environments, and the cause of each difference (docs/upgrades.md).
+Causes are confirmed by running the script again with the older value of what changed.
+
+  irscope diff --python old/bin/python --python new/bin/python train.py -- --steps 2"""
+
+_WHY_MISS = """\
+Why the second run cannot use what the first has put into PyTorch's caches: of each graph the parts of its key in the FX
+graph cache and in the AOTAutograd cache that differ, and of each Triton kernel what makes it another one.
+
+A run is an ID of the store, a file of another store (its newest run), or a structured trace (docs/upgrades.md)."""
 
 
 def add_list(list_: Parser) -> None:
@@ -89,7 +100,10 @@ def add_diff(diff: Parser) -> None:
     """Adds those of ``irscope diff``."""
     diff.description = _DIFF
     add_json_and_store(diff)
-    diff.add_argument("runs", metavar="RUN", nargs="*", help="one or two runs (default: the newest)")
+    diff.add_argument(
+        "runs", metavar="RUN", nargs="*", help="one or two runs (default: the newest); with --python a script"
+    )
+    diff.add_argument("args", metavar="ARGS", nargs="*", help="with --python: the script's arguments, after --")
     diff.add_argument("--stage", metavar="STAGE", nargs="+", help="one or two stages, by name or id")
     diff.add_argument("--compile", metavar="ID", help="the compile of stages that are named without it")
     diff.add_argument("--text", action="store_true", help="compare graphs as text, too")
@@ -97,4 +111,22 @@ def add_diff(diff: Parser) -> None:
         "--target", metavar="NAMES",
         help="compare predictions: for two targets of a run (h100,mi300x), or for one target of two runs",
     )  # fmt: skip
+    diff.add_argument(
+        "--python", metavar="PATH", action="append", default=[],
+        help="twice: the interpreters of two environments; then the words are a script and its arguments",
+    )  # fmt: skip
+    diff.add_argument("-o", "--output", metavar="FILE", help="with --python: write a report in Markdown")
+    diff.add_argument(
+        "--seconds", metavar="N", type=float, default=600,
+        help="with --python: look so long for causes at most; 0: do not (default: %(default)s)",
+    )  # fmt: skip
     diff.set_defaults(do=("diffing", "diff"))
+
+
+def add_why_miss(why: Parser) -> None:
+    """Adds those of ``irscope why-miss``."""
+    why.description = _WHY_MISS
+    add_json_and_store(why)
+    why.add_argument("before", metavar="A", help="the first run: an ID, a store or a trace")
+    why.add_argument("after", metavar="B", help="the second run: an ID, a store or a trace")
+    why.set_defaults(do=("why_miss", "why_miss"))

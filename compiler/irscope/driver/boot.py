@@ -1,5 +1,5 @@
-"""The first file of a run's process: ``python boot.py REQUEST_FD MESSAGE_FD``, of a worker: ``boot.py worker FD``, or of a
-value process: ``boot.py values``.
+"""The first file of a run's process: ``python boot.py REQUEST_FD MESSAGE_FD``, of a worker: ``boot.py worker FD``, of a
+value process: ``boot.py values``, or of one that prints facts of its environment: ``boot.py facts``.
 
 It loads the irscope package from where this file lies, without touching ``sys.path``, so that the script sees the
 modules that it would see without irscope.  It is written for old Pythons too, to tell them what is missing.
@@ -15,7 +15,7 @@ import os  # noqa: E402
 
 
 def boot():
-    """Do what the arguments of the process ask for: run a script, be a worker, or answer about values."""
+    """Do what the arguments of the process ask for: run a script, be a worker, answer about values, or print facts."""
     if sys.argv[1] == "worker":
         load_package()
         from irscope.worker.server import main
@@ -27,6 +27,12 @@ def boot():
         from irscope.values.run.process import main as answer
 
         answer()
+        return
+    if sys.argv[1] == "facts":
+        load_package()
+        from irscope.internals.environment_facts import main as print_facts
+
+        print_facts()
         return
     request_fd, message_fd = int(sys.argv[1]), int(sys.argv[2])
     with os.fdopen(request_fd, "rb") as pipe:

@@ -105,8 +105,12 @@ class RunSpec:
         How many calls are measured; see `RunRequest.profile`.
     evidence
         A folder for evidence; see `RunRequest.evidence`.
+    settings, without
+        Other defaults of PyTorch; see `RunRequest.settings`.
     world, rank, local_rank, local_world, fake_group
         Of a run that is one rank of a job; see `RunRequest.world`.
+    job
+        The job's name, if another launcher has started its ranks; see `irscope.driver.jobs`.
     """
 
     script: str
@@ -132,11 +136,14 @@ class RunSpec:
     tuned: str = ""
     fake: bool = False
     machine_code: bool = True
+    settings: Mapping[str, str] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
     world: int = 0
     rank: int = 0
     local_rank: int = 0
     local_world: int = 0
     fake_group: bool = False
+    job: str = ""
 
     @property
     def stored_script(self) -> str:
@@ -248,7 +255,7 @@ def _how(spec: RunSpec) -> dict[str, object]:
     """What is kept of a run so that it can be run again.  Of its variables only the names are: values may be secret."""
     return {
         "entry": spec.entry.value, "target": spec.script, "cwd": os.path.abspath(spec.cwd or _default_cwd(spec)),
-        "variables": sorted(spec.env or {}), **({"world": spec.world, "rank": spec.rank} if spec.world else {}),
+        "variables": sorted(spec.env or {}), **({"world": spec.world, "rank": spec.rank} if spec.world else {}), **({"job": spec.job} if spec.job else {}),
     }  # fmt: skip
 
 
@@ -292,6 +299,8 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         tuned=spec.tuned,
         fake=spec.fake,
         machine_code=spec.machine_code,
+        settings=dict(spec.settings),
+        without=spec.without,
         world=spec.world,
         rank=spec.rank,
         local_rank=spec.local_rank,

@@ -14,11 +14,14 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from irscope.comparing.ranks.differences import RankRun, differences
 from irscope.comparing.ranks.traffic import collectives_of, peak_of
+from irscope.comparing.ranks.waiting import waits_of
 from irscope.driver.driver import RunSpec, execute
 from irscope.findings.kinds import rank_divergence
+from irscope.internals.flight_recorder import ENTRIES, VARIABLE
 from irscope.protocol import Finding, Outcome, OutcomeKind, RankReport, Report
 from irscope.store.store import Store
 from irscope.vocabulary.records import dataclass
@@ -94,7 +97,8 @@ def _rank_spec(spec: RunSpec, world: int, rank: int, local_world: int, port: str
         "GROUP_RANK": rank // local_world, "GROUP_WORLD_SIZE": -(-world // local_world),
         "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
     }  # fmt: skip
-    env = {**(spec.env or {}), **{name: str(value) for name, value in variables.items()}}
+    recorder = {} if fake else {VARIABLE: str(ENTRIES)}
+    env = {**recorder, **(spec.env or {}), **{name: str(value) for name, value in variables.items()}}
     return dataclasses.replace(
         spec, env=env, world=world, rank=rank, local_rank=rank % local_world, local_world=local_world, fake_group=fake
     )
@@ -165,14 +169,28 @@ def merge(store: Store, world: int, done: Sequence[RankDone]) -> Report:
                 found = dataclasses.replace(before, ranks=ranks, count=before.count + 1)
             added[found.cause] = found
     reports = tuple(map(_rank_report, runs))
+    waits = waits_of({one.rank: _arrivals(store, one.run) for one in done})
     first = runs[0].report.run
     with contextlib.suppress(LookupError):  # a run that never began is not kept
         for finding in (*findings, *added.values()):
             store.put_finding(first, finding)
-        store.put_ranks(first, world, reports)
+        store.put_ranks(first, world, reports, waits)
     return dataclasses.replace(
-        runs[0].report, findings=(*findings, *added.values()), world=world, ranks=reports, outcome=_outcome(done)
+        runs[0].report,
+        findings=(*findings, *added.values()),
+        world=world,
+        ranks=reports,
+        waits=waits,
+        outcome=_outcome(done),
     )
+
+
+def _arrivals(store: Store, run: str) -> list[Any]:
+    """When a rank arrived at its collectives; none under the fake group."""
+    with contextlib.suppress(LookupError):
+        found = store.how_run(run)[0].get("arrivals")
+        return found if isinstance(found, list) else []
+    return []
 
 
 def _rank_run(store: Store, one: RankDone) -> RankRun:

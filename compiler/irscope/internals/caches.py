@@ -33,6 +33,12 @@ def deep_hooks() -> list[Hook]:
             "2.9 to 2.15",
             lambda cache: _replace_static(cache.AOTAutogradCache, "_lookup", lambda *_, **__: None),
         ),
+        Hook(
+            "what the AOTAutograd cache knows a graph by",
+            "torch._functorch._aot_autograd.autograd_cache",
+            "2.9 to 2.15",
+            _tell_key,
+        ),
     ]
 
 
@@ -107,6 +113,30 @@ class _OwnKeys:
         finally:
             for step in reversed(restore):
                 step()
+
+
+_OF_FX = frozenset({"gm", "example_inputs", "inductor_config"})
+"""Parts that the key in the FX graph cache has, too; telling them again would take as long as pickling the graph."""
+
+
+def _tell_key(cache: Any) -> Undo:
+    """Has the cache's event tell the parts of the key that are its own.  Since torch 2.13 it has none unless its logger
+    has the level DEBUG; before, it always has all."""
+    tell = getattr(cache, "_get_debug_lines_for_cache_key", None)
+    if tell is None:
+        return lambda: None
+
+    def lines_of(pickler: Any, details: Any, key: str) -> Any:
+        found = tell(pickler, details, key)
+        if found:
+            return found
+        try:
+            own = {name: value for name, value in vars(details).items() if name not in _OF_FX}
+            return pickler.debug_lines(types.SimpleNamespace(**own))
+        except Exception:  # noqa: BLE001  then the parts are not told
+            return found
+
+    return replace_attribute(cache, "_get_debug_lines_for_cache_key", lines_of)
 
 
 def _hint_of(size: Any) -> Any:

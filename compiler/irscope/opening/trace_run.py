@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import logging
@@ -13,7 +14,8 @@ from typing import Any
 from irscope.capture import stack
 from irscope.capture.run_book import RunBook
 from irscope.capture.trace import RECOMPILATION, Record, TraceHandler, parse_record
-from irscope.opening.logs import open_log
+from irscope.opening.index import TraceIndex
+from irscope.opening.logs import Log, open_log
 from irscope.opening.moments import Moments
 from irscope.opening.paths import Paths, Roots
 from irscope.opening.records import RawRecord, read_records
@@ -61,12 +63,28 @@ class TraceSpec:
         A part of the name of the log to take, where there are several.
     strict
         Whether the first thing that is wrong is an error.
+    compile, index
+        Only this compile, which is found by the index in this folder; empty: the whole log.
     """
 
     path: str
     roots: Roots
     log: str = ""
     strict: bool = False
+    compile: str = ""
+    index: str = ""
+
+
+@contextlib.contextmanager
+def _log_of(spec: TraceSpec, warnings: Warnings) -> Iterator[Log]:
+    if not spec.compile:
+        with open_log(spec.path, spec.log, warnings) as log:
+            yield log
+        return
+    with TraceIndex(spec.path, spec.index) as index:
+        index.update()
+        with index.log_of(spec.compile) as log:
+            yield log
 
 
 def open_trace(spec: TraceSpec, store: Store, on_message: Callable[[Message], None] = lambda message: None) -> str:
@@ -80,7 +98,7 @@ def open_trace(spec: TraceSpec, store: Store, on_message: Callable[[Message], No
         It cannot be read.
     """
     started, warnings = time.monotonic(), Warnings(spec.strict)
-    with open_log(spec.path, spec.log, warnings) as log:
+    with _log_of(spec, warnings) as log:
         path = os.path.abspath(spec.path)
         how = {"entry": ENTRY, "target": path, "cwd": os.getcwd(), "variables": []}
         run = store.create_run(path, (), Lane.DEEP, "", how)

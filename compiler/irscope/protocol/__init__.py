@@ -32,6 +32,7 @@ from irscope.protocol.report import LIBRARY as LIBRARY
 from irscope.protocol.report import SCHEMA as SCHEMA
 from irscope.protocol.report import CaptureGap as CaptureGap
 from irscope.protocol.report import Collective as Collective
+from irscope.protocol.report import CollectiveWait as CollectiveWait
 from irscope.protocol.report import Compile as Compile
 from irscope.protocol.report import CompileOutcome as CompileOutcome
 from irscope.protocol.report import Cost as Cost

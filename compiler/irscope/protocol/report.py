@@ -329,6 +329,28 @@ class RankReport:
 
 
 @dataclass(frozen=True)
+class CollectiveWait:
+    """All calls of one collective of the user's code, and which ranks waited in them."""
+
+    operation: str
+    file: str
+    """The user's file that it was called from; empty if it is not known."""
+    line: int
+    calls: int
+    seconds: float
+    """That all ranks together waited."""
+    longest: float
+    """Seconds that one rank waited in one call."""
+    late: int
+    """The rank that was the last to arrive most often."""
+    late_calls: int
+    """In how many calls."""
+    ranks: tuple[int, ...]
+    waited: tuple[float, ...]
+    """Seconds that each of ``ranks`` waited."""
+
+
+@dataclass(frozen=True)
 class Report:
     """All that one run found, without the texts of its stages."""
 
@@ -350,6 +372,8 @@ class Report:
     """How many ranks the job has; 0: any other run."""
     ranks: tuple[RankReport, ...] = ()
     """The ranks that were run.  Compiles and kernels of the report are those of the first."""
+    waits: tuple[CollectiveWait, ...] = ()
+    """Of real ranks on one machine: who waited in which collective."""
 
     @property
     def with_predictions(self) -> tuple[Compile, ...]:

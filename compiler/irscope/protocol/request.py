@@ -146,3 +146,7 @@ class RunRequest:
     """Whether tensors have shapes and no storage (`irscope.internals.fake_run`)."""
     machine_code: bool = True
     """Whether the kernels of ``targets`` are compiled down to machine code."""
+    settings: dict[str, str] = field(default_factory=dict)
+    """Other defaults of PyTorch's settings: full names with Python literals (`irscope.internals.flips`)."""
+    without: tuple[str, ...] = ()
+    """Operations whose decompositions Inductor does not have (`irscope.internals.flips`)."""

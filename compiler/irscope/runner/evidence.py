@@ -46,10 +46,13 @@ class Evidence:
     ----------
     folder
         Holds ``reference.pt`` if there is something to compare with; else this run writes it.  Gets ``answer.json``.
+    calls_again
+        Whether the programs are called once more after the script.  In the deep lane that may compile more, which is not
+        the script's.
     """
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+    def __init__(self, folder: str, calls_again: bool = True) -> None:
+        self._folder, self._calls_again = folder, calls_again
         self._reference = os.path.join(folder, REFERENCE)
         self._programs: list[Measured] = []
         self._results: dict[str, dict[str, Any]] = {}
@@ -113,6 +116,8 @@ class Evidence:
             state = {key: value.detach().clone() for key, value in _state_of(one.program).items()}
             self._results[f"{name}: parameters and buffers at the end"] = _small(leaves(state))
         self._over = True
+        if not self._calls_again:
+            return
         with silent(), contextlib.suppress(SystemExit):
             for name, one in named:
                 for how, change in DISTURBANCES.items():

@@ -13,9 +13,9 @@ from irscope.capture.base import capture_of
 from irscope.capture.listening import listen
 from irscope.capture.raised import raised_of
 from irscope.capture.run_book import RunBook
-from irscope.internals.hooks import Hooks, Undo
+from irscope.internals.hooks import Hook, Hooks, Undo
 from irscope.pipelines.registry import pipeline_named, role_of
-from irscope.protocol import CaptureGap, CompileSeen, FindingSeen, Message, RunRequest, ScriptEnded
+from irscope.protocol import CaptureGap, CompileSeen, FindingSeen, Lane, Message, RunRequest, ScriptEnded
 from irscope.runner import entries, on_cpu
 from irscope.runner.descriptors import high_numbers
 from irscope.runner.device import device_name
@@ -51,8 +51,18 @@ class Session:
         steady = [self._steady.hook()] if request.budget.steady_calls else []
         self._rounds = self._new_rounds() if request.rounds or request.evidence else None
         rounds = self._rounds.hooks() if self._rounds else []  # after the capture's, so that it sees their results
-        hooks = [*self._capture.hooks(), *entries.hooks_for(request), *steady, *rounds]
+        flipped = self._flips()
+        hooks = [*flipped, *self._capture.hooks(), *entries.hooks_for(request), *steady, *rounds]
         self._hooks = Hooks(hooks, self._book.gap)
+
+    def _flips(self) -> list[Hook]:
+        """Other defaults, where the run is to show what they cause."""
+        request = self._request
+        if not (request.settings or request.without):
+            return []
+        from irscope.internals import flips  # here: only a comparison of versions needs it
+
+        return flips.hooks(request.settings, request.without)
 
     def _new_rounds(self) -> Rounds | Evidence:
         # Here: only the runs of a comparison, profiles and proofs need them.
@@ -62,7 +72,7 @@ class Session:
 
         request, why = self._request, self._capture.why_as_python
         if request.evidence:
-            return Evidence(request.evidence)
+            return Evidence(request.evidence, calls_again=request.lane is Lane.FAST)
         if not request.profile:
             return Rounds(request.rounds, why)
         return Profiling(request.rounds, why, request.profile, self._has_backward)
@@ -129,6 +139,7 @@ class Session:
             self._book.guarded(self._keep_device)()
             self._book.guarded(self._keep_files)()
             self._book.guarded(self._keep_one_rank)()
+            self._book.guarded(self._keep_arrivals)()
             self._book.close()
 
     def _send(self, message: Message) -> None:
@@ -158,6 +169,15 @@ class Session:
         is_on = getattr(config, "compile_on_one_rank", None)
         if self._request.world and self._book.store is not None and isinstance(is_on, bool):
             self._book.store.put_one_rank(self._request.run, is_on)
+
+    def _keep_arrivals(self) -> None:
+        """Of a real rank: keeps when it arrived at each collective."""
+        request = self._request
+        if request.world and not request.fake_group and "torch.distributed" in sys.modules:
+            from irscope.internals.flight_recorder import arrivals  # here: only ranks need it
+
+            if self._book.store is not None and (found := arrivals()):
+                self._book.store.put_arrivals(request.run, found)
 
     def _not_kept(self, error: sqlite3.Error) -> None:
         what = "the run store: a part of this run is not kept"

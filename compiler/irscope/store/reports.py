@@ -11,6 +11,7 @@ from dataclasses import replace
 from irscope.protocol import (
     SCHEMA,
     CaptureGap,
+    CollectiveWait,
     Compile,
     Finding,
     Kernel,
@@ -52,7 +53,7 @@ def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Rep
         compiles = tuple(compile for compile in every if not compile.target)
         kernels: list[Kernel] = list(_facts(db, Kernel, "kernels", run))
         findings = list(_facts(db, Finding, "findings", run))
-        world, ranks = _ranks_in(row[5])
+        world, ranks, waits = _ranks_in(row[5])
         return Report(
             schema=SCHEMA,
             run=run,
@@ -71,15 +72,17 @@ def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Rep
             predicted_kernels=tuple(kernel for kernel in kernels if kernel.target),
             world=world,
             ranks=ranks,
+            waits=waits,
         )
 
 
-def _ranks_in(text: str) -> tuple[int, tuple[RankReport, ...]]:
-    """How many ranks a run's job has, and those that were run; an older irscope kept the arguments as a list."""
+def _ranks_in(text: str) -> tuple[int, tuple[RankReport, ...], tuple[CollectiveWait, ...]]:
+    """How many ranks a run's job has, those that were run, and who waited; an older irscope kept the arguments as a list."""
     how = json.loads(text)
     if not isinstance(how, dict) or "ranks" not in how:
-        return 0, ()
-    return from_json(int, how.get("world")), from_json(tuple[RankReport, ...], how["ranks"])
+        return 0, (), ()
+    ranks, waits = from_json(tuple[RankReport, ...], how["ranks"]), how.get("waits", [])
+    return from_json(int, how.get("world")), ranks, from_json(tuple[CollectiveWait, ...], waits)
 
 
 def _below_target(compile: Compile) -> Compile:

@@ -25,6 +25,7 @@ from irscope.pipelines.registry import names_with, role_of, stage_kind
 from irscope.protocol import (
     DEFAULT_PIPELINE,
     CaptureGap,
+    CollectiveWait,
     Compile,
     Finding,
     Kernel,
@@ -245,10 +246,19 @@ class Store:
         args = json.dumps({**how, "compile_on_one_rank": is_on})
         self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (args, run))
 
-    def put_ranks(self, run: str, world: int, ranks: Sequence[RankReport]) -> None:
-        """Keeps with the run of the first rank how many ranks the job has, and what those that were run compiled."""
+    def put_arrivals(self, run: str, arrivals: Sequence[object]) -> None:
+        """Keeps when a rank arrived at its collectives, as plain JSON values."""
         how, _ = self.how_run(run)
-        args = json.dumps({**how, "world": world, "ranks": to_json(list(ranks))})
+        args = json.dumps({**how, "arrivals": list(arrivals)})
+        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (args, run))
+
+    def put_ranks(
+        self, run: str, world: int, ranks: Sequence[RankReport], waits: Sequence[CollectiveWait] = ()
+    ) -> None:
+        """Keeps with the run of the first rank how many ranks the job has, what those that were run compiled, and who
+        waited for whom."""
+        how, _ = self.how_run(run)
+        args = json.dumps({**how, "world": world, "ranks": to_json(list(ranks)), "waits": to_json(list(waits))})
         # It is the newest of them: `irscope show` without a name shows it.
         marks = ",".join("?" * len(ranks))
         newest = f"(SELECT max(started) + 0.001 FROM runs WHERE id IN ({marks}))"

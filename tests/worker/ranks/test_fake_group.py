@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from irscope.driver.driver import RunSpec
 from irscope.driver.ranks import merge, rank_spec, real_specs, run_ranks
 from irscope.protocol import Lane, OutcomeKind, Report
 from irscope.store.store import Store
-from support import lines_marked, shared_worker, write
+from support import lines_marked, run_cli, shared_worker, write
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 _MARK = re.compile(r"# ← (\w+)$")
@@ -117,3 +118,52 @@ def test_the_fake_group_and_four_real_ranks_agree(tmp_path: Path) -> None:
     (line,) = lines_marked(_NAMED, "# ← constant")
     assert fake == real
     assert real[1] == [("rank-divergence-constant", (0, 1, 2, 3), line)]
+
+
+LATE = """\
+import time
+import torch
+import torch.distributed as dist
+import torch.distributed._functional_collectives as collectives
+
+dist.init_process_group("gloo")
+
+
+@torch.compile
+def summed(x):
+    return collectives.all_reduce(x * 2, "sum", dist.group.WORLD) + 1
+
+
+summed(torch.ones(4))
+dist.barrier()
+if dist.get_rank() == 1:
+    time.sleep(1.5)
+dist.all_reduce(torch.ones(4))
+"""
+
+
+@pytest.mark.nightly
+def test_the_rank_that_others_wait_for(tmp_path: Path) -> None:
+    script, path = write(tmp_path, LATE), str(tmp_path / "runs.db")
+    spec = RunSpec(str(script), lane=Lane.FAST, symbolic_trace=False)
+    done = run_ranks(real_specs(spec, 2), path)
+    with Store(path) as store:
+        report = merge(store, 2, done)
+        assert store.report(report.run).waits == report.waits
+    waits = {one.line: one for one in report.waits}
+    late = waits[18]
+    assert (late.operation, late.calls, late.late, late.ranks) == ("all_reduce", 1, 1, (0, 1))
+    assert 1.4 < late.waited[0] < 10 and late.waited[1] == 0
+    assert {one.operation for one in report.waits} == {"all_reduce", "barrier"}
+
+
+@pytest.mark.nightly
+def test_torchrun_starts_the_ranks(tmp_path: Path) -> None:
+    script = write(tmp_path, LATE)
+    done = run_cli(
+        "run", "--nproc-per-node", "2", "--nnodes", "1", "--master-port", "0", "--rdzv-backend", "c10d", "--lane", "fast",
+        "--json", "--store", tmp_path / "runs.db", script,
+    )  # fmt: skip
+    report = json.loads(done.stdout)
+    assert done.returncode == 0 and report["world"] == 2 and [one["rank"] for one in report["ranks"]] == [0, 1]
+    assert {one["line"] for one in report["waits"]} >= {15, 18}

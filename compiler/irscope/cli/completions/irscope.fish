@@ -50,8 +50,8 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view mcp values diverge completion
-set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --memory-budget --model --node --nproc-per-node --only --open --output --output-budget --pipeline --pipelines --port --predicted --pytest --python --ranks --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --theme --timeout --tuned --world --write-baseline -m -o
+set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge completion
+set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --pipeline --pipelines --port --predicted --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --theme --timeout --tuned --world --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -87,6 +87,15 @@ complete -c irscope -n '_shtab_irscope_using run' -l no-machine-code -d 'with --
 complete -c irscope -n '_shtab_irscope_using run' -l world -x -d 'run as ranks of a job with N ranks, with PyTorch'"'"'s fake process group: no other machine or GPU is needed'
 complete -c irscope -n '_shtab_irscope_using run' -l ranks -x -d 'with --world: which of the ranks are run and compared, as in 0,37 or 0-3 (default: the first and the last)'
 complete -c irscope -n '_shtab_irscope_using run' -l nproc-per-node -x -d 'run as a job of K ranks on this machine, as torchrun does; with --world: how many ranks each machine has (8)'
+complete -c irscope -n '_shtab_irscope_using run' -l nnodes -x -d 'of torchrun, with --nproc-per-node: how many machines the job has, or MIN:MAX'
+complete -c irscope -n '_shtab_irscope_using run' -l node-rank -x -d 'of torchrun, with --nproc-per-node: which of the machines this is'
+complete -c irscope -n '_shtab_irscope_using run' -l master-addr -x -d 'of torchrun, with --nproc-per-node: the machine of rank 0'
+complete -c irscope -n '_shtab_irscope_using run' -l master-port -x -d 'of torchrun, with --nproc-per-node: the port of rank 0'
+complete -c irscope -n '_shtab_irscope_using run' -l rdzv-backend -x -d 'of torchrun, with --nproc-per-node: how the machines find each other (c10d)'
+complete -c irscope -n '_shtab_irscope_using run' -l rdzv-endpoint -x -d 'of torchrun, with --nproc-per-node: where they find each other'
+complete -c irscope -n '_shtab_irscope_using run' -l rdzv-id -x -d 'of torchrun, with --nproc-per-node: the name of the job'
+complete -c irscope -n '_shtab_irscope_using run' -l rdzv-conf -x -d 'of torchrun, with --nproc-per-node: more for the backend, with commas between'
+complete -c irscope -n '_shtab_irscope_using run' -l max-restarts -x -d 'of torchrun, with --nproc-per-node: how often a failed job is started again'
 complete -c irscope -n '_shtab_irscope_using run; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script, or a notebook (.ipynb)'
 complete -c irscope -n '_shtab_irscope_using run; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a check -d 'fail if a script has graph breaks or recompilations'
@@ -184,6 +193,9 @@ complete -c irscope -n '_shtab_irscope_using open' -l source-root -xka "(__fish_
 complete -c irscope -n '_shtab_irscope_using open' -l map -x -d 'paths that begin with A begin with B here; may be repeated'
 complete -c irscope -n '_shtab_irscope_using open' -l log -x -d 'of several logs, the one with NAME in its name (default: lowest rank)'
 complete -c irscope -n '_shtab_irscope_using open' -l strict -d 'fail at the first thing that is wrong with a structured trace'
+complete -c irscope -n '_shtab_irscope_using open' -l overview -d 'of a big structured log: index it, and print its longest compiles; the index is kept'
+complete -c irscope -n '_shtab_irscope_using open' -l compile -x -d 'of a big structured log: open this compile only'
+complete -c irscope -n '_shtab_irscope_using open' -l follow -d 'of a structured log that is still being written: print each new compile'
 complete -c irscope -n '_shtab_irscope_using open; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the trace: a file, a folder or an archive'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a list -d 'list the runs in the store'
 complete -c irscope -n '_shtab_irscope_using list' -s h -l help -d 'show this help message and exit'
@@ -229,7 +241,7 @@ complete -c irscope -n '_shtab_irscope_using explain' -l json -d 'print data ins
 complete -c irscope -n '_shtab_irscope_using explain' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
 complete -c irscope -n '_shtab_irscope_using explain' -l fusion -x -d 'two kernels, nodes of the schedule (op3) or nodes of the post-grad graph (mul_1)'
 complete -c irscope -n '_shtab_irscope_using explain' -l compile -x -d 'only in this compile'
-complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a diff -d 'what changed between two runs or two stages'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a diff -d 'what changed between two runs, two stages or two versions'
 complete -c irscope -n '_shtab_irscope_using diff' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using diff' -l json -d 'print data instead of text (docs/json.md)'
 complete -c irscope -n '_shtab_irscope_using diff' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
@@ -237,6 +249,14 @@ complete -c irscope -n '_shtab_irscope_using diff' -l stage -x -d 'one or two st
 complete -c irscope -n '_shtab_irscope_using diff' -l compile -x -d 'the compile of stages that are named without it'
 complete -c irscope -n '_shtab_irscope_using diff' -l text -d 'compare graphs as text, too'
 complete -c irscope -n '_shtab_irscope_using diff' -l target -x -d 'compare predictions: for two targets of a run (h100,mi300x), or for one target of two runs'
+complete -c irscope -n '_shtab_irscope_using diff' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'twice: the interpreters of two environments; then the words are a script and its arguments'
+complete -c irscope -n '_shtab_irscope_using diff' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'with --python: write a report in Markdown'
+complete -c irscope -n '_shtab_irscope_using diff' -l seconds -x -d 'with --python: look so long for causes at most; 0: do not'
+complete -c irscope -n '_shtab_irscope_using diff; and test $_shtab_irscope_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'with --python: the script'"'"'s arguments, after --'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a why-miss -d 'which part of a cache key changed between two runs'
+complete -c irscope -n '_shtab_irscope_using why-miss' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using why-miss' -l json -d 'print data instead of text (docs/json.md)'
+complete -c irscope -n '_shtab_irscope_using why-miss' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a view -d 'the runs, stages and panels in a web browser'
 complete -c irscope -n '_shtab_irscope_using view' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using view' -l open -xka "(__fish_complete_path (commandline -ct))" -d 'show this line of a source file'

@@ -28,7 +28,7 @@ complete irscope \
         'c/--open=/f/' \
         'c/--inputs=/f/' \
         'c/--reproducer=/f/' \
-        'c/--/(again all allow-run apply autotuning baseline budget call calls check-without-compile compile costs cwd depth exit-code fail-on fake folder format fusion guards help inputs json kernel lane limit line log map max-compile-seconds max-graph-breaks max-graphs max-kernels max-nodes max-recompiles memory-budget model no-browser no-machine-code no-pictures no-symbolic-trace node nproc-per-node only open output output-budget pipeline pipelines port predicted pytest python ranks read-only redact reproducer rounds run seconds severity source-root stage steady-calls store strict target text theme time timeout tuned untuned version without-breaks world write-baseline yes)/' \
+        'c/--/(again all allow-run apply autotuning baseline budget call calls check-without-compile compile costs cwd depth exit-code fail-on fake folder follow format fusion guards help inputs json kernel lane limit line log map master-addr master-port max-compile-seconds max-graph-breaks max-graphs max-kernels max-nodes max-recompiles max-restarts memory-budget model nnodes no-browser no-machine-code no-pictures no-symbolic-trace node node-rank nproc-per-node only open output output-budget overview pipeline pipelines port predicted pytest python ranks rdzv-backend rdzv-conf rdzv-endpoint rdzv-id read-only redact reproducer rounds run seconds severity source-root stage steady-calls store strict target text theme time timeout tuned untuned version without-breaks world write-baseline yes)/' \
         'c/-/(- h m o)/' \
         'n/--store/f/' \
         'n/--pytest/f/' \
@@ -50,7 +50,7 @@ complete irscope \
         'n/--open/f/' \
         'n/--inputs/f/' \
         'n/--reproducer/f/' \
-        'p/1/(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff view mcp values diverge completion)/' \
+        'p/1/(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge completion)/' \
         'n/run/f/' \
         'n/check/f/' \
         'n/env/(create)/' \

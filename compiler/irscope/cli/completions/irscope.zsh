@@ -13,7 +13,7 @@ _shtab_irscope_commands() {
     check:'fail if a script has graph breaks or recompilations'
     compare:'run a script through several pipelines and compare them'
     completion:'print a script that completes irscope'"'"'s arguments in a shell'
-    diff:'what changed between two runs or two stages'
+    diff:'what changed between two runs, two stages or two versions'
     diverge:'find where compiled code computes a different number'
     env:'make an environment with what a pipeline needs'
     explain:'why Inductor did what it did'
@@ -31,6 +31,7 @@ _shtab_irscope_commands() {
     values:'show what each node of a compiled graph computes'
     verify-target:'compare what a GPU gets with what was predicted for it'
     view:'the runs, stages and panels in a web browser'
+    why-miss:'which part of a cache key changed between two runs'
   )
   _describe 'irscope commands' _commands
 }
@@ -108,7 +109,11 @@ _shtab_irscope_diff_options=(
   "--compile[the compile of stages that are named without it]:ID:"
   "--text[compare graphs as text, too]"
   "--target[compare predictions\: for two targets of a run (h100,mi300x), or for one target of two runs]:NAMES:"
-  "(*)::one or two runs (default\: the newest):"
+  "*--python[twice\: the interpreters of two environments\; then the words are a script and its arguments]:PATH:_files"
+  {-o,--output}"[with --python\: write a report in Markdown]:FILE:_files"
+  "--seconds[with --python\: look so long for causes at most\; 0\: do not]:N:"
+  "(*)::one or two runs (default\: the newest)\; with --python a script:"
+  "(*)::with --python\: the script\'s arguments, after --:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -219,6 +224,9 @@ _shtab_irscope_open_options=(
   "*--map[paths that begin with A begin with B here\; may be repeated]:A=B:"
   "--log[of several logs, the one with NAME in its name (default\: lowest rank)]:NAME:"
   "--strict[fail at the first thing that is wrong with a structured trace]"
+  "--overview[of a big structured log\: index it, and print its longest compiles\; the index is kept]"
+  "--compile[of a big structured log\: open this compile only]:ID:"
+  "--follow[of a structured log that is still being written\: print each new compile]"
   ":the trace\: a file, a folder or an archive:_files"
 )
 
@@ -296,6 +304,15 @@ _shtab_irscope_run_options=(
   "--world[run as ranks of a job with N ranks, with PyTorch\'s fake process group\: no other machine or GPU is needed]:N:"
   "--ranks[with --world\: which of the ranks are run and compared, as in 0,37 or 0-3 (default\: the first and the last)]:LIST:"
   "--nproc-per-node[run as a job of K ranks on this machine, as torchrun does\; with --world\: how many ranks each machine has (8)]:K:"
+  "--nnodes[of torchrun, with --nproc-per-node\: how many machines the job has, or MIN\:MAX]:N:"
+  "--node-rank[of torchrun, with --nproc-per-node\: which of the machines this is]:N:"
+  "--master-addr[of torchrun, with --nproc-per-node\: the machine of rank 0]:HOST:"
+  "--master-port[of torchrun, with --nproc-per-node\: the port of rank 0]:PORT:"
+  "--rdzv-backend[of torchrun, with --nproc-per-node\: how the machines find each other (c10d)]:NAME:"
+  "--rdzv-endpoint[of torchrun, with --nproc-per-node\: where they find each other]:HOST:PORT:"
+  "--rdzv-id[of torchrun, with --nproc-per-node\: the name of the job]:ID:"
+  "--rdzv-conf[of torchrun, with --nproc-per-node\: more for the backend, with commas between]:A=B:"
+  "--max-restarts[of torchrun, with --nproc-per-node\: how often a failed job is started again]:N:"
   ":the Python script, or a notebook (.ipynb):_files"
   "(*)::its arguments, after --:_files"
 )
@@ -386,6 +403,17 @@ _shtab_irscope_view_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_view_defaults_added=0
 
+_shtab_irscope_why_miss_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print data instead of text (docs\/json.md)]"
+  "--store[file of the run store]:FILE:_files"
+  ":the first run\: an ID, a store or a trace:"
+  ":the second run\: an ID, a store or a trace:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_why_miss_defaults_added=0
+
 
 _shtab_irscope() {
   local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->irscope'
@@ -426,6 +454,7 @@ _shtab_irscope() {
         values) _arguments -C -s $_shtab_irscope_values_options ;;
         verify-target) _arguments -C -s $_shtab_irscope_verify_target_options ;;
         view) _arguments -C -s $_shtab_irscope_view_options ;;
+        why-miss) _arguments -C -s $_shtab_irscope_why_miss_options ;;
       esac
   esac
 }

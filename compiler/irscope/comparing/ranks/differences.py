@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from irscope.comparing.ranks.normalized import RankNode, normalized, numbers_in
-from irscope.pipelines.registry import stage_kind
+from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, CompileOutcome, Finding, Origin, Report, StageRef
 from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name
 from irscope.vocabulary.records import dataclass
+from irscope.vocabulary.stages import Role
 from irscope.vocabulary.units import count
 
 
@@ -37,6 +38,8 @@ class What(str, enum.Enum):
     MISSING = "missing"
     """One of them did not compile a function at all."""
     ORDER = "order"
+    CACHE = "cache"
+    """The cache has the graph of one of them only, so that the other compiles while the first waits."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,11 @@ def differences(first: RankRun, other: RankRun) -> list[Difference]:
         return True
 
     for mine, theirs in pairs:
-        tell(_broken(first, other, mine, theirs) or _graphs(first, other, mine, theirs))
+        tell(
+            _broken(first, other, mine, theirs)
+            or _graphs(first, other, mine, theirs)
+            or _cached(first, other, mine, theirs)
+        )
     for run, against, compiles in ((first, other, fewer), (other, first, more)):
         for compile in compiles:
             if against.report.outcome.is_whole:  # else it only did not come so far
@@ -204,6 +211,26 @@ def _graphs(first: RankRun, other: RankRun, mine: Compile, theirs: Compile) -> D
             ranks = (first.rank, other.rank)
             return Difference(what, ranks, mine, *said, origin=origin, is_captured=captured, stage=stage.id)
     return None
+
+
+def _cached(first: RankRun, other: RankRun, mine: Compile, theirs: Compile) -> Difference | None:
+    """The cache has the graph of one of the ranks, and not that of the other."""
+    there = {_side(stage): stage for stage in theirs.stages}
+    for stage in mine.stages:
+        twin = there.get(_side(stage))
+        if role_of(stage.name) is not Role.FACTS or twin is None:
+            continue
+        found = _found(first.data(stage.id)), _found(other.data(twin.id))
+        if set(found) == {"hit", "miss"}:
+            ranks, (a, b) = (first.rank, other.rank), found
+            return Difference(What.CACHE, ranks, mine, f"a {a}", f"a {b}", stage=stage.id)
+    return None
+
+
+def _found(data: Any) -> str:
+    """What a cache had for a graph; empty if it is not known."""
+    told = data.get("found") if isinstance(data, dict) else None
+    return told if isinstance(told, str) else ""
 
 
 def _compared(compile: Compile) -> Iterator[StageRef]:

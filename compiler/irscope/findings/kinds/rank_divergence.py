@@ -100,6 +100,8 @@ def _message(difference: Difference, a: int, b: int) -> str:
         return f"The ranks compiled {title} a different number of times: rank {a} has {first}, rank {b} has {other}."
     if what is What.MISSING:
         return f"Not all ranks compiled {title}: rank {a} has {first}, rank {b} has {other}."
+    if what is What.CACHE:
+        return f"The cache serves some ranks only: rank {a} has {first} for {title}, rank {b} has {other}."
     return f"The ranks compiled in another order: where rank {a} compiled {first}, rank {b} compiled {other}."
 
 
@@ -123,6 +125,7 @@ _WHY = {
     What.COUNT: "The arguments changed on one of the ranks and not on the other. " + _WAITS,
     What.MISSING: "The function was called on some of the ranks only. " + _WAITS,
     What.ORDER: "The functions were called in another order. " + _WAITS,
+    What.CACHE: "The graphs are the same, but the cache folders of the ranks are not. " + _WAITS,
 }
 _WHY_LIBRARY = (
     "PyTorch has computed a number from the place of the rank in the device mesh while it traced, as the part of a "
@@ -144,4 +147,8 @@ _HINTS: dict[What, tuple[str, ...]] = {
     What.COUNT: ("Give all ranks the same shapes and values, or mark the size with torch._dynamo.mark_dynamic.",),
     What.MISSING: ("Call compiled functions on all ranks; what one rank alone does need not be compiled.",),
     What.ORDER: ("Call the functions in the same order on all ranks.",),
+    What.CACHE: (
+        "Give all ranks the same cache: the same TORCHINDUCTOR_CACHE_DIR, or a copy of it, or a remote cache.",
+        "If the folders are the same, compare the keys: irscope why-miss.",
+    ),
 }

@@ -33,9 +33,16 @@ def text_of(key: CacheKey) -> str:
     return "".join(f"{name}: {value}\n" for name, (_, value) in key.parts.items())
 
 
-def data_of(key: CacheKey) -> dict[str, Any]:
-    """What the text does not tell."""
-    return {"function": key.function, "file": key.file, "digests": [digest for digest, _ in key.parts.values()]}
+def data_of(key: CacheKey, found: str = "") -> dict[str, Any]:
+    """What the text does not tell.
+
+    Parameters
+    ----------
+    found
+        What the user's own run finds in the cache: ``hit`` or ``miss``; empty if it is not known.
+    """
+    digests = [digest for digest, _ in key.parts.values()]
+    return {"function": key.function, "file": key.file, "digests": digests, **({"found": found} if found else {})}
 
 
 class EarlierKeys:
@@ -88,12 +95,20 @@ class EarlierKeys:
         return how.get("world"), how.get("rank")
 
     def _load(self, run: str, stage: str) -> CacheKey | None:
-        lines, data = self._store.stage_text(run, stage).split("\n"), self._store.stage_data(run, stage)
-        named = [line.partition(": ") for line in lines if line]
+        return load_key(self._store, run, stage)
+
+
+def load_key(store: Store, run: str, stage: str) -> CacheKey | None:
+    """The key that is kept as a stage; None if it is damaged.  Raises LookupError if there is no such stage."""
+    lines, data = store.stage_text(run, stage).split("\n"), store.stage_data(run, stage)
+    named = [line.partition(": ") for line in lines if line]
+    try:
         if not isinstance(data, dict) or len(named) != len(data["digests"]):
             return None
-        parts = {name: (digest, value) for (name, _, value), digest in zip(named, data["digests"], strict=True)}
-        return CacheKey(parts, data["function"], data["file"])
+        parts = {name: (str(digest), value) for (name, _, value), digest in zip(named, data["digests"], strict=True)}
+        return CacheKey(parts, str(data["function"]), str(data["file"]))
+    except (KeyError, TypeError):
+        return None
 
 
 def _graphs(compiles: tuple[Compile, ...]) -> dict[_Which, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from irscope.capture.dynamo import DynamoCapture
 from irscope.capture.lanes import hooks_for
@@ -12,6 +12,7 @@ from irscope.capture.run_book import RunBook
 from irscope.capture.trace import Record
 from irscope.findings import signals
 from irscope.findings.kinds import cache_miss
+from irscope.findings.kinds.cache_miss import CacheKey
 from irscope.internals import kernel_progress
 from irscope.internals.graph_frames import graph_of
 from irscope.internals.hooks import Hook
@@ -20,7 +21,7 @@ from irscope.pipelines.inductor import fusion, trace
 from irscope.pipelines.inductor.cache_keys import EarlierKeys, data_of, key_of, text_of
 from irscope.pipelines.inductor.deep_lane import DeepLane
 from irscope.pipelines.inductor.kernels import Kernels
-from irscope.pipelines.inductor.stages import CACHE_KEY, OUTPUT_CODE
+from irscope.pipelines.inductor.stages import AOT_CACHE_KEY, CACHE_KEY, OUTPUT_CODE
 from irscope.pipelines.inductor.triton_stages import TritonStages
 from irscope.protocol import CaptureGap
 from irscope.vocabulary.stages import StageKind
@@ -103,24 +104,37 @@ class InductorCapture(DynamoCapture):
             self.book.findings.signal(signals.KERNELS_LINKED, compile, linked)
         elif record.event == cache_miss.EVENT:
             self._cache_missed(compile, record)
+        elif record.event in trace.AOT_CACHE_EVENTS:
+            self._put_key(compile, record, AOT_CACHE_KEY)
         elif record.event == trace.CACHE_HIT:
+            self._put_key(compile, record, CACHE_KEY)
             what = f"the stages of {compile} after the post-grad graph"
             self.book.gap(CaptureGap(what, "the FX graph cache answered, as the script's settings allow"))
 
     def _cache_missed(self, name: str, record: Record) -> None:
         """Keeps the key of a graph in the FX graph cache; what made it another one is a finding."""
         book = self.book
-        compile, facts = book.compiles.get(name), json.loads(record.payload)
-        if compile is None or book.store is None or not facts.get("components"):
+        compile, put = book.compiles.get(name), self._put_key(name, record, CACHE_KEY)
+        if compile is None or book.store is None or put is None:
             return
-        key = key_of(compile, cache_miss.parts_of(facts["components"]))
-        text, arguments = text_of(key), cache_miss.arguments_of(self._kernels.dynamo_graph(name), key)
-        backward = self.is_backward(CACHE_KEY, text)
-        id = book.put_stage(name, CACHE_KEY.name, text, record.attempt, data_of(key), backward)
+        key, id = put
+        arguments = cache_miss.arguments_of(self._kernels.dynamo_graph(name), key)
         if self._earlier_keys is None:
             self._earlier_keys = EarlierKeys(book.store, book.run, book.request.script)
         earlier = self._earlier_keys.of(key, compile, book.compiles.number_of(compile), id.rpartition("/")[2])
         book.findings.signal(signals.CACHE_MISSED, name, key, earlier, arguments, payload=record.payload)
+
+    def _put_key(self, name: str, record: Record, kind: StageKind) -> tuple[CacheKey, str] | None:
+        """Keeps a key as a stage, and returns it with the stage's ID; None if the event does not tell its parts."""
+        book = self.book
+        compile, facts = book.compiles.get(name), json.loads(record.payload)
+        components = facts.get("components") if isinstance(facts, dict) else None
+        if compile is None or book.store is None or not isinstance(components, list) or not components:
+            return None
+        key = key_of(compile, cache_miss.parts_of([line for line in components if isinstance(line, str)]))
+        text = text_of(key)
+        backward = self.is_backward(kind, text)
+        return key, book.put_stage(name, kind.name, text, record.attempt, data_of(key, _found(record, facts)), backward)
 
     # --- hooks --------------------------------------------------------------------------------------------------------
 
@@ -130,6 +144,14 @@ class InductorCapture(DynamoCapture):
 
     def _fused(self, log: fusion.FusionLog) -> None:
         self.book.findings.signal(signals.FUSED, self.book.current_compile("fusion"), log)
+
+
+def _found(record: Record, facts: dict[str, Any]) -> str:
+    """What the user's own run finds in the cache; empty if it is not known."""
+    told = facts.get("cache_status_detailed")
+    if not isinstance(told, str):
+        return "hit" if record.event == trace.CACHE_HIT else ""
+    return "hit" if told == "hit" else "miss"
 
 
 def _value_run(book: RunBook) -> ValueRun:

@@ -95,6 +95,14 @@ COMPILED_AUTOGRAD_GRAPH = StageKind(
 CACHE_KEY = StageKind(
     "cache-key", "Key in the FX graph cache", "plaintext", Role.FACTS, aside="post-grad-graph", group=INDUCTOR
 )
+AOT_CACHE_KEY = StageKind(
+    "aot-cache-key",
+    "Key in the AOTAutograd cache",
+    "plaintext",
+    Role.FACTS,
+    aside="dynamo-graph",
+    group=AOT_AUTOGRAD,
+)
 POST_GRAD_GRAPH = StageKind(
     "post-grad-graph",
     "Post-grad graph",
@@ -176,6 +184,7 @@ STAGES = (
     FORWARD_GRAPH,
     BACKWARD_GRAPH,
     COMPILED_AUTOGRAD_GRAPH,
+    AOT_CACHE_KEY,
     CACHE_KEY,
     POST_GRAD_GRAPH,
     AUTOTUNING,

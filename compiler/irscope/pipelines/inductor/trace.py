@@ -32,6 +32,7 @@ PHASES = {
 """By event what is going on from then on."""
 KERNEL_STACKS = "inductor_provenance_tracking_kernel_stack_traces"
 CACHE_HIT = "fx_graph_cache_hit"
+AOT_CACHE_EVENTS = ("aotautograd_cache_hit", "aotautograd_cache_miss")
 _TANGENT = re.compile(r"(?<!\w)tangents_\d")  # compiled autograd has nodes called aot0_tangents_1
 
 

@@ -1,0 +1,47 @@
+"""When this rank arrived at each collective, from PyTorch's flight recorder, which gloo and NCCL write to.
+
+The recorder is on if ``TORCH_FR_BUFFER_SIZE`` is set before torch is imported; irscope sets it for real ranks.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+from irscope.internals.names import PrivateName
+from irscope.usercode.user_files import is_user_file
+
+VARIABLE, ENTRIES = "TORCH_FR_BUFFER_SIZE", 2000
+_MODULE = "torch._C._distributed_c10d"
+_WHAT = "which ranks waited for which"
+_DUMP = PrivateName(_WHAT, _MODULE, "_dump_fr_trace", "2.11 to 2.14")
+_MOST = 1000
+"""Arrivals that are kept, the last ones."""
+
+
+def arrivals() -> list[list[Any]]:
+    """Each collective as ``[group, number in the group, operation, nanoseconds since the epoch, file, line]``.
+
+    The file is the user's nearest one on the stack; empty if there is none.  Empty without a process group; leaves a gap
+    if this torch has no flight recorder.
+    """
+    dump = _DUMP.find()
+    if dump is None:
+        return []
+    told = pickle.loads(dump(True, True, False))  # PyTorch made these bytes just now, in this process
+    found = []
+    for entry in told.get("entries", ())[-_MOST:]:
+        if entry.get("is_p2p"):
+            continue
+        file, line = _place(entry.get("frames") or ())
+        group = str((entry.get("process_group") or ("",))[0])
+        operation = str(entry.get("profiling_name", "")).partition(":")[2]
+        found.append([group, int(entry["collective_seq_id"]), operation, int(entry["time_created_ns"]), file, line])
+    return found
+
+
+def _place(frames: Any) -> tuple[str, int]:
+    for frame in frames:
+        if is_user_file(str(frame.get("filename", ""))):
+            return str(frame["filename"]), int(frame["line"])
+    return "", 0
