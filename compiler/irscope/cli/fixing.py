@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import importlib
+import importlib.util
 import json
 import os
 import sys
@@ -13,12 +15,16 @@ from typing import Any
 from irscope.cli.text import to_stdout
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.proving import Prover, Status
-from irscope.driver.fixing.trying import Candidate, Together, Tried, Trying
+from irscope.driver.fixing.trying import Candidate, Propose, Together, Tried, Trying
 from irscope.protocol import Finding, OutcomeKind, to_json
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
 from irscope.vocabulary.visible import printable
 from irscope.worker.client import Worker
+
+NEEDS = "libcst>=1.8.2,<2"
+"""What the extra ``fix`` of pyproject.toml asks for."""
+_PROPOSALS = "irscope_server.fixing.proposals"
 
 
 def fix(options: argparse.Namespace) -> int:
@@ -34,7 +40,8 @@ def fix(options: argparse.Namespace) -> int:
                 return 3
             findings = sorted(original.findings, key=lambda f: (f.file, f.range))
             chosen = [f for f in findings if not options.only or f.code in options.only or f.kind in options.only]
-            trying = Trying(prover, options.seconds, _say if sys.stderr.isatty() else lambda what: None)
+            say = _say if sys.stderr.isatty() else lambda what: None
+            trying = Trying(prover, options.seconds, say, **_proposing())
             tried = [trying.finding(finding) for finding in chosen]
             together = trying.together(tried)
             before = {path: prover.text_of(path) for path in together.texts}
@@ -48,6 +55,15 @@ def fix(options: argparse.Namespace) -> int:
         for path, text in together.texts.items():
             _write(path, before[path], text)
     return 0
+
+
+def _proposing() -> dict[str, Propose]:
+    """What gives more candidates: the server's package, which this one does not know, where it and LibCST are installed."""
+    if any(importlib.util.find_spec(name) is None for name in ("irscope_server", "libcst")):
+        print(f"irscope fix: {NEEDS} is not installed, so some fixes are not tried.", file=sys.stderr)
+        return {}
+    propose: Propose = importlib.import_module(_PROPOSALS).proposals
+    return {"propose": propose}
 
 
 def _say(what: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
 from irscope.driver.fixing.texts import applied, edits_between
@@ -11,6 +11,15 @@ from irscope.protocol import Edit, Finding, Fix
 from irscope.vocabulary.records import dataclass
 
 _LONGEST_CHAIN = 5
+_MOST_CANDIDATES = 6
+"""Of one finding that are tried."""
+
+Propose = Callable[[Finding, str], Sequence[Fix]]
+"""Gives further candidates for a finding in a text, beside those that the finding carries."""
+
+
+def _none(finding: Finding, text: str) -> Sequence[Fix]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -50,10 +59,19 @@ class Trying:
         After which no other trial begins.
     on_try
         Called before each trial with what is tried.
+    propose
+        Gives candidates beside those of the findings.
     """
 
-    def __init__(self, prover: Prover, seconds: float, on_try: Callable[[str], None] = lambda what: None) -> None:
+    def __init__(
+        self,
+        prover: Prover,
+        seconds: float,
+        on_try: Callable[[str], None] = lambda what: None,
+        propose: Propose = _none,
+    ) -> None:
         self._prover, self._until, self._on_try = prover, time.monotonic() + seconds, on_try
+        self._propose = propose
 
     @property
     def is_over(self) -> bool:
@@ -63,7 +81,7 @@ class Trying:
     def finding(self, finding: Finding) -> Tried:
         """The candidates of a finding, each proven by itself; after a verified one without a caveat no other is tried."""
         found: list[Candidate] = []
-        for fix in finding.fixes:
+        for fix in self._fixes(finding, {}):
             file = fix.file or finding.file
             candidate = self._candidate(finding, fix, file)
             found.append(candidate)
@@ -71,6 +89,23 @@ class Trying:
                 break
         order = list(Status)
         return Tried(finding, tuple(sorted(found, key=lambda one: order.index(one.proof.status))))
+
+    def _fixes(self, finding: Finding, texts: Mapping[str, str]) -> list[Fix]:
+        """The candidates of a finding that was found in texts, the best first; each changed text once."""
+        try:
+            text = texts.get(finding.file) or self._prover.text_of(finding.file)
+        except OSError:
+            return list(finding.fixes)
+        found, seen = list[Fix](), set[str]()
+        for fix in (*finding.fixes, *self._propose(finding, text)):
+            try:
+                changed = fix.file if fix.file not in ("", finding.file) else applied(text, fix.edits)
+            except ValueError:
+                continue
+            if fix.file not in ("", finding.file) or changed not in seen:
+                seen.add(changed)
+                found.append(fix)
+        return found[:_MOST_CANDIDATES]
 
     def _candidate(self, finding: Finding, fix: Fix, file: str) -> Candidate:
         if self.is_over:
@@ -99,7 +134,7 @@ class Trying:
         titles: list[str] = []
         while proof.adds and len(titles) < _LONGEST_CHAIN:
             following = proof.adds[0]
-            fixes = [fix for fix in following.fixes if (fix.file or following.file) == file]
+            fixes = [fix for fix in self._fixes(following, {file: text}) if (fix.file or following.file) == file]
             step = self._step(finding, file, text, fixes, len(proof.adds))
             if step is None:
                 return None
