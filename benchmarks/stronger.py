@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import io
 import random
+import sys
+import types
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -26,8 +28,9 @@ def differences(old: str, new: str) -> str:
     """The first difference in words; empty if there is none."""
     if old == new:
         return ""
-    with quiet():
+    with without_compile():
         first, second = loaded(old), loaded(new)
+    with quiet():
         for dtype in (torch.float32, torch.float64):
             for training in (True, False):
                 for seed in SEEDS:
@@ -41,21 +44,27 @@ def differences(old: str, new: str) -> str:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+
+
+@contextlib.contextmanager
+def without_compile() -> Iterator[None]:
+    """Only while a text is loaded: operators such as torch.cond compile by themselves when they are called."""
     compile = torch.compile
     torch.compile = lambda model=None, **options: model if model is not None else (lambda function: function)
     try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                yield
+        yield
     finally:
         torch.compile = compile
 
 
 def loaded(text: str) -> dict[str, Any]:
-    made: dict[str, Any] = {"__name__": "fixture"}
-    exec(compile(text, "fixture.py", "exec"), made)
-    return made
+    module = sys.modules["fixture"] = types.ModuleType("fixture")  # dataclasses look for it there
+    exec(compile(text, "fixture.py", "exec"), module.__dict__)
+    return module.__dict__
 
 
 def compared(

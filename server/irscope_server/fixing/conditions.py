@@ -47,9 +47,10 @@ def _joined(source: Source, node: cst.BooleanOperation) -> str | None:
 
 
 def _comparison(source: Source, node: cst.Comparison) -> str | None:
-    odd = (cst.In, cst.NotIn, cst.Is, cst.IsNot)
-    if any(isinstance(each.operator, odd) for each in node.comparisons):
-        return None if is_tensor(source, node) else source.code(node)
+    if any(isinstance(each.operator, (cst.In, cst.NotIn)) for each in node.comparisons):
+        return None
+    if is_flag(node):
+        return source.code(node)
     operands = [node.left, *(each.comparator for each in node.comparisons)]
     texts = [without_item(source, one) for one in operands]
     signs = [source.code(each.operator).strip() for each in node.comparisons]
@@ -82,6 +83,13 @@ def without_item(source: Source, node: cst.BaseExpression) -> str:
         assert isinstance(node, cst.Call)
         return source.code(node.args[0].value)
     return source.code(node)
+
+
+def is_flag(node: cst.BaseExpression) -> bool:
+    """Whether a condition is certainly a Python bool: ``mask is None``."""
+    return isinstance(node, cst.Comparison) and any(
+        isinstance(each.operator, (cst.Is, cst.IsNot)) for each in node.comparisons
+    )
 
 
 def is_tensor(source: Source, node: cst.CSTNode) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 import libcst.matchers as m
 
-from irscope_server.fixing.conditions import condition_of, tight
+from irscope_server.fixing.conditions import condition_of, is_flag, tight
 from irscope_server.fixing.source import Source
 
 RETURNED = "return"
@@ -127,7 +127,7 @@ class Flattening:
     def _decide(self, flat: Flat, node: cst.If, otherwise: Sequence[cst.BaseStatement] | None) -> None:
         self._branches += 1
         test = condition_of(self._source, node.test)
-        if test is None or self._branches > _MOST_BRANCHES:
+        if test is None or is_flag(node.test) or self._branches > _MOST_BRANCHES:
             raise NotPossible
         test = self._replaced(flat, test)
         yes = self.block(_body(node.body), flat.values)

@@ -195,10 +195,11 @@ def statements(text: str) -> list[cst.BaseStatement]:
 
 def in_place_of(old: cst.CSTNode, text: str) -> Change:
     """The statements of a text, with the comments and empty lines that are above the statement they replace."""
-    made = statements(text)
-    leading = getattr(old, "leading_lines", ())
-    if made and leading:
-        made[0] = made[0].with_changes(leading_lines=leading)
+    parsed = cst.parse_module(text)
+    made = [one for one in parsed.body if isinstance(one, cst.BaseStatement)]
+    above = (*getattr(old, "leading_lines", ()), *parsed.header)
+    if made and above:
+        made[0] = made[0].with_changes(leading_lines=[*above, *getattr(made[0], "leading_lines", ())])
     if isinstance(old, cst.SimpleStatementLine) and made and isinstance(made[-1], cst.SimpleStatementLine):
         made[-1] = made[-1].with_changes(trailing_whitespace=old.trailing_whitespace)
     return cst.FlattenSentinel(made) if made else cst.RemoveFromParent()

@@ -40,6 +40,12 @@ class Tried:
     finding: Finding
     candidates: tuple[Candidate, ...]
 
+    @property
+    def verified(self) -> Candidate | None:
+        """The best candidate, if it is verified."""
+        best = self.candidates[0] if self.candidates else None
+        return best if best is not None and best.proof.status is Status.VERIFIED else None
+
 
 @dataclass(frozen=True)
 class Together:
