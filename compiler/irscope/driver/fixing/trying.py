@@ -97,13 +97,18 @@ class Trying:
         return Tried(finding, tuple(sorted(found, key=lambda one: order.index(one.proof.status))))
 
     def _fixes(self, finding: Finding, texts: Mapping[str, str]) -> list[Fix]:
-        """The candidates of a finding that was found in texts, the best first; each changed text once."""
+        """The candidates of a finding that was found in texts, the best first; each changed text once.
+
+        What `propose` gives under the title of one of the finding's own comes before that one: it keeps comments.
+        """
         try:
             text = texts.get(finding.file) or self._prover.text_of(finding.file)
         except OSError:
             return list(finding.fixes)
         found, seen = list[Fix](), set[str]()
-        for fix in (*finding.fixes, *self._propose(finding, text)):
+        proposed = self._propose(finding, text)
+        order = [each for own in finding.fixes for each in (*(p for p in proposed if p.title == own.title), own)]
+        for fix in (*order, *proposed):
             try:
                 changed = fix.file if fix.file not in ("", finding.file) else applied(text, fix.edits)
             except ValueError:
