@@ -14,11 +14,13 @@ from typing import Any
 
 from irscope.cli.text import to_stdout
 from irscope.driver.driver import RunSpec
+from irscope.driver.fixing.gains import ROUNDS, MeasuredGain, measure
 from irscope.driver.fixing.proving import Prover, Status
 from irscope.driver.fixing.trying import Candidate, Propose, Together, Tried, Trying
 from irscope.protocol import Finding, OutcomeKind, to_json
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
+from irscope.vocabulary import units
 from irscope.vocabulary.visible import printable
 from irscope.worker.client import Worker
 
@@ -45,12 +47,13 @@ def fix(options: argparse.Namespace) -> int:
             tried = [trying.finding(finding) for finding in chosen]
             together = trying.together(tried)
             before = {path: prover.text_of(path) for path in together.texts}
+        gain = measure(spec, together.texts) if options.measure and together.texts else None
     finally:
         worker.stop()
     if options.json:
-        print(json.dumps(_data(tried, together, before), indent=1))
+        print(json.dumps({**_data(tried, together, before), "measured": _measured(gain)}, indent=1))
     else:
-        to_stdout(list(_lines(tried, together, before)))
+        to_stdout([*_lines(tried, together, before), *_measured_lines(gain)])
     if options.apply:
         for path, text in together.texts.items():
             _write(path, before[path], text)
@@ -109,6 +112,38 @@ def _data(tried: list[Tried], together: Together, before: dict[str, str]) -> dic
     }
 
 
+def _measured(gain: MeasuredGain | None) -> dict[str, Any] | None:
+    if gain is None:
+        return None
+    sides = (gain.before, gain.after)
+    return {
+        "graphs": [side.graphs for side in sides], "kernels": [side.kernels for side in sides],
+        "compile_seconds": [round(side.compile_seconds, 3) for side in sides],
+        "call_seconds": [None if side.call is None else [side.call.median, side.call.low, side.call.high] for side in sides],
+        "rounds": ROUNDS, "significant": gain.is_significant, "why": next((side.why for side in sides if side.why), ""),
+    }  # fmt: skip
+
+
+def _measured_lines(gain: MeasuredGain | None) -> Iterator[str]:
+    if gain is None:
+        return
+    old, new = gain.before, gain.after
+    yield (
+        f"Through the whole pipeline: {units.count(new.graphs, 'graph')} (was {old.graphs}), "
+        f"{units.count(new.kernels, 'kernel')} (was {old.kernels}), compiled in {units.duration(new.compile_seconds)} "
+        f"(was {units.duration(old.compile_seconds)})."
+    )
+    if old.call is None or new.call is None:
+        yield printable(f"Calls were not timed: {old.why or new.why}")
+        return
+    sides = [
+        f"{units.duration(one.median)} ({units.duration(one.low)} to {units.duration(one.high)})"
+        for one in (new.call, old.call)
+    ]
+    word = "" if gain.is_significant else " The two overlap: no difference is shown."
+    yield f"A call takes {sides[0]}; it was {sides[1]}. Median, least and most of {ROUNDS} rounds in turns.{word}"
+
+
 def _diff(together: Together, before: dict[str, str]) -> Iterator[str]:
     for path, text in together.texts.items():
         name = os.path.relpath(path)
@@ -138,6 +173,7 @@ def _words(candidate: Candidate) -> str:
         return printable(f"{proof.status.value}: {candidate.title}. {proof.reason}")
     graphs = proof.gain.graphs if proof.gain is not None else (0, 0)
     return printable(
-        f"verified: {candidate.title}. {len(proof.removes)} findings fewer, {graphs[1]} graphs (was {graphs[0]}); "
+        f"verified: {candidate.title}. {units.count(len(proof.removes), 'finding')} fewer, "
+        f"{units.count(graphs[1], 'graph')} (was {graphs[0]}); "
         f"same {'; '.join(proof.checks)}"
     )
