@@ -15,6 +15,7 @@ from typing import Any
 from irscope.cli.text import to_stdout
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.gains import ROUNDS, MeasuredGain, measure
+from irscope.driver.fixing.library import Patch, patch_file, workaround_of
 from irscope.driver.fixing.proving import Prover, Status
 from irscope.driver.fixing.trying import Candidate, Propose, Together, Tried, Trying
 from irscope.protocol import Finding, OutcomeKind, to_json
@@ -54,10 +55,27 @@ def fix(options: argparse.Namespace) -> int:
         print(json.dumps({**_data(tried, together, before), "measured": _measured(gain)}, indent=1))
     else:
         to_stdout([*_lines(tried, together, before), *_measured_lines(gain)])
+    if options.patches:
+        for name, text in _patch_files(tried):
+            os.makedirs(options.patches, exist_ok=True)
+            with open(os.path.join(options.patches, name), "w", encoding="utf-8") as file:
+                file.write(text)
     if options.apply:
         for path, text in together.texts.items():
             _write(path, before[path], text)
     return 0
+
+
+def _patch_files(tried: list[Tried]) -> Iterator[tuple[str, str]]:
+    """Names and texts of the patches that are verified; of two for one change the first."""
+    known: set[str] = set()
+    for one in tried:
+        for patch in one.patches:
+            if patch.proof.status is Status.VERIFIED and patch.diff not in known:
+                known.add(patch.diff)
+                title = one.verified.title if one.verified is not None else ""
+                name = f"{len(known):04}-{patch.name.rpartition('/')[2].removesuffix('.py')}.patch"
+                yield name, patch_file(one.finding, patch, workaround_of(one.finding, title))
 
 
 def _proposing() -> dict[str, Propose]:
@@ -103,10 +121,24 @@ def _candidate(one: Candidate) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _patch(one: Patch) -> dict[str, Any]:
+    return {
+        "title": one.title, "caveat": one.caveat, "status": one.proof.status.value, "reason": one.proof.reason,
+        "file": one.file, "diff": one.diff, "checks": list(one.proof.checks),
+    }  # fmt: skip
+
+
 def _data(tried: list[Tried], together: Together, before: dict[str, str]) -> dict[str, Any]:
     return {
         "schema": 1,
-        "findings": [{**_place(t.finding), "candidates": [_candidate(c) for c in t.candidates]} for t in tried],
+        "findings": [
+            {
+                **_place(t.finding),
+                "candidates": [_candidate(c) for c in t.candidates],
+                "patches": [_patch(p) for p in t.patches],
+            }
+            for t in tried
+        ],
         "fixed": len(together.fixed),
         "diff": "\n".join(_diff(together, before)),
     }
@@ -157,8 +189,14 @@ def _lines(tried: list[Tried], together: Together, before: dict[str, str]) -> It
     for one in tried:
         finding = one.finding
         yield f"{printable(os.path.relpath(finding.file))}:{finding.range.start.line}: {finding.code} {printable(finding.message)}"
-        if not one.candidates:
+        if not one.candidates and not one.patches:
             yield "  no fix is known that can be applied"
+        yield from (
+            printable(
+                f"  {patch.proof.status.value} in the library: {patch.title} ({patch.name}). {patch.proof.reason}"
+            )
+            for patch in one.patches
+        )
         for candidate in one.candidates:
             yield f"  {_words(candidate)}"
     if together.texts:

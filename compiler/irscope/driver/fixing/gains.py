@@ -84,8 +84,8 @@ def _side(store: Store, one: Measured) -> Side:
 def _spread(one: Measured) -> tuple[Spread | None, str]:
     programs = one.programs or []
     why = next((str(each["why_no_seconds"]) for each in programs if each.get("why_no_seconds")), one.problem)
-    rounds = [[each.get("seconds") for each in programs] for programs in one.rounds]
-    totals = [sum(map(float, seconds)) for seconds in rounds if seconds and None not in seconds]
+    rounds: list[list[float | None]] = [[each.get("seconds") for each in programs] for programs in one.rounds]
+    totals = [sum(each or 0.0 for each in seconds) for seconds in rounds if seconds and None not in seconds]
     if why or not totals:
         return None, why or "The script calls no compiled program."
     return Spread(statistics.median(totals), min(totals), max(totals)), ""

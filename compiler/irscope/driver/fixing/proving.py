@@ -36,6 +36,7 @@ from irscope.runner.evidence import ANSWER, REFERENCE
 from irscope.store.store import Store
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
+from irscope.usercode.user_files import is_package_file
 from irscope.vocabulary.records import dataclass
 from irscope.worker.client import Worker
 
@@ -153,6 +154,8 @@ class Prover:
         if compare and not reference and os.path.exists(known):
             os.symlink(known, os.path.join(folder, REFERENCE))
         overlays = {**self._spec.overlays, **texts}
+        # A worker may have imported a library before it can have another text.
+        worker = None if any(is_package_file(path) for path in texts) else self._worker
         spec = dataclasses.replace(self._spec, overlays=overlays, without_compile=without_compile, evidence=folder)
         findings: dict[object, Finding] = {}
         compiles: dict[str, Compile] = {}
@@ -171,7 +174,7 @@ class Prover:
 
         with Store(os.path.join(folder, "runs.db")) as store:
             _, outcome = execute(
-                spec, store, on_message=on_message, on_bytes=on_bytes, cancel=self._cancel, worker=self._worker
+                spec, store, on_message=on_message, on_bytes=on_bytes, cancel=self._cancel, worker=worker
             )
         if reference and os.path.exists(os.path.join(folder, REFERENCE)):
             os.replace(os.path.join(folder, REFERENCE), known)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from irscope.driver.fixing.library import Patch, in_library
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
 from irscope.driver.fixing.texts import applied, edits_between
 from irscope.protocol import Edit, Finding, Fix
@@ -39,6 +40,8 @@ class Tried:
 
     finding: Finding
     candidates: tuple[Candidate, ...]
+    patches: tuple[Patch, ...] = ()
+    """Changes of the library that breaks, if one does."""
 
     @property
     def verified(self) -> Candidate | None:
@@ -94,7 +97,26 @@ class Trying:
             if candidate.proof.status is Status.VERIFIED:
                 break
         order = list(Status)
-        return Tried(finding, tuple(sorted(found, key=lambda one: order.index(one.proof.status))))
+        best_first = tuple(sorted(found, key=lambda one: order.index(one.proof.status)))
+        return Tried(finding, best_first, tuple(self._patches(finding)))
+
+    def _patches(self, finding: Finding) -> Iterator[Patch]:
+        """Changes of the library in which a finding lies, up to the first that is verified."""
+        there = in_library(finding)
+        if there is None:
+            return
+        try:
+            text = self._prover.text_of(there.file)
+        except OSError:
+            return
+        for fix in list(self._propose(there, text))[:_MOST_CANDIDATES]:
+            if self.is_over:
+                return
+            self._on_try(f"{finding.code} in {there.file}: {fix.title}")
+            proof, _ = self._prover.prove({there.file: applied(text, fix.edits)}, finding)
+            yield Patch(fix.title, fix.caveat, there.file, text, fix.edits, proof)
+            if proof.status is Status.VERIFIED:
+                return
 
     def _fixes(self, finding: Finding, texts: Mapping[str, str]) -> list[Fix]:
         """The candidates of a finding that was found in texts, the best first; each changed text once.
@@ -144,8 +166,7 @@ class Trying:
         """Fixes what comes after a fix, and what comes after that; None if that leads nowhere."""
         titles: list[str] = []
         while proof.adds and len(titles) < _LONGEST_CHAIN:
-            following = proof.adds[0]
-            fixes = [fix for fix in self._fixes(following, {file: text}) if (fix.file or following.file) == file]
+            fixes = next(filter(None, (self._fixes_in(one, file, text) for one in proof.adds)), [])
             step = self._step(finding, file, text, fixes, len(proof.adds))
             if step is None:
                 return None
@@ -154,6 +175,9 @@ class Trying:
             if proof.status is Status.VERIFIED:
                 return text, proof, titles
         return None
+
+    def _fixes_in(self, finding: Finding, file: str, text: str) -> list[Fix]:
+        return [fix for fix in self._fixes(finding, {file: text}) if (fix.file or finding.file) == file]
 
     def _step(
         self, finding: Finding, file: str, text: str, fixes: Sequence[Fix], adds: int
