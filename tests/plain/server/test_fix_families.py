@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import textwrap
 
 import pytest
 from irscope.driver.fixing.texts import applied
-from irscope.protocol import Finding, Position, Range, Severity
+from irscope.protocol import Finding, Position, Range, Related, Severity
 from irscope_server.fixing import registry
 from irscope_server.fixing.model import Family
 from irscope_server.fixing.proposals import proposals
@@ -191,6 +192,31 @@ def test_what_varies_is_marked_where_the_hint_says() -> None:
         "    g(torch.ones(n), y)\n",
         "    x = torch.ones(n)\n    torch._dynamo.mark_dynamic(x, 0)\n    torch._dynamo.mark_dynamic(y, 1)\n    g(x, y)\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("call", "varying", "expected"),
+    [
+        ("g(*make(n))", "`x` in dimension 2, `x` in dimension 3",
+         "arguments = make(n)\ntorch._dynamo.mark_dynamic(arguments[0], [2, 3])\ng(*arguments)"),
+        ("g(a, y=b)", "`x` in dimension 0, `y['m']` in dimension 1",
+         "torch._dynamo.mark_dynamic(a, 0)\ntorch._dynamo.mark_dynamic(b['m'], 1)\ng(a, y=b)"),
+        ("g(make(1), y=make(2))", "`y` in dimension 0",
+         "argument_0 = make(1)\ny = make(2)\ntorch._dynamo.mark_dynamic(y, 0)\ng(argument_0, y=y)"),
+        ("g(**all)", "`x` in dimension 0", None),
+    ],
+)  # fmt: skip
+def test_all_sizes_that_vary_are_marked_before_the_call(call: str, varying: str, expected: str | None) -> None:
+    text = f"import torch\n\ndef f(x, y):\n    return x + y\n\ng = torch.compile(f)\n{call}\n"
+    finding = found(text, "x + y", "recompile-size", "recompilation", message="`x`: size 8 → 6 in dimension 0.")
+    place = Range(Position(7, 0), Position(7, len(call)))
+    finding = dataclasses.replace(
+        finding,
+        related=(Related("script.py", place, Related.TRIGGERED),),
+        explanation=f"The guard that failed: …\nSizes that were not the same in all compiles: {varying}.",
+    )
+    texts = [applied(text, fix.edits) for fix in proposals(finding, text) if fix.title.startswith("Mark")]
+    assert texts == ([] if expected is None else [text.replace(f"{call}\n", f"{expected}\n")])
 
 
 def test_the_dearest_is_offered_last() -> None:

@@ -9,11 +9,14 @@ import libcst as cst
 import libcst.matchers as m
 from irscope.protocol import Finding
 
+from irscope_server.fixing.marking import marked_at_call
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Change, Source, statements
 
 _MARKS = re.compile(r"^(?:Or b|B)efore the call on line (?P<line>\d+): `(?P<code>[^`]*\bmark_\w+\([^`]*)`")
 """The hint of `irscope.findings.recompiling.sizes`: which tensors vary is worked out there."""
+_MARK = "Mark the sizes that vary, before the call"
+_MARK_CAVEAT = "It raises where the code fixes such a size."
 _DYNAMIC = "Compile with `dynamic=True`"
 _DYNAMIC_CAVEAT = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
 
@@ -21,6 +24,9 @@ _DYNAMIC_CAVEAT = "All sizes are then dynamic from the first compile. Code for f
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     yield from _dynamic(source)
     yield from _marked(source, finding)
+    text = marked_at_call(source, finding)
+    if text is not None:
+        yield Proposal(_MARK, _MARK_CAVEAT, text)
 
 
 def _dynamic(source: Source) -> Iterator[Proposal]:
