@@ -27,7 +27,7 @@ class _Call:
 
 
 def marked_at_call(source: Source, finding: Finding) -> str | None:
-    """The text with all tensors marked whose sizes vary; None where it is not certain what the call passes."""
+    """The text with all tensors marked whose sizes vary; None if it is not certain what the call passes."""
     place = next((one for one in finding.related if one.message == Related.TRIGGERED), None)
     node = source.at(finding.range)
     function = source.function(node) if node is not None else None

@@ -32,7 +32,7 @@ class Family:
     kinds
         Ids of the kinds of findings that it is asked about.
     propose
-        Gives candidates for a finding; none where it does not fit.
+        Gives candidates for a finding; none if it does not fit.
     codes
         Codes that it is asked about; empty: all of its kinds.
     """

@@ -20,7 +20,7 @@ _UNPROVEN = "not proven"
 
 
 def offered(context: SourceContext, placed: PlacedFinding) -> Iterator[tuple[Fix, str]]:
-    """The fixes of a finding, and what is known of each in words; empty for what was not tried.
+    """The fixes of a finding, and what is known about each in words; empty for what was not tried.
 
     Verified ones come first.  What was disproven is left out.
     """
@@ -83,7 +83,7 @@ def _apart(all_runs: Sequence[Combined]) -> list[Combined]:
 def _action(
     context: SourceContext, title: str, combined: Sequence[Combined], review: bool = False
 ) -> types.CodeAction | None:
-    """The edits of proven texts in the texts as they are now; None where a line that they touch has changed."""
+    """The edits of proven texts in the texts as they are now; None if a line that they touch has changed."""
     changes: dict[str, list[types.TextEdit]] = {}
     for one in combined:
         for path, edits in one.edits.items():

@@ -76,11 +76,11 @@ class Proofs:
         self._going: dict[str, threading.Event] = {}
 
     def of_run(self, run: str) -> Proven:
-        """What is known of the content that a run had; empty before the first trial has ended."""
+        """What is known about the content that a run had; empty before the first trial has ended."""
         return self._known.get(self._contents.get(run, ""), Proven())
 
     def newest(self) -> list[Proven]:
-        """What is known of the newest run of each entry that was tried."""
+        """What is known about the newest run of each entry that was tried."""
         return [self._known[content] for content in dict.fromkeys(self._contents.values()) if content in self._known]
 
     def began(self, run: Run) -> None:
@@ -172,7 +172,7 @@ def _try(run: Run, seconds: float, stop: threading.Event, tell: Callable[[Proven
 
 
 def _proposals() -> Callable[[Finding, str], Sequence[Fix]]:
-    """The fixes that are made on a syntax tree; none where LibCST is not installed beside the server."""
+    """The fixes that are made on a syntax tree; none if LibCST is not installed beside the server."""
     try:
         from irscope_server.fixing.proposals import proposals
     except ImportError:

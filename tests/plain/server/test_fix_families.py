@@ -135,7 +135,7 @@ CASES = {
     "clocks": (
         "import time\nimport torch\n\ndef f(x):\n    start = time.time()  # begin\n    y = x + 1\n    return y, time.time() - start\n",
         "time.time()", "GB0007", {},
-        "    start = (0.0 if torch.compiler.is_compiling() else time.time())  # begin\n",
+        "    start = 0.0 if torch.compiler.is_compiling() else time.time()  # begin\n",
     ),
     "random numbers": (
         "import random\nimport torch\n\ndef f(x):\n    return x * random.choice(SCALES)\n",
@@ -154,6 +154,11 @@ CASES = {
     "contexts": (
         "import warnings\nimport torch\n\ndef f(x):\n    with warnings.catch_warnings():\n        warnings.simplefilter('ignore')\n        y = x + 1\n    return y\n",
         "warnings.simplefilter", "GB0007", {}, "def f(x):\n    y = x + 1\n    return y\n",
+    ),
+    "output": (
+        "import logging\nimport torch\n\ndef f(x):\n    # said\n    logging.getLogger('m').warning('odd')\n    return x\n",
+        "logging.getLogger('m')", "GB6215", {},
+        "    # said\n    if not torch.compiler.is_compiling():\n        logging.getLogger('m').warning('odd')\n",
     ),
     "masks": (
         "import torch\n\ndef f(x, mask):\n    return x[mask].mean()\n", "x[mask]", "GB0036", {},
@@ -202,7 +207,7 @@ def test_what_varies_is_marked_where_the_hint_says() -> None:
         ("g(a, y=b)", "`x` in dimension 0, `y['m']` in dimension 1",
          "torch._dynamo.mark_dynamic(a, 0)\ntorch._dynamo.mark_dynamic(b['m'], 1)\ng(a, y=b)"),
         ("g(make(1), y=make(2))", "`y` in dimension 0",
-         "argument_0 = make(1)\ny = make(2)\ntorch._dynamo.mark_dynamic(y, 0)\ng(argument_0, y=y)"),
+         "argument_0 = make(1)\ny_2 = make(2)\ntorch._dynamo.mark_dynamic(y_2, 0)\ng(argument_0, y=y_2)"),
         ("g(**all)", "`x` in dimension 0", None),
     ],
 )  # fmt: skip

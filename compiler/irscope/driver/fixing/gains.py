@@ -32,7 +32,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two texts.  ``call`` is None where it could not be measured, and ``why`` says why."""
+    """One of the two texts.  ``call`` is None if it could not be measured, and ``why`` says why."""
 
     graphs: int
     kernels: int

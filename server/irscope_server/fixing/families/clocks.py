@@ -33,7 +33,8 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     changes: dict[cst.CSTNode, Change] = {}
     for one in calls:
         zero = "0" if source.code(one.func).endswith("_ns") else "0.0"
-        changes[one] = cst.parse_expression(f"({zero} if {torch}.compiler.is_compiling() else {source.code(one)})")
+        text = f"{zero} if {torch}.compiler.is_compiling() else {source.code(one)}"
+        changes[one] = cst.parse_expression(text if isinstance(source.parent(one), cst.Assign) else f"({text})")
     yield Proposal(
         "Read the clock in plain runs only", "Compiled runs then measure nothing: each reading is 0.", source.changed(changes)
     )  # fmt: skip
