@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import importlib
 import importlib.util
 import json
@@ -17,6 +16,7 @@ from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.gains import ROUNDS, MeasuredGain, measure
 from irscope.driver.fixing.library import Patch, patch_file, workaround_of
 from irscope.driver.fixing.proving import Prover, Status
+from irscope.driver.fixing.texts import diff_of
 from irscope.driver.fixing.trying import Candidate, Propose, Together, Tried, Trying
 from irscope.protocol import Finding, OutcomeKind, to_json
 from irscope.usercode.reading import read_bounded
@@ -178,9 +178,7 @@ def _measured_lines(gain: MeasuredGain | None) -> Iterator[str]:
 
 def _diff(together: Together, before: dict[str, str]) -> Iterator[str]:
     for path, text in together.texts.items():
-        name = os.path.relpath(path)
-        lines = before[path].split("\n"), text.split("\n")
-        yield from difflib.unified_diff(*lines, f"a/{name}", f"b/{name}", lineterm="")
+        yield from diff_of(before[path], text, os.path.relpath(path))
 
 
 def _lines(tried: list[Tried], together: Together, before: dict[str, str]) -> Iterator[str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import os
 import re
 
 from irscope.capture.stack import CAUSE_IN_LIBRARY
 from irscope.driver.fixing.proving import Proof
-from irscope.driver.fixing.texts import applied
+from irscope.driver.fixing.texts import applied, diff_of
 from irscope.protocol import Edit, Finding
 from irscope.usercode.user_files import is_package_file
 from irscope.vocabulary.records import dataclass
@@ -34,9 +33,7 @@ class Patch:
     @property
     def diff(self) -> str:
         """The change as ``git apply`` takes it, in the folder that holds the package."""
-        lines = self.before.split("\n"), applied(self.before, self.edits).split("\n")
-        made = difflib.unified_diff(*lines, f"a/{self.name}", f"b/{self.name}", lineterm="")
-        return "\n".join(made) + "\n"
+        return "\n".join(diff_of(self.before, applied(self.before, self.edits), self.name)) + "\n"
 
 
 def in_library(finding: Finding) -> Finding | None:
