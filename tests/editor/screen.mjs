@@ -75,6 +75,7 @@ export function onScreen({ name, viewport, open, settings = {}, env = {} }) {
       settings: {
         "irscope.python": VENV_PYTHON,
         "workbench.colorTheme": "Default Dark Modern",
+        "irscope.fixes.trySeconds": 0, // A trial is a run.
         ...settings,
       },
       env: { IRSCOPE_STORE: defaultStore(screen.home), ...env }, // Not the user's own.

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 COMPILER, SERVER = ROOT / "compiler", ROOT / "server"
 STDLIB = frozenset(sys.stdlib_module_names)
-SERVER_MAY = STDLIB | {"pygls", "lsprotocol", "attrs", "mcp", "irscope", "irscope_server"}
+SERVER_MAY = STDLIB | {"pygls", "lsprotocol", "attrs", "mcp", "libcst", "irscope", "irscope_server"}
 COMPILER_MAY = STDLIB | {"torch", "irscope"}
 
 # The boot file and the entry points do their work when they are imported.

@@ -15,6 +15,9 @@ from dap_runs import small_run
 from lsp_editor import PLAYING_SERVER, SERVER, AtWork, Editor, StartEditor
 from made import SCRIPT
 
+UNTRIED = {"fixes": {"trySeconds": 0}}
+"""Fixes are tried in the tests that are about that: a trial is a run."""
+
 
 @pytest.fixture
 def store_path(tmp_path: Path) -> str:
@@ -50,7 +53,7 @@ async def start_editor(tmp_path: Path, store_path: str, play: Any) -> AsyncItera
     async def start(*, playing: bool = False, options: dict[str, Any] | None = None, **kwargs: Any) -> Editor:
         editor = await Editor.start(
             PLAYING_SERVER if playing else SERVER,
-            options={"storePath": store_path, **(options or {})},
+            options={"storePath": store_path, **UNTRIED, **(options or {})},
             env={**os.environ, "IRSCOPE_TEST_PLAY": str(tmp_path / "play.json")},
             **kwargs,
         )
@@ -83,7 +86,7 @@ async def at_work(
     async def begin(settings: dict[str, Any] | None = None) -> Editor:
         if not editors_at_work or editors_at_work[-1].has_ended:
             folder = tmp_path_factory.mktemp("at-work")
-            editor = await Editor.start(SERVER, options={"storePath": str(folder / "runs.db")})
+            editor = await Editor.start(SERVER, options={"storePath": str(folder / "runs.db"), **UNTRIED})
             editors_at_work.append(editor)
             (folder / "open.py").write_text("import torch\n")
             editor.open(folder / "open.py")  # a worker is kept as long as a file may need it

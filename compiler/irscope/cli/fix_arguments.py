@@ -27,6 +27,14 @@ def add_to(fix: argparse.ArgumentParser) -> None:
         help="begin no other trial after so many seconds (default: %(default)g)",
     )  # fmt: skip
     fix.add_argument(
+        "--patches", metavar="DIR",
+        help="write a patch file with a text for the pull request for each break in an installed library that a change of it removes",
+    )  # fmt: skip
+    fix.add_argument(
+        "--measure", action="store_true",
+        help="run the script through the whole pipeline with and without the verified fixes, and time both in turns",
+    )  # fmt: skip
+    fix.add_argument(
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
         help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
     )  # fmt: skip

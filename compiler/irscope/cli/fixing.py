@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import difflib
+import importlib
+import importlib.util
 import json
 import os
 import sys
@@ -12,13 +13,21 @@ from typing import Any
 
 from irscope.cli.text import to_stdout
 from irscope.driver.driver import RunSpec
+from irscope.driver.fixing.gains import ROUNDS, MeasuredGain, measure
+from irscope.driver.fixing.library import Patch, patch_file, workaround_of
 from irscope.driver.fixing.proving import Prover, Status
-from irscope.driver.fixing.trying import Candidate, Together, Tried, Trying
+from irscope.driver.fixing.texts import diff_of
+from irscope.driver.fixing.trying import Candidate, Propose, Together, Tried, Trying
 from irscope.protocol import Finding, OutcomeKind, to_json
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
+from irscope.vocabulary import units
 from irscope.vocabulary.visible import printable
 from irscope.worker.client import Worker
+
+NEEDS = "libcst>=1.8.2,<2"
+"""What the extra ``fix`` of pyproject.toml asks for."""
+_PROPOSALS = "irscope_server.fixing.proposals"
 
 
 def fix(options: argparse.Namespace) -> int:
@@ -34,20 +43,48 @@ def fix(options: argparse.Namespace) -> int:
                 return 3
             findings = sorted(original.findings, key=lambda f: (f.file, f.range))
             chosen = [f for f in findings if not options.only or f.code in options.only or f.kind in options.only]
-            trying = Trying(prover, options.seconds, _say if sys.stderr.isatty() else lambda what: None)
+            say = _say if sys.stderr.isatty() else lambda what: None
+            trying = Trying(prover, options.seconds, say, **_proposing())
             tried = [trying.finding(finding) for finding in chosen]
             together = trying.together(tried)
             before = {path: prover.text_of(path) for path in together.texts}
+        gain = measure(spec, together.texts) if options.measure and together.texts else None
     finally:
         worker.stop()
     if options.json:
-        print(json.dumps(_data(tried, together, before), indent=1))
+        print(json.dumps({**_data(tried, together, before), "measured": _measured(gain)}, indent=1))
     else:
-        to_stdout(list(_lines(tried, together, before)))
+        to_stdout([*_lines(tried, together, before), *_measured_lines(gain)])
+    if options.patches:
+        for name, text in _patch_files(tried):
+            os.makedirs(options.patches, exist_ok=True)
+            with open(os.path.join(options.patches, name), "w", encoding="utf-8") as file:
+                file.write(text)
     if options.apply:
         for path, text in together.texts.items():
             _write(path, before[path], text)
     return 0
+
+
+def _patch_files(tried: list[Tried]) -> Iterator[tuple[str, str]]:
+    """Names and texts of the patches that are verified; of two for one change the first."""
+    known: set[str] = set()
+    for one in tried:
+        for patch in one.patches:
+            if patch.proof.status is Status.VERIFIED and patch.diff not in known:
+                known.add(patch.diff)
+                title = one.verified.title if one.verified is not None else ""
+                name = f"{len(known):04}-{patch.name.rpartition('/')[2].removesuffix('.py')}.patch"
+                yield name, patch_file(one.finding, patch, workaround_of(one.finding, title))
+
+
+def _proposing() -> dict[str, Propose]:
+    """What gives more candidates: the server's package, which this one does not know, where it and LibCST are installed."""
+    if any(importlib.util.find_spec(name) is None for name in ("irscope_server", "libcst")):
+        print(f"irscope fix: {NEEDS} is not installed, so some fixes are not tried.", file=sys.stderr)
+        return {}
+    propose: Propose = importlib.import_module(_PROPOSALS).proposals
+    return {"propose": propose}
 
 
 def _say(what: str) -> None:
@@ -84,20 +121,64 @@ def _candidate(one: Candidate) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _patch(one: Patch) -> dict[str, Any]:
+    return {
+        "title": one.title, "caveat": one.caveat, "status": one.proof.status.value, "reason": one.proof.reason,
+        "file": one.file, "diff": one.diff, "checks": list(one.proof.checks),
+    }  # fmt: skip
+
+
 def _data(tried: list[Tried], together: Together, before: dict[str, str]) -> dict[str, Any]:
     return {
         "schema": 1,
-        "findings": [{**_place(t.finding), "candidates": [_candidate(c) for c in t.candidates]} for t in tried],
+        "findings": [
+            {
+                **_place(t.finding),
+                "candidates": [_candidate(c) for c in t.candidates],
+                "patches": [_patch(p) for p in t.patches],
+            }
+            for t in tried
+        ],
         "fixed": len(together.fixed),
         "diff": "\n".join(_diff(together, before)),
     }
 
 
+def _measured(gain: MeasuredGain | None) -> dict[str, Any] | None:
+    if gain is None:
+        return None
+    sides = (gain.before, gain.after)
+    return {
+        "graphs": [side.graphs for side in sides], "kernels": [side.kernels for side in sides],
+        "compile_seconds": [round(side.compile_seconds, 3) for side in sides],
+        "call_seconds": [None if side.call is None else [side.call.median, side.call.low, side.call.high] for side in sides],
+        "rounds": ROUNDS, "significant": gain.is_significant, "why": next((side.why for side in sides if side.why), ""),
+    }  # fmt: skip
+
+
+def _measured_lines(gain: MeasuredGain | None) -> Iterator[str]:
+    if gain is None:
+        return
+    old, new = gain.before, gain.after
+    yield (
+        f"Through the whole pipeline: {units.count(new.graphs, 'graph')} (was {old.graphs}), "
+        f"{units.count(new.kernels, 'kernel')} (was {old.kernels}), compiled in {units.duration(new.compile_seconds)} "
+        f"(was {units.duration(old.compile_seconds)})."
+    )
+    if old.call is None or new.call is None:
+        yield printable(f"Calls were not timed: {old.why or new.why}")
+        return
+    sides = [
+        f"{units.duration(one.median)} ({units.duration(one.low)} to {units.duration(one.high)})"
+        for one in (new.call, old.call)
+    ]
+    word = "" if gain.is_significant else " The two overlap: no difference is shown."
+    yield f"A call takes {sides[0]}; it was {sides[1]}. Median, least and most of {ROUNDS} rounds in turns.{word}"
+
+
 def _diff(together: Together, before: dict[str, str]) -> Iterator[str]:
     for path, text in together.texts.items():
-        name = os.path.relpath(path)
-        lines = before[path].split("\n"), text.split("\n")
-        yield from difflib.unified_diff(*lines, f"a/{name}", f"b/{name}", lineterm="")
+        yield from diff_of(before[path], text, os.path.relpath(path))
 
 
 def _lines(tried: list[Tried], together: Together, before: dict[str, str]) -> Iterator[str]:
@@ -106,8 +187,14 @@ def _lines(tried: list[Tried], together: Together, before: dict[str, str]) -> It
     for one in tried:
         finding = one.finding
         yield f"{printable(os.path.relpath(finding.file))}:{finding.range.start.line}: {finding.code} {printable(finding.message)}"
-        if not one.candidates:
+        if not one.candidates and not one.patches:
             yield "  no fix is known that can be applied"
+        yield from (
+            printable(
+                f"  {patch.proof.status.value} in the library: {patch.title} ({patch.name}). {patch.proof.reason}"
+            )
+            for patch in one.patches
+        )
         for candidate in one.candidates:
             yield f"  {_words(candidate)}"
     if together.texts:
@@ -122,6 +209,7 @@ def _words(candidate: Candidate) -> str:
         return printable(f"{proof.status.value}: {candidate.title}. {proof.reason}")
     graphs = proof.gain.graphs if proof.gain is not None else (0, 0)
     return printable(
-        f"verified: {candidate.title}. {len(proof.removes)} findings fewer, {graphs[1]} graphs (was {graphs[0]}); "
+        f"verified: {candidate.title}. {units.count(len(proof.removes), 'finding')} fewer, "
+        f"{units.count(graphs[1], 'graph')} (was {graphs[0]}); "
         f"same {'; '.join(proof.checks)}"
     )

@@ -67,7 +67,7 @@ class Evidence:
 
     def _see(self, program: Program, compiled: Any) -> Any:
         torch: Any = sys.modules["torch"]
-        if len(self._programs) >= _MOST_PROGRAMS:
+        if len(self._programs) >= _MOST_PROGRAMS or _is_operator(program):
             return compiled
         name = f"{place_of(program)[0]}#{len(self._programs)}"
         one = Measured(program, compiled, (), {}, False, False)
@@ -140,6 +140,11 @@ class Evidence:
         with open(os.path.join(self._folder, f"{ANSWER}.part"), "w", encoding="utf-8") as file:
             json.dump(answer.__dict__, file)
         os.replace(os.path.join(self._folder, f"{ANSWER}.part"), os.path.join(self._folder, ANSWER))
+
+
+def _is_operator(program: Program) -> bool:
+    """Whether it is what an operator such as ``torch.cond`` compiles by itself where nothing else is compiled."""
+    return str(getattr(program, "__module__", "")).startswith("torch._higher_order_ops")
 
 
 def _compared(expected: dict[str, Any], found: dict[str, Any], answer: FoundEvidence) -> None:

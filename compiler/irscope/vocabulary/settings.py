@@ -63,6 +63,14 @@ class SettingValues:
         },
         value=Lane.FAST, restricted=True,
     )  # fmt: skip
+    fixes_seconds: float = _setting(
+        "fixes.trySeconds", Kind.NUMBER, 20,
+        "seconds after a run in which fixes are tried in the background; 0: fixes are offered untried",
+        "After a run, try the fixes of its findings in the background for at most this many seconds. Each runs the script "
+        "again. A fix that is verified is the preferred one, and one that changes results is not offered. `0`: offer "
+        "fixes without trying them.",
+        unit="seconds", restricted=True,
+    )  # fmt: skip
     pipeline: str = _setting(
         "pipeline", Kind.TEXT, DEFAULT_PIPELINE,
         "name of the pipeline of deep runs (`irscope/pipelines` lists them); the fast lane is always Dynamo's",

@@ -167,6 +167,7 @@ def _progress_cancel(ls: IrscopeServer, params: types.WorkDoneProgressCancelPara
 def _shutdown(ls: IrscopeServer, params: None) -> None:
     ls.workers.stop()
     ls.comparisons.close()
+    ls.proofs.close()
     for run in ls.runs.all():
         run.cancel()
 

@@ -34,6 +34,7 @@ from irscope_server.running.file_states import FileStates
 from irscope_server.running.measured import Profiles
 from irscope_server.running.notebooks import SYNC, Notebooks
 from irscope_server.running.plans import Planner
+from irscope_server.running.proofs import Proofs
 from irscope_server.running.results import Results
 from irscope_server.running.runs import Execute, Runs
 from irscope_server.running.since_last_run import SinceLastRun
@@ -91,6 +92,7 @@ class IrscopeServer(LanguageServer):
         self.candidates = Search()
         self.workers = Workers()
         self.runs = Runs(execute, self.workers)
+        self.proofs = Proofs(self.workers, enabled=execute is None)
         self.publisher = Publisher(self, self.results, self.views)
         self.notebooks = Notebooks(self)
         self.notices = WorkerNotices(self, self.runs, self.workers)
@@ -107,6 +109,7 @@ class IrscopeServer(LanguageServer):
                 notices=self.notices,
                 file_states=FileStates(self, self.planner, self.results, since_last_run),
                 since_last_run=since_last_run,
+                proofs=self.proofs,
                 diagnostics_changed=self.publisher.changed,
             ),
         )
@@ -223,6 +226,13 @@ class IrscopeServer(LanguageServer):
         window = self.client_capabilities.window
         return window is not None and bool(window.work_done_progress)
 
+    @property
+    def reviews_edits(self) -> bool:
+        """Whether the client can show edits of several files before it applies them."""
+        workspace = self.client_capabilities.workspace
+        edits = workspace.workspace_edit if workspace is not None else None
+        return edits is not None and bool(edits.document_changes) and edits.change_annotation_support is not None
+
     def can_refresh(self, method: str) -> bool:
         """Whether the client can be asked to ask again for diagnostics, lenses or inlay hints."""
         workspace = self.client_capabilities.workspace
@@ -320,6 +330,7 @@ class IrscopeServer(LanguageServer):
         """Stops everything that runs."""
         self.activity.idle.close()
         self.comparisons.close()
+        self.proofs.close()
         self.runs.close()
         self.workers.close()
         self.stages.close()

@@ -86,6 +86,10 @@ class Client(Protocol):
         """Whether the client can show progress in its window."""
 
     @property
+    def reviews_edits(self) -> bool:
+        """Whether the client can show edits of several files before it applies them."""
+
+    @property
     def workspace(self) -> Workspace:
         """pygls' record of the documents that the client has opened."""
 

@@ -9,6 +9,7 @@ from irscope_server.language.line_facts import LineFactsOfRuns
 from irscope_server.language.views import Views
 from irscope_server.running.measured import Profiles
 from irscope_server.running.plans import Planner
+from irscope_server.running.proofs import Proofs
 from irscope_server.running.results import Results
 from irscope_server.running.runs import Runs
 
@@ -27,6 +28,10 @@ class SourceContext(EditorContext, Protocol):
     @property
     def results(self) -> Results:
         """What the runs of this session found."""
+
+    @property
+    def proofs(self) -> Proofs:
+        """What trials of fixes have shown."""
 
     @property
     def views(self) -> Views:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irscope.findings.kinds import compiled_code_error
-from irscope.protocol import Edit
 from lsprotocol import types
 
 from irscope_server.base import words
 from irscope_server.base.texts import file_key, to_units
 from irscope_server.language.context import SourceContext
 from irscope_server.language.diagnostics import diagnostic_of
+from irscope_server.language.tried_fixes import VERIFIED, fixes_together, offered, placed_edit
 from irscope_server.language.views import PlacedFinding
 
 CHECK_WITHOUT_COMPILE = "irscope.server.checkWithoutCompile"
@@ -32,6 +32,7 @@ def actions_at(context: SourceContext, path: str, params: types.CodeActionParams
     ]
     checks = [_check(context, params.text_document.uri, one, lines) for one in found if _can_be_checked(context, one)]
     fixes += _fixes_at_calls(context, path, params.range, found)
+    fixes += fixes_together(context, found)
     return [*fixes, *checks, *shown[:1], *(_ignore(context, params.text_document.uri, one, lines) for one in found)]
 
 
@@ -64,33 +65,21 @@ def _fixes(
     here
         Whether the diagnostic is where the fixes are asked for.
     """
-    for number, fix in enumerate(placed.finding.fixes):
+    for fix, status in offered(context, placed):
         source = placed.texts.get(file_key(fix.file)) if fix.file else placed.source
         text = context.texts.lines(fix.file) if fix.file else lines
-        edits = [_edit(context, source, edit, text) for edit in fix.edits]
+        edits = [placed_edit(context, source, edit, text) for edit in fix.edits]
         whole = [edit for edit in edits if edit is not None]
         if len(whole) < len(edits):
             continue
+        about = f"{placed.finding.code}, {status}" if status else placed.finding.code
         yield types.CodeAction(
-            title=words.one_line(f"{fix.title} ({placed.finding.code})"),
+            title=words.one_line(f"{fix.title} ({about})"),
             kind=types.CodeActionKind.QuickFix,
             diagnostics=[diagnostic_of(context, placed, lines)] if here else None,
-            is_preferred=here and number == 0 and not fix.caveat,
+            is_preferred=here and status.startswith(VERIFIED),
             edit=_workspace_edit(context.uri_of(fix.file) if fix.file else uri, whole),
         )
-
-
-def _edit(
-    context: SourceContext, source: Sequence[str] | None, edit: Edit, lines: Sequence[str]
-) -> types.TextEdit | None:
-    """The edit in the text as it is now; None if a line that it touches has changed since ``source``."""
-    line_map = context.views.line_map(source, lines)
-    start, end = line_map.exact(edit.range.start.line - 1), line_map.exact(edit.range.end.line - 1)
-    if start is None or end is None or end - start != edit.range.end.line - edit.range.start.line:
-        return None
-    first = types.Position(start, to_units(lines[start], edit.range.start.column, context.encoding))
-    last = types.Position(end, to_units(lines[end], edit.range.end.column, context.encoding))
-    return types.TextEdit(types.Range(first, last), edit.text)
 
 
 def _ignore(context: SourceContext, uri: str, placed: PlacedFinding, lines: Sequence[str]) -> types.CodeAction:

@@ -26,6 +26,7 @@ from irscope_server.running.file_states import FileStates
 from irscope_server.running.idle import DeepWhenIdle
 from irscope_server.running.notebooks import Notebooks
 from irscope_server.running.plans import Plan, Planner
+from irscope_server.running.proofs import Proofs
 from irscope_server.running.results import Ended, Live, Results
 from irscope_server.running.runs import Run, Runs, with_texts
 from irscope_server.running.since_last_run import SinceLastRun
@@ -61,6 +62,7 @@ class Parts:
     notices: WorkerNotices
     file_states: FileStates
     since_last_run: SinceLastRun
+    proofs: Proofs
     diagnostics_changed: Callable[[], None]
 
 
@@ -103,6 +105,7 @@ class Activity:
             run = parts.runs.current(key)
             if run is not None and run.automatic:
                 run.cancel()
+            parts.proofs.cancel(key)
             parts.results.forget(key)
         self.results_changed()
 
@@ -309,6 +312,7 @@ class Activity:
         log.info("Running %s, %s lane, with %s", run.plan.entry.title, run.live.lane.value, run.spec.python)
         if editor.shows_progress:
             self._progress[run] = RunProgress(editor, f"irscope: {run.name} ({run.live.lane.value})")
+        parts.proofs.began(run)
         parts.results.begin(run.live)
         self.results_changed()
         parts.notices.tell(run)
@@ -357,6 +361,7 @@ class Activity:
         if parts.runs.current(run.key) is None:
             parts.notices.ended(run, ended)
             self.idle.ended(run, ended)
+            parts.proofs.ended(run, ended)
         if ended.run:  # last, so that a client that hears of the end has the state that goes with it
             editor.tell("irscope/runsChanged", RunsChanged(ended.run, run.uri, running=False))
 

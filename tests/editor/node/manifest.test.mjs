@@ -31,6 +31,7 @@ describe("the manifest", () => {
       "storePath",
       "run.onSave",
       "run.deepWhenIdle",
+      "fixes.trySeconds",
       "run.entry",
       "run.entryOf",
       "run.launchConfiguration",

@@ -106,7 +106,7 @@ def test_the_manifest_has_these_settings() -> None:
     assert set(given) == {key for key, row in SETTINGS.items() if row.goes in (Goes.SERVER, Goes.CLIENT)}
     assert set(given) >= {
         "python", "storePath", "run.onSave", "run.budgetSeconds", "run.deepBudgetSeconds", "run.memoryBudgetMegabytes",
-        "run.outputBudgetMegabytes", "run.steadyCalls", "run.deepWhenIdle", "run.symbolicTrace", "run.entry", "run.entryOf",
+        "run.outputBudgetMegabytes", "run.steadyCalls", "run.deepWhenIdle", "fixes.trySeconds", "run.symbolicTrace", "run.entry", "run.entryOf",
         "run.launchConfiguration", "run.useLaunchConfigurations", "run.args", "run.cwd",
         "run.env", "severity", "baseline", "inlayHints.enabled", "decorations.enabled", "agents.allowRun", "worker.enabled", "worker.layers", "worker.idleMinutes",
     }  # fmt: skip

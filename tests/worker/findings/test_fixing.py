@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import subprocess
 from pathlib import Path
 
+import fix_rates
 import pytest
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.proving import Proof, Prover, Status
-from irscope.driver.fixing.texts import applied, edits_between
+from irscope.driver.fixing.texts import applied, diff_of, edits_between
 from irscope.driver.fixing.trying import Trying
 from irscope.protocol import Edit, Fix, Position, Range
 from support import run_cli, shared_worker, write
@@ -106,6 +108,10 @@ BRANCH_LINES = "if y.sum() > 0:\n        y = y + 1\n    else:\n        y = y - 1
         ("y = torch.where(y.sum() > 0, y + 1, missing)", Status.DISPROVEN, "fails with it"),
         ("y = torch.where(y.sum() > 0, y + 1, y - 1); torch._dynamo.graph_break()", Status.UNPROVEN, "Another finding"),
         (BRANCH_LINES + "; y = y + 0", Status.DISPROVEN, "still there"),
+        (
+            "y = torch.where(y.sum() > 0, y + 1, y - 1) if torch.compiler.is_compiling() else y",
+            Status.DISPROVEN, "Without compile: The results differ",
+        ),
     ],
 )  # fmt: skip
 def test_what_a_change_does(prover: Prover, new: str, status: Status, words: str) -> None:
@@ -128,6 +134,55 @@ def test_one_action_removes_all_breaks_of_a_function(prover: Prover) -> None:
     assert ".item()" not in text and "if s" not in text
 
 
+LIBRARY = """\
+import torch
+
+
+def decided(x):
+    # a comment of the library
+    if x.sum() > 0:
+        return x + 1
+    return x - 1
+"""
+CALLS = """\
+import sys; sys.path.append({path!r})
+import torch, deciding
+
+torch.compile(lambda x: deciding.decided(x) * 2)(torch.ones(3))
+"""
+
+
+@pytest.mark.nightly
+def test_a_break_in_a_library_has_a_patch(tmp_path: Path) -> None:
+    library = write(tmp_path, LIBRARY, "site-packages/deciding.py")
+    script = write(tmp_path, CALLS.format(path=str(library.parent)))
+    ran = run_cli("fix", script, "--json", "--patches", tmp_path / "patches", "--apply", cwd=tmp_path)
+    (found,) = json.loads(ran.stdout)["findings"]
+    assert [patch["status"] for patch in found["patches"]] == ["verified"]
+    assert library.read_text() == LIBRARY, "it is never written there"
+    text = (tmp_path / "patches" / "0001-deciding.patch").read_text()
+    assert text.startswith("Subject: [PATCH] Compute both sides") and "--- a/deciding.py\n" in text
+    applied = subprocess.run(["git", "apply", "-"], input=text, text=True, cwd=library.parent, check=False)
+    assert applied.returncode == 0
+    assert "# a comment of the library\n    return torch.where(" in library.read_text()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "branch_nan",
+        *(pytest.param(path.stem, marks=pytest.mark.nightly) for path in sorted(fix_rates.SCRIPTS.glob("*.py"))[::12]),
+    ],
+)
+def test_a_sample_of_the_set(name: str) -> None:
+    worker = shared_worker()
+    assert worker is not None
+    result = fix_rates.of_script(fix_rates.SCRIPTS / f"{name}.py", worker)
+    assert result["wrong"] == {}
+    if name == "branch_nan":
+        assert [one["fixed"] for one in result["findings"]] == [True]
+
+
 def test_on_the_command_line(tmp_path: Path) -> None:
     script = write(tmp_path, FORMS["branch"] + "\nprint('the end')\n")
     before = script.read_text()
@@ -148,6 +203,15 @@ def test_on_the_command_line(tmp_path: Path) -> None:
 )
 def test_edits_between_texts(old: str, new: str) -> None:
     assert applied(old, edits_between(old, new)) == new
+
+
+@pytest.mark.parametrize(("old", "new"), [("a\nb\n", "a\nc\n"), ("a\nb", "a\nc"), ("a", "a\n"), ("a\n", "a")])
+def test_a_diff_can_be_applied(tmp_path: Path, old: str, new: str) -> None:
+    path = tmp_path / "file.py"
+    path.write_text(old)
+    text = "\n".join(diff_of(old, new, "file.py")) + "\n"
+    subprocess.run(["git", "apply", "-"], input=text, text=True, cwd=tmp_path, check=True)
+    assert path.read_text() == new
 
 
 def test_edits_that_overlap_are_refused() -> None:

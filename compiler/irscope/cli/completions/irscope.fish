@@ -51,7 +51,7 @@ function _shtab_irscope_using
 end
 
 set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge completion
-set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --pipeline --pipelines --port --predicted --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --theme --timeout --tuned --world --write-baseline -m -o
+set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --theme --timeout --tuned --world --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -150,6 +150,8 @@ complete -c irscope -n '_shtab_irscope_using fix' -s h -l help -d 'show this hel
 complete -c irscope -n '_shtab_irscope_using fix' -l apply -d 'write the verified fixes into the files'
 complete -c irscope -n '_shtab_irscope_using fix' -l only -x -d 'only findings of this code (GB0059) or kind (graph-break); may be repeated'
 complete -c irscope -n '_shtab_irscope_using fix' -l seconds -x -d 'begin no other trial after so many seconds (default: 300)'
+complete -c irscope -n '_shtab_irscope_using fix' -l patches -xka "(__fish_complete_directories)" -d 'write a patch file with a text for the pull request for each break in an installed library that a change of it removes'
+complete -c irscope -n '_shtab_irscope_using fix' -l measure -d 'run the script through the whole pipeline with and without the verified fixes, and time both in turns'
 complete -c irscope -n '_shtab_irscope_using fix' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs the script'
 complete -c irscope -n '_shtab_irscope_using fix' -l cwd -xka "(__fish_complete_directories)" -d 'working folder of the script (default: the current one)'
 complete -c irscope -n '_shtab_irscope_using fix' -l json -d 'print data instead of text (docs/json.md)'

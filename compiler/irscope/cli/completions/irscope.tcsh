@@ -21,6 +21,7 @@ complete irscope \
         'c/--output=/f/' \
         'c/--predicted=/f/' \
         'c/--folder=/d/' \
+        'c/--patches=/d/' \
         'c/--source-root=/d/' \
         'c/--line=/f/' \
         'c/--target=/(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)/' \
@@ -28,7 +29,7 @@ complete irscope \
         'c/--open=/f/' \
         'c/--inputs=/f/' \
         'c/--reproducer=/f/' \
-        'c/--/(again all allow-run apply autotuning baseline budget call calls check-without-compile compile costs cwd depth exit-code fail-on fake folder follow format fusion guards help inputs json kernel lane limit line log map master-addr master-port max-compile-seconds max-graph-breaks max-graphs max-kernels max-nodes max-recompiles max-restarts memory-budget model nnodes no-browser no-machine-code no-pictures no-symbolic-trace node node-rank nproc-per-node only open output output-budget overview pipeline pipelines port predicted pytest python ranks rdzv-backend rdzv-conf rdzv-endpoint rdzv-id read-only redact reproducer rounds run seconds severity source-root stage steady-calls store strict target text theme time timeout tuned untuned version without-breaks world write-baseline yes)/' \
+        'c/--/(again all allow-run apply autotuning baseline budget call calls check-without-compile compile costs cwd depth exit-code fail-on fake folder follow format fusion guards help inputs json kernel lane limit line log map master-addr master-port max-compile-seconds max-graph-breaks max-graphs max-kernels max-nodes max-recompiles max-restarts measure memory-budget model nnodes no-browser no-machine-code no-pictures no-symbolic-trace node node-rank nproc-per-node only open output output-budget overview patches pipeline pipelines port predicted pytest python ranks rdzv-backend rdzv-conf rdzv-endpoint rdzv-id read-only redact reproducer rounds run seconds severity source-root stage steady-calls store strict target text theme time timeout tuned untuned version without-breaks world write-baseline yes)/' \
         'c/-/(- h m o)/' \
         'n/--store/f/' \
         'n/--pytest/f/' \
@@ -43,6 +44,7 @@ complete irscope \
         'n/--output/f/' \
         'n/--predicted/f/' \
         'n/--folder/d/' \
+        'n/--patches/d/' \
         'n/--source-root/d/' \
         'n/--line/f/' \
         'n/--target/(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)/' \

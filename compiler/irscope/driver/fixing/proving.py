@@ -14,6 +14,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.fixing.texts import LineMatch
@@ -35,6 +36,7 @@ from irscope.runner.evidence import ANSWER, REFERENCE
 from irscope.store.store import Store
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
+from irscope.usercode.user_files import is_package_file
 from irscope.vocabulary.records import dataclass
 from irscope.worker.client import Worker
 
@@ -114,9 +116,11 @@ class Prover:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def begin(self) -> Trial:
-        """Runs the original, compiled and without compile; returns what the compiled run found."""
-        self.eager = self._run({}, without_compile=True, reference=True)
-        self.original = self._run({})
+        """Runs the original, compiled and without compile, both at once; returns what the compiled run found."""
+        with ThreadPoolExecutor(1) as beside:
+            eager = beside.submit(self._run, {}, without_compile=True, reference=True)
+            self.original = self._run({}, compare=False)
+            self.eager = eager.result()
         return self.original
 
     def text_of(self, path: str) -> str:
@@ -125,20 +129,33 @@ class Prover:
         return overlay if overlay is not None else decode_source(read_bounded(path))
 
     def prove(self, texts: Mapping[str, str], finding: Finding) -> tuple[Proof, Trial]:
-        """Runs the script with other texts of files, by absolute path, in place of the original ones."""
+        """Runs the script with other texts of files, by absolute path, in place of the original ones.
+
+        What is verified that way runs once more without compile: a text that only compiled code can run is not a fix.
+        """
         assert self.original is not None and self.eager is not None
         trial = self._run(texts)
         matches = {path: LineMatch(self.text_of(path), text) for path, text in texts.items()}
-        return _decided(self.original, self.eager, trial, finding, matches), trial
+        proof = _decided(self.original, self.eager, trial, finding, matches)
+        if proof.status is Status.VERIFIED:
+            proof = _also_without_compile(proof, self.eager, self._run(texts, without_compile=True))
+        return proof, trial
 
-    def _run(self, texts: Mapping[str, str], without_compile: bool = False, reference: bool = False) -> Trial:
+    def _run(
+        self,
+        texts: Mapping[str, str],
+        without_compile: bool = False,
+        reference: bool = False,
+        compare: bool = True,
+    ) -> Trial:
         self.trials += 1
-        folder = os.path.join(self._folder, str(self.trials))
-        os.mkdir(folder)
+        folder = tempfile.mkdtemp(dir=self._folder)
         known = os.path.join(self._folder, REFERENCE)
-        if not reference and os.path.exists(known):
+        if compare and not reference and os.path.exists(known):
             os.symlink(known, os.path.join(folder, REFERENCE))
         overlays = {**self._spec.overlays, **texts}
+        # A worker may have imported a library before it can have another text.
+        worker = None if any(is_package_file(path) for path in texts) else self._worker
         spec = dataclasses.replace(self._spec, overlays=overlays, without_compile=without_compile, evidence=folder)
         findings: dict[object, Finding] = {}
         compiles: dict[str, Compile] = {}
@@ -157,7 +174,7 @@ class Prover:
 
         with Store(os.path.join(folder, "runs.db")) as store:
             _, outcome = execute(
-                spec, store, on_message=on_message, on_bytes=on_bytes, cancel=self._cancel, worker=self._worker
+                spec, store, on_message=on_message, on_bytes=on_bytes, cancel=self._cancel, worker=worker
             )
         if reference and os.path.exists(os.path.join(folder, REFERENCE)):
             os.replace(os.path.join(folder, REFERENCE), known)
@@ -211,6 +228,20 @@ def _decided(original: Trial, eager: Trial, trial: Trial, finding: Finding, matc
     if original.stdout == eager.stdout and _other_output(eager.stdout, trial.stdout):
         return proof(Status.UNPROVEN, "The script prints something else.")
     return proof(Status.VERIFIED, "")
+
+
+def _also_without_compile(proof: Proof, eager: Trial, trial: Trial) -> Proof:
+    """The proof, with what the changed script does without compile."""
+    if trial.outcome.kind is not OutcomeKind.COMPLETED:
+        failed = trial.outcome.kind in _OWN_FAILURES
+        status = Status.DISPROVEN if failed else Status.UNPROVEN
+        return dataclasses.replace(
+            proof, status=status, reason=f"Without compile the script fails with it: {trial.outcome.message}"
+        )
+    _, status, reason = _numbers(eager, trial)
+    if status is Status.VERIFIED:
+        return dataclasses.replace(proof, checks=(*proof.checks, "the same of the changed script without compile"))
+    return dataclasses.replace(proof, status=status, reason=f"Without compile: {reason}")
 
 
 _OWN_FAILURES = (OutcomeKind.SCRIPT_ERROR, OutcomeKind.CRASHED)

@@ -45,6 +45,19 @@ def edits_between(old: str, new: str) -> tuple[Edit, ...]:
     )
 
 
+def diff_of(old: str, new: str, name: str) -> list[str]:
+    """The lines of a unified diff as ``git apply`` takes it."""
+
+    def lines(text: str) -> list[str]:
+        found = [f"{line}\n" for line in text.split("\n")]
+        return found[:-1] if text.endswith("\n") or not text else [*found[:-1], found[-1][:-1]]
+
+    made: list[str] = []
+    for line in difflib.unified_diff(lines(old), lines(new), f"a/{name}", f"b/{name}"):
+        made += [line[:-1]] if line.endswith("\n") else [line, "\\ No newline at end of file"]
+    return made
+
+
 class LineMatch:
     """Which lines of two texts are the same; lines that were replaced are those that replaced them."""
 

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from irscope.driver.fixing.library import Patch, in_library
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
 from irscope.driver.fixing.texts import applied, edits_between
 from irscope.protocol import Edit, Finding, Fix
 from irscope.vocabulary.records import dataclass
 
 _LONGEST_CHAIN = 5
+_MOST_CANDIDATES = 6
+"""Of one finding that are tried."""
+
+Propose = Callable[[Finding, str], Sequence[Fix]]
+"""Gives further candidates for a finding in a text, beside those that the finding carries."""
+
+
+def _none(finding: Finding, text: str) -> Sequence[Fix]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,14 @@ class Tried:
 
     finding: Finding
     candidates: tuple[Candidate, ...]
+    patches: tuple[Patch, ...] = ()
+    """Changes of the library that breaks, if one does."""
+
+    @property
+    def verified(self) -> Candidate | None:
+        """The best candidate, if it is verified."""
+        best = self.candidates[0] if self.candidates else None
+        return best if best is not None and best.proof.status is Status.VERIFIED else None
 
 
 @dataclass(frozen=True)
@@ -50,10 +68,19 @@ class Trying:
         After which no other trial begins.
     on_try
         Called before each trial with what is tried.
+    propose
+        Gives candidates beside those of the findings.
     """
 
-    def __init__(self, prover: Prover, seconds: float, on_try: Callable[[str], None] = lambda what: None) -> None:
+    def __init__(
+        self,
+        prover: Prover,
+        seconds: float,
+        on_try: Callable[[str], None] = lambda what: None,
+        propose: Propose = _none,
+    ) -> None:
         self._prover, self._until, self._on_try = prover, time.monotonic() + seconds, on_try
+        self._propose = propose
 
     @property
     def is_over(self) -> bool:
@@ -63,14 +90,55 @@ class Trying:
     def finding(self, finding: Finding) -> Tried:
         """The candidates of a finding, each proven by itself; after a verified one without a caveat no other is tried."""
         found: list[Candidate] = []
-        for fix in finding.fixes:
+        for fix in self._fixes(finding, {}):
             file = fix.file or finding.file
             candidate = self._candidate(finding, fix, file)
             found.append(candidate)
             if candidate.proof.status is Status.VERIFIED:
                 break
         order = list(Status)
-        return Tried(finding, tuple(sorted(found, key=lambda one: order.index(one.proof.status))))
+        best_first = tuple(sorted(found, key=lambda one: order.index(one.proof.status)))
+        return Tried(finding, best_first, tuple(self._patches(finding)))
+
+    def _patches(self, finding: Finding) -> Iterator[Patch]:
+        """Changes of the library in which a finding lies, up to the first that is verified."""
+        there = in_library(finding)
+        if there is None:
+            return
+        try:
+            text = self._prover.text_of(there.file)
+        except OSError:
+            return
+        for fix in list(self._propose(there, text))[:_MOST_CANDIDATES]:
+            if self.is_over:
+                return
+            self._on_try(f"{finding.code} in {there.file}: {fix.title}")
+            proof, _ = self._prover.prove({there.file: applied(text, fix.edits)}, finding)
+            yield Patch(fix.title, fix.caveat, there.file, text, fix.edits, proof)
+            if proof.status is Status.VERIFIED:
+                return
+
+    def _fixes(self, finding: Finding, texts: Mapping[str, str]) -> list[Fix]:
+        """The candidates of a finding that was found in texts, the best first; each changed text once.
+
+        What `propose` gives under the title of one of the finding's own comes before that one: it keeps comments.
+        """
+        try:
+            text = texts.get(finding.file) or self._prover.text_of(finding.file)
+        except OSError:
+            return list(finding.fixes)
+        found, seen = list[Fix](), set[str]()
+        proposed = self._propose(finding, text)
+        order = [each for own in finding.fixes for each in (*(p for p in proposed if p.title == own.title), own)]
+        for fix in (*order, *proposed):
+            try:
+                changed = fix.file if fix.file not in ("", finding.file) else applied(text, fix.edits)
+            except ValueError:
+                continue
+            if fix.file not in ("", finding.file) or changed not in seen:
+                seen.add(changed)
+                found.append(fix)
+        return found[:_MOST_CANDIDATES]
 
     def _candidate(self, finding: Finding, fix: Fix, file: str) -> Candidate:
         if self.is_over:
@@ -98,8 +166,7 @@ class Trying:
         """Fixes what comes after a fix, and what comes after that; None if that leads nowhere."""
         titles: list[str] = []
         while proof.adds and len(titles) < _LONGEST_CHAIN:
-            following = proof.adds[0]
-            fixes = [fix for fix in following.fixes if (fix.file or following.file) == file]
+            fixes = next(filter(None, (self._fixes_in(one, file, text) for one in proof.adds)), [])
             step = self._step(finding, file, text, fixes, len(proof.adds))
             if step is None:
                 return None
@@ -108,6 +175,9 @@ class Trying:
             if proof.status is Status.VERIFIED:
                 return text, proof, titles
         return None
+
+    def _fixes_in(self, finding: Finding, file: str, text: str) -> list[Fix]:
+        return [fix for fix in self._fixes(finding, {file: text}) if (fix.file or finding.file) == file]
 
     def _step(
         self, finding: Finding, file: str, text: str, fixes: Sequence[Fix], adds: int

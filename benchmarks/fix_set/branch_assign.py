@@ -1,0 +1,28 @@
+"""Activations are scaled down when they are large."""
+
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        h = self.linear(x)
+        if h.abs().max() > 1.0:
+            h = h / h.abs().max()
+        return h.relu()
+
+
+torch.manual_seed(1)
+target = Net()
+
+
+def make(size=8, dtype=torch.float32):
+    return (torch.randn(size, 4, dtype=dtype, requires_grad=True),)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    compiled = torch.compile(target)
+    compiled(*make())

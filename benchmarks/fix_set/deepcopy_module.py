@@ -1,0 +1,27 @@
+"""A layer is copied in forward."""
+
+import copy
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        layer = copy.deepcopy(self.linear)
+        return layer(x) + x
+
+
+torch.manual_seed(1)
+target = Net()
+
+
+def make(size=8, dtype=torch.float32):
+    return (torch.randn(size, 4, dtype=dtype),)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    compiled = torch.compile(target)
+    compiled(*make())

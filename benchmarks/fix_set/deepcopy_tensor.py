@@ -1,0 +1,18 @@
+"""A tensor is copied."""
+
+import copy
+import torch
+
+def target(x):
+    saved = copy.deepcopy(x)
+    return x.sin() + saved
+
+
+def make(size=8, dtype=torch.float32):
+    return (torch.randn(size, 4, dtype=dtype),)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    compiled = torch.compile(target)
+    compiled(*make())

@@ -1,0 +1,17 @@
+"""float() of a tensor."""
+
+import torch
+
+def target(x):
+    norm = float(x.norm())
+    return x / (norm + 1e-6)
+
+
+def make(size=8, dtype=torch.float32):
+    return (torch.randn(size, 4, dtype=dtype),)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    compiled = torch.compile(target)
+    compiled(*make())

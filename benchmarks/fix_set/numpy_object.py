@@ -1,0 +1,18 @@
+"""An array of names."""
+
+import numpy as np
+import torch
+
+def target(x):
+    names = np.array(["a", "b"])
+    return x * len(names)
+
+
+def make(size=8, dtype=torch.float32):
+    return (torch.randn(size, 4, dtype=dtype),)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    compiled = torch.compile(target)
+    compiled(*make())

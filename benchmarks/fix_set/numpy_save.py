@@ -1,0 +1,19 @@
+"""An array is dumped to text."""
+
+import numpy as np
+import torch
+
+def target(x):
+    y = x.sin()
+    np.array2string(np.zeros(2))
+    return y + 1
+
+
+def make(size=8, dtype=torch.float32):
+    return (torch.randn(size, 4, dtype=dtype),)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    compiled = torch.compile(target)
+    compiled(*make())

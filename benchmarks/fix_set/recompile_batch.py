@@ -1,0 +1,17 @@
+"""The batch size varies."""
+
+import torch
+
+def target(x):
+    return x.sin() * 2
+
+
+def make(size=8, dtype=torch.float32):
+    return (torch.randn(size, 4, dtype=dtype),)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    compiled = torch.compile(target)
+    for n in (8, 6, 4):
+        compiled(*make(n))

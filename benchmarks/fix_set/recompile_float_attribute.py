@@ -1,0 +1,28 @@
+"""A temperature of the module changes."""
+
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+        self.temperature = 1.0
+
+    def forward(self, x):
+        return self.linear(x) / self.temperature
+
+
+torch.manual_seed(1)
+target = Net()
+
+
+def make(size=8, dtype=torch.float32):
+    return (torch.randn(size, 4, dtype=dtype),)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    compiled = torch.compile(target)
+    for value in (1.0, 0.9, 0.8):
+        target.temperature = value
+        compiled(*make())

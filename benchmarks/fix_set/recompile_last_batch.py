@@ -1,0 +1,26 @@
+"""The last batch is smaller."""
+
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.linear(x).relu()
+
+
+torch.manual_seed(1)
+target = Net()
+
+
+def make(size=8, dtype=torch.float32):
+    return (torch.randn(size, 4, dtype=dtype, requires_grad=True),)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    compiled = torch.compile(target)
+    for n in (8, 8, 3):
+        compiled(*make(n))

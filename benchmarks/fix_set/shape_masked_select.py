@@ -1,0 +1,17 @@
+"""torch.masked_select, then a loss."""
+
+import torch
+
+def target(x, mask):
+    kept = torch.masked_select(x, mask)
+    return (kept * kept).sum()
+
+
+def make(size=8, dtype=torch.float32):
+    return (torch.randn(size, 4, dtype=dtype), (torch.arange(size * 4) % 3 > 0).reshape(size, 4))
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    compiled = torch.compile(target)
+    compiled(*make())

@@ -1,0 +1,140 @@
+"""Whether two texts of a script of `fix_set` compute the same: a stronger test than the proof of `irscope fix`.
+
+Both are executed without ``torch.compile``, which is replaced by what changes nothing: what the compiler makes of a text
+is the subject of other tests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import sys
+import types
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+SEEDS = (0, 1, 2, 17)
+SIZES = (8, 5, 2, 13)
+SCALES = (1.0, -1.0, 30.0, 1e-3, 0.0)
+TOLERANCES = {torch.float32: (1e-5, 1e-6), torch.float64: (1e-9, 1e-11)}
+
+
+def differences(old: str, new: str) -> str:
+    """The first difference in words; empty if there is none."""
+    if old == new:
+        return ""
+    with without_compile():
+        first, second = loaded(old), loaded(new)
+    with quiet():
+        for dtype in (torch.float32, torch.float64):
+            for training in (True, False):
+                for seed in SEEDS:
+                    for size in SIZES if seed == 0 else SIZES[:1]:
+                        for scale in SCALES:
+                            how = f"{dtype}, training {training}, seed {seed}, size {size}, times {scale}"
+                            if words := compared(first, second, dtype, training, seed, size, scale):
+                                return f"{how}: {words}"
+    return ""
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+
+
+@contextlib.contextmanager
+def without_compile() -> Iterator[None]:
+    """Only while a text is loaded: operators such as torch.cond compile by themselves when they are called."""
+    compile = torch.compile
+    torch.compile = lambda model=None, **options: model if model is not None else (lambda function: function)
+    try:
+        yield
+    finally:
+        torch.compile = compile
+
+
+def loaded(text: str) -> dict[str, Any]:
+    module = sys.modules["fixture"] = types.ModuleType("fixture")  # dataclasses look for it there
+    exec(compile(text, "fixture.py", "exec"), module.__dict__)
+    return module.__dict__
+
+
+def compared(
+    first: dict[str, Any],
+    second: dict[str, Any],
+    dtype: torch.dtype,
+    training: bool,
+    seed: int,
+    size: int,
+    scale: float,
+) -> str:
+    results = [outcome(one, dtype, training, seed, size, scale) for one in (first, second)]
+    old, new = results
+    if isinstance(old, Exception) or isinstance(new, Exception):
+        if isinstance(old, Exception) and isinstance(new, Exception):
+            return ""  # an assertion may become another error, but stays one
+        return f"it raises {type(old if isinstance(old, Exception) else new).__name__} in one of them"
+    if len(old) != len(new):
+        return "another number of results"
+    for number, (a, b) in enumerate(zip(old, new, strict=True)):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return f"value {number}: {a.dtype} {tuple(a.shape)} and {b.dtype} {tuple(b.shape)}"
+        rtol, atol = TOLERANCES.get(a.dtype, (0.0, 0.0))
+        if not torch.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True):
+            return f"value {number} differs by up to {(a - b).abs().max().item():.3g}"
+    return ""
+
+
+def outcome(script: dict[str, Any], dtype: torch.dtype, training: bool, seed: int, size: int, scale: float) -> Any:
+    """The tensors that a call gives, changes, and derives; or the error that it raises."""
+    target = script["target"]
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)
+    arguments = scaled(script["make"](size, dtype), scale)
+    if isinstance(target, torch.nn.Module):
+        target = target.to(dtype).train(training)
+    try:
+        result = target(*arguments)
+    except Exception as error:  # noqa: BLE001  whatever it raises is what it does
+        return error
+    values = list(tensors(result))
+    found = [*values, *tensors(arguments), torch.rand(3)]
+    inputs = [one for one in tensors(arguments) if one.requires_grad]
+    if isinstance(target, torch.nn.Module):
+        inputs += list(target.parameters())
+    outputs = [one.sum() for one in values if one.requires_grad]
+    if inputs and outputs:
+        gradients = torch.autograd.grad(sum(outputs), inputs, allow_unused=True)
+        found += [torch.zeros_like(i) if g is None else g for i, g in zip(inputs, gradients, strict=True)]
+    return [one.detach().clone() for one in found]
+
+
+def scaled(value: Any, scale: float) -> Any:
+    if isinstance(value, torch.Tensor):
+        if not value.is_floating_point():
+            return value
+        return (value.detach() * scale).requires_grad_(value.requires_grad)
+    if isinstance(value, (tuple, list)):
+        return type(value)(scaled(one, scale) for one in value)
+    return {name: scaled(one, scale) for name, one in value.items()} if isinstance(value, dict) else value
+
+
+def tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, bool):
+        yield torch.tensor(value)
+    elif isinstance(value, (int, float)):
+        yield torch.tensor(float(value))
+    elif isinstance(value, (tuple, list, dict)):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from tensors(one)

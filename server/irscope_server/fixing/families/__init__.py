@@ -1,0 +1,1 @@
+"""One module for each family of fixes; each has an attribute ``FAMILY``."""

@@ -1,0 +1,73 @@
+"""``copy.deepcopy`` in forms that Dynamo traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+import libcst.matchers as m
+from irscope.protocol import Finding
+
+from irscope_server.fixing.imports import with_import
+from irscope_server.fixing.model import Family, Proposal
+from irscope_server.fixing.source import Source
+
+_LEAF = "A tensor that requires grad is a plain tensor after it."
+
+
+def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
+    torch = source.module_name("torch")
+    for call in source.on_line(finding.range.start.line, cst.Call):
+        if source.full_name(call.func) != "copy.deepcopy" or len(call.args) != 1 or torch is None:
+            continue
+        what = call.args[0].value
+        made = _made(source, what)
+        if isinstance(made, cst.Dict):
+            yield _changed(source, call, f"{{key: {_copied('value', torch)} for key, value in {source.code(what)}.items()}}",
+                           "Clone its tensors", _LEAF)  # fmt: skip
+        elif isinstance(made, (cst.List, cst.Tuple)):
+            kind = ("[", "]") if isinstance(made, cst.List) else ("tuple(", ")")
+            yield _changed(source, call, f"{kind[0]}{_copied('item', torch)} for item in {source.code(what)}{kind[1]}",
+                           "Clone its tensors", _LEAF)  # fmt: skip
+        else:
+            yield from _of_object(source, call, what, torch)
+
+
+def _of_object(source: Source, call: cst.Call, what: cst.BaseExpression, torch: str) -> Iterator[Proposal]:
+    text = source.code(what)
+    if m.matches(what, m.Attribute(value=m.Name("self"))):
+        clones = f"{{name: value.detach().clone() for name, value in {text}.named_parameters()}}"
+        functional = f"functools.partial({torch}.func.functional_call, {text}, {clones})"
+        yield Proposal(
+            "Call the module with copies of its parameters", "For a copy that is only called.",
+            with_import(source.changed({call: cst.parse_expression(functional)}), "functools"),
+        )  # fmt: skip
+    module = source.code(call.func).rpartition(".")[0]
+    if module:
+        yield _changed(source, call, f"{module}.copy({text})", "Copy the object, and share what it holds",
+                       "A change of a tensor in place is then seen in both.")  # fmt: skip
+    yield _changed(source, call, text, "Use it without a copy", "For an object that is not changed after it.")
+
+
+def _copied(name: str, torch: str) -> str:
+    return f"{name}.detach().clone() if isinstance({name}, {torch}.Tensor) else {name}"
+
+
+def _changed(source: Source, call: cst.Call, text: str, title: str, caveat: str) -> Proposal:
+    return Proposal(title, caveat, source.changed({call: cst.parse_expression(text)}))
+
+
+def _made(source: Source, what: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The display that a local name was made with, if it is assigned once."""
+    function = source.function(what)
+    if not isinstance(what, cst.Name) or function is None:
+        return what
+    found = [
+        one.value
+        for one in m.findall(function, m.Assign(targets=[m.AssignTarget(target=m.Name(what.value))]))
+        if isinstance(one, cst.Assign)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+FAMILY = Family("copies", ("graph-break",), _propose)

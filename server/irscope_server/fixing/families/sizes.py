@@ -1,0 +1,108 @@
+"""Sizes and numbers that vary from call to call: dynamic from the start, or marked before the call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+import libcst.matchers as m
+from irscope.protocol import Finding
+
+from irscope_server.fixing.marking import marked_at_call
+from irscope_server.fixing.model import Family, Proposal
+from irscope_server.fixing.source import Change, Source, statements
+
+_MARKS = re.compile(r"^(?:Or b|B)efore the call on line (?P<line>\d+): `(?P<code>[^`]*\bmark_\w+\([^`]*)`")
+"""The hint of `irscope.findings.recompiling.sizes`: which tensors vary is worked out there."""
+_MARK = "Mark the sizes that vary, before the call"
+_MARK_CAVEAT = "It raises where the code fixes such a size."
+_DYNAMIC = "Compile with `dynamic=True`"
+_DYNAMIC_CAVEAT = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
+
+
+def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
+    yield from _dynamic(source)
+    yield from _marked(source, finding)
+    text = marked_at_call(source, finding)
+    if text is not None:
+        yield Proposal(_MARK, _MARK_CAVEAT, text)
+
+
+def _dynamic(source: Source) -> Iterator[Proposal]:
+    """``dynamic=True`` for the one compile of the file."""
+    found = [node for node in m.findall(source.module, m.Call() | m.Decorator()) if _compiles(source, node)]
+    calls = [one for one in found if isinstance(one, cst.Call)]
+    bare = [one for one in found if isinstance(one, cst.Decorator) and not isinstance(one.decorator, cst.Call)]
+    if len(calls) + len(bare) != 1:
+        return
+    changes: dict[cst.CSTNode, Change] = {}
+    for one in calls:
+        kept = [arg for arg in one.args if arg.keyword is None or arg.keyword.value != "dynamic"]
+        if len(kept) < len(one.args):
+            changes |= {arg.value: cst.Name("True") for arg in one.args if arg not in kept}
+        else:
+            changes[one] = one.with_changes(args=[*kept, _keyword("dynamic", "True")])
+    for decorator in bare:
+        changes[decorator.decorator] = cst.Call(decorator.decorator, [_keyword("dynamic", "True")])
+    yield Proposal(_DYNAMIC, _DYNAMIC_CAVEAT, source.changed(changes))
+
+
+def _keyword(name: str, value: str) -> cst.Arg:
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    return cst.Arg(cst.Name(value), keyword=cst.Name(name), equal=equal)
+
+
+def _compiles(source: Source, node: cst.CSTNode) -> bool:
+    if isinstance(node, cst.Decorator):
+        return source.full_name(node.decorator) == "torch.compile"
+    if not isinstance(node, cst.Call):
+        return False
+    if source.full_name(node.func) == "torch.compile":
+        return True
+    method = m.matches(node.func, m.Attribute(value=m.Name(), attr=m.Name("compile")))
+    head = source.full_name(node.func).partition(".")[0]
+    return method and head not in source.imported_names and all(arg.keyword is not None for arg in node.args)
+
+
+def _marked(source: Source, finding: Finding) -> Iterator[Proposal]:
+    """What a hint says to put before the call, there."""
+    for hint in finding.hints:
+        match = _MARKS.match(hint)
+        if match is None:
+            continue
+        line, code = int(match["line"]), match["code"]
+        at = source.on_line(line, cst.SimpleStatementLine)
+        if not at:
+            continue
+        call, names = at[0], {}
+        for one in statements(code):
+            for small in one.body if isinstance(one, cst.SimpleStatementLine) else ():
+                if isinstance(small, cst.Assign) and isinstance(small.targets[0].target, cst.Name):
+                    names[source.code(small.value)] = small.targets[0].target.value
+        changed = call.visit(_Passed(source, names))
+        made = statements(code.replace("; ", "\n"))
+        made[0] = made[0].with_changes(leading_lines=call.leading_lines)
+        assert isinstance(changed, cst.SimpleStatementLine)
+        made.append(changed.with_changes(leading_lines=[]))
+        unbacked = "mark_unbacked" in code
+        yield Proposal(
+            "Mark the sizes that vary, before the call" if not unbacked else "Mark the size as unbacked, before the call",
+            "It raises where the code fixes such a size." if not unbacked else "It raises where the code depends on the size.",
+            source.changed({call: cst.FlattenSentinel(made)}),
+        )  # fmt: skip
+
+
+class _Passed(cst.CSTTransformer):
+    """Passes names in the place of the expressions that they were made from."""
+
+    def __init__(self, source: Source, names: dict[str, str]) -> None:
+        super().__init__()
+        self._source, self._names = source, names
+
+    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
+        name = self._names.get(self._source.code(original_node.value))
+        return updated_node if name is None else updated_node.with_changes(value=cst.Name(name))
+
+
+FAMILY = Family("sizes", ("recompilation",), _propose, ("recompile-size", "recompile-value", "recompile-condition"))

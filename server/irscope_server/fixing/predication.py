@@ -1,0 +1,255 @@
+"""Statements under conditions as statements without: both sides are computed, and the values are chosen (if-conversion)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+import libcst.matchers as m
+
+from irscope_server.fixing.conditions import condition_of, is_flag, tight
+from irscope_server.fixing.source import Source
+
+RETURNED = "return"
+"""The name under which a returned value is kept."""
+_MOST_BRANCHES = 8
+
+
+class NotPossible(Exception):
+    """What the statements do cannot be written without a branch."""
+
+
+@dataclass
+class Flat:
+    """Straight code: lines to run first, then the value of each changed name, as expressions of names that are known."""
+
+    lines: list[str] = field(default_factory=list)
+    values: dict[str, str] = field(default_factory=dict)
+
+
+class Flattening:
+    """Flattens the statements of one ``if``.
+
+    Parameters
+    ----------
+    source
+        The file.
+    torch
+        How the file calls torch.
+    bound
+        The names that have a value before it.
+    """
+
+    def __init__(self, source: Source, torch: str, bound: frozenset[str]) -> None:
+        self._source, self._torch, self._bound = source, torch, bound
+        self._made: set[str] = set()
+        self._branches = 0
+
+    def block(self, body: Sequence[cst.BaseStatement], known: dict[str, str]) -> Flat:
+        """Flattens statements.  Raises NotPossible.
+
+        Parameters
+        ----------
+        known
+            Values of names that differ from what the names hold, by name.
+        """
+        flat = Flat([], dict(known))
+        for number, statement in enumerate(body):
+            if isinstance(statement, cst.If):
+                rest = body[number + 1 :]
+                if _returns(statement.body):  # what comes after it is its other side
+                    self._decide(flat, statement, rest if statement.orelse is None else None)
+                    if statement.orelse is not None and rest:
+                        raise NotPossible
+                    return flat
+                self._decide(flat, statement, None)
+            elif isinstance(statement, cst.SimpleStatementLine):
+                for small in statement.body:
+                    self._small(flat, small)
+                if RETURNED in flat.values:
+                    return flat
+            else:
+                raise NotPossible
+        return flat
+
+    # --- one statement ------------------------------------------------------------------------------------------------
+
+    def _small(self, flat: Flat, node: cst.BaseSmallStatement) -> None:
+        if isinstance(node, cst.Assign) and len(node.targets) == 1:
+            self._assign(flat, node.targets[0].target, self._text(flat, node.value))
+        elif isinstance(node, cst.AugAssign):
+            sign = self._source.code(node.operator).strip().removesuffix("=")
+            left, right = self._text(flat, node.target), self._text(flat, node.value)
+            self._assign(flat, node.target, f"{tight(left)} {sign} {tight(right)}")
+        elif isinstance(node, cst.Return) and node.value is not None:
+            if isinstance(node.value, cst.Tuple):
+                raise NotPossible
+            flat.values[RETURNED] = self._text(flat, node.value)
+        elif isinstance(node, cst.Expr) and m.matches(node.value, m.Call(func=m.Attribute(value=m.Name()))):
+            self._method(flat, node.value)
+        elif not isinstance(node, cst.Pass):
+            raise NotPossible
+
+    def _assign(self, flat: Flat, target: cst.BaseExpression, value: str) -> None:
+        if isinstance(target, cst.Name):
+            flat.values[target.value] = value
+        elif isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
+            name = self._fresh(f"{target.value.value}_changed")
+            flat.lines.append(f"{name} = {tight(self._text(flat, target.value))}.clone()")
+            inside = self._source.code(target)[len(target.value.value) :]
+            flat.lines.append(f"{name}{inside} = {value}")
+            flat.values[target.value.value] = name
+        elif isinstance(target, cst.Tuple) and all(isinstance(one.value, cst.Name) for one in target.elements):
+            names = [self._source.code(one.value) for one in target.elements]
+            made = [self._fresh(f"new_{name}") for name in names]
+            flat.lines.append(f"{', '.join(made)} = {value}")
+            flat.values.update(zip(names, made, strict=True))
+        else:
+            raise NotPossible
+
+    def _method(self, flat: Flat, node: cst.BaseExpression) -> None:
+        """``y.mul_(2)`` as ``y = y.mul(2)``."""
+        assert isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)
+        word = node.func.attr.value
+        if (
+            not word.endswith("_")
+            or word.startswith("_")
+            or word in ("requires_grad_", "copy_", "zero_", "normal_", "uniform_")
+        ):
+            raise NotPossible
+        assert isinstance(node.func.value, cst.Name)
+        plain = node.with_changes(func=node.func.with_changes(attr=cst.Name(word[:-1])))
+        flat.values[node.func.value.value] = self._text(flat, plain)
+
+    # --- a decision ---------------------------------------------------------------------------------------------------
+
+    def _decide(self, flat: Flat, node: cst.If, otherwise: Sequence[cst.BaseStatement] | None) -> None:
+        self._branches += 1
+        test = condition_of(self._source, node.test)
+        if test is None or is_flag(node.test) or self._branches > _MOST_BRANCHES:
+            raise NotPossible
+        test = self._replaced(flat, test)
+        yes = self.block(_body(node.body), flat.values)
+        no = self._otherwise(node, flat) if otherwise is None else self.block(otherwise, flat.values)
+        changed = [
+            name
+            for name in dict.fromkeys([*yes.values, *no.values])
+            if yes.values.get(name, name) != no.values.get(name, name)
+        ]
+        local = [name for name in changed if not all(self._has_value(name, side) for side in (yes, no))]
+        changed = [name for name in changed if name not in local or name == RETURNED]
+        if RETURNED in changed and not (RETURNED in yes.values and RETURNED in no.values):
+            raise NotPossible
+        if RETURNED in changed:
+            changed = [RETURNED]
+        if len(changed) > 1 or (yes.lines or no.lines):
+            name = self._fresh("chosen")
+            flat.lines.append(f"{name} = {test}")
+            test = name
+        flat.lines += [*yes.lines, *no.lines]
+        for name in changed:
+            first, second = (side.values.get(name, name) for side in (yes, no))
+            if _is_no_tensor(first) or _is_no_tensor(second):
+                raise NotPossible
+            flat.values[name] = f"{self._torch}.where({test}, {first}, {second})"
+        for name in {*yes.values, *no.values} - {*changed, *local}:
+            flat.values[name] = yes.values.get(name, name)
+
+    def _has_value(self, name: str, side: Flat) -> bool:
+        """Whether a name has a value after a side; what only one side gives a value is not read after both."""
+        return name in side.values or name in self._bound
+
+    def _otherwise(self, node: cst.If, flat: Flat) -> Flat:
+        if isinstance(node.orelse, cst.If):
+            return self.block([node.orelse], flat.values)
+        return self.block(_body(node.orelse.body) if node.orelse is not None else [], flat.values)
+
+    # --- texts --------------------------------------------------------------------------------------------------------
+
+    def _text(self, flat: Flat, node: cst.BaseExpression) -> str:
+        return self._replaced(flat, self._source.code(node))
+
+    def _replaced(self, flat: Flat, text: str) -> str:
+        """An expression with the values of names in the place of the names; a value that is used twice gets a name."""
+        parsed = cst.parse_expression(text)
+        if m.findall(parsed, m.NamedExpr() | m.Lambda() | m.ListComp() | m.GeneratorExp() | m.Yield() | m.Await()):
+            if any(_count(parsed, name) for name in flat.values):
+                raise NotPossible
+            return text
+        for name, value in list(flat.values.items()):
+            if name == RETURNED or value == name or not (times := _count(parsed, name)):
+                continue
+            if times > 1 and not value.isidentifier():
+                made = self._fresh(f"new_{name}")
+                flat.lines.append(f"{made} = {value}")
+                flat.values[name] = value = made
+        result = parsed.visit(_Names(flat.values))
+        assert isinstance(result, cst.BaseExpression)
+        return cst.Module([]).code_for_node(result)
+
+    def _fresh(self, wanted: str) -> str:
+        name, number = self._source.fresh(wanted), 2
+        while name in self._made:
+            name, number = self._source.fresh(f"{wanted}_{number}"), number + 1
+        self._made.add(name)
+        return name
+
+
+class _Names(cst.CSTTransformer):
+    def __init__(self, values: dict[str, str]) -> None:
+        super().__init__()
+        self._values = values
+
+    def visit_Attribute_attr(self, node: cst.Attribute) -> None:
+        """The word after a dot is not a variable."""
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+        value = self._values.get(original_node.value)
+        if value is None or value == original_node.value:
+            return updated_node
+        return cst.parse_expression(tight(value))
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        return True
+
+    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
+        return updated_node.with_changes(attr=original_node.attr)
+
+    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
+        return updated_node.with_changes(keyword=original_node.keyword)
+
+
+def _count(node: cst.CSTNode, name: str) -> int:
+    """How often a variable is read in an expression."""
+    skipped = {
+        id(one.attr) if isinstance(one, cst.Attribute) else id(one.keyword)
+        for one in m.findall(node, m.Attribute() | m.Arg())
+        if isinstance(one, (cst.Attribute, cst.Arg))
+    }
+    return sum(id(one) not in skipped for one in m.findall(node, m.Name(name)))
+
+
+def _body(block: cst.BaseSuite) -> list[cst.BaseStatement]:
+    if isinstance(block, cst.IndentedBlock):
+        return list(block.body)
+    assert isinstance(block, cst.SimpleStatementSuite)
+    return [cst.SimpleStatementLine(block.body)]
+
+
+def _returns(block: cst.BaseSuite) -> bool:
+    """Whether a block ends with a return, on each of its ways."""
+    last = _body(block)[-1] if _body(block) else None
+    if isinstance(last, cst.If):
+        other = last.orelse
+        return _returns(last.body) and other is not None and (
+            _returns(other.body)
+        )  # fmt: skip
+    return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Return)
+
+
+def _is_no_tensor(text: str) -> bool:
+    """Whether an expression is certainly no tensor, and no number that torch.where takes."""
+    node = cst.parse_expression(text)
+    odd = (cst.Tuple, cst.List, cst.Dict, cst.Set, cst.SimpleString, cst.FormattedString, cst.Lambda, cst.ListComp)
+    return isinstance(node, odd) or text in ("None", "True", "False")

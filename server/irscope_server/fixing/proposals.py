@@ -1,0 +1,42 @@
+"""The candidates for a finding: those of the families, as edits of the file."""
+
+from __future__ import annotations
+
+import logging
+
+from irscope.driver.fixing.texts import edits_between
+from irscope.protocol import Finding, Fix
+
+from irscope_server.fixing.registry import all_families
+from irscope_server.fixing.source import Source
+
+_log = logging.getLogger(__name__)
+_MOST_BYTES = 1 << 20
+"""Of a text that is read as a tree."""
+
+
+def proposals(finding: Finding, text: str) -> tuple[Fix, ...]:
+    """Changes of a text that may remove a finding, the best first; those that cost most are last.
+
+    A family that fails costs its own candidates, never those of others.
+    """
+    if len(text) > _MOST_BYTES:
+        return ()
+    asked = [family for family in all_families() if family.fits(finding)]
+    if not asked:
+        return ()
+    try:
+        source = Source(text)
+    except ValueError:
+        return ()
+    found = []
+    for family in asked:
+        try:
+            found += list(family.propose(source, finding))
+        except Exception:  # noqa: BLE001  the others may still help
+            _log.exception("The family of fixes %s failed", family.name)
+    found.sort(key=lambda one: one.last)
+    texts = {one.text: one for one in reversed(found) if one.text != text}
+    return tuple(
+        Fix(one.title, one.caveat, edits_between(text, one.text)) for one in found if texts.get(one.text) is one
+    )

@@ -1,0 +1,130 @@
+"""What trials in the background say of the fixes that are offered, and those that go together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from irscope.driver.fixing.proving import Status
+from irscope.driver.fixing.trying import Candidate
+from irscope.protocol import Edit, Fix
+from irscope.vocabulary import units
+from lsprotocol import types
+
+from irscope_server.base.texts import file_key, to_units
+from irscope_server.language.context import SourceContext
+from irscope_server.language.views import PlacedFinding
+from irscope_server.running.proofs import Combined
+
+VERIFIED = "verified"
+_UNPROVEN = "not proven"
+
+
+def offered(context: SourceContext, placed: PlacedFinding) -> Iterator[tuple[Fix, str]]:
+    """The fixes of a finding, and what is known about each in words; empty for what was not tried.
+
+    Verified ones come first.  What was disproven is left out.
+    """
+    tried = context.proofs.of_run(placed.run).tried.get(placed.finding.cause)
+    known: set[object] = set()
+    for one in tried.candidates if tried is not None else ():
+        known.add((one.title, one.edits))
+        known |= {(fix.title, fix.edits) for fix in placed.finding.fixes if one.title.startswith(f"{fix.title}; then ")}
+        if one.proof.status is not Status.DISPROVEN:
+            file = "" if file_key(one.file) == file_key(placed.finding.file) else one.file
+            yield Fix(one.title, one.caveat, one.edits, file), _words(one)
+    yield from ((fix, "") for fix in placed.finding.fixes if (fix.title, fix.edits) not in known)
+
+
+def _words(one: Candidate) -> str:
+    """``verified: 1 finding fewer, 1 graph (was 2), same outputs``."""
+    if one.proof.status is not Status.VERIFIED:
+        return _UNPROVEN
+    parts = [f"{units.count(len(one.proof.removes), 'finding')} fewer"]
+    if one.proof.gain is not None and one.proof.gain.graphs[0] != one.proof.gain.graphs[1]:
+        before, after = one.proof.gain.graphs
+        parts.append(f"{units.count(after, 'graph')} (was {before})")
+    return f"{VERIFIED}: {', '.join([*parts, 'same outputs'])}"
+
+
+def fixes_together(context: SourceContext, found: Sequence[PlacedFinding]) -> list[types.CodeAction]:
+    """Verified fixes in one step: all of a kind, all of a run, and all of the workspace."""
+    actions: list[types.CodeAction | None] = []
+    for run in dict.fromkeys(one.run for one in found):
+        proven = context.proofs.of_run(run)
+        codes = {one.finding.code for one in found if one.run == run}
+        for code, combined in proven.combined.items():
+            if len(combined.fixed) > 1 and (code in codes or not code):
+                what = f"all {code}" if code else "everything that is proven"
+                same = {one.code for one in combined.fixed}
+                what = f"all {next(iter(same))}" if not code and len(same) == 1 else what
+                where = "this file" if len(combined.edits) == 1 else units.count(len(combined.edits), "file")
+                title = f"Fix {what} in {where} ({len(combined.fixed)} verified)"
+                actions.append(_action(context, title, [combined]))
+    all_runs = [one.combined[""] for one in context.proofs.newest() if "" in one.combined]
+    if found and len(all_runs) > 1:
+        apart = _apart(all_runs)
+        count = sum(len(one.fixed) for one in apart)
+        title = f"Fix everything that is proven in the workspace ({count} verified)"
+        actions.append(_action(context, title, apart, review=True))
+    return [action for action in actions if action is not None]
+
+
+def _apart(all_runs: Sequence[Combined]) -> list[Combined]:
+    """Those that change files that none before has changed; the newest first."""
+    chosen, files = list[Combined](), set[str]()
+    for one in reversed(all_runs):
+        keys = {file_key(path) for path in one.edits}
+        if keys and not keys & files:
+            chosen.append(one)
+            files |= keys
+    return chosen
+
+
+def _action(
+    context: SourceContext, title: str, combined: Sequence[Combined], review: bool = False
+) -> types.CodeAction | None:
+    """The edits of proven texts in the texts as they are now; None if a line that they touch has changed."""
+    changes: dict[str, list[types.TextEdit]] = {}
+    for one in combined:
+        for path, edits in one.edits.items():
+            lines = context.texts.lines(path)
+            placed = [placed_edit(context, one.texts.get(path), edit, lines) for edit in edits]
+            whole = [edit for edit in placed if edit is not None]
+            if len(whole) < len(placed):
+                if not review:
+                    return None
+                continue
+            changes[context.uri_of(path)] = whole
+    if not changes:
+        return None
+    edit = _reviewed(title, changes) if review and context.reviews_edits else types.WorkspaceEdit(changes=changes)
+    return types.CodeAction(title=title, kind=types.CodeActionKind.QuickFix, edit=edit)
+
+
+def _reviewed(title: str, changes: dict[str, list[types.TextEdit]]) -> types.WorkspaceEdit:
+    """Edits that the editor shows before it applies them."""
+    name = "irscope"
+    documents = [
+        types.TextDocumentEdit(
+            types.OptionalVersionedTextDocumentIdentifier(uri),
+            [types.AnnotatedTextEdit(name, edit.range, edit.new_text) for edit in edits],
+        )
+        for uri, edits in changes.items()
+    ]
+    return types.WorkspaceEdit(
+        document_changes=documents,
+        change_annotations={name: types.ChangeAnnotation(title, needs_confirmation=True)},
+    )
+
+
+def placed_edit(
+    context: SourceContext, source: Sequence[str] | None, edit: Edit, lines: Sequence[str]
+) -> types.TextEdit | None:
+    """The edit in the text as it is now; None if a line that it touches has changed since ``source``."""
+    line_map = context.views.line_map(source, lines)
+    start, end = line_map.exact(edit.range.start.line - 1), line_map.exact(edit.range.end.line - 1)
+    if start is None or end is None or end - start != edit.range.end.line - edit.range.start.line:
+        return None
+    first = types.Position(start, to_units(lines[start], edit.range.start.column, context.encoding))
+    last = types.Position(end, to_units(lines[end], edit.range.end.column, context.encoding))
+    return types.TextEdit(types.Range(first, last), edit.text)

@@ -1,0 +1,187 @@
+"""Fixes that are tried in the background after a run, so that the editor offers those first that are verified."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from irscope.protocol import Edit, Finding, Fix, OutcomeKind
+from irscope.usercode.source import digest_of
+from irscope.vocabulary.records import dataclass
+
+from irscope_server.base.texts import file_key
+from irscope_server.running.results import Ended
+from irscope_server.running.runs import Run
+from irscope_server.running.workers import Workers
+
+if TYPE_CHECKING:
+    from irscope.driver.fixing.trying import Tried
+
+log = logging.getLogger(__name__)
+
+_MOST_KEPT = 64
+"""Contents whose trials are kept."""
+
+Cause = tuple[str, str, str, object]
+
+
+@dataclass(frozen=True)
+class Combined:
+    """Verified fixes that were proven as a whole: the edits by file, of the texts that the run had."""
+
+    edits: Mapping[str, tuple[Edit, ...]]
+    fixed: tuple[Finding, ...]
+    texts: Mapping[str, Sequence[str]]
+    """Lines of the files that are edited, as they were."""
+
+
+@dataclass(frozen=True)
+class Proven:
+    """What trials have shown of one content of a script and its files.
+
+    Parameters
+    ----------
+    tried
+        By cause of the finding.
+    combined
+        By code of the findings; empty: all together.
+    """
+
+    tried: Mapping[Cause, Tried] = dataclasses.field(default_factory=dict)
+    combined: Mapping[str, Combined] = dataclasses.field(default_factory=dict)
+
+
+class Proofs:
+    """Tries fixes, one script at a time per entry.  Everything but the trials belongs to the event loop.
+
+    Parameters
+    ----------
+    workers
+        Where trials find a process with torch.
+    enabled
+        Whether runs are real; tests play them.
+    changed
+        Called when more is known.
+    """
+
+    def __init__(self, workers: Workers, enabled: bool, changed: Callable[[], None] = lambda: None) -> None:
+        self._workers, self._enabled, self._changed = workers, enabled, changed
+        self._known: dict[str, Proven] = {}
+        self._contents: dict[str, str] = {}
+        self._going: dict[str, threading.Event] = {}
+
+    def of_run(self, run: str) -> Proven:
+        """What is known about the content that a run had; empty before the first trial has ended."""
+        return self._known.get(self._contents.get(run, ""), Proven())
+
+    def newest(self) -> list[Proven]:
+        """What is known about the newest run of each entry that was tried."""
+        return [self._known[content] for content in dict.fromkeys(self._contents.values()) if content in self._known]
+
+    def began(self, run: Run) -> None:
+        """A run began: trials of the same entry stop, so that they do not slow it down."""
+        self.cancel(run.key)
+
+    def ended(self, run: Run, ended: Ended) -> None:
+        """A run ended that no other took the place of: its fixes are tried, unless they are known."""
+        seconds = run.plan.settings.fixes_seconds
+        wanted = self._enabled and seconds > 0 and ended.run and not run.spec.cells
+        if not wanted or ended.report.outcome.kind is not OutcomeKind.COMPLETED or not ended.report.findings:
+            return
+        content = _content(run, ended.texts)
+        self._contents.pop(ended.run, None)
+        self._contents[ended.run] = content
+        if content in self._known:
+            return
+        stop = self._going[run.key] = threading.Event()
+        loop = asyncio.get_running_loop()
+
+        def tell(proven: Proven) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the server is on its way out
+                loop.call_soon_threadsafe(self._keep, content, proven)
+
+        threading.Thread(target=self._work, args=(run, seconds, stop, tell), name="irscope-fixes", daemon=True).start()
+
+    def cancel(self, key: str) -> None:
+        """Stops the trials of an entry."""
+        if (stop := self._going.pop(key, None)) is not None:
+            stop.set()
+
+    def close(self) -> None:
+        """Stops all trials."""
+        for key in list(self._going):
+            self.cancel(key)
+
+    def _keep(self, content: str, proven: Proven) -> None:
+        self._known.pop(content, None)
+        self._known[content] = proven
+        while len(self._known) > _MOST_KEPT:
+            self._known.pop(next(iter(self._known)))
+        while len(self._contents) > 4 * _MOST_KEPT:
+            self._contents.pop(next(iter(self._contents)))
+        self._changed()
+
+    # --- in a thread --------------------------------------------------------------------------------------------------
+
+    def _work(self, run: Run, seconds: float, stop: threading.Event, tell: Callable[[Proven], None]) -> None:
+        try:
+            with self._workers.for_run(run.plan.python, run.plan.env or None, stop, cwd=run.plan.cwd) as worker:
+                if worker is not None and not stop.is_set():
+                    _try(run, seconds, stop, tell, worker)
+        except Exception:
+            log.exception("The fixes of %s could not be tried", run.name)
+
+
+def _try(run: Run, seconds: float, stop: threading.Event, tell: Callable[[Proven], None], worker: object) -> None:
+    from irscope.driver.fixing.proving import Prover
+    from irscope.driver.fixing.texts import edits_between
+    from irscope.driver.fixing.trying import Trying
+    from irscope.worker.client import Worker
+
+    assert isinstance(worker, Worker)
+    with Prover(run.spec, worker, stop) as prover:
+        original = prover.begin()
+        trying = Trying(prover, seconds, propose=_proposals())
+        tried: dict[Cause, Tried] = {}
+        for finding in sorted(original.findings, key=lambda one: (one.file, one.range)):
+            if stop.is_set() or trying.is_over:
+                return
+            one = trying.finding(finding)
+            if stop.is_set():
+                return
+            tried[finding.cause] = one
+            tell(Proven(dict(tried)))
+        combined: dict[str, Combined] = {}
+        found = [one for one in tried.values() if one.verified is not None]
+        codes = [one.finding.code for one in found]
+        for code in ("", *(code for code in dict.fromkeys(codes) if 1 < codes.count(code) < len(found))):
+            if not found or stop.is_set() or trying.is_over:
+                break
+            together = trying.together([one for one in found if code in ("", one.finding.code)])
+            before = {path: prover.text_of(path) for path in together.texts}
+            edits = {path: edits_between(before[path], text) for path, text in together.texts.items()}
+            lines = {path: text.split("\n") for path, text in before.items()}
+            combined[code] = Combined(edits, together.fixed, lines)
+        if not stop.is_set():
+            tell(Proven(dict(tried), combined))
+
+
+def _proposals() -> Callable[[Finding, str], Sequence[Fix]]:
+    """The fixes that are made on a syntax tree; none if LibCST is not installed beside the server."""
+    try:
+        from irscope_server.fixing.proposals import proposals
+    except ImportError:
+        return lambda finding, text: ()
+    return proposals
+
+
+def _content(run: Run, texts: Mapping[str, Sequence[str]]) -> str:
+    """What the trials depend on: the files' texts, and how the script is run."""
+    spec = run.spec
+    files = sorted((file_key(name), digest_of("\n".join(lines))) for name, lines in texts.items())
+    return digest_of(repr((files, spec.script, spec.args, spec.python, spec.cwd, sorted((spec.env or {}).items()))))

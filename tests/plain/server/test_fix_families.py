@@ -1,0 +1,249 @@
+"""The forms of fixes: a finding in a text, and what the text becomes.  Nothing is compiled: trials are tested elsewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+
+import pytest
+from irscope.driver.fixing.texts import applied
+from irscope.protocol import Finding, Position, Range, Related, Severity
+from irscope_server.fixing import registry
+from irscope_server.fixing.model import Family
+from irscope_server.fixing.proposals import proposals
+
+HEAD = "import torch\n"
+
+
+def found(
+    text: str, at: str, code: str, kind: str = "graph-break", message: str = "", hints: tuple[str, ...] = ()
+) -> Finding:
+    """A finding at the first place of a piece of text."""
+    line = text[: text.index(at)].count("\n")
+    column = text.split("\n")[line].index(at.split("\n")[0])
+    place = Range(Position(line + 1, column), Position(line + 1, column + len(at)))
+    return Finding(kind, code, Severity.WARNING, message, "", hints, None, "script.py", place, 1, ())
+
+
+def changed(body: str, at: str, code: str, **more: str) -> dict[str, str]:
+    """The function as each fix would have it, by title."""
+    text = textwrap.dedent(body).lstrip("\n")
+    fixes = proposals(found(text, at, code, **more), text)  # type: ignore[arg-type]
+    return {fix.title: applied(text, fix.edits) for fix in reversed(fixes)}
+
+
+WHERE = "Compute both sides and choose by value"
+
+
+@pytest.mark.parametrize(
+    ("before", "at", "after"),
+    [
+        (
+            """
+            if m > 1:
+                y = x - 1  # too large
+            elif m < -1:
+                y = x + 1
+            else:
+                y = x * 2
+            return y
+            """, "m > 1",
+            """
+            # too large
+            y = torch.where(m > 1, x - 1, torch.where(m < -1, x + 1, x * 2))
+            return y
+            """,
+        ),
+        (
+            """
+            if x.isinf().any() or x.isnan().any():
+                limit = torch.finfo(x.dtype).max - 1000
+                x = torch.clamp(x, min=-limit, max=limit)
+            return x
+            """, "x.isinf().any() or",
+            """
+            chosen = x.isinf().any() | x.isnan().any()
+            new_limit = torch.finfo(x.dtype).max - 1000
+            x = torch.where(chosen, torch.clamp(x, min=-new_limit, max=new_limit), x)
+            return x
+            """,
+        ),
+        (
+            """
+            # the first row
+            if x[0].sum() > 0:
+                x[0] = x[0] * 3
+            return x
+            """, "x[0].sum() > 0",
+            """
+            # the first row
+            chosen = x[0].sum() > 0
+            x_changed = x.clone()
+            x_changed[0] = x[0] * 3
+            x = torch.where(chosen, x_changed, x)
+            return x
+            """,
+        ),
+        (
+            """
+            if flag and x.sum().item() > 0:
+                return x + 1
+            return x - 1
+            """, "flag and",
+            """
+            return torch.where((x.sum() > 0) & flag, x + 1, x - 1)
+            """,
+        ),
+        (
+            """
+            if not torch.equal(x, m):
+                x.mul_(2)
+            return x
+            """, "not torch",
+            """
+            x = torch.where(~(x == m).all(), x.mul(2), x)
+            return x
+            """,
+        ),
+    ],
+)  # fmt: skip
+def test_branches(before: str, at: str, after: str) -> None:
+    head = "import torch\n\ndef f(x, m, flag):\n"
+    body, wanted = (
+        head + textwrap.indent(textwrap.dedent(part).strip("\n"), "    ") + "\n" for part in (before, after)
+    )
+    assert changed(body, at, "GB0170")[WHERE] == wanted
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if x.sum() > 0:\n        print(x)\n    return x",  # an effect
+        "if x.sum() > 0:\n        self.y = x\n    return x",  # a change of an object
+        "if x.sum() > 0:\n        return x, 1\n    return x, 2",  # not tensors
+        "if x in m:\n        x = x + 1\n    return x",  # a decision about containers that Python makes
+        "for y in m:\n        if x.sum() > 0:\n            return y\n    return x",  # ends the loop
+    ],
+)
+def test_branches_that_do_more_than_choose(body: str) -> None:
+    text = f"import torch\n\ndef f(self, x, m):\n    {body}\n"
+    at = "x in m" if "x in m" in text else "x.sum() > 0"
+    assert WHERE not in changed(text, at, "GB0170")
+
+
+CASES = {
+    "clocks": (
+        "import time\nimport torch\n\ndef f(x):\n    start = time.time()  # begin\n    y = x + 1\n    return y, time.time() - start\n",
+        "time.time()", "GB0007", {},
+        "    start = 0.0 if torch.compiler.is_compiling() else time.time()  # begin\n",
+    ),
+    "random numbers": (
+        "import random\nimport torch\n\ndef f(x):\n    return x * random.choice(SCALES)\n",
+        "random.choice(SCALES)", "GB0007", {}, "    return x * SCALES[random.randrange(len(SCALES))]\n",
+    ),
+    "copies": (
+        "import copy\nimport torch\n\ndef f(x):\n    state = {'h': x}\n    saved = copy.deepcopy(state)\n    return saved\n",
+        "copy.deepcopy(state)", "GB4198", {},
+        "    saved = {key: value.detach().clone() if isinstance(value, torch.Tensor) else value for key, value in state.items()}\n",
+    ),
+    "constants": (
+        "import numpy as np\nimport torch\n\n\n# rates\ndef f(x):\n    rates = [float(v) for v in np.linspace(0, 1, 4)]\n    return x * rates[0]\n",
+        "float(v)", "GB0033", {},
+        "\n_RATES = [float(v) for v in np.linspace(0, 1, 4)]\n\n\n# rates\ndef f(x):\n    rates = _RATES\n",
+    ),
+    "contexts": (
+        "import warnings\nimport torch\n\ndef f(x):\n    with warnings.catch_warnings():\n        warnings.simplefilter('ignore')\n        y = x + 1\n    return y\n",
+        "warnings.simplefilter", "GB0007", {}, "def f(x):\n    y = x + 1\n    return y\n",
+    ),
+    "output": (
+        "import logging\nimport torch\n\ndef f(x):\n    # said\n    logging.getLogger('m').warning('odd')\n    return x\n",
+        "logging.getLogger('m')", "GB6215", {},
+        "    # said\n    if not torch.compiler.is_compiling():\n        logging.getLogger('m').warning('odd')\n",
+    ),
+    "masks": (
+        "import torch\n\ndef f(x, mask):\n    return x[mask].mean()\n", "x[mask]", "GB0036", {},
+        "    return (torch.where(mask, x, 0).sum() / (mask).sum())\n",
+    ),
+    "helpers": (
+        "import torch\n\ndef helper(x):\n    return odd(x)\n\ndef f(x):\n    return helper(x)\n", "odd(x)", "GB0007", {},
+        "@torch.compiler.disable\ndef helper(x):\n",
+    ),
+    "numbers": (
+        "import torch\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n        self.scale = 1.0\n    def forward(self, x):\n        return x * self.scale\n\nnet.scale = 0.5\n",
+        "def forward", "recompile-value",
+        {"kind": "recompilation", "message": "`self.scale` was 1.0 when this was compiled and is 0.5 now."},
+        "net.scale = torch.tensor(0.5, dtype=torch.float64)\n",
+    ),
+    "sizes": (
+        "import torch\n\ndef f(x):\n    return x\n\ng = torch.compile(f, backend='eager')\n", "def f", "recompile-size",
+        {"kind": "recompilation"}, "g = torch.compile(f, backend='eager', dynamic=True)\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [family.name for family in registry.all_families() if family.name != "branches"])
+def test_each_family(name: str) -> None:
+    """Each has a case here: a family without one is not tested."""
+    text, at, code, more, wanted = CASES[name]
+    assert any(wanted in after for after in changed(text, at, code, **more).values()), changed(text, at, code, **more)
+
+
+def test_what_varies_is_marked_where_the_hint_says() -> None:
+    text = "import torch\ng = torch.compile(f)\nfor n in (2, 3):\n    # a batch\n    g(torch.ones(n), y)\n"
+    hint = "Before the call on line 5: `x = torch.ones(n); torch._dynamo.mark_dynamic(x, 0); torch._dynamo.mark_dynamic(y, 1)`, and pass `x` in the call. One compile then serves every size."
+    finding = found(text, "g(torch", "recompile-size", "recompilation", hints=(hint,))
+    texts = {fix.title: applied(text, fix.edits) for fix in proposals(finding, text)}
+    assert texts["Mark the sizes that vary, before the call"] == text.replace(
+        "    g(torch.ones(n), y)\n",
+        "    x = torch.ones(n)\n    torch._dynamo.mark_dynamic(x, 0)\n    torch._dynamo.mark_dynamic(y, 1)\n    g(x, y)\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "varying", "expected"),
+    [
+        ("g(*make(n))", "`x` in dimension 2, `x` in dimension 3",
+         "arguments = make(n)\ntorch._dynamo.mark_dynamic(arguments[0], [2, 3])\ng(*arguments)"),
+        ("g(a, y=b)", "`x` in dimension 0, `y['m']` in dimension 1",
+         "torch._dynamo.mark_dynamic(a, 0)\ntorch._dynamo.mark_dynamic(b['m'], 1)\ng(a, y=b)"),
+        ("g(make(1), y=make(2))", "`y` in dimension 0",
+         "argument_0 = make(1)\ny_2 = make(2)\ntorch._dynamo.mark_dynamic(y_2, 0)\ng(argument_0, y=y_2)"),
+        ("g(**all)", "`x` in dimension 0", None),
+    ],
+)  # fmt: skip
+def test_all_sizes_that_vary_are_marked_before_the_call(call: str, varying: str, expected: str | None) -> None:
+    text = f"import torch\n\ndef f(x, y):\n    return x + y\n\ng = torch.compile(f)\n{call}\n"
+    finding = found(text, "x + y", "recompile-size", "recompilation", message="`x`: size 8 → 6 in dimension 0.")
+    place = Range(Position(7, 0), Position(7, len(call)))
+    finding = dataclasses.replace(
+        finding,
+        related=(Related("script.py", place, Related.TRIGGERED),),
+        explanation=f"The guard that failed: …\nSizes that were not the same in all compiles: {varying}.",
+    )
+    texts = [applied(text, fix.edits) for fix in proposals(finding, text) if fix.title.startswith("Mark")]
+    assert texts == ([] if expected is None else [text.replace(f"{call}\n", f"{expected}\n")])
+
+
+def test_the_dearest_is_offered_last() -> None:
+    text = "import torch\n\ndef helper(x):\n    y = 1\n    if x.sum() > 0:\n        x = x + 1\n    return x\n\ndef f(x):\n    return helper(x)\n"
+    titles = [fix.title for fix in proposals(found(text, "x.sum() > 0", "GB0170"), text)]
+    assert (titles[0], titles[-1]) == (WHERE, "Leave the helper out of compiled code")
+    assert all("two graphs more" in fix.caveat for fix in proposals(found(text, "x.sum() > 0", "GB0170"), text)[-1:])
+
+
+def test_a_family_that_fails_costs_its_own_fixes_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(source: object, finding: object) -> object:
+        raise RuntimeError
+
+    broken = Family("broken", ("graph-break",), fails)  # type: ignore[arg-type]
+    families = (broken, *registry.all_families())
+    monkeypatch.setattr("irscope_server.fixing.proposals.all_families", lambda: families)
+    text = "import torch\n\ndef f(x):\n    if x.sum() > 0:\n        x = x + 1\n    return x\n"
+    assert [fix.title for fix in proposals(found(text, "x.sum() > 0", "GB0170"), text)] == [WHERE]
+
+
+@pytest.mark.parametrize("text", ["def f(:\n", "x" * ((1 << 20) + 1)])
+def test_texts_that_are_not_read(text: str) -> None:
+    place = Range(Position(1, 0), Position(1, 1))
+    finding = Finding("graph-break", "GB0170", Severity.WARNING, "", "", (), None, "script.py", place, 1, ())
+    assert proposals(finding, text) == ()
