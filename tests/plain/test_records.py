@@ -155,6 +155,7 @@ def test_two_threads_may_ask_for_the_fields_at_once(monkeypatch: pytest.MonkeyPa
         with ThreadPoolExecutor(4) as pool:
             answers = [one.result() for one in [pool.submit(ask) for _ in range(4)]]
         assert answers == [(("x", "y", "names", "note"), point(1), True, True)] * 4
+        assert dataclasses.fields(point)[2].default_factory is list  # worked out twice it would be gone
 
 
 def test_every_class_of_irscope_can_be_made_of_its_fields() -> None:
