@@ -4,10 +4,12 @@
 
 The models are those of `deep_models.py`, and a script that compiles almost nothing, whose cost is the fixed one.  For
 each, plain Python and `irscope run` in turn, each with an empty TORCHINDUCTOR_CACHE_DIR, so that Dynamo, Inductor and
-the compilers of its kernels do all their work every time.  Which goes first changes from round to round.  With
---without-symbolic-trace a third run leaves that out, and its ratio is told beside.  irscope's modules are compiled to
-bytecode before, as an installer does.  Printed are the medians, and the medians of the rounds' ratios and differences.
-The goals are a median ratio of at most 1.05 over the models, and a fixed cost of at most 0.2 s.
+the compilers of its kernels do all their work every time.  (With a filled cache plain Python takes its graphs from the
+FX graph cache, half a second less for the smallest script, and a deep run compiles them.)  Which goes first changes
+from round to round.  With --without-symbolic-trace a third run leaves that out, and its ratio is told beside.
+irscope's modules are compiled to bytecode before, as an installer does.  Printed are the medians, and the medians of
+the rounds' ratios and differences.  The goals are a median ratio of at most 1.05 over the models, and a fixed cost of
+at most 0.2 s.
 
 Run it on a quiet machine: the load average is printed before and after.  Processor time (of all processes, the C++
 compiler's and irscope's own among them) is less disturbed by a machine that is not, and counts in full what irscope

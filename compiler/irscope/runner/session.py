@@ -195,26 +195,27 @@ _GENERATED = "torch."
 
 def _files_of_the_user() -> dict[str, str]:
     """The user's files that were imported, with digests of their texts."""
+    paths = [
+        (name, path)
+        for name, module in list(sys.modules.items())
+        # A script may put there what it likes, and asking such an object for an attribute can do anything.
+        if issubclass(type(module), types.ModuleType) and type(name) is str and not name.startswith(_GENERATED)
+        if isinstance(path := vars(module).get("__file__"), str) and path.endswith(".py")
+    ]
     # Thousands of modules are below a few packages that are not the user's, and a hundred are Python's own: only the
     # others are looked up on the disk.
     own = os.path.dirname(os.__file__) + os.sep
-    libraries: dict[str, str] = {}  # of packages that are not the user's, their folders
-    paths = []
-    for name, module in list(sys.modules.items()):
-        # A script may put there what it likes, and asking such an object for an attribute can do anything.
-        if type(module) is not types.ModuleType and not issubclass(type(module), types.ModuleType):
-            continue
-        path = vars(module).get("__file__")
-        if type(name) is not str or not isinstance(path, str) or not path.endswith(".py"):
-            continue
-        package, dot, _ = name.partition(".")
-        if path.startswith(libraries.get(package, "\0")) or name.startswith(_GENERATED):
-            continue
-        if path.startswith(own) and "-packages" not in path and name != "__main__":
-            continue
-        if not dot and path.endswith("__init__.py") and not is_user_file(path):
-            libraries[package] = os.path.dirname(path) + os.sep
-            continue
-        paths.append((package, path))
-    mine = [path for package, path in paths if not path.startswith(libraries.get(package, "\0")) and is_user_file(path)]
+    paths = [
+        (name, path) for name, path in paths if not path.startswith(own) or "-packages" in path or name == "__main__"
+    ]
+    libraries = {
+        name: os.path.dirname(path) + os.sep
+        for name, path in paths
+        if "." not in name and path.endswith("__init__.py") and not is_user_file(path)
+    }
+    mine = [
+        path
+        for name, path in paths
+        if not path.startswith(libraries.get(name.partition(".")[0], "\0")) and is_user_file(path)
+    ]
     return {path: digest_of(text) for path in mine[:_MOST_FILES] if (text := read_source(path))}
