@@ -365,6 +365,34 @@ def test_the_debugger_steps_from_the_line_down_to_hlo(net: Ran) -> None:
     assert [name.partition(".")[0] for name in seen][: len(order)] == order
 
 
+SAME = """\
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = (torch.nn.Linear(16, 16) for _ in range(3))
+
+    def forward(self, x):
+        h = torch.nn.functional.gelu(self.a(x))  # @line
+        h = torch.nn.functional.gelu(self.b(h))  # @line
+        return torch.nn.functional.gelu(self.c(h))  # @line
+
+
+fast = torch.compile(Net().eval())
+with torch.no_grad():
+    fast(torch.ones(4, 16))
+"""
+
+
+def test_a_kernel_that_fusions_share_has_the_lines_of_all(tmp_path: Path, ran_openxla: RunOpenXla) -> None:
+    """XLA makes one kernel of fusions that are the same to it."""
+    ran = ran_openxla(tmp_path, SAME)
+    generated = [one for one in ran.report.kernels if one.is_generated]
+    lines = {origin.line for one in generated for origin in one.origins}
+    assert len(generated) < 3 and lines == lines_marked(SAME, "# @line")
+
+
 def test_it_is_compared_with_inductor(
     python_with: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -204,7 +204,13 @@ def _gone(thread: Provenance, element: Element) -> Left:
     own = [one for one in thread.parents(element) if one.stage == SOURCE]  # the innermost comes first
     places = [*((one.file, one.line) for one in own), *((one.file, one.line) for one in thread.origins(element))]
     file, line = places[0] if places else ("", 0)
-    return Left(element.name, thread.fate_of_last(element), file, line)
+    return Left(element.name, thread.fate_of_last(element) or _end_of(thread, element), file, line)
+
+
+def _end_of(thread: Provenance, element: Element) -> str:
+    """Why what was made of it ends above the last stage; empty if that is not known."""
+    below = [one for elements in thread.below(element).values() for one in elements]
+    return next((reason for one in reversed(below) if (reason := thread.fate(one))), "")
 
 
 def _left(report: Report, programs: Iterable[Mapping[str, Any]]) -> Iterable[Left]:

@@ -204,7 +204,11 @@ def _tried(pipeline: Pipeline, python: str, *args: str) -> _Verdict:
         try:
             done = run_bounded([python, "-c", pipeline.trial, *args], TRIAL_SECONDS, cwd=folder, env=environment)
         except subprocess.TimeoutExpired:
-            return Status.UNSUPPORTED, f"A trial did not end within {TRIAL_SECONDS:.0f} s.", ""
+            return (
+                Status.UNSUPPORTED,
+                f"A trial did not end within {TRIAL_SECONDS:.0f} s. Try again when the machine is less busy.",
+                "",
+            )
         except OSError as error:
             return Status.UNSUPPORTED, f"{python} could not be started: {error.strerror}.", ""
     if done.returncode == 0:

@@ -133,13 +133,15 @@ class Shown:
         kernels, generated = [], set()
         dumped = list(dump.kernels())
         assembly = self._assembly(dumped)
-        for one in dumped:
-            instruction = next((known[name] for name in (one.name, *one.functions) if name in known), None)
+        of = [next((known[name] for name in (one.name, *one.functions) if name in known), None) for one in dumped]
+        shared = _sharing(module, [each for each in of if each is not None])
+        for one, instruction in zip(dumped, of, strict=True):
             stage = f"{self._compile.id}/{KERNELS}{self._suffix}/{one.name}"
-            parts = _with_called(module, instruction) if instruction else []
+            mine = [instruction, *shared.get(instruction.name, ())] if instruction else []
+            parts = [part for each in mine for part in _with_called(module, each)]
             nodes = [graph.nodes[part.name] for part in parts if part.name in graph.nodes]
             self._put_kernel(stage, one, nodes, "" if one.object is None else assembly.get(one.object, ""))
-            lines = self._lines_of_instruction(module, instruction) if instruction else ()
+            lines = tuple(sorted({line for each in mine for line in self._lines_of_instruction(module, each)}))
             kernels.append(Kernel(one.name, stages.KERNEL.language, self._compile.id, stage, lines))
             generated.add(instruction.name if instruction else "")
         stage = f"{self._compile.id}/{stages.OPTIMIZED.name}{self._suffix}"
@@ -251,6 +253,39 @@ def _with_called(module: Module, one: Instruction) -> list[Instruction]:
         found += inner
         todo += [below for each in inner for below in each.called if below not in todo]
     return found
+
+
+def _sharing(module: Module, with_kernels: Iterable[Instruction]) -> dict[str, list[Instruction]]:
+    """By the name of a fusion those without a kernel that are computed by its kernel, since they are the same to XLA.
+
+    It says nothing about that.  Of several equal kernels the nearest one before is taken.
+    """
+    own = {one.name for one in with_kernels}
+    found: dict[str, list[Instruction]] = {}
+    last: dict[object, str] = {}
+    for one in module.computations[module.entry]:
+        if one.opcode != "fusion":
+            continue
+        key = _computation(module, one)
+        if one.name in own:
+            last[key] = one.name
+        elif key in last:
+            found.setdefault(last[key], []).append(one)
+    return found
+
+
+def _computation(module: Module, one: Instruction) -> object:
+    """What an instruction computes, whatever the names in it are."""
+    inner = []
+    for name in one.called:
+        body = module.computations.get(name, [])
+        place = {each.name: at for at, each in enumerate(body)}
+        inner.append(tuple(
+            (each.opcode, each.shape, each.literal, each.attributes, tuple(place.get(name) for name in each.operands),
+             _computation(module, each))
+            for each in body
+        ))  # fmt: skip
+    return one.shape, one.attributes, tuple(inner)
 
 
 def _is_of_library(one: Instruction) -> bool:
