@@ -157,7 +157,10 @@ def test_the_example_in_the_documentation_is_valid(tmp_path: Path) -> None:
 
 def test_kernels_need_more_figures_than_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, written(tmp_path, {"board": BOARD}))
-    with pytest.raises(LookupError, match="board: its figures memory, l2, registers, threads, warp, shared_memory, shared_memory_per_block are missing"):
+    with pytest.raises(
+        LookupError,
+        match="board: its figures memory, l2, registers, threads, warp, shared_memory, shared_memory_per_block are missing",
+    ):
         checked(["board"], pipeline_named("inductor"))
     for name in catalogue().targets:
         assert name == "board" or checked([name], pipeline_named("inductor")) == (name,)
