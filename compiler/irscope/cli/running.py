@@ -16,7 +16,7 @@ from irscope.cli.limits import budget_of_flags
 from irscope.cli.progress import ProgressLine
 from irscope.cli.rank_arguments import TORCHRUN
 from irscope.driver.driver import RunSpec, execute
-from irscope.driver.targets import fake_of, targets_of, tuned_of
+from irscope.driver.targets import fake_of, machine_code_of, targets_of, tuned_of
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import CaptureGap, EntryKind, GapSeen, Lane, Message, ModelCall, Outcome, OutcomeKind, Started
 from irscope.store.store import Store
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         targets=targets_of(options.target or "", pipeline, Lane(options.lane)),
         tuned=tuned_of(options.tuned or "", options.target or ""),
         fake=fake_of(options.fake, options.target or ""),
-        machine_code=options.machine_code,
+        machine_code=machine_code_of(options.machine_code, options.target or ""),
     )
     baseline = _baseline(options.baseline)
     if options.write_baseline:

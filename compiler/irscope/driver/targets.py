@@ -38,6 +38,13 @@ def fake_of(wanted: bool, targets: str) -> bool:
     return wanted
 
 
+def machine_code_of(wanted: bool, targets: str) -> bool:
+    """Whether the kernels of targets are compiled.  Raises LookupError if they are not to be, and no target is named."""
+    if not wanted and not targets:
+        raise LookupError("--no-machine-code needs --target: it is about the kernels of predictions.")
+    return wanted
+
+
 def checked(names: list[str] | tuple[str, ...], pipeline: Pipeline) -> tuple[str, ...]:
     """The names of targets, each once.  Raises LookupError for one that the pipeline generates no code for."""
     if not names:

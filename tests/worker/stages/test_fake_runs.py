@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from irscope.driver.targets import fake_of
+from irscope.driver.targets import fake_of, machine_code_of
 from irscope.store.store import Store
 from support import run_captured, write
 
@@ -64,3 +64,6 @@ def test_without_a_target_nothing_would_be_compiled() -> None:
     assert fake_of(True, "h100") and not fake_of(False, "")
     with pytest.raises(LookupError, match="--fake needs --target"):
         fake_of(True, "")
+    assert machine_code_of(True, "") and not machine_code_of(False, "h100")
+    with pytest.raises(LookupError, match="--no-machine-code needs --target"):
+        machine_code_of(False, "")
