@@ -18,6 +18,7 @@ from typing import Any
 
 from irscope.capture.programs import Program, place_of
 from irscope.internals.compile_calls import result_hook
+from irscope.internals.frames import callers
 from irscope.internals.hooks import Hook
 from irscope.runner.tensors import cloned, largest_difference, seeded
 from irscope.usercode.user_files import is_user_file
@@ -181,11 +182,9 @@ def _warmed(one: Measured, program: Program) -> int:
 
 def _user_line() -> tuple[str, int]:
     """Where the user's code is now; empty if no frame is the user's."""
-    frame = sys._getframe(1)
-    while frame is not None:
+    for frame in callers():
         if is_user_file(frame.f_code.co_filename):
             return frame.f_code.co_filename, frame.f_lineno
-        frame = frame.f_back  # type: ignore[assignment]
     return "", 0
 
 
