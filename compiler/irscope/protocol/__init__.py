@@ -43,6 +43,7 @@ from irscope.protocol.report import Kernel as Kernel
 from irscope.protocol.report import Origin as Origin
 from irscope.protocol.report import Outcome as Outcome
 from irscope.protocol.report import OutcomeKind as OutcomeKind
+from irscope.protocol.report import Piece as Piece
 from irscope.protocol.report import Position as Position
 from irscope.protocol.report import Raised as Raised
 from irscope.protocol.report import Range as Range

@@ -351,6 +351,27 @@ class CollectiveWait:
 
 
 @dataclass(frozen=True)
+class Piece:
+    """A piece of a model that vLLM compiled by itself, for one range of sizes."""
+
+    index: int
+    name: str
+    smallest: int
+    largest: int
+    """Of the range; both are the same for a single size."""
+    cuda_graph: bool = False
+    """Whether a CUDA graph is captured for it."""
+    compiled: bool = False
+    """Whether there was code for it in the end, compiled or from the cache."""
+    cache: str = ""
+    """``hit``, ``miss`` or ``bypass`` of the FX graph cache; empty if it is not known."""
+    seconds: float = 0.0
+    """From its begin to the last that Inductor wrote of it."""
+    like: str = ""
+    """The first piece with the same graph, by name; its own name if there is none before it."""
+
+
+@dataclass(frozen=True)
 class Report:
     """All that one run found, without the texts of its stages."""
 
@@ -374,6 +395,8 @@ class Report:
     """The ranks that were run.  Compiles and kernels of the report are those of the first."""
     waits: tuple[CollectiveWait, ...] = ()
     """Of real ranks on one machine: who waited in which collective."""
+    pieces: tuple[Piece, ...] = ()
+    """Of an opened trace of vLLM: what it compiled piece by piece."""
 
     @property
     def with_predictions(self) -> tuple[Compile, ...]:
