@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 
+from irscope.cli.piece_tables import piece_lines
 from irscope.cli.rank_tables import named, rank_lines
 from irscope.cli.tables import listed_in, table
 from irscope.cli.text import Paint, short_path, terminal_width, width_of
@@ -45,6 +46,8 @@ def report_lines(report: Report, paint: Paint) -> list[str]:
         lines += [*_prediction_table(report, paint), ""]
     if report.ranks:
         lines += rank_lines(report, paint)
+    if report.pieces:
+        lines += piece_lines(report.pieces, paint)
     for gap in report.capture_gaps:
         lines.append(paint("not captured: ", "magenta") + printable(f"{gap.what} ({gap.why})"))
     return [*lines, _closing(report, paint)]

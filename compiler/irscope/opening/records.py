@@ -26,11 +26,13 @@ _CUT = "the log ends within it"
 
 @dataclass(frozen=True)
 class RawRecord:
-    """A record as it is in the log: its metadata, its payload, and the thread that wrote it."""
+    """A record as it is in the log: its metadata, its payload, the thread that wrote it, and the time of day in seconds
+    (0 if it is not known)."""
 
     metadata: dict[str, Any]
     payload: str
     thread: int
+    time: float = 0.0
 
 
 def read_records(log: Log, warnings: Warnings) -> Iterator[RawRecord]:
@@ -66,8 +68,8 @@ def _lines(log: Log, warnings: Warnings) -> Iterator[tuple[int, bytes]]:
 class _Open:
     """A record whose payload is still being read."""
 
-    def __init__(self, metadata: dict[str, Any], thread: int, where: str) -> None:
-        self.metadata, self.thread, self.where = metadata, thread, where
+    def __init__(self, metadata: dict[str, Any], thread: int, where: str, time: float) -> None:
+        self.metadata, self.thread, self.where, self.time = metadata, thread, where, time
         self.parts: list[bytes] = []
         self.length = 0
 
@@ -85,7 +87,7 @@ class _Open:
         told = self.metadata.get("has_payload")
         if isinstance(told, str) and hashlib.md5(payload, usedforsecurity=False).hexdigest() != told:
             warnings.add("a payload is not what was written (its checksum differs)", self.where)
-        return RawRecord(self.metadata, payload.decode("utf-8", "replace"), self.thread)
+        return RawRecord(self.metadata, payload.decode("utf-8", "replace"), self.thread, self.time)
 
 
 def _of_log(log: Log, warnings: Warnings) -> Iterator[RawRecord]:
@@ -108,9 +110,15 @@ def _of_log(log: Log, warnings: Warnings) -> Iterator[RawRecord]:
             if current is not None:
                 yield current.record(warnings)
             metadata = _metadata(line[head.end() : end], where, warnings)
-            current = None if metadata is None else _Open(metadata, int(head["thread"]), where)
+            current = None if metadata is None else _Open(metadata, int(head["thread"]), where, _seconds(head["time"]))
     if current is not None:
         yield current.record(warnings)
+
+
+def _seconds(time: bytes) -> float:
+    """Of ``07:11:26.995000``."""
+    hours, minutes, seconds = time.split(b":")
+    return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
 
 
 def _metadata(text: bytes, where: str, warnings: Warnings) -> dict[str, Any] | None:

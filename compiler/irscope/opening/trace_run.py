@@ -18,6 +18,7 @@ from irscope.opening.index import TraceIndex
 from irscope.opening.logs import Log, open_log
 from irscope.opening.moments import Moments
 from irscope.opening.paths import Paths, Roots
+from irscope.opening.pieces import Pieces
 from irscope.opening.records import RawRecord, read_records
 from irscope.opening.warnings import TraceError, Warnings
 from irscope.pipelines import dynamo_stages
@@ -134,7 +135,7 @@ class _Reading:
         self.book.store = store
         self._capture = _TraceCapture(self.book)
         self._handler = next(one for one in self._capture.handlers() if isinstance(one, TraceHandler))
-        self._moments = Moments()
+        self._moments, self._pieces = Moments(), Pieces()
         self._held: tuple[RawRecord, Record] | None = None
         self._script, self._torch = "", "unknown"  # 2.9 does not write its version into a trace
         self._other_text: set[str] = set()
@@ -169,6 +170,7 @@ class _Reading:
             self._warnings.add("a record names no event", f"record {self.seen + 1}")
             return
         self.seen += 1
+        self._pieces.take(record, raw.time)
         if record.event == "str":
             raw = self._string(raw, record)
         elif record.event == "torch_version":
@@ -248,6 +250,8 @@ class _Reading:
         book.store = None
         book.close()
         self._store.set_torch(self._run, self._torch)
+        if pieces := self._pieces.folded():
+            self._store.put_pieces(self._run, pieces)
         add_missing_origins(self._store, self._run)
         if self._script and (text := read_source(self._script)):
             self._store.set_script(self._run, self._script, digest_of(text))

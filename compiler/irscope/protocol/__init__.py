@@ -5,6 +5,7 @@ This is what the capture side and the server share for messages.  Each group has
 * `report`: the *report* of a run (`Report` and what it is made of), which is also the JSON of ``irscope run --json``;
 * `request`: the *request* that starts a run (`RunRequest`);
 * `messages`: what a run in progress sends (`Message`), one JSON object a line;
+* `jobs`: what ranks communicate and wait for, and pieces of a model;
 * `evidence`: what a run says of a changed script's numbers (`FoundEvidence`);
 * `plain`: how all of it becomes JSON, and back.
 
@@ -14,6 +15,9 @@ Anything big (the text of a stage) stays in the run store and is named by id.
 from __future__ import annotations
 
 from irscope.protocol.evidence import FoundEvidence as FoundEvidence
+from irscope.protocol.jobs import Collective as Collective
+from irscope.protocol.jobs import CollectiveWait as CollectiveWait
+from irscope.protocol.jobs import Piece as Piece
 from irscope.protocol.messages import CompileSeen as CompileSeen
 from irscope.protocol.messages import FindingSeen as FindingSeen
 from irscope.protocol.messages import GapSeen as GapSeen
@@ -31,8 +35,6 @@ from irscope.protocol.plain import to_json as to_json
 from irscope.protocol.report import LIBRARY as LIBRARY
 from irscope.protocol.report import SCHEMA as SCHEMA
 from irscope.protocol.report import CaptureGap as CaptureGap
-from irscope.protocol.report import Collective as Collective
-from irscope.protocol.report import CollectiveWait as CollectiveWait
 from irscope.protocol.report import Compile as Compile
 from irscope.protocol.report import CompileOutcome as CompileOutcome
 from irscope.protocol.report import Cost as Cost

@@ -10,6 +10,7 @@ import enum
 from collections.abc import Sequence
 from typing import ClassVar
 
+from irscope.protocol.jobs import Collective, CollectiveWait, Piece
 from irscope.vocabulary.function_names import function_title, plain_name
 from irscope.vocabulary.lanes import DEFAULT_PIPELINE, Lane
 from irscope.vocabulary.limits import Limit
@@ -289,31 +290,6 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Collective:
-    """One communication of a rank with the others of its group, in one call of what was compiled."""
-
-    compile: str
-    stage: str
-    """The graph that it is in."""
-    node: str
-    operation: str
-    """``all_reduce``, ``all_gather_into_tensor``, ``reduce_scatter_tensor``, …"""
-    reduction: str
-    """``sum``, ``avg``, …; empty if it does not reduce."""
-    group: str
-    """The name of the process group; empty if the graph does not tell it."""
-    tensor: str
-    """What it gives, as the graph prints it: ``f32[8, 32][32, 1]cpu``; empty for several tensors."""
-    sent_bytes: int | None
-    """Of what the rank gives into it; None if a size is symbolic."""
-    received_bytes: int | None
-    """Of what the rank gets; None if a size is symbolic."""
-    file: str
-    """The user's file that it came from; empty if it is not known."""
-    line: int
-
-
-@dataclass(frozen=True)
 class RankReport:
     """What one rank of a job compiled.  Its own run has the rest."""
 
@@ -326,28 +302,6 @@ class RankReport:
     collectives: tuple[Collective, ...] = ()
     memory: int | None = None
     """Bytes that the largest of its programs holds at its peak, inputs included; None without a memory plan."""
-
-
-@dataclass(frozen=True)
-class CollectiveWait:
-    """All calls of one collective of the user's code, and which ranks waited in them."""
-
-    operation: str
-    file: str
-    """The user's file that it was called from; empty if it is not known."""
-    line: int
-    calls: int
-    seconds: float
-    """That all ranks together waited."""
-    longest: float
-    """Seconds that one rank waited in one call."""
-    late: int
-    """The rank that was the last to arrive most often."""
-    late_calls: int
-    """In how many calls."""
-    ranks: tuple[int, ...]
-    waited: tuple[float, ...]
-    """Seconds that each of ``ranks`` waited."""
 
 
 @dataclass(frozen=True)
@@ -374,6 +328,8 @@ class Report:
     """The ranks that were run.  Compiles and kernels of the report are those of the first."""
     waits: tuple[CollectiveWait, ...] = ()
     """Of real ranks on one machine: who waited in which collective."""
+    pieces: tuple[Piece, ...] = ()
+    """Of an opened trace of vLLM: what it compiled piece by piece."""
 
     @property
     def with_predictions(self) -> tuple[Compile, ...]:

@@ -17,6 +17,7 @@ from irscope.protocol import (
     Kernel,
     Outcome,
     OutcomeKind,
+    Piece,
     RankReport,
     Report,
     StageRef,
@@ -73,6 +74,7 @@ def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Rep
             world=world,
             ranks=ranks,
             waits=waits,
+            pieces=_pieces_in(row[5]),
         )
 
 
@@ -83,6 +85,12 @@ def _ranks_in(text: str) -> tuple[int, tuple[RankReport, ...], tuple[CollectiveW
         return 0, (), ()
     ranks, waits = from_json(tuple[RankReport, ...], how["ranks"]), how.get("waits", [])
     return from_json(int, how.get("world")), ranks, from_json(tuple[CollectiveWait, ...], waits)
+
+
+def _pieces_in(text: str) -> tuple[Piece, ...]:
+    """What vLLM compiled piece by piece, of an opened trace."""
+    how = json.loads(text)
+    return from_json(tuple[Piece, ...], how["pieces"]) if isinstance(how, dict) and "pieces" in how else ()
 
 
 def _below_target(compile: Compile) -> Compile:

@@ -31,6 +31,7 @@ from irscope.protocol import (
     Kernel,
     Lane,
     Outcome,
+    Piece,
     RankReport,
     Report,
     RunSummary,
@@ -250,6 +251,12 @@ class Store:
         """Keeps when a rank arrived at its collectives, as plain JSON values."""
         how, _ = self.how_run(run)
         args = json.dumps({**how, "arrivals": list(arrivals)})
+        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (args, run))
+
+    def put_pieces(self, run: str, pieces: Sequence[Piece]) -> None:
+        """Keeps what vLLM compiled piece by piece."""
+        how, _ = self.how_run(run)
+        args = json.dumps({**how, "pieces": to_json(list(pieces))})
         self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (args, run))
 
     def put_ranks(
