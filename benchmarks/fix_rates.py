@@ -130,7 +130,7 @@ def report(results: list[dict[str, Any]]) -> None:
     times = sorted(result["first"] for result in results if result["first"] is not None)
     loads = sorted(result["load"] for result in results)
     if times:
-        print(f"first verified fix after its finding: median {times[len(times) // 2]:.1f} s, most {times[-1]:.1f} s "
+        print(f"first verified fix after both runs of the original: median {times[len(times) // 2]:.1f} s, most {times[-1]:.1f} s "
               f"(load {loads[0]:.0f} to {loads[-1]:.0f})")  # fmt: skip
 
 

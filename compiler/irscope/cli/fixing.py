@@ -44,7 +44,7 @@ def fix(options: argparse.Namespace) -> int:
             findings = sorted(original.findings, key=lambda f: (f.file, f.range))
             chosen = [f for f in findings if not options.only or f.code in options.only or f.kind in options.only]
             say = _say if sys.stderr.isatty() else lambda what: None
-            trying = Trying(prover, options.seconds, say, **_proposing())
+            trying = Trying(prover, options.seconds, say, _proposing(), patches=True)
             tried = [trying.finding(finding) for finding in chosen]
             together = trying.together(tried)
             before = {path: prover.text_of(path) for path in together.texts}
@@ -78,13 +78,13 @@ def _patch_files(tried: list[Tried]) -> Iterator[tuple[str, str]]:
                 yield name, patch_file(one.finding, patch, workaround_of(one.finding, title))
 
 
-def _proposing() -> dict[str, Propose]:
+def _proposing() -> Propose:
     """What gives more candidates: the server's package, which this one does not know, where it and LibCST are installed."""
     if any(importlib.util.find_spec(name) is None for name in ("irscope_server", "libcst")):
         print(f"irscope fix: {NEEDS} is not installed, so some fixes are not tried.", file=sys.stderr)
-        return {}
+        return lambda finding, text: ()
     propose: Propose = importlib.import_module(_PROPOSALS).proposals
-    return {"propose": propose}
+    return propose
 
 
 def _say(what: str) -> None:

@@ -122,12 +122,13 @@ def test_branches(before: str, at: str, after: str) -> None:
         "if x.sum() > 0:\n        self.y = x\n    return x",  # a change of an object
         "if x.sum() > 0:\n        return x, 1\n    return x, 2",  # not tensors
         "if x in m:\n        x = x + 1\n    return x",  # a decision about containers that Python makes
+        "if m is None:\n        x = x + 1\n    return x",  # a decision of Python's
         "for y in m:\n        if x.sum() > 0:\n            return y\n    return x",  # ends the loop
     ],
 )
 def test_branches_that_do_more_than_choose(body: str) -> None:
     text = f"import torch\n\ndef f(self, x, m):\n    {body}\n"
-    at = "x in m" if "x in m" in text else "x.sum() > 0"
+    at = next(test for test in ("x in m", "m is None", "x.sum() > 0") if test in text)
     assert WHERE not in changed(text, at, "GB0170")
 
 

@@ -70,6 +70,8 @@ class Trying:
         Called before each trial with what is tried.
     propose
         Gives candidates beside those of the findings.
+    patches
+        Whether changes of installed libraries are tried, too; each trial is then a fresh process.
     """
 
     def __init__(
@@ -78,9 +80,10 @@ class Trying:
         seconds: float,
         on_try: Callable[[str], None] = lambda what: None,
         propose: Propose = _none,
+        patches: bool = False,
     ) -> None:
         self._prover, self._until, self._on_try = prover, time.monotonic() + seconds, on_try
-        self._propose = propose
+        self._propose, self._patched = propose, patches
 
     @property
     def is_over(self) -> bool:
@@ -102,7 +105,7 @@ class Trying:
 
     def _patches(self, finding: Finding) -> Iterator[Patch]:
         """Changes of the library in which a finding lies, up to the first that is verified."""
-        there = in_library(finding)
+        there = in_library(finding) if self._patched else None
         if there is None:
             return
         try:
