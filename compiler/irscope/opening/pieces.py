@@ -1,8 +1,8 @@
 """The pieces of a model that vLLM compiles by themselves, for several sizes each: what became of each piece and size.
 
 vLLM writes ``vllm_piecewise_compile_start`` before it compiles a piece for a range of sizes, and the graph of each piece
-once (``vllm_submod_…``).  What Inductor writes until the next start belongs to that piece and range.  SGLang has taken over
-vLLM's piecewise compilation; a trace without these records has no pieces.
+once (``vllm_submod_…``).  What Inductor writes until the next start belongs to that piece and range.  A trace
+without these records has no pieces.  The names of the records are from vLLM's published source.
 """
 
 from __future__ import annotations
