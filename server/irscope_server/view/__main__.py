@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import signal
+import socket
 import sys
 import threading
 import webbrowser
@@ -102,7 +103,7 @@ def _view(options: argparse.Namespace) -> int:
         print(f"Open this address (it holds the token; keep it to yourself):\n\n  {server.address.url(subject)}\n")
         print("Ctrl-C stops it.", flush=True)
         _open_browser(server.address, subject, options.no_browser)
-        threading.Event().wait()
+        wait_for_signal()
     except KeyboardInterrupt:
         pass
     finally:
@@ -111,6 +112,23 @@ def _view(options: argparse.Namespace) -> int:
         server.server_close()
         reader.close()
     return 0
+
+
+def wait_for_signal() -> None:
+    """Blocks the main thread until the handler of a signal raises.
+
+    The system may give a signal to any thread that just begins or ends another one, and then nothing wakes a main thread
+    that waits for a lock, where Python's handlers run.  So it waits for the byte that Python writes at each signal.
+    """
+    ours, pythons = socket.socketpair()
+    with ours, pythons:
+        pythons.setblocking(False)
+        before = signal.set_wakeup_fd(pythons.fileno(), warn_on_full_buffer=False)
+        try:
+            while True:
+                ours.recv(64)
+        finally:
+            signal.set_wakeup_fd(before)
 
 
 def _subject(options: argparse.Namespace) -> dict[str, str]:
