@@ -174,7 +174,7 @@ def main() -> int:
     if options.against:
         elsewhere = json.loads(options.against.read_text())["hidden"]
         chosen = {key: row for key, row in elsewhere.items() if options.only in key.split()[0]}
-        good &= compare("here and where there is no GPU", chosen, made["hidden"])
+        good &= compare("here and on the machine without a GPU", chosen, made["hidden"])
     for target in options.same_as.split(",") if options.real else ():
         predicted = {f"{key.split()[0]} real": row for key, row in made["hidden"].items() if key.split()[1] == target}
         good &= compare(f"real on {gpu} and predicted for {target}", made["real"], predicted, only_shared_code=True)

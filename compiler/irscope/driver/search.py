@@ -149,7 +149,7 @@ class Search:
         return [] if still is None else [one for one in differences if _key(one) not in still]
 
     def _still(self, candidates: Sequence[Candidate]) -> set[tuple[object, ...]] | None:
-        """What still differs without these changes; None if the script fails then, or there is no time."""
+        """What still differs when these changes are taken back; None if the script then fails, or if time has run out."""
         names = [change.name for change, _ in candidates]
         words = names[0] if len(names) == 1 else count(len(names), "change")
         found = self._try(_together([flip for _, flip in candidates]), f"taking back {words}")

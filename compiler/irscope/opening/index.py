@@ -181,7 +181,7 @@ class TraceIndex:
     def log_of(self, compile: str) -> Iterator[Log]:
         """The records of one compile, and those that belong to all, as a log.
 
-        Raises TraceError if there is no such compile.
+        Raises TraceError if the log does not have the compile.
         """
         if self._db.execute("SELECT 1 FROM records WHERE compile = ?", (compile,)).fetchone() is None:
             raise TraceError(f"{self.path} has no compile {compile}.")

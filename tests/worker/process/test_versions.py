@@ -1,4 +1,4 @@
-"""One script in two environments: nothing differs in alike ones, and seeded changes are confirmed as causes."""
+"""One script in two environments: equal ones have no difference, and seeded changes are confirmed as causes."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class EarlierKeys:
 
 
 def load_key(store: Store, run: str, stage: str) -> CacheKey | None:
-    """The key that is kept as a stage; None if it is damaged.  Raises LookupError if there is no such stage."""
+    """The key that is kept as a stage; None if it is damaged.  Raises LookupError if the run does not have the stage."""
     lines, data = store.stage_text(run, stage).split("\n"), store.stage_data(run, stage)
     named = [line.partition(": ") for line in lines if line]
     try:

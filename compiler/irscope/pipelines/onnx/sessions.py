@@ -21,7 +21,7 @@ _FATAL = 4
 _PROVIDERS = {"cuda": "CUDAExecutionProvider"}
 _CPU = "CPUExecutionProvider"
 _LARGE = 4096
-"""Bytes from which on a constant is written beside a graph: nothing that is shown needs its elements."""
+"""A constant of at least so many bytes is written to a file beside the graph: no view shows its elements."""
 
 
 @dataclass(frozen=True)

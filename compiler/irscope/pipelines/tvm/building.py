@@ -170,9 +170,9 @@ def _instrument(tvm: Any, passes: Passes) -> Any:
 
 
 def _text_of_relax(tvm: Any, module: Any) -> str:
-    """The text of a module in which no function of TIR computes anything: most of the whole text is what they compute."""
-    nothing = tvm.tirx.PrimFunc([], tvm.tirx.Evaluate(0))
-    functions = {name: nothing if isinstance(one, tvm.tirx.PrimFunc) else one for name, one in module.functions.items()}
+    """The text of a module whose functions of TIR have empty bodies: those bodies are most of the whole text."""
+    empty = tvm.tirx.PrimFunc([], tvm.tirx.Evaluate(0))
+    functions = {name: empty if isinstance(one, tvm.tirx.PrimFunc) else one for name, one in module.functions.items()}
     return str(tvm.IRModule(functions, global_infos=module.global_infos).script())
 
 
