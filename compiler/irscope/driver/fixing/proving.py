@@ -38,6 +38,7 @@ from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
 from irscope.usercode.user_files import is_package_file
 from irscope.vocabulary.records import dataclass
+from irscope.vocabulary.units import count
 from irscope.worker.client import Worker
 
 _MOST_OUTPUT = 1 << 20
@@ -254,9 +255,12 @@ def _numbers(eager: Trial, trial: Trial) -> tuple[tuple[str, ...], Status, str]:
         return (), Status.UNPROVEN, f"The script does not end well without compile: {eager.outcome.message}"
     if found is None or found.problem:
         return (), Status.UNPROVEN, f"Nothing was compared: {found.problem if found else 'the run left no evidence'}."
-    checks = [f"{found.tensors} tensors of {found.programs} compiled programs, on the run's inputs and four others"]
+    checks = [
+        f"{count(found.tensors, 'tensor')} of {count(found.programs, 'compiled program')}, "
+        "on the run's inputs and four others"
+    ]
     if found.gradients:
-        checks.append(f"{found.gradients} gradients")
+        checks.append(count(found.gradients, "gradient"))
     if found.failed:
         checks.append(f"{found.failed} calls that raise an error in both")
     if found.opaque:
