@@ -23,17 +23,19 @@ from irscope.vocabulary.records import dataclass
 _MOST_REGIONS = 64
 _MOST_GRAPHS = 1000
 """A script that compiles more is measured without its later ones: each graph is kept."""
+_LATER = f"The script compiles more than {_MOST_GRAPHS} graphs; this is a later one."
 _MOST_SECONDS = 20.0
 """For all regions; those that come later are not measured."""
 
 
 @dataclass
 class Region:
-    """A graph, as it was compiled and as it is, with the inputs of one call."""
+    """A graph, as it was compiled and as it is, with the inputs of one call; or why it cannot be called alone."""
 
     compile: str
     graph: Any
     compiled: Callable[..., Any]
+    why_not: str = ""
     called: Measured | None = None
 
 
@@ -51,12 +53,12 @@ class Regions:
 
     def _compiled(self, backend: Any, graph: Any, inputs: Any) -> Any:
         compile = current_compile()
-        own = _own(graph) if self._count < _MOST_GRAPHS else None
+        own, why_not = _own(graph) if self._count < _MOST_GRAPHS else (None, _LATER)
         compiled = backend(graph, inputs)
-        if own is None or compile is None or not callable(compiled):
+        if compile is None or not callable(compiled):
             return compiled
         self._count += 1
-        region = Region(compile[0], own, compiled)
+        region = Region(compile[0], own, compiled, why_not)
 
         @functools.wraps(compiled)
         def called(*args: Any) -> Any:
@@ -68,7 +70,12 @@ class Regions:
 
     def _see(self, region: Region, args: tuple[Any, ...]) -> None:
         torch: Any = sys.modules["torch"]
-        if region in self._seen or len(self._seen) >= _MOST_REGIONS:
+        if region in self._seen:
+            return
+        if not region.why_not and len(self._seen) >= _MOST_REGIONS:
+            region.why_not = f"A call goes through more than {_MOST_REGIONS} graphs; this is a later one."
+        if region.why_not:
+            self._seen.append(region)
             return
         mine = tuple(one if _is_kept_in_place(torch, one) else cloned(one) for one in args)
         modes = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
@@ -91,7 +98,9 @@ def facts_of(regions: list[Region], measured: Callable[[Measured], dict[str, Any
     for region in regions:
         facts: dict[str, Any] = {"compile": region.compile, "why_not": ""}
         one, region.called = region.called, None
-        if one is None or time.perf_counter() > until:
+        if region.why_not:
+            facts["why_not"] = region.why_not
+        elif one is None or time.perf_counter() > until:
             facts["why_not"] = "There was no time for it: other regions took too long."
         else:
             facts |= measured(one)
@@ -99,12 +108,12 @@ def facts_of(regions: list[Region], measured: Callable[[Measured], dict[str, Any
     return found
 
 
-def _own(graph: Any) -> Any:
-    """A graph module of its own, which the backend does not change."""
+def _own(graph: Any) -> tuple[Any, str]:
+    """A graph module of its own, which the backend does not change; or None, and why there is none."""
     try:
-        return sys.modules["torch"].fx.GraphModule(graph, copy.deepcopy(graph.graph))
-    except Exception:  # noqa: BLE001  one that cannot be copied is not measured alone
-        return None
+        return sys.modules["torch"].fx.GraphModule(graph, copy.deepcopy(graph.graph)), ""
+    except Exception as error:  # noqa: BLE001  one that cannot be copied is not measured alone
+        return None, f"Its graph cannot be copied: {type(error).__name__}: {error}".splitlines()[0]
 
 
 def _is_kept_in_place(torch: Any, value: Any) -> bool:

@@ -9,11 +9,13 @@ import * as path from "node:path";
 import * as readline from "node:readline";
 import * as vscode from "vscode";
 import {
+  ErrorAction,
   LanguageClient,
   MessageType,
   RevealOutputChannelOn,
   ShowMessageNotification,
   State,
+  type ErrorHandler,
   type LanguageClientOptions,
   type RequestType,
   type ServerOptions,
@@ -182,7 +184,8 @@ export class Server implements vscode.Disposable {
       args: ["-I", "-S", "-X", `pycache_prefix=${this.pycachePath()}`, launcherPath(this.context)],
       options: { cwd: this.context.extensionPath },
     };
-    const client = new LanguageClient(SECTION, "IRScope", server, this.clientOptions(interpreter));
+    const options = { ...this.clientOptions(interpreter), errorHandler: restartWhenItEnds(() => client) };
+    const client: LanguageClient = new LanguageClient(SECTION, "IRScope", server, options);
     client.onNotification(WorkerNotification, (state) => this.workerEmitter.fire(state));
     client.onNotification(RunsChangedNotification, (change) => this.runsEmitter.fire(change));
     client.onNotification(FileStateNotification, (state) => this.fileEmitter.fire(state));
@@ -284,6 +287,19 @@ export class Server implements vscode.Disposable {
       this.stateEmitter.fire(state);
     }
   }
+}
+
+/**
+ * A server that ends is started again, as by the client library's own handler. That one also stops the client for good
+ * when a fourth message cannot be written. The editor can send as many before it learns that the server has ended, and
+ * the server would stay away. Here only the end of the connection counts.
+ */
+function restartWhenItEnds(client: () => LanguageClient): ErrorHandler {
+  let byDefault: ErrorHandler | undefined;
+  return {
+    error: () => ({ action: ErrorAction.Continue, handled: true }),
+    closed: () => (byDefault ??= client().createDefaultErrorHandler()).closed(),
+  };
 }
 
 /** The Python file that starts the server. `IRSCOPE_LAUNCHER` replaces it: for tests of this extension. */

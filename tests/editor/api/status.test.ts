@@ -1,6 +1,7 @@
 /** The status item: what it says of the worker, of the last run and of trouble, and what can be done from it. */
 
 import * as assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import * as vscode from "vscode";
 import { RequestType } from "vscode-languageclient/node";
 import { closeAll, internals, openScript, until } from "./help";
@@ -14,6 +15,23 @@ const Environment = new RequestType<object, { pid: number }, void>("test/environ
 async function tell(method: string, params: object): Promise<void> {
   const { server } = await internals();
   await server.request(Tell, { method, params });
+}
+
+/** Keeps the event loop busy while `condition` is true. */
+function hold(condition: () => boolean): void {
+  const deadline = Date.now() + 10_000;
+  while (condition()) {
+    assert.ok(Date.now() < deadline, "held for too long");
+  }
+}
+
+/** Whether the process runs; one that has ended and was not waited for does not. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
+  } catch {
+    return false;
+  }
 }
 
 async function item(): Promise<vscode.StatusBarItem> {
@@ -103,6 +121,19 @@ describe("the status item", () => {
     assert.notEqual((await server.request(Environment, {})).pid, pid.pid);
     await vscode.commands.executeCommand("irscope.showKernel", { line: 4 });
     await until("the status", async () => /Ready/.test(await tooltip()));
+  });
+
+  it("starts a server again that ended while many messages were on their way to it", async () => {
+    await openScript();
+    const { server } = await internals();
+    const { pid } = await server.request(Environment, {});
+    const dying = server.request(Die, {}).catch(() => undefined);
+    await new Promise((resolve) => setImmediate(resolve)); // The message is written.
+    hold(() => isRunning(pid)); // The editor is busy, so it does not hear of the end yet.
+    const lost = Array.from({ length: 20 }, () => server.request(Environment, {}).catch(() => undefined));
+    await Promise.all([dying, ...lost]);
+    const again = async () => (await server.request(Environment, {}).catch(() => undefined))?.pid ?? pid;
+    await until("another server", async () => (await again()) !== pid);
   });
 
   it("says what to do where there is no interpreter, with a way to the log and to try again", async () => {
