@@ -49,6 +49,10 @@ class Server:
 
     def serve(self) -> None:
         while (message := self.read()) is not None:
+            if message.get("method") == "test/dieSlowly":
+                os.close(0)  # As when the system ends a process: nothing can be written to it, and its output is still open.
+                time.sleep(1)
+                os._exit(3)
             threading.Thread(target=self.handle, args=(message,), daemon=True).start()
 
     def read(self) -> dict[str, Any] | None:
