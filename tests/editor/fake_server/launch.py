@@ -50,7 +50,8 @@ class Server:
     def serve(self) -> None:
         while (message := self.read()) is not None:
             if message.get("method") == "test/dieSlowly":
-                os.close(0)  # As when the system ends a process: nothing can be written to it, and its output is still open.
+                # As when the system ends a process: it cannot be written to any more, and its output is still open.
+                os.close(0)
                 time.sleep(1)
                 os._exit(3)
             threading.Thread(target=self.handle, args=(message,), daemon=True).start()
