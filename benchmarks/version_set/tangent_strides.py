@@ -1,4 +1,5 @@
 # change: 2.11 2.13 torch._functorch.config.guess_tangent_strides_as_outputs
+# change: 2.11 2.13 torch._inductor.codegen.cpp.KernelGroup.codegen_group
 """A backward of a transposed result: 2.13 compiles it for gradients with the strides of the result."""
 
 import torch
