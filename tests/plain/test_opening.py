@@ -1,7 +1,7 @@
 """Opening traces from elsewhere: what is found in a recorded one, and what becomes of damaged and hostile ones.
 
 `traces/trace.log.gz` was recorded from `traces/project/steps.py`, as /home/user/project/steps.py, with torch 2.13 on a CPU.
-Records that nobody reads were taken out of it.
+Records that nobody reads were taken out of it.  The others (`trace-2.11.log.gz`) are of the same script with other versions.
 """
 
 from __future__ import annotations
@@ -89,6 +89,15 @@ def test_an_opened_trace_has_the_findings_of_the_run(opened: Open) -> None:
     assert {finding.file for finding in report.findings} == {script}
     assert report.torch == "2.13.0+cpu"
     assert "part" not in gaps(report).split(":", maxsplit=1)[0]
+
+
+@pytest.mark.parametrize(("version", "told"), [("2.9", "unknown"), ("2.11", "unknown"), ("2.15", "2.15.0+cu132")])
+def test_traces_of_other_versions_have_the_findings_of_their_runs(version: str, told: str, opened: Open) -> None:
+    """`irscope run` watched while PyTorch wrote these, and found the same as with 2.13.  Before it no version is told."""
+    report = opened(gzip.decompress((TRACES / f"trace-{version}.log.gz").read_bytes()), strict=True)
+    assert (found(report), report.torch) == (LIVE, told)
+    assert {stage.name for stage in opened().compiles[0].stages} <= {stage.name for stage in report.compiles[0].stages}
+    assert [one.graph_ops for one in report.compiles] == [one.graph_ops for one in opened().compiles]
 
 
 def test_an_opened_trace_has_stages_and_kernels_with_the_users_lines(opened: Open, store: Store) -> None:

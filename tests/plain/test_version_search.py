@@ -7,7 +7,14 @@ import time
 from collections.abc import Sequence
 
 from irscope.comparing.versions.differences import Difference
-from irscope.comparing.versions.environments import SETTING, EnvironmentChange, Facts, environment_changes, old_settings
+from irscope.comparing.versions.environments import (
+    FUNCTION,
+    SETTING,
+    EnvironmentChange,
+    Facts,
+    environment_changes,
+    old_settings,
+)
 from irscope.driver.search import Candidate, Flip, Search
 from irscope.internals.environment_facts import literal
 
@@ -68,6 +75,15 @@ def test_changes_that_cause_something_only_together_are_named_together() -> None
 def test_the_search_goes_on_where_the_script_fails_with_some_changes() -> None:
     machine = Machine({BREAK: [{"c1"}], KERNELS: [{"c6"}]}, fails=frozenset({"c5"}))
     assert names(searched(machine, 8)) == {("c1",): (BREAK,), ("c6",): (KERNELS,)}
+
+
+def test_older_code_that_brings_another_difference_confirms_nothing() -> None:
+    other = Difference("compile", "gone: compile of f", "net.py", 1)
+    candidate = EnvironmentChange(FUNCTION, "torch.f", "3 lines", "4 lines"), Flip(code={"torch:f": "def f(): pass"})
+    for brought, causes in (([other], 0), ([], 1)):
+        search = Search([BREAK], lambda flip, brought=brought: brought, time.monotonic() + 60, lambda text: None)  # type: ignore[misc]
+        search.candidates([candidate], HOW)
+        assert len(search.causes) == causes and search.left == ([BREAK] if brought else [])
 
 
 def test_without_time_no_cause_is_confirmed() -> None:

@@ -78,8 +78,9 @@ def version_lines(found: VersionDiff, paint: Paint) -> list[str]:
     if found.differences:
         lines += ["", paint("Causes", "bold")]
         for cause in found.causes:
-            lines.append("  " + paint("confirmed", "green") + f"  {printable(cause_words(cause))}")
-            lines.append(f"    explains {_summary(cause.explains)}: {cause.how}.")
+            state = paint("confirmed", "green") if cause.confirmed else paint("not confirmed", "yellow")
+            lines.append(f"  {state}  {printable(cause_words(cause))}")
+            lines.append(f"    explains {_summary(cause.explains)}: {printable(cause.how)}.")
         if found.unexplained:
             lines.append("  " + paint("not confirmed", "yellow") + f"  {_summary(found.unexplained)}")
             lines += [f"    {printable(text)}" for text in _suspects(found)]
@@ -182,7 +183,8 @@ def markdown(found: VersionDiff) -> str:
         lines += ["", "## Causes", ""]
         for cause in found.causes:
             lines.append(
-                f"- **confirmed** {_code(cause_words(cause))}: {cause.how}. It explains {_summary(cause.explains)}."
+                f"- **{'confirmed' if cause.confirmed else 'not confirmed'}** {_code(cause_words(cause))}: "
+                f"{cause.how if cause.confirmed else _code(cause.how)}. It explains {_summary(cause.explains)}."
             )
         if found.unexplained:
             lines.append(f"- **not confirmed**: {_summary(found.unexplained)}. Other changes of the environment:")

@@ -105,7 +105,7 @@ class RunSpec:
         How many calls are measured; see `RunRequest.profile`.
     evidence
         A folder for evidence; see `RunRequest.evidence`.
-    settings, without
+    settings, without, code
         Other defaults of PyTorch; see `RunRequest.settings`.
     world, rank, local_rank, local_world, fake_group
         Of a run that is one rank of a job; see `RunRequest.world`.
@@ -138,6 +138,7 @@ class RunSpec:
     machine_code: bool = True
     settings: Mapping[str, str] = field(default_factory=dict)
     without: tuple[str, ...] = ()
+    code: Mapping[str, str] = field(default_factory=dict)
     world: int = 0
     rank: int = 0
     local_rank: int = 0
@@ -301,6 +302,7 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         machine_code=spec.machine_code,
         settings=dict(spec.settings),
         without=spec.without,
+        code=dict(spec.code),
         world=spec.world,
         rank=spec.rank,
         local_rank=spec.local_rank,

@@ -28,6 +28,8 @@ class Flip:
         Operations whose decompositions are left out.
     passes
         Passes that are left out.
+    code
+        Texts of functions of the other environment, by name (`irscope.internals.older_code`).
     in_both
         Whether both environments are run with it; else the newer one alone.
     """
@@ -35,6 +37,7 @@ class Flip:
     settings: dict[str, str] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     passes: tuple[str, ...] = ()
+    code: dict[str, str] = field(default_factory=dict)
     in_both: bool = False
 
 
@@ -92,6 +95,7 @@ class Search:
     ) -> None:
         self.left, self.unstable, self.causes = list(found), list[Difference](), list[Cause]()
         self.is_over = False
+        self._known = set(map(_key, found))
         self._tried, self._until, self._on_step = tried, until, on_step
 
     def control(self) -> None:
@@ -149,11 +153,15 @@ class Search:
         return [] if still is None else [one for one in differences if _key(one) not in still]
 
     def _still(self, candidates: Sequence[Candidate]) -> set[tuple[object, ...]] | None:
-        """What still differs when these changes are taken back; None if the script then fails, or if time has run out."""
+        """What still differs when these changes are taken back; None if the script then fails, or if time has run out, or if
+        older code brings differences of its own."""
         names = [change.name for change, _ in candidates]
         words = names[0] if len(names) == 1 else count(len(names), "change")
-        found = self._try(_together([flip for _, flip in candidates]), f"taking back {words}")
-        return None if found is None else set(map(_key, found))
+        flip = _together([flip for _, flip in candidates])
+        found = self._try(flip, f"taking back {words}")
+        keys = None if found is None else set(map(_key, found))
+        # Older code in the newer environment may do what neither version does: then it says nothing.
+        return None if keys is None or (flip.code and keys - self._known) else keys
 
     def _try(self, flip: Flip, words: str) -> list[Difference] | None:
         if time.monotonic() > self._until:
@@ -177,5 +185,6 @@ def _together(flips: Sequence[Flip]) -> Flip:
         {name: value for flip in flips for name, value in flip.settings.items()},
         tuple(one for flip in flips for one in flip.without),
         tuple(one for flip in flips for one in flip.passes),
+        {name: text for flip in flips for name, text in flip.code.items()},
         any(flip.in_both for flip in flips),
     )

@@ -1,7 +1,7 @@
 """Compares what one script gets in two environments, and confirms what causes the differences by trying it.
 
-A cause is *confirmed* where the newer environment with the older value no longer has the difference, or where both
-environments without a decomposition or pass no longer differ in it.  Everything else is named, and not confirmed.
+A cause is *confirmed* where the newer environment with the older value, or with the older code of a function, no longer
+has the difference, or where both environments without a decomposition or pass no longer differ in it.  Everything else is named, and not confirmed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ from irscope.comparing.versions.environments import (
     environment_changes,
     old_settings,
 )
+from irscope.comparing.versions.kernel_code import changed_words, code_differences, code_pairs
 from irscope.driver.debuggers import without_debugger
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.search import Cause, Flip, Search
+from irscope.driver.version_candidates import Functions, read_refusals
 from irscope.findings.kinds import cache_miss
 from irscope.protocol import FoundEvidence, Outcome, OutcomeKind, from_json
 from irscope.runner.evidence import ANSWER, REFERENCE
@@ -46,6 +48,7 @@ _DISABLED = "torch._inductor.config.disabled_passes"
 _MOST_ANSWER = 1 << 20
 _OF_EARLIER_RUNS = (cache_miss.KIND.id,)
 """Kinds of findings that depend on what was run before."""
+_WITH_OLDER_CODE = "the newer environment was run with the older code of it"
 _FIRST = "first-"
 """Begins the name of the results of the older environment as it is."""
 
@@ -85,7 +88,7 @@ class VersionDiff:
     changes
         What is different in the environments, whether or not this script uses it.
     causes
-        The causes, with what each explains.
+        The causes, with what each explains.  One that is not confirmed has evidence: where a break was raised.
     unexplained
         Differences without a confirmed cause.
     unstable
@@ -209,11 +212,11 @@ class _Comparing:
         before, _ = self._run(plan.before, plan.workers[0], _FIRST, True, self._on_bytes)
         self._on_step(f"running the script with torch {new_facts.torch}")
         after, evidence = self._run(plan.after, plan.workers[1], _FIRST, False)
-        found = differences(self._store, before, after, _numbers(evidence), _OF_EARLIER_RUNS)
+        found = self._differences(before, after, evidence)
         search = Search(found, lambda flip: self._tried(before, flip), until, self._on_step)
         if found and plan.seconds > 0:
             try:
-                self._look_for_causes(search, changes, before, after)
+                self._look_for_causes(search, changes, (old_facts, new_facts), before, after)
             finally:
                 for worker in self._own:
                     worker.stop()
@@ -231,7 +234,14 @@ class _Comparing:
             is_over=search.is_over,
         )
 
-    def _look_for_causes(self, search: Search, changes: Sequence[EnvironmentChange], before: str, after: str) -> None:
+    def _differences(self, before: str, after: str, evidence: FoundEvidence | None) -> list[Difference]:
+        store = self._store
+        code = code_differences(code_pairs(store, store.report(before), store.report(after)))
+        return differences(store, before, after, _numbers(evidence), _OF_EARLIER_RUNS, code)
+
+    def _look_for_causes(
+        self, search: Search, changes: Sequence[EnvironmentChange], facts: tuple[Facts, Facts], before: str, after: str
+    ) -> None:
         by_name = {one.name: one for one in changes if one.kind == SETTING}
         search.control()
         settings = old_settings(changes)
@@ -239,6 +249,10 @@ class _Comparing:
             [(by_name[name], Flip(settings={name: value})) for name, value in settings.items()],
             "the newer environment was run with the older value",
         )
+        functions = self._functions(facts)
+        search.candidates(functions.of_breaks(search.left), _WITH_OLDER_CODE)
+        search.candidates(functions.gained(search.left), "the newer environment was run without it")
+        search.candidates(functions.about(search.left), _WITH_OLDER_CODE)
         search.candidates(
             [(one, Flip(without=(one.name,), in_both=True)) for one in changes
              if one.kind == DECOMPOSITION and search.left and self._uses(one.name, before, after)],
@@ -249,6 +263,18 @@ class _Comparing:
              for name, states in self._other_passes(before, after).items()],
             "both environments were run without it",
         )  # fmt: skip
+        if search.left:
+            used = functions.of_lowerings(changes, lambda name: self._uses(name, before, after))
+            search.candidates(used, _WITH_OLDER_CODE)
+        if any(one.kind == "code" for one in search.left):
+            words = changed_words(code_pairs(self._store, self._store.report(before), self._store.report(after)))
+            search.candidates(functions.that_write(words), _WITH_OLDER_CODE)
+        search.causes += functions.told(search.left)
+
+    def _functions(self, facts: tuple[Facts, Facts]) -> Functions:
+        """The first two runs are the script in both environments as they are."""
+        refusals = [read_refusals(os.path.join(self._folder, number)) for number in ("1", "2")]
+        return Functions(*facts, (refusals[0], refusals[1]))
 
     def _uses(self, operation: str, *runs: str) -> bool:
         """Whether a graph of one of the runs may have had an operation: its name is in a text."""
@@ -279,7 +305,7 @@ class _Comparing:
             kinds = [self._store.report(run).outcome.kind for run in (before, older, newer)]
             if len(set(kinds)) > 1 and kinds[2] is not OutcomeKind.COMPLETED:
                 return None
-            return differences(self._store, older, newer, _numbers(evidence), _OF_EARLIER_RUNS)
+            return self._differences(older, newer, evidence)
         finally:
             for run in made:
                 self._store.delete(run)
@@ -328,7 +354,8 @@ def _flipped(spec: RunSpec, flip: Flip) -> RunSpec:
     settings = {**spec.settings, **flip.settings}
     if flip.passes:
         settings[_DISABLED] = repr(",".join(flip.passes))
-    return dataclasses.replace(spec, settings=settings, without=(*spec.without, *flip.without))
+    code = {**spec.code, **flip.code}
+    return dataclasses.replace(spec, settings=settings, without=(*spec.without, *flip.without), code=code)
 
 
 def _answer(path: str) -> FoundEvidence | None:

@@ -46,6 +46,7 @@ def facts() -> dict[str, Any]:
         "settings": {},
         "packages": _packages(),
         "missing": missing,
+        "folder": os.path.dirname(os.path.abspath(str(torch.__file__))),
     }
     for name in CONFIGS:
         with _noting(missing, name):
@@ -54,6 +55,10 @@ def facts() -> dict[str, Any]:
         found[what] = {}
         with _noting(missing, module):
             found[what] = _digests(getattr(importlib.import_module(module), name))
+    found["lowered_by"] = {}
+    module, table = _TABLES["lowering"]
+    with _noting(missing, module):
+        found["lowered_by"] = _functions(getattr(importlib.import_module(module), table))
     found["pass"] = {}
     with _noting(missing, _PASSES):
         found["pass"] = dict(_pass_functions())
@@ -99,6 +104,17 @@ def _digests(table: Mapping[Any, Any]) -> dict[str, str]:
         name = _name_of(operation)
         found.setdefault(name, []).append(f"{getattr(operation, '_overloadname', '')}={seen[id(function)]}")
     return {name: _short("".join(sorted(parts))) for name, parts in found.items()}
+
+
+def _functions(table: Mapping[Any, Any]) -> dict[str, str]:
+    """The function that does the work for each operation, as ``module:name``."""
+    found = {}
+    for operation, function in list(table.items()):
+        inner = inspect.unwrap(function)
+        module, name = getattr(inner, "__module__", ""), getattr(inner, "__qualname__", "")
+        if module and name:
+            found[_name_of(operation)] = f"{module}:{name}"
+    return found
 
 
 def _name_of(operation: Any) -> str:

@@ -150,3 +150,6 @@ class RunRequest:
     """Other defaults of PyTorch's settings: full names with Python literals (`irscope.internals.flips`)."""
     without: tuple[str, ...] = ()
     """Operations whose decompositions Inductor does not have (`irscope.internals.flips`)."""
+    code: dict[str, str] = field(default_factory=dict)
+    """Texts of functions of PyTorch's compiler that take the place of its own, by ``module:function``; an empty text
+    takes a method away (`irscope.internals.older_code`)."""

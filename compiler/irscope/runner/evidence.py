@@ -22,6 +22,7 @@ from irscope.capture.programs import place_of
 from irscope.internals import random_seeds
 from irscope.internals.compile_calls import result_hook
 from irscope.internals.hooks import Hook
+from irscope.internals.refusals import refusal_hook
 from irscope.protocol import FoundEvidence
 from irscope.runner.descriptors import silent
 from irscope.runner.leaves import DISTURBANCES, OPAQUE, difference, disturbed, leaves
@@ -29,7 +30,8 @@ from irscope.runner.rounds import Measured, modes
 from irscope.runner.tensors import Program, cloned
 from irscope.vocabulary.visible import bounded
 
-REFERENCE, ANSWER = "reference.pt", "answer.json"
+REFERENCE, ANSWER, REFUSALS = "reference.pt", "answer.json", "refusals.jsonl"
+_MOST_REFUSALS = 2000
 _MOST_CALLS = 8
 """Of a program whose results are kept."""
 _MOST_PROGRAMS = 64
@@ -45,7 +47,8 @@ class Evidence:
     Parameters
     ----------
     folder
-        Holds ``reference.pt`` if there is something to compare with; else this run writes it.  Gets ``answer.json``.
+        Holds ``reference.pt`` if there is something to compare with; else this run writes it.  Gets ``answer.json``, and
+        ``refusals.jsonl`` with the graph breaks and where in Dynamo each was raised.
     calls_again
         Whether the programs are called once more after the script.  In the deep lane that may compile more, which is not
         the script's.
@@ -58,10 +61,18 @@ class Evidence:
         self._results: dict[str, dict[str, Any]] = {}
         self._answer = FoundEvidence()
         self._over = False
+        self._refusals = 0
 
     def hooks(self) -> list[Hook]:
         """What sees the programs, and what makes the random numbers of both runs the same."""
-        return [*random_seeds.hooks(_SEED), result_hook(self._see)]
+        return [*random_seeds.hooks(_SEED), result_hook(self._see), refusal_hook(self._refused)]
+
+    def _refused(self, gb_type: str, functions: list[str], places: list[str]) -> None:
+        """Written at once: the script may fail for it."""
+        if self._refusals < _MOST_REFUSALS and not self._over:
+            self._refusals += 1
+            with open(os.path.join(self._folder, REFUSALS), "a", encoding="utf-8") as file:
+                file.write(json.dumps({"gb_type": gb_type, "functions": functions, "places": places}) + "\n")
 
     # --- while the script runs ----------------------------------------------------------------------------------------
 

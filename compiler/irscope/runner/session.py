@@ -58,11 +58,11 @@ class Session:
     def _flips(self) -> list[Hook]:
         """Other defaults, where the run is to show what they cause."""
         request = self._request
-        if not (request.settings or request.without):
+        if not (request.settings or request.without or request.code):
             return []
-        from irscope.internals import flips  # here: only a comparison of versions needs it
+        from irscope.internals import flips, older_code  # here: only a comparison of versions needs them
 
-        return flips.hooks(request.settings, request.without)
+        return [*flips.hooks(request.settings, request.without), *older_code.hooks(request.code)]
 
     def _new_rounds(self) -> Rounds | Evidence:
         # Here: only the runs of a comparison, profiles and proofs need them.

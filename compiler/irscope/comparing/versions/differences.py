@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from irscope.comparing.graphs import GraphDiff, diff_graphs
 from irscope.comparing.runs import RunDiff, diff_runs
@@ -55,7 +55,12 @@ class Difference:
 
 
 def differences(
-    store: Store, before: str, after: str, numbers: Sequence[str] = (), ignored: Sequence[str] = ()
+    store: Store,
+    before: str,
+    after: str,
+    numbers: Sequence[str] = (),
+    ignored: Sequence[str] = (),
+    code: Iterable[Difference] = (),
 ) -> list[Difference]:
     """What differs between two stored runs of one script.  Times are not among it.
 
@@ -63,6 +68,8 @@ def differences(
     ----------
     numbers
         Results that differ, in words (`irscope.runner.evidence`).
+    code
+        Differences in the code of kernels (`irscope.comparing.versions.kernel_code`).
     ignored
         Kinds of findings that are left out.
 
@@ -77,6 +84,7 @@ def differences(
             *(_of_finding(one, "gone") for one in found.findings_gone if one.kind not in ignored),
             *_of_compiles(found),
             *_of_pairs(store, old, new),
+            *code,
             *(Difference("numbers", text) for text in numbers),
         },
         key=lambda one: one.order,
@@ -112,7 +120,7 @@ def _of_compiles(found: RunDiff) -> Iterator[Difference]:
 
 
 def _of_pairs(store: Store, old: Report, new: Report) -> Iterator[Difference]:
-    """Of the compiles that both have: the first graph that differs, kernels, and memory."""
+    """Of the compiles that both have: the first graph that differs, the names of kernels, and memory."""
     for a, b in paired(old, new):
         graph = _first_graph(store, old.run, a, new.run, b)
         if graph is not None:
@@ -120,8 +128,6 @@ def _of_pairs(store: Store, old: Report, new: Report) -> Iterator[Difference]:
         kernels = _kernels(a, b, old.kernels, new.kernels)
         if kernels is not None:
             yield kernels
-        else:
-            yield from _code(store, old, new, a, b)
         was, now = (_peak(store, report.run, one) for report, one in ((old, a), (new, b)))
         if was != now and None not in (was, now):
             what = f"the peak of the memory plan was {size(was or 0)}, now {size(now or 0)}"
@@ -192,10 +198,7 @@ def _targets(nodes: Sequence[GraphNode]) -> str:
 
 def _kernels(a: Compile, b: Compile, old: Sequence[Kernel], new: Sequence[Kernel]) -> Difference | None:
     """Which kernels and library calls there are, by what is in their names."""
-    was, now = (
-        Counter(_NUMBER.sub("", kernel.name) for kernel in kernels if kernel.compile == one.id)
-        for one, kernels in ((a, old), (b, new))
-    )
+    was, now = kernel_names(a, old), kernel_names(b, new)
     if was == now:
         return None
     parts = [f"{count(was.total(), 'kernel or library call', 'kernels and library calls')}, now {now.total()}"]
@@ -206,25 +209,9 @@ def _kernels(a: Compile, b: Compile, old: Sequence[Kernel], new: Sequence[Kernel
     return Difference("kernels", "; ".join(parts), b.file, b.line, b.id)
 
 
-def _code(store: Store, old: Report, new: Report, a: Compile, b: Compile) -> Iterator[Difference]:
-    """Kernels with the same names and another text."""
-    mine, theirs = (
-        {kernel.name: plain_code(store.stage_text(report.run, kernel.stage)) for kernel in report.kernels
-         if kernel.compile == one.id and kernel.is_generated}
-        for report, one in ((old, a), (new, b))
-    )  # fmt: skip
-    names = [name for name in mine if name in theirs and mine[name] != theirs[name]]
-    if names:
-        what = f"other code in {count(len(names), 'kernel')}: {listed(names)}"
-        yield Difference("code", what, b.file, b.line, b.id)
-
-
-_COMMENT = re.compile(r"#\s.*|[\'\"]?backend_hash[\'\"]?: [\'\"][^\'\"]*[\'\"]|#include.*")
-
-
-def plain_code(text: str) -> str:
-    """Source text of a kernel without comments, names of headers, and what names this machine or version."""
-    return "\n".join(line.rstrip() for line in _COMMENT.sub("", text).splitlines() if line.strip())
+def kernel_names(compile: Compile, kernels: Sequence[Kernel]) -> Counter[str]:
+    """How many kernels and library calls of a compile have a name, without its number."""
+    return Counter(_NUMBER.sub("", kernel.name) for kernel in kernels if kernel.compile == compile.id)
 
 
 def _peak(store: Store, run: str, compile: Compile) -> int | None:

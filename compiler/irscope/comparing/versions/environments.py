@@ -1,4 +1,4 @@
-"""What is different in two environments: settings, decompositions, lowerings, passes and packages."""
+"""What is different in two environments: settings, decompositions, lowerings, passes, functions and packages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import field
 from irscope.vocabulary.records import dataclass
 
 SETTING, PACKAGE, DECOMPOSITION, LOWERING, PASS = "setting", "package", "decomposition", "lowering", "pass"
+FUNCTION = "function"
+"""Of PyTorch's compiler: named only where a difference of this script leads to it."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,12 @@ class Facts:
         Versions by name.
     decomposition, lowering, passes
         Digests of source texts: by operation, or by file and function.
+    lowered_by
+        The function that lowers an operation (``torch._inductor.lowering:cat``), by operation.
     missing
         Modules that this version of PyTorch does not have.
+    folder
+        Where the package torch is.
     """
 
     torch: str = ""
@@ -33,7 +39,9 @@ class Facts:
     decomposition: dict[str, str] = field(default_factory=dict)
     lowering: dict[str, str] = field(default_factory=dict)
     passes: dict[str, str] = field(default_factory=dict)
+    lowered_by: dict[str, str] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    folder: str = ""
 
 
 @dataclass(frozen=True)
