@@ -123,7 +123,7 @@ class TraceIndex:
             rows: list[tuple[int, str | None, str]] = []
             for offset, line in _heads(file, start):
                 start = offset + len(line)
-                record = _record(line)
+                record = head_record(line)
                 if record is None:
                     damaged += HEAD.match(line) is not None
                     continue
@@ -218,7 +218,8 @@ def _heads(file: IO[bytes], start: int) -> Iterator[tuple[int, bytes]]:
         base, text = base + kept, text[kept:]
 
 
-def _record(line: bytes) -> Record | None:
+def head_record(line: bytes) -> Record | None:
+    """The record whose metadata are in a line, without its payload; None if it cannot be read."""
     head = HEAD.match(line)
     if head is None:
         return None

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from irscope.opening.logs import HEAD, Log
+from irscope.opening.logs import HEAD, Log, is_unpack_error
 from irscope.opening.warnings import Warnings
 from irscope.usercode.reading import read_bounded, real_path
 from irscope.vocabulary.records import dataclass
@@ -46,11 +46,8 @@ def _lines(log: Log, warnings: Warnings) -> Iterator[tuple[int, bytes]]:
     while True:
         try:
             line = log.stream.readline(_LONGEST_LINE)
-        except (OSError, EOFError, ValueError, ArithmeticError) as error:
-            warnings.add(f"the rest cannot be unpacked ({type(error).__name__})", f"{log.name}:{number + 1}")
-            return
         except Exception as error:
-            if type(error).__name__ not in ("error", "ZstdError"):
+            if not is_unpack_error(error):
                 raise
             warnings.add(f"the rest cannot be unpacked ({type(error).__name__})", f"{log.name}:{number + 1}")
             return
