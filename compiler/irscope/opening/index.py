@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from irscope.capture.trace import Record, parse_record
 from irscope.opening.logs import HEAD, Log
+from irscope.opening.records import storable
 from irscope.opening.warnings import TraceError
 from irscope.vocabulary.records import dataclass
 
@@ -224,7 +225,7 @@ def head_record(line: bytes) -> Record | None:
     if head is None:
         return None
     try:
-        metadata = json.loads(line[head.end() :])
+        metadata = storable(json.loads(line[head.end() :]), line)
         return parse_record(metadata, "") if isinstance(metadata, dict) else None
     except (ValueError, TypeError, OverflowError, RecursionError):
         return None
