@@ -256,8 +256,10 @@ def _stage(mine: RankRun, theirs: RankRun, left: StageRef, right: StageRef) -> R
             rows = list(rows_of(*texts))
         except ValueError:  # a text that is cut, or of another version
             rows = [RankStatement("changed", "(not a graph that can be read)", "(not a graph that can be read)", 0, 0)]
-    uris = (uri_of_stage(run.report.run, one.id, one.language) for run, one in ((mine, left), (theirs, right)))
-    return RankStage(words.stage_title(left), *uris, not rows, tuple(rows[:_MOST_ROWS]), max(0, len(rows) - _MOST_ROWS))
+    left_uri = uri_of_stage(mine.report.run, left.id, left.language)
+    right_uri = uri_of_stage(theirs.report.run, right.id, right.language)
+    more = max(0, len(rows) - _MOST_ROWS)
+    return RankStage(words.stage_title(left), left_uri, right_uri, not rows, tuple(rows[:_MOST_ROWS]), more)
 
 
 def rows_of(left: str, right: str) -> Iterator[RankStatement]:
