@@ -27,7 +27,7 @@ _NAMES = (
     "<img src=x onerror=alert(1)>", "\x1b]0;owned\x07\x1b[2J", "\u202etxt.exe", "../../../../etc/passwd", "/etc/passwd", "", "a\0b",
     "x" * 100_000, "$(reboot)", "file:///etc/passwd", "\ud800", "'; DROP TABLE runs; --", "%s%n", "{0.__class__}", "..", "con",
 )  # fmt: skip
-_OPTIONS = (
+_OPTIONS: tuple[list[str], ...] = (
     [], [], ["--json"], ["--strict"], ["--overview"], ["--overview", "--json"], ["--compile", "0/0"], ["--log", "rank_1"],
     ["--map", "/home/=/tmp/"], ["--source-root", "."],
 )  # fmt: skip

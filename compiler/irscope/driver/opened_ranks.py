@@ -1,5 +1,5 @@
 """Opens the traces of all ranks of a job.  One rank of each group that compiled the same is opened; the others are read once,
-as a stream, and stand beside it: so a job of thousands of ranks takes the room of a few."""
+as a stream, and belong to it: so a job of thousands of ranks takes the room of a few."""
 
 from __future__ import annotations
 

@@ -503,7 +503,7 @@ export interface Step {
   reason: string;
 }
 
-/** One rank that has a run of its own. */
+/** One rank that has its own run. */
 export interface RankItem {
   rank: number;
   run: string;

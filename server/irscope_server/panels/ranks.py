@@ -44,7 +44,7 @@ class RanksParams:
 
 @dataclass(frozen=True)
 class RankItem:
-    """One rank that has a run of its own."""
+    """One rank that has its own run."""
 
     rank: int
     run: str
