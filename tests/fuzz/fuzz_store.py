@@ -42,7 +42,7 @@ def fuzz(seconds: float, random: Random, folder: Path) -> int:
         model = traced_run(whole, folder)
     garbler = Garbler(random, {})
     env = {**os.environ, "IRSCOPE_FUZZ": str(folder), "TMPDIR": str(temporary), "IRSCOPE_STORE": str(store)}
-    reader = _Reader(folder, env)
+    reader = Reader(folder, env)
     codes: Counter[int] = Counter()
     over, count = until(seconds), 0
     try:
@@ -67,7 +67,7 @@ def fuzz(seconds: float, random: Random, folder: Path) -> int:
     return count
 
 
-class _Reader:
+class Reader:
     """A process that runs commands.  It is the same one for all, so that what it keeps is seen to grow."""
 
     def __init__(self, folder: Path, env: dict[str, str]) -> None:

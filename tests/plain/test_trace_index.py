@@ -63,6 +63,12 @@ def test_damaged_records_are_counted(log: Path, tmp_path: Path) -> None:
     assert indexed(log, tmp_path / "index")[1].damaged == 1
 
 
+def test_half_a_character_is_a_question_mark(log: Path, tmp_path: Path) -> None:
+    log.write_bytes(log.read_bytes().replace(b'"co_name": "step"', rb'"co_name": "\ud800 \ud83d\ude00"'))
+    _, found = indexed(log, tmp_path / "index")
+    assert "? \U0001f600" in {one.function for one in found.compiles} and found.damaged == 0
+
+
 def test_one_compile_is_opened_alone(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = str(tmp_path / "runs.db")
     assert main(["open", str(log), "--store", store, "--json"]) == 0

@@ -9,11 +9,11 @@ from irscope.cli.finishing import print_report
 from irscope.cli.profiling import open_profile
 from irscope.cli.progress import ProgressLine
 from irscope.cli.report import use_cells
+from irscope.driver.opened_ranks import open_traces
 from irscope.findings.control import controlled
 from irscope.opening.logs import is_trace
 from irscope.opening.paths import Roots
 from irscope.opening.trace_run import TraceSpec
-from irscope.opening.trace_run import open_trace as opened
 from irscope.opening.warnings import TraceError
 from irscope.protocol import Lane
 from irscope.provenance.trails import keep_trails
@@ -40,7 +40,7 @@ def open_trace(options: argparse.Namespace) -> int:
     progress = ProgressLine()
     with Store(options.store) as store:
         try:
-            run = opened(
+            run = open_traces(
                 TraceSpec(options.trace, roots, options.log, options.strict, options.compile, folder),
                 store,
                 progress.see,

@@ -13,6 +13,9 @@ A structured trace (a folder of TORCH_TRACE, a log of it, an archive or raw.json
 in the store, with its findings, stages, graphs and kernels.  Its source files are looked for below the current folder.
 It is never executed; what is damaged is counted and the rest is read.
 
+A folder or an archive with the logs of several ranks is read whole, and the ranks are compared: one of each group that
+compiled the same becomes a run.
+
 A big log need not be opened whole: --overview indexes it and lists its compiles, --compile ID opens one of them, and
 --follow prints compiles while the log is being written.
 
@@ -41,7 +44,7 @@ def add_to(command: argparse.ArgumentParser) -> None:
         "--log",
         metavar="NAME",
         default="",
-        help="of several logs, the one with NAME in its name (default: lowest rank)",
+        help="of several logs, the one with NAME in its name (default: those of all ranks, else the largest)",
     )
     command.add_argument(
         "--strict", action="store_true", help="fail at the first thing that is wrong with a structured trace"

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, short_path
 from irscope.protocol import Collective, CollectiveWait, RankReport, Report
-from irscope.vocabulary.units import duration, size
+from irscope.vocabulary.units import duration, size, spans
 from irscope.vocabulary.visible import printable
 
 _MOST_ROWS = 20
-_MOST_NAMED = 8
 _MOST_WAITING = 3
 
 
@@ -30,22 +29,32 @@ def rank_lines(report: Report, paint: Paint) -> list[str]:
 
 
 def named(ranks: Sequence[int]) -> str:
-    """``ranks 0, 37``."""
-    shown = ", ".join(map(str, ranks[:_MOST_NAMED])) + (", …" if len(ranks) > _MOST_NAMED else "")
-    return f"{'rank' if len(ranks) == 1 else 'ranks'} {shown}"
+    """``ranks 0, 37``, ``ranks 0-36, 38-1023``."""
+    return f"{'rank' if len(ranks) == 1 else 'ranks'} {spans(ranks)}"
 
 
 def _ranks(report: Report, paint: Paint) -> list[str]:
     shown = report.ranks[:_MOST_ROWS]
+    has_alike = any(one.alike for one in shown)
     rows = [
         [
             f"{one.rank} of {report.world}", printable(one.run), one.outcome.kind.value, str(one.compiles),
             str(one.kernels), str(len(one.collectives)), _bytes([each.sent_bytes for each in one.collectives]),
-            size(one.memory) if one.memory is not None else "–",
+            size(one.memory) if one.memory is not None else "–", *([spans(one.alike) or "–"] if has_alike else []),
         ]
         for one in shown
     ]  # fmt: skip
-    head = ["rank", "run", "outcome", "compiles", "kernels", "collectives", "sends", "holds"]
+    head = [
+        "rank",
+        "run",
+        "outcome",
+        "compiles",
+        "kernels",
+        "collectives",
+        "sends",
+        "holds",
+        *(["alike"] if has_alike else []),
+    ]
     lines = table(head, rows, paint, right=frozenset({3, 4, 5, 6, 7}), whole=frozenset({0, 1}))
     rest = len(report.ranks) - len(shown)
     return [*lines, paint(f"and {rest} more ranks", "dim")] if rest else lines

@@ -12,7 +12,7 @@ import dataclasses
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -152,23 +152,32 @@ def run_ranks(
             raise
 
 
-def merge(store: Store, world: int, done: Sequence[RankDone]) -> Report:
+def merge(
+    store: Store, world: int, done: Sequence[RankDone], alike: Mapping[int, Sequence[int]] | None = None
+) -> Report:
     """What the ranks compiled as one report, which is kept with the run of the first rank.
 
     Findings that several ranks have are there once, with their ranks; where ranks differ is another finding.
+
+    Parameters
+    ----------
+    alike
+        By rank other ranks that compiled the same, and have no run of their own.
     """
+    alike = alike or {}
     runs = [_rank_run(store, one) for one in done]
-    findings = merged_findings(runs)
+    findings = [dataclasses.replace(one, ranks=_with_alike(one.ranks, alike)) for one in merged_findings(runs)]
     added: dict[tuple[object, ...], Finding] = {}
     for run in runs[1:]:
         for difference in differences(runs[0], run):
             found = rank_divergence.finding_of(difference, _has_one_rank(store, runs[0].report.run))
+            ranks = (runs[0].rank, *_with_alike((run.rank,), alike))
             before = added.get(found.cause)
             if before is not None:
-                ranks = tuple(sorted({*before.ranks, *found.ranks}))
-                found = dataclasses.replace(before, ranks=ranks, count=before.count + 1)
-            added[found.cause] = found
-    reports = tuple(map(_rank_report, runs))
+                found = dataclasses.replace(before, count=before.count + 1)
+                ranks = (*before.ranks, *ranks)
+            added[found.cause] = dataclasses.replace(found, ranks=tuple(sorted(set(ranks))))
+    reports = tuple(_rank_report(run, tuple(alike.get(run.rank, ()))) for run in runs)
     waits = waits_of({one.rank: _arrivals(store, one.run) for one in done})
     first = runs[0].report.run
     with contextlib.suppress(LookupError):  # a run that never began is not kept
@@ -214,7 +223,11 @@ def merged_findings(runs: Iterable[RankRun]) -> list[Finding]:
     return list(found.values())
 
 
-def _rank_report(run: RankRun) -> RankReport:
+def _with_alike(ranks: Iterable[int], alike: Mapping[int, Sequence[int]]) -> tuple[int, ...]:
+    return tuple(sorted({each for rank in ranks for each in (rank, *alike.get(rank, ()))}))
+
+
+def _rank_report(run: RankRun, alike: tuple[int, ...] = ()) -> RankReport:
     report = run.report
     return RankReport(
         run.rank,
@@ -224,6 +237,7 @@ def _rank_report(run: RankRun) -> RankReport:
         sum(kernel.is_generated for kernel in report.kernels),
         tuple(collectives_of(run)),
         peak_of(run),
+        alike,
     )
 
 

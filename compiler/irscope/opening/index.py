@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from irscope.capture.trace import Record, parse_record
 from irscope.opening.logs import HEAD, Log
+from irscope.opening.records import storable
 from irscope.opening.warnings import TraceError
 from irscope.vocabulary.records import dataclass
 
@@ -123,7 +124,7 @@ class TraceIndex:
             rows: list[tuple[int, str | None, str]] = []
             for offset, line in _heads(file, start):
                 start = offset + len(line)
-                record = _record(line)
+                record = head_record(line)
                 if record is None:
                     damaged += HEAD.match(line) is not None
                     continue
@@ -218,12 +219,13 @@ def _heads(file: IO[bytes], start: int) -> Iterator[tuple[int, bytes]]:
         base, text = base + kept, text[kept:]
 
 
-def _record(line: bytes) -> Record | None:
+def head_record(line: bytes) -> Record | None:
+    """The record whose metadata are in a line, without its payload; None if it cannot be read."""
     head = HEAD.match(line)
     if head is None:
         return None
     try:
-        metadata = json.loads(line[head.end() :])
+        metadata = storable(json.loads(line[head.end() :]), line)
         return parse_record(metadata, "") if isinstance(metadata, dict) else None
     except (ValueError, TypeError, OverflowError, RecursionError):
         return None

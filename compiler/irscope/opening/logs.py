@@ -32,8 +32,9 @@ _MOST_BYTES = 64 << 30
 _RATIO, _FREE = 400, 64 << 20
 """Text may have so many times the bytes of what was packed, after the first few."""
 _MOST_MEMBERS = 100_000
-_RANK = re.compile(r"rank_(\d+)")
-_DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, OSError)
+RANK = re.compile(r"rank_(\d+)")
+UNPACK_ERRORS = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, OSError)
+"""What unpacking a damaged file raises."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def is_trace(path: str) -> bool:
             return is_tar(block) or HEAD.search(block) is not None or _JSONL.search(block) is not None
     except TraceError:
         return True  # it says why
-    except _DAMAGED as error:
+    except UNPACK_ERRORS as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise
         return False
@@ -85,7 +86,7 @@ def open_log(path: str, chosen: str, warnings: Warnings) -> Iterator[Log]:
     Parameters
     ----------
     chosen
-        A part of its name, where a folder or an archive has several; empty: that of the lowest rank, of these the largest.
+        A part of its name, where a folder or an archive has several; empty: that of the lowest rank; of these the largest.
 
     Raises
     ------
@@ -95,8 +96,8 @@ def open_log(path: str, chosen: str, warnings: Warnings) -> Iterator[Log]:
         The file cannot be read.
     """
     if os.path.isdir(path):
-        sizes = {name: _size_of(os.path.join(path, name)) for name in os.listdir(path)[:_MOST_MEMBERS]}
-        name = _choose({name: size for name, size in sizes.items() if size > 0 and _may_be_log(name)}, chosen, path)
+        sizes = {name: size_of(os.path.join(path, name)) for name in os.listdir(path)[:_MOST_MEMBERS]}
+        name = _choose({name: size for name, size in sizes.items() if size > 0 and may_be_log(name)}, chosen, path)
         with open_file(os.path.join(path, name)) as stream:
             yield _log(name, stream, path, _others(sizes, name))
         return
@@ -115,10 +116,29 @@ def open_log(path: str, chosen: str, warnings: Warnings) -> Iterator[Log]:
     raise TraceError(f"{path} is damaged before {name}.")
 
 
+def open_archive(path: str) -> Iterator[tuple[tarfile.TarInfo, Peeking]]:
+    """The regular files of an archive that may be logs, each with its bytes, in one pass.  Raises `UNPACK_ERRORS`."""
+    with open_file(path) as packed, tarfile.open(fileobj=packed, mode="r|") as archive:
+        for number, member in enumerate(archive):
+            if number >= _MOST_MEMBERS:
+                return
+            if member.isfile() and may_be_log(member.name) and (found := archive.extractfile(member)) is not None:
+                with _unpacked(found, 0) as stream:
+                    yield member, stream
+
+
+def is_unpack_error(error: Exception) -> bool:
+    """Whether an error says that packed bytes are damaged; those of zstd have no common class."""
+    return isinstance(error, (*UNPACK_ERRORS, ValueError, ArithmeticError)) or type(error).__name__ in (
+        "error",
+        "ZstdError",
+    )
+
+
 def _begins_archive(stream: Peeking) -> bool:
     try:
         return is_tar(stream.peek(_PEEK))
-    except _DAMAGED:
+    except UNPACK_ERRORS:
         return False
 
 
@@ -131,20 +151,21 @@ def _members(path: str, warnings: Warnings) -> dict[str, int]:
                 if len(sizes) >= _MOST_MEMBERS:
                     warnings.add(f"the archive has more than {_MOST_MEMBERS} files", path)
                     break
-                if member.isfile() and _may_be_log(member.name):
+                if member.isfile() and may_be_log(member.name):
                     sizes[member.name] = member.size
-    except _DAMAGED as error:
+    except UNPACK_ERRORS as error:
         warnings.add(f"the archive is damaged or cut off ({type(error).__name__})", path)
     return sizes
 
 
-def _may_be_log(name: str) -> bool:
+def may_be_log(name: str) -> bool:
+    """Whether a file of a folder or an archive is named like a log."""
     base = os.path.basename(name)
     return base == "raw.jsonl" or (base.endswith((".log", ".log.gz", ".log.zst")) and base != "raw.log")
 
 
 def _others(sizes: dict[str, int], name: str) -> tuple[str, ...]:
-    return tuple(other for other in sorted(sizes) if other != name and sizes[other] > 0 and _may_be_log(other))
+    return tuple(other for other in sorted(sizes) if other != name and sizes[other] > 0 and may_be_log(other))
 
 
 def _choose(sizes: dict[str, int], chosen: str, path: str) -> str:
@@ -156,11 +177,12 @@ def _choose(sizes: dict[str, int], chosen: str, path: str) -> str:
 
 
 def _rank(name: str) -> int:
-    match = _RANK.search(os.path.basename(name))
+    match = RANK.search(os.path.basename(name))
     return int(match[1][:9]) if match else 0
 
 
-def _size_of(path: str) -> int:
+def size_of(path: str) -> int:
+    """The bytes of a regular file; 0 for anything else."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -171,7 +193,7 @@ def _size_of(path: str) -> int:
 def _log(name: str, stream: Peeking, folder: str, others: tuple[str, ...]) -> Log:
     try:
         block = stream.peek(_PEEK)
-    except _DAMAGED as error:
+    except UNPACK_ERRORS as error:
         raise TraceError(f"{name} is damaged at its beginning ({type(error).__name__}).") from error
     is_jsonl = HEAD.search(block) is None and _JSONL.search(block) is not None
     if not is_jsonl and HEAD.search(block) is None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from irscope.opening.logs import HEAD, Log
+from irscope.opening.logs import HEAD, Log, is_unpack_error
 from irscope.opening.warnings import Warnings
 from irscope.usercode.reading import read_bounded, real_path
 from irscope.vocabulary.records import dataclass
@@ -21,7 +22,8 @@ _LONGEST_LINE = 32 << 20
 _LONGEST_PAYLOAD = 128 << 20
 _DECODER = json.JSONDecoder()
 _IDS = ("frame_id", "frame_compile_id", "attempt", "compiled_autograd_id", "rank")
-_CUT = "the log ends within it"
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+"""A surrogate as JSON escapes it."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,8 @@ def _lines(log: Log, warnings: Warnings) -> Iterator[tuple[int, bytes]]:
     while True:
         try:
             line = log.stream.readline(_LONGEST_LINE)
-        except (OSError, EOFError, ValueError, ArithmeticError) as error:
-            warnings.add(f"the rest cannot be unpacked ({type(error).__name__})", f"{log.name}:{number + 1}")
-            return
         except Exception as error:
-            if type(error).__name__ not in ("error", "ZstdError"):
+            if not is_unpack_error(error):
                 raise
             warnings.add(f"the rest cannot be unpacked ({type(error).__name__})", f"{log.name}:{number + 1}")
             return
@@ -125,6 +124,7 @@ def _metadata(text: bytes, where: str, warnings: Warnings) -> dict[str, Any] | N
     try:
         whole = text.decode("utf-8", "replace")
         metadata, end = _DECODER.raw_decode(whole)
+        metadata = storable(metadata, text)
         if whole[end:].strip():
             warnings.add("more text follows a record's metadata", where)
     except (ValueError, RecursionError) as error:
@@ -135,6 +135,27 @@ def _metadata(text: bytes, where: str, warnings: Warnings) -> dict[str, Any] | N
         warnings.add("a record's metadata is not what PyTorch writes", where)
         return None
     return metadata
+
+
+def storable(value: Any, text: bytes) -> Any:
+    """What JSON says without halves of characters, which no file and no store can hold: a question mark in their place.
+
+    Parameters
+    ----------
+    text
+        That the value was read from: few have any.
+    """
+    return _whole(value) if _HALF.search(text) else value
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_whole(each) for each in value]
+    if isinstance(value, dict):
+        return {_whole(key): _whole(each) for key, each in value.items()}
+    return value
 
 
 def _is_number(value: object) -> bool:

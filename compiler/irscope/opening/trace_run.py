@@ -66,6 +66,8 @@ class TraceSpec:
         Whether the first thing that is wrong is an error.
     compile, index
         Only this compile, which is found by the index in this folder; empty: the whole log.
+    world, rank
+        Of a job whose other ranks are in logs beside this one, how many ranks it has, and which of them this is.
     """
 
     path: str
@@ -74,6 +76,8 @@ class TraceSpec:
     strict: bool = False
     compile: str = ""
     index: str = ""
+    world: int = 0
+    rank: int = 0
 
 
 @contextlib.contextmanager
@@ -101,7 +105,9 @@ def open_trace(spec: TraceSpec, store: Store, on_message: Callable[[Message], No
     started, warnings = time.monotonic(), Warnings(spec.strict)
     with _log_of(spec, warnings) as log:
         path = os.path.abspath(spec.path)
-        how = {"entry": ENTRY, "target": path, "cwd": os.getcwd(), "variables": []}
+        how: dict[str, object] = {"entry": ENTRY, "target": path, "cwd": os.getcwd(), "variables": []}
+        if spec.world:
+            how |= {"world": spec.world, "rank": spec.rank}
         run = store.create_run(path, (), Lane.DEEP, "", how)
         try:
             reading = _Reading(run, store, Paths(spec.roots), warnings, on_message)
@@ -111,7 +117,7 @@ def open_trace(spec: TraceSpec, store: Store, on_message: Callable[[Message], No
         except BaseException:
             store.delete(run)
             raise
-        if log.others:
+        if log.others and not spec.world:
             reading.book.gap(
                 CaptureGap("other logs beside this one", f"Name one to open it (--log NAME): {listed(log.others)}.")
             )

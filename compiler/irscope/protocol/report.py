@@ -302,6 +302,8 @@ class RankReport:
     collectives: tuple[Collective, ...] = ()
     memory: int | None = None
     """Bytes that the largest of its programs holds at its peak, inputs included; None without a memory plan."""
+    alike: tuple[int, ...] = ()
+    """Of an opened trace: other ranks that compiled the same, or the same but for numbers, and have no run of their own."""
 
 
 @dataclass(frozen=True)

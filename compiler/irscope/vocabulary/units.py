@@ -8,7 +8,7 @@ user gave it, in the unit of its setting.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 
@@ -51,6 +51,20 @@ def exact_size(bytes: int) -> str:
 def flops(number: float) -> str:
     """Format a number of floating-point operations: ``131 kFLOP``, ``2.1 GFLOP``."""
     return _scaled(number, [f"{prefix}FLOP" for prefix in _PREFIXES])
+
+
+def spans(numbers: Iterable[int], most: int = 8) -> str:
+    """Whole numbers in their order, those that follow each other as one: ``0, 2-5, 9``; of many the first spans."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(set(numbers)):
+        if found and number == found[-1][1] + 1:
+            found[-1] = found[-1][0], number
+        else:
+            found.append((number, number))
+    texts = [
+        str(low) if low == high else f"{low}, {high}" if high == low + 1 else f"{low}-{high}" for low, high in found
+    ]
+    return ", ".join(texts[:most]) + (", …" if len(texts) > most else "")
 
 
 def count(number: int, one: str = "", many: str = "") -> str:

@@ -51,6 +51,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.showMemory": (element?: Element) => showTab(services, "memory", element),
     "irscope.showChanges": (element?: Element) => showTab(services, "changes", element),
     "irscope.showComparison": (element?: Element) => showTab(services, "comparison", element),
+    "irscope.showRanks": (element?: Element) => showTab(services, "ranks", element),
     "irscope.previousStage": () => stepStage(services, -1),
     "irscope.nextStage": () => stepStage(services, 1),
     "irscope.compareWithPreviousStage": () => compareStage(services),

@@ -65,6 +65,13 @@ export const REGISTRY = {
     isDeep: true,
     icon: "M2.5 3h11v10h-11zM2.5 6.3h11M6.2 3v10M9.9 3v10",
   },
+  ranks: {
+    title: "Ranks",
+    requests: ["ranks"],
+    about: "run",
+    isDeep: false,
+    icon: "M2 3h5v4H2zM9 3h5v4H9zM2 9.5h5v4H2zM9 9.5h5v4H9z",
+  },
 } as const satisfies Record<string, Declared>;
 
 export type Tab = keyof typeof REGISTRY;

@@ -183,6 +183,8 @@ export interface FindingPlace {
   fixes: number;
   /** Why it is not shown in the source; empty for what is shown. */
   hidden: HiddenBy;
+  /** `all ranks`, `rank 1` or `ranks 0, 3-7`; empty for a run of one process. */
+  ranks: string;
 }
 
 /** All findings of one cause, with their cost in seconds together. */
@@ -485,6 +487,8 @@ export interface Pipeline {
   reason: string;
   /** What comes after the last stage of a compile that gave no code; null if it did. */
   end: PipelineEnd | null;
+  /** `rank 1 of 4`; empty for a run of one process. */
+  rank: string;
 }
 
 /** The place that a step leads to; `reason` says in words why there is none. */
@@ -496,6 +500,88 @@ export interface Step {
   stage: string | null;
   /** Whether something there belongs to the line; else it is the stage's beginning. */
   exact: boolean;
+  reason: string;
+}
+
+/** One rank that has its own run. */
+export interface RankItem {
+  rank: number;
+  run: string;
+  outcome: string;
+  compiles: number;
+  kernels: number;
+  collectives: number;
+  /** In one call of everything; null if a size is symbolic. */
+  sentBytes: number | null;
+  /** Bytes at the peak of its largest program; null without a memory plan. */
+  memory: number | null;
+  /** Other ranks that compiled the same, as `1-22, 24-39`; empty for none. */
+  alike: string;
+}
+
+/** A finding about ranks that differ; `ranks` as `0, 37`. */
+export interface RankDivergence {
+  code: string;
+  message: string;
+  place: Place;
+  ranks: string;
+}
+
+export type Sign = "" | "changed" | "left" | "right" | "skipped";
+
+/** A statement of two graphs: in both, changed, in one of them only, or a number of them that are alike and left out. Lines are those of the stages' documents, 0-based. */
+export interface RankStatement {
+  sign: Sign;
+  left: string;
+  right: string;
+  leftLine: number;
+  rightLine: number;
+}
+
+/** A graph of two ranks; `rows` are empty if it is the same on both. */
+export interface RankStage {
+  title: string;
+  left: string;
+  right: string;
+  same: boolean;
+  rows: RankStatement[];
+  /** Rows that are left out at the end. */
+  more: number;
+}
+
+/** A compile of two ranks; an empty id if one of them has none. */
+export interface RankCompile {
+  function: string;
+  place: Place;
+  left: string;
+  right: string;
+  /** Where it is not the same: `compiled, graph-break`. */
+  outcome: string;
+  stages: RankStage[];
+}
+
+/** How long ranks waited in one collective, and for whom. */
+export interface RankWait {
+  operation: string;
+  place: Place;
+  calls: number;
+  seconds: number;
+  longest: number;
+  late: number;
+  lateCalls: number;
+}
+
+/** The ranks of a job; `reason` says in words why there are none. */
+export interface Ranks {
+  run: string;
+  world: number;
+  ranks: RankItem[];
+  first: number;
+  other: number | null;
+  divergences: RankDivergence[];
+  /** Of both ranks; those that differ come first. */
+  compiles: RankCompile[];
+  waits: RankWait[];
   reason: string;
 }
 

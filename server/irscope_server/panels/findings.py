@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from irscope.findings.kinds import rank_divergence
 from irscope.findings.registry import kind_of
 from irscope.protocol import Finding, Lane, Report, Severity
 from irscope.store.store import Store
+from irscope.vocabulary.units import spans
 
 from irscope_server.base import words
 from irscope_server.base.context import ReadContext
@@ -17,6 +19,7 @@ from irscope_server.base.params import PanelRequest
 from irscope_server.base.results import Place
 from irscope_server.base.texts import split_lines
 from irscope_server.panels.answers import answer, place_uri
+from irscope_server.panels.ranks import all_ranks
 from irscope_server.stages.tree import UriOf
 
 HiddenBy = Literal["", "ignored", "baseline", "off"]
@@ -55,6 +58,8 @@ class FindingPlace:
     fixes: int
     hidden: HiddenBy
     """Why it is not shown in the source; empty for what is shown."""
+    ranks: str
+    """``all ranks``, ``rank 1`` or ``ranks 0, 3-7``; empty for a run of one process."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,8 @@ def _result(
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in report.findings:
         groups.setdefault((finding.kind, finding.code), []).append(finding)
-    found = [_group(mine, texts, hidden, wanted, uri_of) for mine in groups.values()]
+    everyone = all_ranks(report.ranks)
+    found = [_group(mine, texts, hidden, wanted, uri_of, everyone) for mine in groups.values()]
     found.sort(key=lambda group: (not group.costs_every_call, -group.seconds, -group.count))
     return FindingsResult(
         report.run,
@@ -150,7 +156,12 @@ def _why_none(report: Report) -> str:
 
 
 def _group(
-    mine: list[Finding], texts: Mapping[str, list[str]], hidden: Hidden, wanted: Mapping[str, str], uri_of: UriOf
+    mine: list[Finding],
+    texts: Mapping[str, list[str]],
+    hidden: Hidden,
+    wanted: Mapping[str, str],
+    uri_of: UriOf,
+    everyone: Set[int],
 ) -> FindingGroup:
     # What follows from another one comes after it, whatever it cost.
     ordered = sorted(mine, key=lambda one: (one.follows is not None, -one.cost.seconds))
@@ -172,11 +183,13 @@ def _group(
         kind.costs_every_call,
         sum(finding.cost.graphs for finding in mine),
         sum(bool(finding.fixes) for finding in mine),
-        tuple(_place(finding, texts, hidden, uri_of) for finding in ordered),
+        tuple(_place(finding, texts, hidden, uri_of, everyone) for finding in ordered),
     )
 
 
-def _place(finding: Finding, texts: Mapping[str, list[str]], hidden: Hidden, uri_of: UriOf) -> FindingPlace:
+def _place(
+    finding: Finding, texts: Mapping[str, list[str]], hidden: Hidden, uri_of: UriOf, everyone: Set[int]
+) -> FindingPlace:
     line = finding.range.start.line
     lines = texts.get(finding.file, [])
     return FindingPlace(
@@ -190,7 +203,16 @@ def _place(finding: Finding, texts: Mapping[str, list[str]], hidden: Hidden, uri
         finding.cost.graphs,
         len(finding.fixes),
         cast(HiddenBy, hidden.get(finding.cause, "")),
+        _ranks(finding, everyone),
     )
+
+
+def _ranks(finding: Finding, everyone: Set[int]) -> str:
+    if not finding.ranks:
+        return ""
+    if everyone <= set(finding.ranks) and finding.kind != rank_divergence.KIND.id:
+        return "all ranks"
+    return f"{'rank' if len(finding.ranks) == 1 else 'ranks'} {spans(finding.ranks)}"
 
 
 def place_of(finding: Finding, uri_of: UriOf) -> Place:

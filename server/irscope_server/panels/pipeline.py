@@ -126,6 +126,8 @@ class PipelineResult:
     reason: str
     end: PipelineEnd | None
     """What comes after the last stage of a compile that gave no code; None if it did."""
+    rank: str
+    """``rank 1 of 4``; empty for a run of one process."""
 
 
 async def pipeline(context: ReadContext, params: PipelineParams) -> Encoded:
@@ -134,16 +136,25 @@ async def pipeline(context: ReadContext, params: PipelineParams) -> Encoded:
     def read(store: Store, report: Report) -> PipelineResult:
         compile = compile_named(report, params.compile)
         choices = compile_choices(report, context.uri_of)
+        rank = _rank(store, report.run)
         if compile is None:
-            return PipelineResult(report.run, report.pipeline, None, choices, (), (), why_empty(report, "stages"), None)
+            return PipelineResult(
+                report.run, report.pipeline, None, choices, (), (), why_empty(report, "stages"), None, rank
+            )
         stages = tuple(_Strip(store, report, compile).stages())
         languages = Counter(kernel.language for kernel in report.kernels if kernel.compile == compile.id)
         kernels = tuple(KernelCount(language, count) for language, count in languages.most_common())
         reason = "" if stages else why_empty(report, "stages of this compile")
         end = _end(store, report, compile, context.uri_of)
-        return PipelineResult(report.run, report.pipeline, compile.id, choices, stages, kernels, reason, end)
+        return PipelineResult(report.run, report.pipeline, compile.id, choices, stages, kernels, reason, end, rank)
 
     return await answer(context, ("pipeline", params.run, params.compile), params.run, read)
+
+
+def _rank(store: Store, run: str) -> str:
+    how, _ = store.how_run(run)
+    world, rank = how.get("world"), how.get("rank")
+    return f"rank {rank} of {world}" if isinstance(world, int) and isinstance(rank, int) and world else ""
 
 
 def _end(store: Store, report: Report, compile: Compile, uri_of: UriOf) -> PipelineEnd | None:

@@ -28,6 +28,7 @@ describe("the dock and the steps along the pipeline", () => {
     ["irscope.showMemory", "the memory plan"],
     ["irscope.showChanges", "the changes"],
     ["irscope.showComparison", "the comparison"],
+    ["irscope.showRanks", "the ranks"],
   ] as const) {
     it(`${command} shows its tab of the view`, async () => {
       await openScript();
@@ -93,6 +94,7 @@ describe("the dock and the steps along the pipeline", () => {
       "showMemory",
       "showChanges",
       "showComparison",
+      "showRanks",
     ];
     for (const command of tabs) {
       assert.equal(palette.find((each) => each.command === `irscope.${command}`)?.when, "irscope.active", command);

@@ -158,6 +158,7 @@ def pipeline(params: Json) -> Json:
             "kernels": [],
             "reason": REASON.format("stages"),
             "end": None,
+            "rank": "",
         }
     compile = params.get("compile", "0/0")
     found = stages() if compile == "0/0" else [one for one in stages() if one["track"] != "backward"][:5]
@@ -170,6 +171,7 @@ def pipeline(params: Json) -> Json:
         "kernels": kernels,
         "reason": "",
         "end": None,
+        "rank": "",
     }
 
 
@@ -208,7 +210,7 @@ def findings(params: Json) -> Json:
     def at(line: int, code: str, seconds: float, hidden: str = "", fixes: int = 0) -> Json:
         return {
             "uri": HERE, "line": line, "code": code, "message": f"`loss_of` at {line}", "count": 1, "compiles": ["0/1"],
-            "seconds": seconds, "graphs": 1 if seconds else 0, "fixes": fixes, "hidden": hidden,
+            "seconds": seconds, "graphs": 1 if seconds else 0, "fixes": fixes, "hidden": hidden, "ranks": "",
         }  # fmt: skip
 
     def group(kind: str, code: str, severity: str, message: str, places: list[Json], link: str | None = None) -> Json:
@@ -425,6 +427,48 @@ def measured(params: Json) -> Json:
     }  # fmt: skip
 
 
+def ranks(params: Json) -> Json:
+    nothing: Json = {
+        "run": params["run"], "world": 0, "ranks": [], "first": 0, "other": None, "divergences": [], "compiles": [], "waits": [],
+        "reason": "This run has one process.",
+    }  # fmt: skip
+    if params["run"] == EMPTY:
+        return nothing
+
+    def row(sign: str, left: str, right: str) -> Json:
+        return {"sign": sign, "left": left, "right": right, "leftLine": 2, "rightLine": 2}
+
+    def rank(number: int, alike: str) -> Json:
+        return {
+            "rank": number, "run": RUN, "outcome": "completed", "compiles": 2, "kernels": 3, "collectives": 1, "sentBytes": 4096,
+            "memory": None, "alike": alike,
+        }  # fmt: skip
+
+    uri = f"irscope:/{RUN}/0/0/dynamo-graph.py"
+    rows = [
+        row("skipped", "12", ""),
+        row("", "y = x.sin()", "y = x.sin()"),
+        row("changed", MARKUP, "z = y.cos()"),
+        row("right", "", MARKUP),
+    ]
+    stage = {"title": MARKUP, "left": uri, "right": uri, "same": False, "rows": rows, "more": 3}
+    same = {**stage, "title": "Forward graph", "same": True, "rows": [], "more": 0}
+    compiled = {
+        "function": MARKUP,
+        "place": place(3),
+        "left": "0/0",
+        "right": "0/0",
+        "outcome": "",
+        "stages": [stage, same],
+    }
+    return {
+        **nothing, "world": 1024, "ranks": [rank(0, "1-36, 38-1023"), rank(37, "")], "other": 37, "reason": "",
+        "divergences": [{"code": MARKUP, "message": MARKUP, "place": place(4), "ranks": "0, 37"}],
+        "compiles": [compiled, {**compiled, "left": "", "right": "1/0", "stages": []}],
+        "waits": [{"operation": "all_reduce", "place": place(4), "calls": 3, "seconds": 0.81, "longest": 0.3, "late": 1, "lateCalls": 3}],
+    }  # fmt: skip
+
+
 ANSWERS: dict[str, Callable[[Json], Json]] = {
     "irscope/age": age,
     "irscope/subjectOf": subject_of,
@@ -437,4 +481,5 @@ ANSWERS: dict[str, Callable[[Json], Json]] = {
     "irscope/memoryPlaces": memory_places,
     "irscope/changes": changes,
     "irscope/comparison": comparison,
+    "irscope/ranks": ranks,
 }

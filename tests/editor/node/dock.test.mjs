@@ -15,6 +15,7 @@ const TABS = {
   memory: ".area",
   changes: ".changes li",
   comparison: "table.comparison",
+  ranks: ".side-by-side",
 };
 
 describe("the dock", () => {
@@ -263,8 +264,8 @@ describe("the dock", () => {
   });
 
   it("the tabs take arrow keys, and a chosen run stays until the editor is followed again", async () => {
-    await dock.locator("#tab-comparison").focus();
-    await dock.locator("#tab-comparison").press("ArrowRight");
+    await dock.locator("#tab-ranks").focus();
+    await dock.locator("#tab-ranks").press("ArrowRight");
     assert.equal(await dock.locator("#tab-strip").getAttribute("aria-selected"), "true");
     assert.equal(await dock.locator("#tab-strip").evaluate((tab) => tab === document.activeElement), true);
     await dock.locator('select[aria-label="Compile"]').selectOption("0/1");
@@ -300,6 +301,7 @@ describe("the dock", () => {
       "memory",
       "changes",
       "comparison",
+      "ranks",
     ])) {
       await dock.locator(`#tab-${tab}`).click();
       await dock.locator("#page .notice-text").waitFor();

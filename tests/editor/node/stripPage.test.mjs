@@ -40,6 +40,7 @@ function answer(method, { run }) {
     kernels,
     reason: "",
     end: null,
+    rank: "",
   };
   return JSON.stringify(method === "irscope/runs" ? { runs } : pipeline);
 }

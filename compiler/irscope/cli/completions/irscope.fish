@@ -193,7 +193,7 @@ complete -c irscope -n '_shtab_irscope_using open' -l store -xka "(__fish_comple
 complete -c irscope -n '_shtab_irscope_using open' -l run -x -d 'profiler'"'"'s trace: the run it is of, its ID or prefix (default: none)'
 complete -c irscope -n '_shtab_irscope_using open' -l source-root -xka "(__fish_complete_directories)" -d 'look for source files below this folder first (default: the current one, last)'
 complete -c irscope -n '_shtab_irscope_using open' -l map -x -d 'paths that begin with A begin with B here; may be repeated'
-complete -c irscope -n '_shtab_irscope_using open' -l log -x -d 'of several logs, the one with NAME in its name (default: lowest rank)'
+complete -c irscope -n '_shtab_irscope_using open' -l log -x -d 'of several logs, the one with NAME in its name (default: those of all ranks, else the largest)'
 complete -c irscope -n '_shtab_irscope_using open' -l strict -d 'fail at the first thing that is wrong with a structured trace'
 complete -c irscope -n '_shtab_irscope_using open' -l overview -d 'of a big structured log: index it, and print its longest compiles; the index is kept'
 complete -c irscope -n '_shtab_irscope_using open' -l compile -x -d 'of a big structured log: open this compile only'

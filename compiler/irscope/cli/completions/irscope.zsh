@@ -224,7 +224,7 @@ _shtab_irscope_open_options=(
   "--run[profiler\'s trace\: the run it is of, its ID or prefix (default\: none)]:RUN:"
   "--source-root[look for source files below this folder first (default\: the current one, last)]:DIR:_files -/"
   "*--map[paths that begin with A begin with B here\; may be repeated]:A=B:"
-  "--log[of several logs, the one with NAME in its name (default\: lowest rank)]:NAME:"
+  "--log[of several logs, the one with NAME in its name (default\: those of all ranks, else the largest)]:NAME:"
   "--strict[fail at the first thing that is wrong with a structured trace]"
   "--overview[of a big structured log\: index it, and print its longest compiles\; the index is kept]"
   "--compile[of a big structured log\: open this compile only]:ID:"

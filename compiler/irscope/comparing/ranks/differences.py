@@ -91,7 +91,7 @@ class Difference:
 
 def differences(first: RankRun, other: RankRun) -> list[Difference]:
     """All differences of two ranks, one for each function at most."""
-    pairs, more, fewer = _matched(first, other)
+    pairs, more, fewer = matched(first, other)
     found: list[Difference] = []
     told: set[str] = set()  # functions in which a difference was named already
 
@@ -127,8 +127,8 @@ def _key(compile: Compile) -> tuple[str, str, int]:
     return name, compile.file, compile.line
 
 
-def _matched(first: RankRun, other: RankRun) -> tuple[list[tuple[Compile, Compile]], list[Compile], list[Compile]]:
-    """Pairs, what only the other rank has, and what only the first has."""
+def matched(first: RankRun, other: RankRun) -> tuple[list[tuple[Compile, Compile]], list[Compile], list[Compile]]:
+    """The compiles of two ranks: pairs, what only the other rank has, and what only the first has."""
     left: dict[tuple[str, str, int], list[Compile]] = defaultdict(list)
     for compile in other.report.compiles:
         left[_key(compile)].append(compile)
@@ -191,11 +191,7 @@ def _order(first: RankRun, other: RankRun) -> Difference | None:
 
 def _graphs(first: RankRun, other: RankRun, mine: Compile, theirs: Compile) -> Difference | None:
     """The first difference of the graphs of two compiles, from the captured one down."""
-    there = {_side(stage): stage for stage in _compared(theirs)}
-    for stage in _compared(mine):
-        twin = there.get(_side(stage))
-        if twin is None:
-            continue
+    for stage, twin in graph_pairs(mine, theirs):
         texts = first.text(stage.id), other.text(twin.id)
         if texts[0] == texts[1]:
             continue
@@ -211,6 +207,14 @@ def _graphs(first: RankRun, other: RankRun, mine: Compile, theirs: Compile) -> D
             ranks = (first.rank, other.rank)
             return Difference(what, ranks, mine, *said, origin=origin, is_captured=captured, stage=stage.id)
     return None
+
+
+def graph_pairs(mine: Compile, theirs: Compile) -> Iterator[tuple[StageRef, StageRef]]:
+    """The graphs that two compiles both have, from the captured one down."""
+    there = {_side(stage): stage for stage in _compared(theirs)}
+    for stage in _compared(mine):
+        if (twin := there.get(_side(stage))) is not None:
+            yield stage, twin
 
 
 def _cached(first: RankRun, other: RankRun, mine: Compile, theirs: Compile) -> Difference | None:

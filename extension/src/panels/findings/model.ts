@@ -60,6 +60,12 @@ export function shownGroups({ groups }: Findings, filter: string, withHidden: bo
     .sort((a, b) => (sort.down ? -1 : 1) * compare(a.group, b.group, sort.column));
 }
 
+/** The ranks of a cause, where all its places are of the same ones. */
+export function ranksOf(places: FindingPlace[]): string[] {
+  const ranks = new Set(places.map((place) => place.ranks));
+  return ranks.size === 1 ? [...ranks].filter((text) => text !== "") : [];
+}
+
 /** `2 causes`, `1 of 2 causes`. */
 export function countText(shown: number, all: number): string {
   return shown === all ? units.count(all, "cause") : `${shown} of ${units.count(all, "cause")}`;

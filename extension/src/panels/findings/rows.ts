@@ -5,7 +5,7 @@ import { h, rich } from "../dom";
 import type { FindingGroup, FindingPlace } from "../results";
 import { placeLink } from "../view";
 import * as units from "../../units";
-import { COLUMNS, HIDDEN_WORDS, keyOf, type Shown } from "./model";
+import { COLUMNS, HIDDEN_WORDS, keyOf, ranksOf, type Shown } from "./model";
 
 /** The row of a cause and, where it is open, those of its places and of what to do. */
 export function groupRows(shown: Shown, total: number, isOpen: boolean, toggle: () => void): HTMLElement[] {
@@ -29,7 +29,7 @@ function groupRow({ group, places, key }: Shown, total: number, isOpen: boolean,
         click: ({ target }) => target instanceof Element && target.closest("a, button") === null && toggle(),
       },
     },
-    causeCell(group, isOpen),
+    causeCell(group, places, isOpen),
     placesCell(places),
     h("td", { class: "count" }, `${group.count}×`),
     h(
@@ -44,7 +44,7 @@ function groupRow({ group, places, key }: Shown, total: number, isOpen: boolean,
   );
 }
 
-function causeCell(group: FindingGroup, isOpen: boolean): HTMLElement {
+function causeCell(group: FindingGroup, places: FindingPlace[], isOpen: boolean): HTMLElement {
   return h(
     "td",
     { class: "cause" },
@@ -58,6 +58,7 @@ function causeCell(group: FindingGroup, isOpen: boolean): HTMLElement {
     h("strong", {}, group.title),
     " ",
     codeOf(group),
+    ...ranksOf(places).map((ranks) => h("span", { class: "chip" }, ranks)),
     h("span", { class: "message", title: group.message }, ...rich(group.message)),
   );
 }
@@ -93,6 +94,7 @@ function placeRow(group: FindingGroup, place: FindingPlace, key: string): HTMLEl
       { class: "cause" },
       h("code", { title: place.code }, place.code),
       place.hidden !== "" && h("span", { class: "chip" }, HIDDEN_WORDS[place.hidden]),
+      place.ranks !== "" && h("span", { class: "chip" }, place.ranks),
       place.message !== group.message && h("span", { class: "message", title: place.message }, ...rich(place.message)),
     ),
     h("td", { class: "place" }, placeLink(place)),

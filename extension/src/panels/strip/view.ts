@@ -190,7 +190,7 @@ class StripView implements View {
     this.countHidden(); // Not with the event of the scrolling, which comes later: nobody may press a button that is gone.
   }
 
-  private drawToolbar({ compiles, compile, kernels, stages }: Pipeline): void {
+  private drawToolbar({ compiles, compile, kernels, stages, rank }: Pipeline): void {
     const options = compiles.map((one) => ({ value: one.id, text: compileText(one) }));
     const chooser = select("Compile", options, compile ?? undefined, (id) => {
       if (this.subject !== undefined) {
@@ -201,6 +201,7 @@ class StripView implements View {
     });
     const languages = kernels.map(kernelCount).join(", ");
     this.toolbar.replaceChildren(
+      ...(rank === "" ? [] : [h("span", { class: "chip" }, rank)]),
       ...(compiles.length > 0 ? [chooser] : []),
       ...(stages.length > 0 ? [this.search, this.found] : []),
       h("span", { class: "spacer" }),

@@ -1,0 +1,89 @@
+/** The ranks of a job: what is shown, in which order, with which text. */
+
+import * as units from "../../units";
+import type { RankCompile, RankItem, Ranks, RankStage, RankStatement, RankWait } from "../results";
+
+/** The heads of the table of ranks; *alike* only where a run stands for others. */
+export function headsOf({ ranks }: Ranks): string[] {
+  const heads = ["Rank", "Outcome", "Compiles", "Kernels", "Collectives", "Sends", "Holds"];
+  return ranks.some(({ alike }) => alike !== "") ? [...heads, "Alike"] : heads;
+}
+
+/** The cells of a rank, as many as there are heads. */
+export function cellsOf(one: RankItem, heads: string[]): string[] {
+  const sent = one.sentBytes === null ? "symbolic" : units.size(one.sentBytes);
+  const memory = one.memory === null ? "–" : units.size(one.memory);
+  const cells = [String(one.rank), one.outcome, String(one.compiles), String(one.kernels)];
+  return [...cells, String(one.collectives), sent, memory, one.alike === "" ? "–" : one.alike].slice(0, heads.length);
+}
+
+/** The ranks that can be put beside the first. */
+export function choices({ ranks, first }: Ranks): { value: string; text: string }[] {
+  return ranks
+    .filter(({ rank }) => rank !== first)
+    .map(({ rank, alike }) => ({
+      value: String(rank),
+      text: alike === "" ? `rank ${rank}` : `rank ${rank}, for ${alike}, too`,
+    }));
+}
+
+/** `2 of 5 compiles differ`. */
+export function summaryOf({ compiles, other, divergences }: Ranks): string {
+  if (other === null) {
+    return divergences.length === 0 ? "All ranks compiled the same" : "";
+  }
+  const differing = compiles.filter(differs).length;
+  return differing === 0
+    ? `${units.count(compiles.length, "compile")}, all the same`
+    : `${differing} of ${units.count(compiles.length, "compile")} ${differing === 1 ? "differs" : "differ"}`;
+}
+
+export function differs({ left, right, outcome, stages }: RankCompile): boolean {
+  return left === "" || right === "" || outcome !== "" || stages.some(({ same }) => !same);
+}
+
+/** What is said about a compile beside its name. */
+export function compileText(one: RankCompile, first: number, other: number): string {
+  if (one.left === "" || one.right === "") {
+    return `only on rank ${one.left === "" ? other : first}`;
+  }
+  return one.outcome !== "" ? one.outcome.replaceAll("-", " ").replace(", ", " ↔ ") : differs(one) ? "" : "the same";
+}
+
+export const SIGNS: Record<RankStatement["sign"], string> = {
+  "": " ",
+  changed: "~",
+  left: "−",
+  right: "+",
+  skipped: "⋮",
+};
+
+/** What a row is, for a screen reader. */
+export function wordOf({ sign, left }: RankStatement, first: number, other: number): string {
+  switch (sign) {
+    case "changed":
+      return "differs";
+    case "left":
+      return `only on rank ${first}`;
+    case "right":
+      return `only on rank ${other}`;
+    case "skipped":
+      return `${units.count(Number(left), "statement")} that ${left === "1" ? "is" : "are"} the same`;
+    case "":
+      return "the same";
+  }
+}
+
+/** `12 statements differ`. */
+export function stageText({ same, rows, more }: RankStage): string {
+  if (same) {
+    return "the same";
+  }
+  const differing = rows.filter(({ sign }) => sign !== "" && sign !== "skipped").length;
+  return `${units.count(differing, "statement")}${more > 0 ? " or more" : ""} ${differing === 1 && more === 0 ? "differs" : "differ"}`;
+}
+
+export function waitText({ calls, seconds, longest, late, lateCalls }: RankWait): string {
+  const who = `rank ${late} was the last to arrive, ${lateCalls} of ${units.count(calls, "time")}`;
+  return `ranks waited ${units.duration(seconds)}, at most ${units.duration(longest)} in a call; ${who}`;
+}

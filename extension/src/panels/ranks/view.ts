@@ -1,0 +1,204 @@
+/** What the ranks of a job compiled: a table, where they differ, and the graphs of two of them side by side. */
+
+import * as bridge from "../bridge";
+import { button, h, rich, select } from "../dom";
+import type { Subject } from "../messages";
+import type { RankCompile, RankDivergence, Ranks, RankStage, RankStatement, RankWait } from "../results";
+import { Loader, notice, placeLink, type View } from "../view";
+import {
+  cellsOf,
+  choices,
+  compileText,
+  differs,
+  headsOf,
+  SIGNS,
+  stageText,
+  summaryOf,
+  waitText,
+  wordOf,
+} from "./model";
+
+export function create(): View {
+  return new RanksView();
+}
+
+class RanksView implements View {
+  private readonly toolbar = h("div", { class: "toolbar" });
+  private readonly body = h("div", { class: "body scroll" });
+  readonly element = h("section", { class: "view" }, this.toolbar, this.body);
+  private run = "";
+  private other: string | undefined;
+  private readonly loader = new Loader<Ranks>(this.body, "the ranks", (result) => this.draw(result));
+
+  show({ run }: Subject): void {
+    if (run !== this.run) {
+      this.run = run;
+      this.other = undefined;
+      this.refresh();
+    }
+  }
+
+  refresh(): void {
+    const { run, other } = this;
+    if (run !== "") {
+      void this.loader.load("irscope/ranks", { run, ...(other === undefined ? {} : { other }) });
+    }
+  }
+
+  focus(): void {
+    this.element.querySelector<HTMLElement>("select, button")?.focus();
+  }
+
+  private draw(result: Ranks): void {
+    this.toolbar.replaceChildren();
+    if (result.ranks.length === 0) {
+      this.body.replaceChildren(notice("No ranks.", result.reason));
+      return;
+    }
+    const { first, other } = result;
+    if (other !== null) {
+      this.toolbar.append(
+        h("span", { class: "dim" }, `rank ${first} beside`),
+        select("Beside the first rank", choices(result), String(other), (rank) => {
+          this.other = rank;
+          this.refresh();
+        }),
+      );
+    }
+    this.toolbar.append(h("span", { class: "summary", role: "status" }, summaryOf(result)));
+    this.body.replaceChildren(
+      ...section("Where ranks differ", result.divergences.map(divergence)),
+      ...(other === null ? [] : section("Compiles", compiles(result.compiles, first, other))),
+      ...section(`Ranks of ${result.world}`, [table(result)]),
+      ...section("Who waited for whom", result.waits.map(wait)),
+    );
+  }
+}
+
+function section(title: string, parts: HTMLElement[]): HTMLElement[] {
+  return parts.length === 0 ? [] : [h("section", { class: "ranks" }, h("h2", {}, title), ...parts)];
+}
+
+function table(result: Ranks): HTMLElement {
+  const heads = headsOf(result);
+  const row = (cells: string[]) =>
+    h("tr", {}, ...cells.map((text, index) => h("td", { "data-head": heads[index] ?? "" }, text)));
+  return h(
+    "table",
+    { class: "rank-table" },
+    h("caption", { class: "only-read" }, "The ranks that have a run"),
+    h("thead", {}, h("tr", {}, ...heads.map((head) => h("th", { scope: "col" }, head)))),
+    h("tbody", {}, ...result.ranks.map((one) => row(cellsOf(one, heads)))),
+  );
+}
+
+function divergence({ code, message, place, ranks }: RankDivergence): HTMLElement {
+  return h(
+    "div",
+    { class: "divergence" },
+    h("code", {}, code),
+    " ",
+    place.uri !== "" && placeLink(place),
+    h("span", { class: "chip" }, `ranks ${ranks}`),
+    h("div", {}, ...rich(message)),
+  );
+}
+
+/** Those that differ are open; all others are one line each. */
+function compiles(all: RankCompile[], first: number, other: number): HTMLElement[] {
+  return all.map((one) => {
+    const ids = one.left === one.right ? one.left : `${one.left || "–"} ↔ ${one.right || "–"}`;
+    const head = h(
+      "summary",
+      {},
+      h("code", {}, ids),
+      ` ${one.function} `,
+      one.place.uri !== "" && placeLink(one.place),
+      h("span", { class: differs(one) ? "differs" : "dim" }, ` ${compileText(one, first, other)}`),
+    );
+    const details = h(
+      "details",
+      { class: "rank-compile" },
+      head,
+      ...one.stages.map((each) => stage(each, first, other)),
+    );
+    details.open = differs(one);
+    return details;
+  });
+}
+
+function stage(one: RankStage, first: number, other: number): HTMLElement {
+  const compare = button(
+    "Compare",
+    () => bridge.compare(one.left, one.right, `${one.title}: rank ${first} ↔ ${other}`),
+    {
+      class: "small",
+      "aria-label": `Compare ${one.title} of ranks ${first} and ${other}`,
+    },
+  );
+  const head = h(
+    "div",
+    { class: "rank-stage" },
+    h("b", {}, one.title),
+    " ",
+    h("span", { class: one.same ? "dim" : "differs" }, stageText(one)),
+    " ",
+    placeLink({ uri: one.left, line: 0 }, `rank ${first}`),
+    " ",
+    placeLink({ uri: one.right, line: 0 }, `rank ${other}`),
+    " ",
+    !one.same && compare,
+  );
+  return one.same ? head : h("div", {}, head, sideBySide(one, first, other));
+}
+
+function sideBySide(one: RankStage, first: number, other: number): HTMLElement {
+  return h(
+    "table",
+    { class: "side-by-side" },
+    h("caption", { class: "only-read" }, `${one.title} of ranks ${first} and ${other}`),
+    h(
+      "thead",
+      {},
+      h("tr", {}, h("td", {}), h("th", { scope: "col" }, `rank ${first}`), h("th", { scope: "col" }, `rank ${other}`)),
+    ),
+    h(
+      "tbody",
+      {},
+      ...one.rows.map((row) => statement(row, one, first, other)),
+      ...(one.more > 0
+        ? [h("tr", {}, h("td", {}), h("td", { colspan: 2, class: "dim" }, `and ${one.more} more rows`))]
+        : []),
+    ),
+  );
+}
+
+function statement(row: RankStatement, one: RankStage, first: number, other: number): HTMLElement {
+  const word = wordOf(row, first, other);
+  const sign = h("td", { class: "sign", title: word, role: "img", "aria-label": word }, SIGNS[row.sign]);
+  if (row.sign === "skipped") {
+    return h("tr", { class: "skipped" }, sign, h("td", { colspan: 2, class: "dim" }, word));
+  }
+  return h(
+    "tr",
+    { class: row.sign === "" ? "alike" : row.sign },
+    sign,
+    cell(row.left, one.left, row.leftLine, `rank ${first}`),
+    cell(row.right, one.right, row.rightLine, `rank ${other}`),
+  );
+}
+
+function cell(text: string, uri: string, line: number, rank: string): HTMLElement {
+  return h("td", { class: "statement", "data-rank": rank }, text !== "" && placeLink({ uri, line }, text));
+}
+
+function wait(one: RankWait): HTMLElement {
+  return h(
+    "div",
+    { class: "divergence" },
+    h("code", {}, one.operation),
+    " ",
+    one.place.uri !== "" && placeLink(one.place),
+    ` ${waitText(one)}`,
+  );
+}

@@ -1,0 +1,344 @@
+"""``irscope/ranks``: what the ranks of a job compiled, and two of them side by side with what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
+
+from irscope.comparing.ranks.differences import RankRun, graph_pairs, matched
+from irscope.comparing.ranks.normalized import RankNode, normalized
+from irscope.findings.kinds.rank_divergence import KIND
+from irscope.protocol import Compile, Finding, RankReport, Report, StageRef
+from irscope.store.store import Store
+from irscope.vocabulary.units import spans
+
+from irscope_server.base import words
+from irscope_server.base.context import ReadContext
+from irscope_server.base.messages import Encoded
+from irscope_server.base.params import PanelRequest
+from irscope_server.base.results import Place
+from irscope_server.base.stage_uris import uri_of_stage
+from irscope_server.panels.answers import answer, place_uri
+from irscope_server.stages.tree import UriOf
+
+_MOST_RANKS = 256
+_MOST_COMPILES = 200
+_MOST_ROWS = 200
+"""Of one graph."""
+_MOST_MATCHED = 2000
+"""Statements between the first and the last that differ, of each side; more are not matched with each other."""
+_AROUND = 2
+"""Statements that are alike, shown before and after those that differ."""
+_NONE = "This run has one process. Run several ranks with irscope run --nproc-per-node 2, or open a folder with the traces of all ranks."
+
+
+@dataclass(frozen=True)
+class RanksParams:
+    """A run of several ranks, and the number of the rank to compare with the first; empty: the first one that differs."""
+
+    run: str
+    other: str = ""
+
+
+@dataclass(frozen=True)
+class RankItem:
+    """One rank that has its own run."""
+
+    rank: int
+    run: str
+    outcome: str
+    compiles: int
+    kernels: int
+    collectives: int
+    sent_bytes: int | None
+    """In one call of everything; null if a size is symbolic."""
+    memory: int | None
+    """Bytes at the peak of its largest program; null without a memory plan."""
+    alike: str
+    """Other ranks that compiled the same, as ``1-22, 24-39``; empty for none."""
+
+
+@dataclass(frozen=True)
+class RankDivergence:
+    """A finding about ranks that differ; `ranks` as ``0, 37``."""
+
+    code: str
+    message: str
+    place: Place
+    ranks: str
+
+
+Sign = Literal["", "changed", "left", "right", "skipped"]
+
+
+@dataclass(frozen=True)
+class RankStatement:
+    """A statement of two graphs: in both, changed, in one of them only, or a number of them that are alike and left out.
+
+    Lines are those of the stages' documents, 0-based.
+    """
+
+    sign: Sign
+    left: str
+    right: str
+    left_line: int
+    right_line: int
+
+
+@dataclass(frozen=True)
+class RankStage:
+    """A graph of two ranks; `rows` are empty if it is the same on both."""
+
+    title: str
+    left: str
+    right: str
+    same: bool
+    rows: tuple[RankStatement, ...]
+    more: int
+    """Rows that are left out at the end."""
+
+
+@dataclass(frozen=True)
+class RankCompile:
+    """A compile of two ranks; an empty id if one of them has none."""
+
+    function: str
+    place: Place
+    left: str
+    right: str
+    outcome: str
+    """Where it is not the same: ``compiled, graph-break``."""
+    stages: tuple[RankStage, ...]
+
+
+@dataclass(frozen=True)
+class RankWait:
+    """How long ranks waited in one collective, and for whom."""
+
+    operation: str
+    place: Place
+    calls: int
+    seconds: float
+    longest: float
+    late: int
+    late_calls: int
+
+
+@dataclass(frozen=True)
+class RanksResult:
+    """The ranks of a job; `reason` says in words why there are none."""
+
+    run: str
+    world: int
+    ranks: tuple[RankItem, ...]
+    first: int
+    other: int | None
+    divergences: tuple[RankDivergence, ...]
+    compiles: tuple[RankCompile, ...]
+    """Of both ranks; those that differ come first."""
+    waits: tuple[RankWait, ...]
+    reason: str
+
+
+async def ranks(context: ReadContext, params: RanksParams) -> Encoded:
+    """Raises LookupError for an unknown run, or a rank without a run."""
+
+    def read(store: Store, report: Report) -> RanksResult:
+        if not report.ranks:
+            return RanksResult(report.run, 0, (), 0, None, (), (), (), _why_none(store, report.run))
+        found = [one for one in report.findings if one.kind == KIND.id]
+        first, other = report.ranks[0], _other(report, found, params.other)
+        return RanksResult(
+            report.run,
+            report.world,
+            tuple(map(_item, report.ranks[:_MOST_RANKS])),
+            first.rank,
+            None if other is None else other.rank,
+            tuple(_divergence(one, context.uri_of) for one in found),
+            () if other is None else tuple(_compiles(store, first, other, context.uri_of)),
+            tuple(
+                RankWait(
+                    one.operation,
+                    Place(place_uri(context.uri_of, one.file), max(0, one.line - 1)),
+                    one.calls,
+                    one.seconds,
+                    one.longest,
+                    one.late,
+                    one.late_calls,
+                )
+                for one in report.waits
+            ),
+            "",
+        )
+
+    return await answer(context, ("ranks", params.run, params.other), params.run, read)
+
+
+def _why_none(store: Store, run: str) -> str:
+    how, _ = store.how_run(run)
+    if how.get("world"):
+        return f"This run is rank {how.get('rank')} of {how['world']}. The run of the first rank has them all."
+    return _NONE
+
+
+def _other(report: Report, found: Sequence[Finding], wanted: str) -> RankReport | None:
+    by_rank = {one.rank: one for one in report.ranks[1:]}
+    if wanted:
+        chosen = next((one for one in by_rank.values() if str(one.rank) == wanted), None)
+        if chosen is None:
+            raise LookupError(f"Rank {wanted[:20]} has no run of its own beside the first.")
+        return chosen
+    differs = next((by_rank[rank] for one in found for rank in one.ranks if rank in by_rank), None)
+    return differs or next(iter(by_rank.values()), None)
+
+
+def _item(one: RankReport) -> RankItem:
+    sizes = [each.sent_bytes for each in one.collectives]
+    sent = None if None in sizes else sum(size or 0 for size in sizes)
+    return RankItem(
+        one.rank,
+        one.run,
+        one.outcome.kind.value,
+        one.compiles,
+        one.kernels,
+        len(sizes),
+        sent,
+        one.memory,
+        spans(one.alike),
+    )
+
+
+def _divergence(one: Finding, uri_of: UriOf) -> RankDivergence:
+    place = Place(place_uri(uri_of, one.file), max(0, one.range.start.line - 1))
+    return RankDivergence(one.code, one.message, place, spans(one.ranks))
+
+
+# --- side by side -----------------------------------------------------------------------------------------------------
+
+
+def _compiles(store: Store, first: RankReport, other: RankReport, uri_of: UriOf) -> list[RankCompile]:
+    mine, theirs = _run(store, first), _run(store, other)
+    pairs, more, fewer = matched(mine, theirs)
+    made = [_pair(mine, theirs, a, b, uri_of) for a, b in pairs[:_MOST_COMPILES]]
+    made += [_compile(one, one.id, "", uri_of) for one in fewer[:_MOST_COMPILES]]
+    made += [_compile(one, "", one.id, uri_of) for one in more[:_MOST_COMPILES]]
+    return sorted(
+        made,
+        key=lambda one: all(stage.same for stage in one.stages) and bool(one.left and one.right and not one.outcome),
+    )
+
+
+def _run(store: Store, one: RankReport) -> RankRun:
+    return RankRun(one.rank, store.report(one.run, sizes=False), lambda stage: store.stage_text(one.run, stage))
+
+
+def _compile(
+    one: Compile, left: str, right: str, uri_of: UriOf, outcome: str = "", stages: tuple[RankStage, ...] = ()
+) -> RankCompile:
+    return RankCompile(
+        one.title, Place(place_uri(uri_of, one.file), max(0, one.line - 1)), left, right, outcome, stages
+    )
+
+
+def _pair(mine: RankRun, theirs: RankRun, a: Compile, b: Compile, uri_of: UriOf) -> RankCompile:
+    outcome = "" if a.outcome is b.outcome else f"{a.outcome.value}, {b.outcome.value}"
+    stages = tuple(_stage(mine, theirs, left, right) for left, right in graph_pairs(a, b))
+    return _compile(a, a.id, b.id, uri_of, outcome, stages)
+
+
+def _stage(mine: RankRun, theirs: RankRun, left: StageRef, right: StageRef) -> RankStage:
+    texts = mine.text(left.id), theirs.text(right.id)
+    rows: list[RankStatement] = []
+    if texts[0] != texts[1]:
+        try:
+            rows = list(rows_of(*texts))
+        except ValueError:  # a text that is cut, or of another version
+            rows = [RankStatement("changed", "(not a graph that can be read)", "(not a graph that can be read)", 0, 0)]
+    left_uri = uri_of_stage(mine.report.run, left.id, left.language)
+    right_uri = uri_of_stage(theirs.report.run, right.id, right.language)
+    more = max(0, len(rows) - _MOST_ROWS)
+    return RankStage(words.stage_title(left), left_uri, right_uri, not rows, tuple(rows[:_MOST_ROWS]), more)
+
+
+def rows_of(left: str, right: str) -> Iterator[RankStatement]:
+    """Two printed graphs, statement by statement; nothing if they differ in no more than the ranks of any job do.
+
+    Raises ValueError for any other text.
+    """
+    sides = normalized(left), normalized(right)
+    lines = left.split("\n"), right.split("\n")
+    blocks = _blocks([_key(one) for one in sides[0]], [_key(one) for one in sides[1]])
+    if all(tag == "equal" for tag, *_ in blocks):
+        return
+
+    def row(sign: Sign, a: int | None, b: int | None) -> RankStatement:
+        texts, at = ["", ""], [0, 0]
+        for side, index in enumerate((a, b)):
+            if index is not None:
+                at[side] = max(0, sides[side][index].node.line - 1)
+                texts[side] = _statement(lines[side], at[side])
+        return RankStatement(sign, texts[0], texts[1], at[0], at[1])
+
+    for number, (tag, a, a_end, b, b_end) in enumerate(blocks):
+        if tag == "equal":
+            before = _AROUND if number else 0
+            after = _AROUND if number + 1 < len(blocks) else 0
+            yield from _alike(row, a, b, a_end - a, before, after)
+            continue
+        both = min(a_end - a, b_end - b)
+        yield from (row("changed", a + i, b + i) for i in range(both))
+        yield from (row("left", i, None) for i in range(a + both, a_end))
+        yield from (row("right", None, i) for i in range(b + both, b_end))
+
+
+def _alike(row: object, a: int, b: int, length: int, before: int, after: int) -> Iterator[RankStatement]:
+    assert callable(row)
+    if length <= before + after + 1:
+        yield from (row("", a + i, b + i) for i in range(length))
+        return
+    yield from (row("", a + i, b + i) for i in range(before))
+    yield RankStatement("skipped", str(length - before - after), "", 0, 0)
+    yield from (row("", a + i, b + i) for i in range(length - after, length))
+
+
+_Block = tuple[str, int, int, int, int]
+
+
+def _blocks(a: Sequence[object], b: Sequence[object]) -> list[_Block]:
+    """Those of `SequenceMatcher`.  What is alike at both ends is not compared again, and very long middles not at all."""
+    shorter = min(len(a), len(b))
+    head = next((i for i in range(shorter) if a[i] != b[i]), shorter)
+    tail = next((i for i in range(shorter - head) if a[-1 - i] != b[-1 - i]), shorter - head)
+    found: list[_Block] = [("equal", 0, head, 0, head)] if head else []
+    middle = a[head : len(a) - tail], b[head : len(b) - tail]
+    if max(map(len, middle)) > _MOST_MATCHED:
+        found.append(("replace", head, len(a) - tail, head, len(b) - tail))
+    elif middle[0] or middle[1]:
+        codes = SequenceMatcher(None, *middle, autojunk=False).get_opcodes()
+        found += [(tag, head + i, head + j, head + k, head + m) for tag, i, j, k, m in codes]
+    return [*found, ("equal", len(a) - tail, len(a), len(b) - tail, len(b))] if tail else found
+
+
+def _key(one: RankNode) -> tuple[str, str, str, str]:
+    """Inputs are numbered by their place, which shifts: what is computed counts."""
+    return one.operation, _without_places(one.value), one.detail, one.collective
+
+
+def _without_places(value: str) -> str:
+    parts = value.split("$")
+    return "$".join([parts[0], *(part.lstrip("0123456789") for part in parts[1:])])
+
+
+def _statement(lines: Sequence[str], at: int) -> str:
+    line = lines[at] if at < len(lines) else ""
+    return line.strip().split(";  ", 1)[0].split("  #", 1)[0][:400]
+
+
+def all_ranks(reports: Iterable[RankReport]) -> set[int]:
+    """The ranks that were run or opened, and those that they stand for."""
+    return {rank for one in reports for rank in (one.rank, *one.alike)}
+
+
+REQUEST = PanelRequest("irscope/ranks", RanksParams, RanksResult, ranks)

@@ -1,0 +1,64 @@
+/** The ranks of a job: tables, texts and signs. */
+
+import assert from "node:assert/strict";
+import { load } from "../modules.mjs";
+
+const model = await load("panels/ranks/model");
+
+/** @param {number} rank @param {object} more */
+const rank = (rank, more = {}) => ({
+  rank, run: "r", outcome: "completed", compiles: 2, kernels: 3, collectives: 1, sentBytes: 4096, memory: null, alike: "", ...more,
+}); // prettier-ignore
+const STAGE = { title: "Dynamo graph", left: "a", right: "b", same: true, rows: [], more: 0 };
+const COMPILE = { function: "f", place: { uri: "", line: 0 }, left: "0/0", right: "0/0", outcome: "", stages: [STAGE] };
+const JOB = { ranks: [rank(0), rank(37)], first: 0, other: 37, compiles: [COMPILE], divergences: [] };
+
+describe("the model of ranks", () => {
+  it("ranks that stand for others have a column more", () => {
+    assert.equal(model.headsOf(JOB).length, 7);
+    const job = { ...JOB, ranks: [rank(0, { alike: "1-36, 38-1023" }), rank(37, { sentBytes: null, memory: 2e6 })] };
+    const heads = model.headsOf(job);
+    assert.deepEqual(model.cellsOf(job.ranks[0], heads), [
+      "0",
+      "completed",
+      "2",
+      "3",
+      "1",
+      "4.1 kB",
+      "–",
+      "1-36, 38-1023",
+    ]);
+    assert.deepEqual(model.cellsOf(job.ranks[1], heads).slice(5), ["symbolic", "2 MB", "–"]);
+    assert.deepEqual(model.choices(job), [{ value: "37", text: "rank 37" }]);
+  });
+
+  it("a compile differs in its graphs, its outcome, or by being on one rank only", () => {
+    assert.equal(model.summaryOf(JOB), "1 compile, all the same");
+    const graph = { ...COMPILE, stages: [STAGE, { ...STAGE, same: false }] };
+    const alone = { ...COMPILE, left: "" };
+    const broken = { ...COMPILE, outcome: "compiled, graph-break" };
+    assert.equal(model.summaryOf({ ...JOB, compiles: [COMPILE, graph, alone, broken] }), "3 of 4 compiles differ");
+    assert.deepEqual(
+      [COMPILE, graph, alone, broken].map((one) => model.compileText(one, 0, 37)),
+      ["the same", "", "only on rank 37", "compiled ↔ graph break"],
+    );
+  });
+
+  it("rows say what they are", () => {
+    const row = (/** @type {string} */ sign, left = "x") => ({ sign, left, right: "", leftLine: 0, rightLine: 0 });
+    const words = [row("changed"), row("left"), row("right"), row(""), row("skipped", "1"), row("skipped", "12")].map(
+      (each) => model.wordOf(each, 0, 37),
+    );
+    assert.deepEqual(words, [
+      "differs",
+      "only on rank 0",
+      "only on rank 37",
+      "the same",
+      "1 statement that is the same",
+      "12 statements that are the same",
+    ]);
+    const rows = [row("skipped", "3"), row(""), row("changed")];
+    assert.equal(model.stageText({ ...STAGE, same: false, rows }), "1 statement differs");
+    assert.equal(model.stageText({ ...STAGE, same: false, rows, more: 9 }), "1 statement or more differ");
+  });
+});

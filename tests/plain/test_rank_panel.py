@@ -1,0 +1,121 @@
+"""The ranks of a job side by side: which statements differ, and what the request answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from facts import a_compile, a_finding, an_outcome
+from irscope.protocol import Lane, OutcomeKind, RankReport, StageRef
+from irscope.store.store import Store
+from irscope_server.panels.ranks import rows_of
+from irscope_server.view.reader import Reader, Refused
+
+HEAD = 'class GraphModule(torch.nn.Module):\n    def forward(self, L_x_: "f32[8]cpu"):\n        l_x_ = L_x_\n'
+
+
+def graph(*statements: str) -> str:
+    lines = [f'        v{at}: "f32[8]cpu" = {text}' for at, text in enumerate(statements)]
+    return HEAD + "\n".join(lines) + f"\n        return (v{len(statements) - 1},)\n"
+
+
+def signs(left: str, right: str) -> list[tuple[str, str, str]]:
+    return [(row.sign, row.left.rpartition(" = ")[2], row.right.rpartition(" = ")[2]) for row in rows_of(left, right)]
+
+
+SINES = ["l_x_.sin()", *(f"v{at}.sin()" for at in range(9))]
+
+
+def test_graphs_that_differ_in_names_only_have_no_rows() -> None:
+    assert signs(graph(*SINES), graph(*SINES).replace("v3", "other")) == []
+    assert signs(graph("l_x_.to('cuda:0')"), graph("l_x_.to('cuda:5')")) == []
+
+
+def test_what_differs_is_marked_and_what_is_alike_is_left_out() -> None:
+    other = [*SINES[:5], "v4.cos()", *SINES[6:]]
+    rows = signs(graph(*SINES), graph(*other))
+    assert rows == [
+        ("skipped", "4", ""), ("", "v2.sin()", "v2.sin()"), ("", "v3.sin()", "v3.sin()"),
+        ("changed", "v4.sin()", "v4.cos()"),
+        ("", "v5.sin()", "v5.sin()"), ("", "v6.sin()", "v6.sin()"), ("skipped", "3", ""),
+    ]  # fmt: skip
+    (row,) = [row for row in rows_of(graph(*SINES), graph(*other)) if row.sign == "changed"]
+    assert graph(*SINES).split("\n")[row.left_line].endswith("v4.sin()"), "links lead to the statement"
+
+
+def test_a_statement_that_one_rank_alone_has() -> None:
+    more = [*SINES[:2], "v1.relu()", *(f"v{at + 1}.sin()" for at in range(1, 9))]
+    rows = signs(graph(*SINES), graph(*more))
+    assert [row for row in rows if row[0] not in ("", "skipped")] == [("right", "", "v1.relu()")]
+    rows = signs(graph(*more), graph(*SINES))
+    assert [row for row in rows if row[0] not in ("", "skipped")] == [("left", "v1.relu()", "")]
+
+
+def test_very_long_graphs_are_not_matched_statement_by_statement() -> None:
+    long = graph("l_x_.sin()", *(f"v{at}.sin()" for at in range(3000)))
+    other = graph("l_x_.cos()", *(f"v{at}.cos()" for at in range(3000)))
+    assert {row.sign for row in rows_of(long, other)} >= {"changed"}
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> tuple[str, list[str]]:
+    """A store with two ranks: the second has another operation, and a function of its own."""
+    path, runs = str(tmp_path / "runs.db"), []
+    with Store(path) as store:
+        for rank, operation in enumerate(("l_x_.sin()", "l_x_.cos()")):
+            run = store.create_run("/train.py", (), Lane.FAST, "", {"world": 2, "rank": rank})
+            text = graph(operation)
+            stage = StageRef("0/0/dynamo-graph", "dynamo-graph", "python", len(text))
+            store.put_compile(run, a_compile(id="0/0", function="f", stages=()))
+            store.put_stage(run, "0/0", stage, text, 1.0)
+            if rank == 1:
+                store.put_compile(run, a_compile(id="1/0", function="g", stages=()))
+            store.set_outcome(run, an_outcome(kind=OutcomeKind.COMPLETED))
+            runs.append(run)
+        for finding in (
+            a_finding(ranks=(1,)),
+            a_finding(kind="rank-divergence", code="rank-divergence-graph", ranks=(0, 1)),
+        ):
+            store.put_finding(runs[0], finding)
+        reports = [RankReport(rank, run, an_outcome(), rank + 1, 0) for rank, run in enumerate(runs)]
+        store.put_ranks(runs[0], 2, reports)
+    return path, runs
+
+
+def asked(path: str, method: str, **params: object) -> dict[str, Any]:
+    reader = Reader(path)
+    try:
+        answer: dict[str, Any] = json.loads(reader.answer(method, params))
+        return answer
+    finally:
+        reader.close()
+
+
+def test_two_ranks_side_by_side(job: tuple[str, list[str]]) -> None:
+    path, (first, second) = job
+    found = asked(path, "irscope/ranks", run=first)
+    assert (found["world"], found["first"], found["other"], found["reason"]) == (2, 0, 1, "")
+    assert [(one["function"], one["left"], one["right"]) for one in found["compiles"]] == [
+        ("f", "0/0", "0/0"),
+        ("g", "", "1/0"),
+    ]
+    (stage,) = found["compiles"][0]["stages"]
+    assert not stage["same"] and [row["sign"] for row in stage["rows"] if row["sign"] not in ("", "skipped")] == [
+        "changed"
+    ]
+    assert first in stage["left"] and second in stage["right"]
+    assert [(one["code"], one["ranks"]) for one in found["divergences"]] == [("rank-divergence-graph", "0, 1")]
+    alone = asked(path, "irscope/ranks", run=second)
+    assert alone["ranks"] == [] and "rank 1 of 2" in alone["reason"]
+    with pytest.raises(Refused, match="Rank 9"):
+        asked(path, "irscope/ranks", run=first, other="9")
+
+
+def test_findings_and_pipelines_name_their_ranks(job: tuple[str, list[str]]) -> None:
+    path, (first, second) = job
+    groups = asked(path, "irscope/findings", run=first)["groups"]
+    ranks = {group["code"]: [place["ranks"] for place in group["places"]] for group in groups}
+    assert ranks["rank-divergence-graph"] == ["ranks 0, 1"] and ["rank 1"] in ranks.values()
+    assert asked(path, "irscope/pipeline", run=second)["rank"] == "rank 1 of 2"
