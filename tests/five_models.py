@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from irscope.comparing.pipelines import figures_of
 from irscope.provenance import Provenance
 from irscope.store.store import Store
 from support import Ran
@@ -98,3 +101,36 @@ def lines_kept(ran: Ran, stage: str) -> tuple[int, int]:
         calls = [item.element for item in found.items(stage).items if item.op == "call"]
         kept = [one for one in calls if any("/torch/" not in line.file for line in found.origins(one))]
     return len(kept), len(calls)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """The operators that a pipeline captured, by whether they are in the lowest level that it shows, or in a library call.
+
+    Parameters
+    ----------
+    dropped
+        Of those that are not, and need not be, the reasons that are known: folded, dead, a view.
+    lost
+        Names of those of which nothing is known below.
+    """
+
+    captured: int
+    taken: int
+    dropped: tuple[str, ...]
+    lost: tuple[str, ...]
+
+    @property
+    def share(self) -> float:
+        """Of the operators that are still computed there."""
+        return self.taken / (self.captured - len(self.dropped))
+
+
+def reached(ran: Ran) -> Reached:
+    """Which operators of a run reach the lowest level of its pipeline, as ``irscope compare`` counts them."""
+    with Store(ran.store) as store:
+        found = figures_of(store, ran.report, ran.report.pipeline, "", {})
+    assert found.operators.value and found.taken.value is not None, found.operators.why
+    lost = tuple(one.what for one in found.gone if not one.why)
+    dropped = tuple(one.why for one in found.gone if one.why)
+    return Reached(int(found.operators.value), int(found.taken.value), dropped, lost)
