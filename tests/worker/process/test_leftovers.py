@@ -145,6 +145,13 @@ def test_a_patient_limit_ends_what_computes_too_long_and_what_only_waits(
     assert 0.5 <= ended.value.timeout <= time.monotonic() - started
 
 
+def test_a_patient_limit_where_the_processor_time_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "processor_seconds", lambda root: None)
+    with pytest.raises(subprocess.TimeoutExpired) as ended:
+        run_bounded([sys.executable, "-c", "import time; time.sleep(20)"], 0.4, patient=True)
+    assert ended.value.timeout >= 3 * 0.4
+
+
 WAITS = """\
 import os, sys, threading, time
 from irscope.system import commands
