@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from irscope.comparing.pipelines import figures_of
+from irscope.pipelines.registry import stage_kind
 from irscope.provenance import Provenance
 from irscope.store.store import Store
 from support import Ran
@@ -94,7 +98,50 @@ def lines_kept(ran: Ran, stage: str) -> tuple[int, int]:
     A line of PyTorch's own modules does not count.
     """
     with Store(ran.store) as store:
-        found = Provenance(store, ran.report)
-        calls = [item.element for item in found.items(stage).items if item.op == "call"]
-        kept = [one for one in calls if any("/torch/" not in line.file for line in found.origins(one))]
+        return _lines_kept(Provenance(store, ran.report), stage)
+
+
+def _lines_kept(found: Provenance, stage: str) -> tuple[int, int]:
+    calls = [item.element for item in found.items(stage).items if item.op == "call"]
+    kept = [one for one in calls if any("/torch/" not in line.file for line in found.origins(one))]
     return len(kept), len(calls)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """The operators that a pipeline captured, by whether they are in the lowest level that it shows, or in a library call.
+
+    Parameters
+    ----------
+    dropped
+        Of those that are not, and need not be, the reasons that are known: folded, dead, a view.
+    lost
+        Names of those of which nothing is known below.
+    lineless
+        How many of the captured ones have no line of a model's file.
+    """
+
+    captured: int
+    taken: int
+    dropped: tuple[str, ...]
+    lost: tuple[str, ...]
+    lineless: int
+
+    @property
+    def share(self) -> float:
+        """Of the operators that are still computed there, those that arrive, with a line of the user's."""
+        return (self.taken - self.lineless) / (self.captured - len(self.dropped))
+
+
+def reached(ran: Ran) -> Reached:
+    """Which operators of a run reach the lowest level of its pipeline, as ``irscope compare`` counts them."""
+    with Store(ran.store) as store:
+        found = figures_of(store, ran.report, ran.report.pipeline, "", {})
+        thread = Provenance(store, ran.report)
+        stages = [stage for compile in ran.report.compiles for stage in thread.pipeline(compile.id)]
+        counts = [_lines_kept(thread, stage.id) for stage in stages if stage_kind(stage.name).is_captured]
+    assert found.operators.value and found.taken.value is not None, found.operators.why
+    lost = tuple(one.what for one in found.gone if not one.why)
+    dropped = tuple(one.why for one in found.gone if one.why)
+    lineless = sum(calls - kept for kept, calls in counts)
+    return Reached(int(found.operators.value), int(found.taken.value), dropped, lost, lineless)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from five_models import SCRIPTS, lines_kept
+from five_models import SCRIPTS, lines_kept, reached
 from irscope.driver.comparison import compared
 from irscope.driver.driver import RunSpec
 from irscope.driver.environments import Environment, default_folder
@@ -105,6 +105,7 @@ def check_model(ran: Ran, stages: Sequence[str], graphs: Sequence[str]) -> None:
         kept, count = lines_kept(ran, stage)
         assert count > 0, stage
         assert kept >= 0.95 * count, f"{kept} of {count} in {stage}"
+    assert reached(ran).share >= 0.95
 
 
 def check_fusion(ran: Ran, stage: str, convolution: str, mean: str, reorder: str) -> None:

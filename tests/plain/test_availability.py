@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from pathlib import Path
 
-from irscope.driver.availability import Availability, Status, availability_of
+import pytest
+from irscope.cli import pipelining
+from irscope.driver import availability
+from irscope.driver.availability import Availability, Status, as_data, availability_of
 from irscope.pipelines.base import Package, Pipeline, Variants
 from irscope.vocabulary.stages import Role, StageKind
 
@@ -85,6 +89,31 @@ def test_a_failure_is_not_kept(tmp_path: Path) -> None:
     assert found(tmp_path, trial=trial).status is Status.UNSUPPORTED
     repaired.touch()
     assert found(tmp_path, trial=trial).status is Status.AVAILABLE
+
+
+def test_a_trial_that_does_not_end_says_nothing_about_the_pipeline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(availability, "TRIAL_SECONDS", 0.3)
+    waits = "import time\ntime.sleep(60)"
+    one = found(tmp_path, trial=waits)
+    assert one.status is Status.UNTRIED
+    assert one.why.startswith("It is not known whether it works: a trial did not end within ")
+    [data] = as_data([one])
+    assert (data["status"], data["why"], data["install"]) == ("unsupported", one.why, "")
+    monkeypatch.setattr(pipelining, "availability_of", lambda *_, **__: [one])
+    assert pipelining.list_pipelines(argparse.Namespace(python=sys.executable, again=False, json=False)) == 0
+    said = " ".join(capsys.readouterr().out.split())  # lines are as long as the terminal is wide
+    assert said.startswith(f"mine not known Mine {one.why}")
+
+
+def test_a_variant_whose_trial_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(availability, "TRIAL_SECONDS", 2.0)
+    waits = "import sys, time\nif sys.argv[1:]: time.sleep(60)"
+    one = found(tmp_path, trial=waits, variants=Variants("backend", "print('theirs')"))
+    assert one.status is Status.AVAILABLE
+    [variant] = one.variants
+    assert (variant.status, variant.why.partition(":")[0]) == (Status.UNTRIED, "It is not known whether it works")
 
 
 def test_a_damaged_file_of_trials_costs_only_a_trial(tmp_path: Path) -> None:

@@ -71,6 +71,31 @@ def test_a_result_like_its_input_is_no_reason_where_something_is_computed(target
     assert fate(target, *inputs) == ""
 
 
+FOLDED = "folded: it depends on constants alone, and was computed when the program was compiled"
+
+
+@pytest.mark.parametrize(
+    ("above", "reason"),
+    [
+        ([("w", "get_attr", "w", ()), ("i", "call", "onnx.Constant", ())], FOLDED),
+        ([("w", "get_attr", "w", ()), ("c", "get_attr", "c", ()), ("i", "call", "onnx.Cast", ("c",))], FOLDED),
+        ([("w", "get_attr", "w", ()), ("i", "placeholder", "i", ())], ""),
+        ([("w", "get_attr", "w", ()), ("x", "placeholder", "x", ()), ("i", "call", "onnx.Cast", ("x",))], ""),
+        ([("w", "get_attr", "w", ()), ("i", "call", "onnx.RandomNormal", ())], ""),
+        ([("w", "get_attr", "w", ())], ""),  # what i is, nobody knows
+    ],
+)
+def test_what_depends_on_constants_alone_is_folded(
+    above: list[tuple[str, str, str, tuple[str, ...]]], reason: str
+) -> None:
+    rows = [*above, ("node", "call", "onnx.Gather", ("w", "i")), ("output", "output", "", ("node",))]
+    graph = Items.of([
+        Item(Element(STAGE.id, name, number, number), op=op, target=target, inputs=inputs)
+        for number, (name, op, target, inputs) in enumerate(rows, 1)
+    ])  # fmt: skip
+    assert fate_of(graph.by_name["node"], graph, STAGE, []) == reason
+
+
 def test_what_is_written_in_place_is_not_dead() -> None:
     """Nobody uses what a copy into an input gives back; where it copies what was computed there, nothing is left of it."""
 

@@ -36,6 +36,9 @@ def create(options: argparse.Namespace) -> int:
             return 3
     _say(f"Trying the pipeline {pipeline.name}")
     [found] = availability_of([pipeline], str(environment.python), trials_file())
+    if found.status is Status.UNTRIED:
+        complain(f"irscope: The environment {folder} is made. {found.why} The same command tries it again.")
+        return 3
     if found.status is not Status.AVAILABLE:
         complain(f"irscope: The pipeline {pipeline.name} does not work in {folder}: {found.why}")
         return 3

@@ -12,7 +12,7 @@ from irscope.driver.availability import Availability, Status, as_data, availabil
 from irscope.pipelines.registry import pipelines
 from irscope.vocabulary.visible import printable
 
-_COLOURS = {Status.AVAILABLE: "green", Status.MISSING: "yellow", Status.UNSUPPORTED: "dim", Status.UNTRIED: "dim"}
+_COLOURS = {Status.AVAILABLE: "green", Status.MISSING: "yellow", Status.UNSUPPORTED: "dim", Status.UNTRIED: "yellow"}
 
 
 def list_pipelines(options: argparse.Namespace) -> int:
@@ -34,18 +34,23 @@ def _say_what_is_tried(name: str) -> None:
 
 def _lines(one: Availability, is_first: bool, paint: Paint) -> list[str]:
     lines = [] if is_first else [""]
-    lines.append(f"{paint(one.name, 'bold')}  {paint(one.status.value, _COLOURS[one.status])}  {one.title}")
+    lines.append(f"{paint(one.name, 'bold')}  {_shown(one.status, paint)}  {one.title}")
     wide = paint.columns
     if one.why:
         lines += _wrapped(printable(one.why), wide)
     if one.install:
         lines.append(f"  To install it: {printable(one.install)}")  # one line: it is copied
     for each in one.variants:
-        lines.append(f"  {paint(printable(each.name), 'bold')}  {paint(each.status.value, _COLOURS[each.status])}")
+        lines.append(f"  {paint(printable(each.name), 'bold')}  {_shown(each.status, paint)}")
         lines += [f"  {line}" for line in _wrapped(printable(each.why), wide)] if each.why else []
     if one.stages:
         lines += [paint(line, "dim") for line in _wrapped("stages: " + ", ".join(one.stages), wide)]
     return lines
+
+
+def _shown(status: Status, paint: Paint) -> str:
+    """All were tried, so what still counts as untried is a trial that did not end."""
+    return paint("not known" if status is Status.UNTRIED else status.value, _COLOURS[status])
 
 
 def _wrapped(text: str, columns: int | None) -> list[str]:

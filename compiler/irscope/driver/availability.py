@@ -20,7 +20,7 @@ from irscope.system.commands import run_bounded, temporary_folder
 from irscope.vocabulary.records import dataclass
 
 TRIAL_SECONDS = 180.0
-"""The time limit of a trial.  On a busy machine the first compile with Inductor takes a minute."""
+"""What a trial may compute.  The first compile with Inductor takes ten seconds, and several times that on a slow machine."""
 _LOOK_SECONDS = 60.0
 
 
@@ -34,7 +34,7 @@ class Status(str, enum.Enum):
     UNSUPPORTED = "unsupported"
     """It does not work here, or irscope cannot run it yet."""
     UNTRIED = "untried"
-    """Nothing is missing, and no trial was made yet."""
+    """Nothing is missing, and no trial has ended: none was made yet, or it took too long."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Variant:
     Parameters
     ----------
     why
-        Why it does not work; empty if it does.
+        Why it does not work, or why that is not known; empty if it works, or was not tried.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Availability:
     Parameters
     ----------
     why
-        Why it is not available; empty if it is.
+        Why it is not available, or not known; empty if it is available, or was not tried.
     install
         The command that installs what is missing; empty if that is not the problem.
     stages
@@ -122,7 +122,7 @@ def availability_of(
     for pipeline in pipelines:
         own = runs_in[pipeline.name]
         verdict = trials.verdict(pipeline, own, installed[own])
-        works = verdict[0] in (Status.AVAILABLE, Status.UNTRIED)
+        works = verdict[0] is Status.AVAILABLE or (verdict[0] is Status.UNTRIED and not verdict[1])
         variants = _variants(pipeline, own, with_trials, on_trial) if works else ()
         stages = tuple(kind.name for kind in pipeline.stages)
         found.append(Availability(pipeline.name, pipeline.title, *verdict, stages, variants, own))
@@ -138,7 +138,8 @@ def _variants(
     with temporary_folder() as folder:
         try:
             environment = without_debugger(os.environ)
-            done = run_bounded([python, "-c", pipeline.variants.installed], _LOOK_SECONDS, cwd=folder, env=environment)
+            command = [python, "-c", pipeline.variants.installed]
+            done = run_bounded(command, _LOOK_SECONDS, patient=True, cwd=folder, env=environment)
         except (OSError, subprocess.TimeoutExpired):
             return ()
     found = []
@@ -202,13 +203,11 @@ def _tried(pipeline: Pipeline, python: str, *args: str) -> _Verdict:
         # Whatever it caches goes there, so that nothing comes from an earlier compile.
         environment = {**without_debugger(os.environ), "TMPDIR": folder, "PYTHONWARNINGS": "ignore"}
         try:
-            done = run_bounded([python, "-c", pipeline.trial, *args], TRIAL_SECONDS, cwd=folder, env=environment)
-        except subprocess.TimeoutExpired:
-            return (
-                Status.UNSUPPORTED,
-                f"A trial did not end within {TRIAL_SECONDS:.0f} s. Try again when the machine is less busy.",
-                "",
-            )
+            command = [python, "-c", pipeline.trial, *args]
+            done = run_bounded(command, TRIAL_SECONDS, patient=True, cwd=folder, env=environment)
+        except subprocess.TimeoutExpired as error:
+            stopped = f"a trial did not end within {error.timeout:.0f} s, and was stopped"
+            return Status.UNTRIED, f"It is not known whether it works: {stopped}.", ""
         except OSError as error:
             return Status.UNSUPPORTED, f"{python} could not be started: {error.strerror}.", ""
     if done.returncode == 0:
@@ -259,7 +258,8 @@ def _installed(python: str, pipelines: Sequence[Pipeline]) -> dict[str, Any] | s
     with temporary_folder() as folder:  # what is in the current folder is not installed
         try:
             environment = without_debugger(os.environ)
-            done = run_bounded([python, "-c", _LOOK, json.dumps(asked)], _LOOK_SECONDS, cwd=folder, env=environment)
+            command = [python, "-c", _LOOK, json.dumps(asked)]
+            done = run_bounded(command, _LOOK_SECONDS, patient=True, cwd=folder, env=environment)
             found = json.loads(done.stdout)
         except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             return f"{python} does not say which packages it has: {error}."
@@ -335,10 +335,14 @@ _MOST_KEPT = 200
 
 
 def as_data(found: Sequence[Availability]) -> list[dict[str, Any]]:
-    """The same as JSON has it (docs/json.md)."""
+    """The same as JSON has it (docs/json.md), which has no status of its own for what is not known."""
     return [_plain(one) for one in found]
 
 
 def _plain(one: Availability) -> dict[str, Any]:
-    variants = [{**dataclasses.asdict(each), "status": each.status.value} for each in one.variants]
-    return {**dataclasses.asdict(one), "status": one.status.value, "variants": variants}
+    variants = [{**dataclasses.asdict(each), "status": _in_json(each.status)} for each in one.variants]
+    return {**dataclasses.asdict(one), "status": _in_json(one.status), "variants": variants}
+
+
+def _in_json(status: Status) -> str:
+    return Status.UNSUPPORTED.value if status is Status.UNTRIED else status.value

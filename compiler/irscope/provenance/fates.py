@@ -17,7 +17,7 @@ from irscope.provenance.elements import Item, Items
 from irscope.vocabulary.stages import Role
 
 _CONSTANTS = frozenset({"full", "scalar_tensor", "zeros", "ones", "empty", "arange", "full_like", "zeros_like",
-                        "ones_like", "iota", "tensor", "lift_fresh_copy", "empty_strided"})  # fmt: skip
+                        "ones_like", "iota", "tensor", "constant", "lift_fresh_copy", "empty_strided"})  # fmt: skip
 
 _VIEWS = frozenset({"reshape", "view", "view_as", "transpose", "permute", "expand", "expand_as", "squeeze", "unsqueeze",
                     "flatten", "unflatten", "detach", "t", "contiguous"})  # fmt: skip
@@ -91,7 +91,26 @@ def _of_operation(item: Item, items: Items) -> str:
         return "changes nothing: its input is of this type and layout already"
     if (facts is not None and facts.is_view) or item.target in _VIEWS:
         return "a view: its readers use the memory as it is"
+    if _is_of_constants(item, items):
+        return "folded: it depends on constants alone, and was computed when the program was compiled"
     return ""
+
+
+def _is_of_constants(item: Item, items: Items) -> bool:
+    """Whether all that an operation depends on are constants, which are a part of the compiled program."""
+    seen: set[str] = set()
+    todo = list(item.inputs)
+    while todo:
+        if (name := todo.pop()) in seen:
+            continue
+        seen.add(name)
+        above = items.by_name.get(name)
+        if above is None or above.op not in ("call", "get_attr"):
+            return False
+        if above.op == "call" and not above.inputs and _operation(above.target).lower() not in _CONSTANTS:
+            return False  # a random number, for one
+        todo += above.inputs
+    return bool(seen)
 
 
 def _of_users(item: Item, versions: Sequence[tuple[StageRef, Mapping[str, Any]]]) -> str:

@@ -10,9 +10,11 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from irscope.system.ending import end_tree, wait_for_the_end
+from irscope.system.processes import processor_seconds
 
 _lock = threading.Lock()
 """Held while a command starts or a folder is made, so that none appears after the process began to end."""
@@ -20,12 +22,20 @@ _ending = False
 _running: set[int] = set()
 _folders: set[str] = set()
 _prefix = "irscope-"
+_PATIENCE = 10
+"""How many times its processor time a command may take on the clock: on a busy machine it waits for its turn."""
+_BLIND_PATIENCE = 3
+"""The same where the processor time is not known."""
+_LEAST_SHARE = 0.01
+"""Of a processor; what computes less waits for something that does not come."""
+_LOOK_SECONDS = 1.0
 
 
 def run_bounded(
     command: Sequence[str],
     seconds: float,
     *,
+    patient: bool = False,
     text: str | None = None,
     cwd: str | None = None,
     env: Mapping[str, str] | None = None,
@@ -34,10 +44,15 @@ def run_bounded(
 
     Parameters
     ----------
+    patient
+        Whether ``seconds`` are what the command and all that it has started compute, and not those on the clock.  It may
+        then take ten times as long, but is ended where it computes nothing for ``seconds``.  On a system that does not
+        report what they compute it may take three times as long.
     text
         Its standard input.  None: empty.
 
-    Raises OSError if it cannot be started or this process is about to end, and subprocess.TimeoutExpired.
+    Raises OSError if it cannot be started or this process is about to end, and subprocess.TimeoutExpired with the seconds
+    on the clock.
     """
     with _lock:
         _check_not_ending()
@@ -54,7 +69,10 @@ def run_bounded(
         _running.add(started.pid)
     with started as process:
         try:
-            out, error = process.communicate(text, timeout=seconds)
+            if patient:
+                out, error = _communicate_patiently(process, text, seconds)
+            else:
+                out, error = process.communicate(text, timeout=seconds)
         except BaseException:
             end_tree(process.pid)
             process.communicate()
@@ -62,6 +80,26 @@ def run_bounded(
         finally:
             _running.discard(process.pid)
         return subprocess.CompletedProcess(command, process.returncode, out, error)
+
+
+def _communicate_patiently(process: subprocess.Popen[str], text: str | None, seconds: float) -> tuple[str, str]:
+    """What a command prints.  Raises subprocess.TimeoutExpired as `run_bounded` says."""
+    began = last_moved = time.monotonic()
+    before = 0.0
+    while True:
+        try:
+            return process.communicate(text, timeout=min(seconds, _LOOK_SECONDS))
+        except subprocess.TimeoutExpired:
+            text = None  # it is being written
+        now, computed = time.monotonic(), processor_seconds(process.pid)
+        if computed is None:
+            ended = now - began >= _BLIND_PATIENCE * seconds
+        else:
+            if computed >= before + _LEAST_SHARE * seconds:
+                before, last_moved = computed, now
+            ended = computed >= seconds or now - last_moved >= seconds or now - began >= _PATIENCE * seconds
+        if ended:
+            raise subprocess.TimeoutExpired(process.args, now - began)
 
 
 @contextlib.contextmanager

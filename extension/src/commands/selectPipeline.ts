@@ -29,6 +29,13 @@ const STATES: Record<PipelineStatus, { icon: string; text: string }> = {
   unsupported: { icon: "circle-slash", text: vscode.l10n.t("not supported") },
 };
 
+/** A trial was made and did not end. */
+const UNKNOWN = { icon: "question", text: vscode.l10n.t("not known") };
+
+function isUnknown({ status, why }: PipelineItem): boolean {
+  return status === "untried" && why !== "";
+}
+
 /** The command: selects a pipeline and offers to analyze the active file with it. */
 export async function selectPipeline(services: Services): Promise<void> {
   const document = vscode.window.activeTextEditor?.document;
@@ -178,7 +185,7 @@ function choices(pipelines: PipelineItem[], chosen: string): Choice[] {
 }
 
 function choice(pipeline: PipelineItem, chosen = ""): Choice {
-  const { icon, text } = STATES[pipeline.status];
+  const { icon, text } = isUnknown(pipeline) ? UNKNOWN : STATES[pipeline.status];
   const now = pipeline.name === chosen ? ` · ${vscode.l10n.t("selected")}` : "";
   const detail = pipeline.install || pipeline.why || backendsOf(pipeline);
   return {

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from irscope.lowering import tools
 from irscope.protocol import Budget, OutcomeKind
+from irscope.system import commands
 from irscope.system.commands import run_bounded
 from irscope.system.ending import end_tree
 from irscope.system.processes import is_running
@@ -108,6 +109,47 @@ def test_what_a_command_prints(tmp_path: Path) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         run_bounded([sys.executable, "-c", "import time; time.sleep(300)"], 0.5)
     assert not is_running(0)
+
+
+TAKES_TURNS = """\
+import time
+for _ in range(12):
+    until = time.process_time() + 0.03
+    while time.process_time() < until:
+        pass
+    time.sleep(0.2)
+"""
+COMPUTES = "import time\nwhile time.process_time() < 20: pass"
+
+
+def below(code: str) -> list[str]:
+    """Runs it in a child of the command: what that computes counts, too."""
+    return [sys.executable, "-c", f"import subprocess, sys; subprocess.run([sys.executable, '-c', {code!r}])"]
+
+
+def test_a_patient_limit_counts_what_a_command_computes_and_not_how_long_it_waits() -> None:
+    """As on a machine that is busy: it waits for its turn, and then computes a little."""
+    assert run_bounded(below(TAKES_TURNS), 1.5, patient=True, text="").returncode == 0
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_bounded(below(TAKES_TURNS), 1.5)
+
+
+@pytest.mark.parametrize("code", [COMPUTES, "import time; time.sleep(20)"])
+def test_a_patient_limit_ends_what_computes_too_long_and_what_only_waits(
+    code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "_PATIENCE", 1000)
+    started = time.monotonic()
+    with pytest.raises(subprocess.TimeoutExpired) as ended:
+        run_bounded(below(code), 0.5, patient=True)
+    assert 0.5 <= ended.value.timeout <= time.monotonic() - started
+
+
+def test_a_patient_limit_where_the_processor_time_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "processor_seconds", lambda root: None)
+    with pytest.raises(subprocess.TimeoutExpired) as ended:
+        run_bounded([sys.executable, "-c", "import time; time.sleep(20)"], 0.4, patient=True)
+    assert ended.value.timeout >= 3 * 0.4
 
 
 WAITS = """\

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from five_models import SCRIPTS, lines_kept
+from five_models import SCRIPTS, lines_kept, reached
 from irscope.lowering import make
 from irscope.protocol import CompileOutcome
 from irscope.provenance import Provenance
@@ -261,6 +261,7 @@ def test_models(name: str, tmp_path: Path) -> None:
     kept, count = operations_in_kernels(ran)
     assert count > 0
     assert kept >= 0.95 * count, f"{kept} of {count} operations"
+    assert reached(ran).share >= 0.95
 
 
 def operations_in_kernels(ran: Ran) -> tuple[int, int]:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from five_models import SCRIPTS, lines_kept
+from five_models import SCRIPTS, lines_kept, reached
 from irscope.protocol import CompileOutcome
 from irscope.provenance import Provenance
 from irscope.store.store import Store
@@ -213,6 +213,7 @@ def test_models(name: str, tmp_path: Path) -> None:
         kept, count = lines_kept(ran, stage)
         assert count > 0
         assert kept >= 0.95 * count, f"{kept} of {count} in {stage}"
+    assert reached(ran).share >= 0.95
 
 
 TWICE = """\

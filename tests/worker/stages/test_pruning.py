@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from five_models import SCRIPTS, TRAINING_SCRIPTS, lines_kept
+from five_models import SCRIPTS, TRAINING_SCRIPTS, lines_kept, reached
 from irscope.provenance import Provenance
 from irscope.store.store import Store
 from support import Ran, run_forked, run_plain_forked, write
@@ -156,3 +156,4 @@ def test_models(name: str, trained: bool, tmp_path: Path) -> None:
         assert kept >= 0.95 * count, f"{kept} of {count} in {stage}"
     kernels = [kernel for kernel in ran.report.kernels if kernel.is_generated]
     assert kernels and all(kernel.origins for kernel in kernels)
+    assert reached(ran).share >= 0.95

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from five_models import SCRIPTS, TRAINING_SCRIPTS, lines_kept
+from five_models import SCRIPTS, TRAINING_SCRIPTS, lines_kept, reached
 from irscope.ir.graphs import parse_graph
 from irscope.ir.nodes import facts_of
 from irscope.store.store import Store
@@ -175,6 +175,7 @@ def test_lines_reach_the_lowest_graphs_of_five_models(model: str, tmp_path: Path
         counts = [lines_kept(found, stage) for stage in last]
         assert sum(kept for kept, _ in counts) >= 0.95 * sum(calls for _, calls in counts) > 0
         assert name == "inference" or len(last) > 1, "a backward"
+        assert reached(found).share >= 0.95
 
 
 DISTINCT = """\
