@@ -102,6 +102,9 @@ def diff_runs(store: Store, before: str, after: str, targets: tuple[str, str] | 
     moved = Moved(store.sources(before), store.sources(after))
     new_findings, gone_findings, kept = _findings(old, new, moved)
     pairs, added, removed = _compiles(old, new, moved)
+    if old.pipeline != new.pipeline and len(added) == len(removed) == 1:
+        # One program: some pipelines list it as its method, others as what is around it, such as a decorator's wrapper.
+        pairs, added, removed = [*pairs, (removed[0], added[0])], (), ()
     changes = [_compile_change(store, old, new, a, b) for a, b in pairs]
     new_kernels, gone_kernels, kept_kernels = _kernels(store, old, new)
     return RunDiff(
