@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import random
 import re
@@ -11,8 +12,11 @@ from typing import Any
 
 import pytest
 from facts import a_compile, a_finding, a_kernel, a_range, an_outcome
+from irscope.cli.comparing import comparison_lines
 from irscope.cli.main import main
+from irscope.cli.text import Paint
 from irscope.comparing.graphs import GraphDiff, diff_graphs
+from irscope.comparing.pipelines import Figure, PipelineFigures, Timing
 from irscope.comparing.runs import Moved, diff_runs
 from irscope.ir.graphs import parse_graph
 from irscope.protocol import Compile, Finding, Kernel, Lane, StageRef
@@ -286,6 +290,25 @@ def test_a_run_is_compared_with_one_of_its_pipeline(store: Store, diff: Any) -> 
     assert "through onnx, so" in diff(a_run(store, pipeline="onnx"), code=2)
 
 
+def test_runs_of_two_pipelines_say_so(store: Store, diff: Any) -> None:
+    stages = (("0/0", "exported-program", BEFORE), ("0/0", "joint-graph", BEFORE))
+    first = a_run(store, findings=(a_finding(),), compiles=(a_compile(),), stages=stages, pipeline="export")
+    wrapper = dataclasses.replace(a_compile(), function="wrapper", line=90)
+    last = a_run(store, compiles=(wrapper,), stages=stages[:1], pipeline="aotinductor")
+    shown = diff(first, last).splitlines()
+    assert shown[1] == (
+        "Two pipelines: export → aotinductor. Compared are findings, compiles, kernels and times, "
+        "and the stages that both have: exported-program."
+    )
+    assert "1 in both" in shown[-2] and "the same" not in shown[-2]
+    data = json.loads(diff(first, last, "--json"))
+    assert data["pipelines"] == ["export", "aotinductor"] and data["shared_stages"] == ["exported-program"]
+    assert data["same"] is False
+    other = a_run(store, pipeline="torchscript")
+    assert "They have no stage in common" in diff(first, other).splitlines()[1]
+    assert "Two pipelines" not in diff(first, a_run(store, pipeline="export"))
+
+
 def test_there_may_be_nothing_to_compare_with(store: Store, diff: Any) -> None:
     a_run(store)
     assert "is the first deep run of" in diff(code=2)
@@ -312,3 +335,27 @@ def test_one_stage_of_two_runs(store: Store, diff: Any) -> None:
     ]
     assert diff(*runs, "--stage", "output-code").splitlines()[-2:] == ["-b", "+c"]
     assert diff(runs[0], runs[0], "--stage", "output-code") == "The texts are the same.\n"
+
+
+def test_what_a_pipeline_does_not_tell_has_its_reason_once() -> None:
+    failed, untold = "ValueError: no weights", "It does not tell its kernels."
+
+    def figures(name: str, problem: str) -> PipelineFigures:
+        nothing, time = Figure(None, problem or untold), Timing(None, None, None, 0, problem or "It was not timed.")
+        return PipelineFigures(
+            pipeline=name, title="A title", run="", problem=problem, operators=nothing, taken=nothing, fused=nothing, gone=(),
+            left=(), kernels=nothing, library_calls=nothing, moved_bytes=Figure(4.0, "kernels"), compile_seconds=nothing,
+            call=time, eager=time, difference=nothing, relative_difference=nothing, stages=(),
+        )  # fmt: skip
+
+    lines = comparison_lines([figures("export", failed), figures("tvm", "")], Paint(io.StringIO()))
+    assert lines[lines.index("export  A title") :] == [
+        "export  A title",
+        f"  failed: {failed}",
+        "  bytes moved: by kernels",
+        "",
+        "tvm  A title",
+        f"  no operators, kernels, library calls, compile time, difference: {untold}",
+        "  no call, eager: It was not timed.",
+        "  bytes moved: by kernels",
+    ]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from facts import a_compile, an_outcome
 from irscope.cli.main import main
+from irscope.ir.nodes import facts_of
 from irscope.ir.roofline import TARGETS, Peaks, kernel_costs, node_costs
 from irscope.protocol import Lane, StageRef
 from irscope.store.store import Store
@@ -121,3 +122,34 @@ def test_the_command(store: Store, capsys: pytest.CaptureFixture[str], monkeypat
     rows = json.loads(capsys.readouterr().out)
     assert [(row["name"], row["bound"]) for row in rows] == [("mm", ""), ("relu", "")]
     assert main(["show", "--store", store.path, "--costs", "--compile", "1/0"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("target", "inputs", "size", "read"),
+    [
+        # 6 rows of 64 floats are taken from a table of 30,000, at 6 places of 8 bytes.
+        ("aten.embedding.default", [0, 1], 6 * 64 * 4, 6 * 64 * 4 + 6 * 8),
+        ("torch.nn.functional.embedding", [1, 0], 6 * 64 * 4, 6 * 64 * 4 + 6 * 8),
+        ("aten.index.Tensor", [0, 1], 6 * 64 * 4, 6 * 64 * 4 + 6 * 8),
+        # As large as the result may be: a table is read once.
+        ("aten.index_select.default", [0, 1], 40_000 * 64 * 4, 30_000 * 64 * 4 + 6 * 8),
+        ("aten.embedding.default", [0, 1], None, None),
+        ("aten.add.Tensor", [0, 1], 6 * 64 * 4, 30_000 * 64 * 4 + 6 * 8),
+    ],
+)
+def test_of_a_table_the_rows_that_are_taken_count(
+    target: str, inputs: list[int], size: int | None, read: int | None
+) -> None:
+    nodes: dict[str, Any] = {
+        **cast("dict[str, Any]", GRAPH["nodes"]),
+        "name": ["table", "ids", "rows"], "op": ["placeholder", "placeholder", "call_function"], "target": [0, 1, 2],
+        "inputs": [[], [], inputs], "value": [0, 1, 2], "flops": [None] * 3,
+    }  # fmt: skip
+    values = [
+        ["tensor", "torch.float32", [30_000, 64], [64, 1], "cpu", 30_000 * 64 * 4],
+        ["tensor", "torch.int64", [6], [1], "cpu", 6 * 8],
+        ["tensor", "torch.float32", [6, 64], [64, 1], "cpu", size],
+    ]
+    data = {**GRAPH, "nodes": nodes, "values": values, "targets": ["table", "ids", target], "views": []}
+    (rows,) = [node for node in facts_of(data) if node.name == "rows"]
+    assert (rows.read, rows.written) == (read, size)

@@ -57,7 +57,7 @@ def comparison_lines(figures: Sequence[PipelineFigures], paint: Paint) -> list[s
         ["  in the last stage", *(notes.number(one.pipeline, "operators", one.taken) for one in figures)],
         ["  fused", *(notes.number(one.pipeline, "operators", one.fused) for one in figures)],
         ["kernels", *(notes.number(one.pipeline, "kernels", one.kernels) for one in figures)],
-        ["library calls", *(notes.number(one.pipeline, "kernels", one.library_calls) for one in figures)],
+        ["library calls", *(notes.number(one.pipeline, "library calls", one.library_calls) for one in figures)],
         ["bytes moved", *(notes.bytes(one.pipeline, "bytes moved", one.moved_bytes) for one in figures)],
         ["compile time", *(notes.seconds(one.pipeline, "compile time", one.compile_seconds) for one in figures)],
         ["call (median)", *(notes.timing(one.pipeline, "call", one.call) for one in figures)],
@@ -70,7 +70,8 @@ def comparison_lines(figures: Sequence[PipelineFigures], paint: Paint) -> list[s
     for one in figures:
         lines += ["", f"{paint(one.pipeline, 'bold')}  {printable(one.title)}"]
         lines += [f"  irscope show {one.run}   ({count(len(one.stages), 'stage')})"] if one.run else []
-        lines += [f"  {printable(text)}" for text in notes.of(one.pipeline)]
+        lines += [f"  failed: {printable(one.problem)}"] if one.problem else []
+        lines += [f"  {printable(text)}" for text in notes.of(one.pipeline, told=one.problem)]
         lines += _places("not in the last stage", one.gone)
         lines += _places("left behind", one.left)
     return lines
@@ -90,17 +91,25 @@ class _Notes:
     """Cells of the table, and the reasons of those that are empty."""
 
     def __init__(self) -> None:
-        self._found: dict[str, dict[str, None]] = {}
+        self._about: dict[str, list[str]] = {}
+        self._missing: dict[tuple[str, str], dict[str, None]] = {}
+        """By pipeline and reason: the names of what is not there."""
 
-    def of(self, pipeline: str) -> list[str]:
-        return list(self._found.get(pipeline, ()))
+    def of(self, pipeline: str, told: str) -> list[str]:
+        """The notes of a pipeline, one for each reason; without what is missing for the reason that is `told` already."""
+        missing = [
+            f"no {', '.join(names)}: {why}"
+            for (one, why), names in self._missing.items()
+            if one == pipeline and why != told
+        ]
+        return [*missing, *self._about.get(pipeline, ())]
 
     def number(self, pipeline: str, name: str, figure: Figure) -> str:
         return self._cell(pipeline, name, figure, lambda value: f"{value:.0f}")
 
     def bytes(self, pipeline: str, name: str, figure: Figure) -> str:
         if figure.value is not None and figure.why:
-            self._note(pipeline, f"{name}: by {figure.why}")
+            self._about.setdefault(pipeline, []).append(f"{name}: by {figure.why}")
         return self._cell(pipeline, name, figure, lambda value: size(int(value)))
 
     def seconds(self, pipeline: str, name: str, figure: Figure) -> str:
@@ -115,11 +124,8 @@ class _Notes:
     def _cell(self, pipeline: str, name: str, figure: Figure, shown: Callable[[float], str]) -> str:
         if figure.value is not None:
             return shown(figure.value)
-        self._note(pipeline, f"no {name}: {figure.why}")
+        self._missing.setdefault((pipeline, figure.why), {})[name] = None
         return "–"
-
-    def _note(self, pipeline: str, text: str) -> None:
-        self._found.setdefault(pipeline, {})[text] = None
 
 
 def _spread(timing: Timing) -> str:

@@ -13,7 +13,7 @@ from irscope.cli.measured import change_lines
 from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.comparing.autotuning import tuned_diff
 from irscope.comparing.graphs import GraphDiff, diff_graphs
-from irscope.comparing.runs import Change, RunDiff, diff_runs
+from irscope.comparing.runs import Change, RunDiff, diff_runs, pipeline_words
 from irscope.ir.graphs import GraphNode
 from irscope.pipelines.registry import stage_kind
 from irscope.profiling.changes import profile_diff
@@ -187,6 +187,8 @@ def run_lines(found: RunDiff, paint: Paint) -> list[str]:
         for run, target in zip((found.before, found.after), found.targets or ("", ""), strict=True)
     )
     lines = [paint(f"{printable(before)} → {printable(after)}", "bold")]
+    if found.pipelines:
+        lines.append(paint(printable(pipeline_words(found)), "yellow"))
     for mark, style, findings in (("-", "green", found.findings_gone), ("+", "red", found.findings_new)):
         lines += [paint(f"  {mark} ", style) + _finding(finding, paint) for finding in findings]
     for mark, style, compiles in (("-", "red", found.compiles_gone), ("+", "green", found.compiles_new)):
@@ -219,7 +221,7 @@ def run_lines(found: RunDiff, paint: Paint) -> list[str]:
     lines.append(
         f"findings: {len(found.findings_new)} new, {len(found.findings_gone)} gone, {found.findings_kept} kept; "
         f"compiles: {len(found.compiles_new)} new, {len(found.compiles_gone)} gone, "
-        f"{len(found.compiles_changed)} changed, {found.compiles_same} the same; "
+        f"{len(found.compiles_changed)} changed, {found.compiles_same} {'in both' if found.pipelines else 'the same'}; "
         f"kernels: {_generated(found.kernels_new)} new, {_generated(found.kernels_gone)} gone, "
         f"{found.kernels_kept} kept"
     )

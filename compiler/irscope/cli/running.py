@@ -117,10 +117,10 @@ def file_and_expression(option: str, given: str) -> tuple[str, str]:
     """``net.py:Net(8)`` in its two parts; a path may have colons.  Raises LookupError with a message for the user."""
     colons = [at for at, character in enumerate(given) if character == ":"]
     at = next((at for at in colons if os.path.isfile(given[:at])), None)
-    if at is None:
+    if at is None and not os.path.isfile(given):
         named = given.partition(":")[0]
         raise LookupError(f"{option} {given}: file not found: {named}. Write FILE:EXPR, as in net.py:Net().")
-    if not given[at + 1 :].strip():
+    if at is None or not given[at + 1 :].strip():
         raise LookupError(f"{option} {given}: the expression is missing. Write FILE:EXPR, as in net.py:Net().")
     return given[:at], given[at + 1 :]
 

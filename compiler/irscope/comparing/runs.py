@@ -71,12 +71,16 @@ class RunDiff:
     seconds: Change
     targets: tuple[str, ...] = ()
     """Of which targets the older and the newer one are the predictions; none: they are what the script got itself."""
+    pipelines: tuple[str, ...] = ()
+    """Of the older and the newer run, where they went through different ones."""
+    shared_stages: tuple[str, ...] = ()
+    """Of runs of different pipelines: names of the stages that both have, which are compared."""
 
     @property
     def same(self) -> bool:
         """Only times differ."""
         return not (
-            self.findings_new or self.findings_gone or self.compiles_new or self.compiles_gone
+            self.pipelines or self.findings_new or self.findings_gone or self.compiles_new or self.compiles_gone
             or self.compiles_changed or self.kernels_new or self.kernels_gone
         )  # fmt: skip
 
@@ -98,6 +102,9 @@ def diff_runs(store: Store, before: str, after: str, targets: tuple[str, str] | 
     moved = Moved(store.sources(before), store.sources(after))
     new_findings, gone_findings, kept = _findings(old, new, moved)
     pairs, added, removed = _compiles(old, new, moved)
+    if old.pipeline != new.pipeline and len(added) == len(removed) == 1:
+        # One program: some pipelines list it as its method, others as what is around it, such as a decorator's wrapper.
+        pairs, added, removed = [*pairs, (removed[0], added[0])], (), ()
     changes = [_compile_change(store, old, new, a, b) for a, b in pairs]
     new_kernels, gone_kernels, kept_kernels = _kernels(store, old, new)
     return RunDiff(
@@ -116,7 +123,29 @@ def diff_runs(store: Store, before: str, after: str, targets: tuple[str, str] | 
         compile_seconds=Change(sum(c.seconds for c in old.compiles), sum(c.seconds for c in new.compiles)),
         seconds=Change(old.outcome.seconds, new.outcome.seconds),
         targets=targets or (),
+        pipelines=(old.pipeline, new.pipeline) if old.pipeline != new.pipeline else (),
+        shared_stages=_shared_stages(old, new) if old.pipeline != new.pipeline else (),
     )
+
+
+def pipeline_words(found: RunDiff) -> str:
+    """What can be compared of runs that went through different pipelines; empty if they went through the same one."""
+    if not found.pipelines:
+        return ""
+    before, after = found.pipelines
+    compared = "findings, compiles, kernels and times"
+    if not found.shared_stages:
+        return f"Two pipelines: {before} → {after}. They have no stage in common: only {compared} are compared."
+    stages = ", ".join(found.shared_stages)
+    return f"Two pipelines: {before} → {after}. Compared are {compared}, and the stages that both have: {stages}."
+
+
+def _shared_stages(old: Report, new: Report) -> tuple[str, ...]:
+    """In the order of the newer pipeline."""
+    first, second = (
+        {stage.name: None for compile in report.compiles for stage in compile.stages} for report in (old, new)
+    )
+    return tuple(name for name in second if name in first and stage_kind(name).is_compared)
 
 
 class Moved:

@@ -124,13 +124,21 @@ _MOST_WRAPPERS = 8
 
 
 def name_of(backend: Any) -> str:
-    """The name of a backend as ``torch.compile`` got it."""
-    for one in (backend, innermost(backend)):
-        for attribute in ("_compiler_name", "compiler_name", "__name__"):
-            name = getattr(one, attribute, None)
-            if isinstance(name, str) and name:
+    """The name of a backend as ``torch.compile`` got it; of a partial that of its function, of another object its class.
+
+    ``torch.compile`` calls these by their ``repr``, which has an address, so that it is another one in each run.
+    """
+    inner = innermost(backend)
+    if not isinstance(getattr(inner, "__name__", None), str):
+        for attribute in ("_compiler_name", "compiler_name"):
+            name = getattr(backend, attribute, None)
+            if isinstance(name, str) and name and name != str(inner):  # that of a registered one
                 return name
-    return type(innermost(backend)).__name__
+        return name_of(inner.func) if isinstance(inner, functools.partial) else type(inner).__name__
+    names = (
+        getattr(one, each, None) for one in (backend, inner) for each in ("_compiler_name", "compiler_name", "__name__")
+    )
+    return next(name for name in names if isinstance(name, str) and name)
 
 
 def is_for_debugging(backend: Any) -> bool:

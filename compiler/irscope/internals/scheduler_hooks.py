@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import math
 import sys
 import types
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -88,30 +86,6 @@ def computed_by(node: Any) -> set[Any]:
     buffers = [lowered_graph().try_get_buffer(each.get_name()) for each in given]
     read = {each for buffer in buffers for each in getattr(buffer, "origins", ())}
     return origins - read or origins  # an output of a call that has several reads that call
-
-
-def constants_read(node: Any) -> dict[str, int]:
-    """Bytes of each constant of the graph that is being lowered that a node of its schedule reads.
-
-    ``get_read_write_buffer_accesses`` of torch 2.9 to 2.15 leaves constants out: weights, where they are frozen or the
-    code is compiled ahead of time.  They are counted as it counts buffers: once for each element of a loop, at most the
-    whole.
-    """
-    constants = lowered_graph().constants
-    accesses = Counter(str(read.name) for read in node.read_writes.reads if read.name in constants)
-    elements = _elements(node)
-    return {
-        name: int(constants[name].element_size() * min(constants[name].numel(), elements * times))
-        for name, times in accesses.items()
-    }
-
-
-def _elements(node: Any) -> float:
-    """How often the body of a node's loops is run; infinite where it is not a single loop nest, or depends on symbols."""
-    if not isinstance(node, sys.modules["torch._inductor.scheduler"].SchedulerNode):
-        return math.inf
-    sizes = [size for group in node.get_ranges() for size in group]
-    return math.prod(map(int, sizes)) if all(getattr(size, "is_number", True) for size in sizes) else math.inf
 
 
 def schedule_text(nodes: Any) -> str:

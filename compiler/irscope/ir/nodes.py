@@ -112,8 +112,8 @@ class NodeFacts(NamedTuple):  # a tuple, because a large graph makes tens of tho
     flops
         Floating-point operations by PyTorch's formulas; None if there is none.
     read, written
-        Bytes of its inputs and of its result, each input once; 0 for a view, which touches no memory; None if a
-        size has no hint.
+        Bytes of its inputs and of its result, each input once; of a table that it takes rows of only these; 0 for a
+        view, which touches no memory; None if a size has no hint.
     stack
         Outermost frame first.
     """
@@ -255,7 +255,9 @@ class _Reader:
                 tuple([names[index] for index in inputs]),
                 tuple(users[number]),
                 columns["flops"][number],
-                _sum([sizes[index] for index in inputs]) if touches else 0,
+                _read(targets[columns["target"][number]], [sizes[index] for index in inputs], values[number].bytes)
+                if touches
+                else 0,
                 values[number].bytes if touches else 0,
                 number in views,
                 number in backward,
@@ -265,6 +267,28 @@ class _Reader:
                 columns["seq"][number],
                 tuple([self._sources[index] for index in columns["from"][number]]),
             )
+
+
+def _read(target: str, inputs: Sequence[int | None], result: int | None) -> int | None:
+    """Bytes that an operation reads; of a table, as an embedding's, the rows that it takes, which are its result."""
+    table = _TAKES_ROWS.get(target)
+    if table is None or table >= len(inputs):
+        return _sum(inputs)
+    whole = inputs[table]
+    taken = result if whole is None or result is None else min(whole, result)
+    return _sum([*inputs[:table], taken, *inputs[table + 1 :]])
+
+
+# By the target as a graph has it: which input is the table.
+_TAKES_ROWS = {
+    "aten.embedding.default": 0,
+    "aten.gather.default": 0,
+    "aten.index.Tensor": 0,
+    "aten._unsafe_index.Tensor": 0,
+    "aten.index_select.default": 0,
+    "aten.take.default": 0,
+    "torch.nn.functional.embedding": 1,
+}
 
 
 def _sum(sizes: Sequence[int | None]) -> int | None:

@@ -33,7 +33,7 @@ def run_model(path: str, call: ModelCall, args: Sequence[str], on_end: OnEnd) ->
     def execute() -> None:
         of_model = _imported(path)
         of_inputs = of_model if call.inputs_file == path else _imported(call.inputs_file)
-        model = _evaluated(call.model, "--model", of_model)
+        model = _callable_model(_evaluated(call.model, "--model", of_model), call.model)
         positional, named = arguments_of(_evaluated(call.inputs, "--inputs", of_inputs))
         torch: Any = importlib.import_module("torch")
         torch.compile(model)(*positional, **named)
@@ -48,6 +48,15 @@ def arguments_of(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if isinstance(inputs, Mapping):
         return (), {str(name): value for name, value in inputs.items()}
     return (inputs,), {}
+
+
+def _callable_model(model: Any, expression: str) -> Any:
+    """Raises TypeError for what cannot be the model: a class, which a call would only make an object of, or no callable."""
+    if isinstance(model, type):
+        raise TypeError(f"--model {expression} is a class. Write {expression}(…), which makes a module.")
+    if not callable(model):
+        raise TypeError(f"--model {expression} is an object of {type(model).__name__}, not a module or a function.")
+    return model
 
 
 def _imported(path: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from irscope.comparing.autotuning import TunedDiff, tuned_diff
-from irscope.comparing.runs import Change, CompileChange, RunDiff, diff_runs
+from irscope.comparing.runs import Change, CompileChange, RunDiff, diff_runs, pipeline_words
 from irscope.findings.registry import kind_of
 from irscope.profiling.changes import ProfileDiff, profile_diff
 from irscope.protocol import LIBRARY, Compile, Finding, Kernel, Report, Severity, StageRef
@@ -204,7 +204,7 @@ def _result(
         run,
         since,
         older,
-        summary(diff, _generated(new), _generated(gone), len(changed), whole),
+        summary(diff, _generated(new), _generated(gone), len(changed), whole and not diff.pipelines),
         tuple(_finding(finding, uri_of) for finding in diff.findings_new),
         tuple(_finding(finding, uri_of) for finding in diff.findings_gone),
         diff.findings_kept,
@@ -256,8 +256,11 @@ def _generated(kernels: _Kernels) -> int:
 
 
 def _about(diff: RunDiff, after: Report, whole: bool) -> str:
+    pipelines = pipeline_words(diff)
     if not whole:
-        return f"{after.outcome.message} What this run did not reach counts as gone.".strip()
+        return f"{pipelines} {after.outcome.message} What this run did not reach counts as gone.".strip()
+    if pipelines:
+        return pipelines
     return "The two runs differ only in their times." if diff.same else ""
 
 
@@ -267,7 +270,8 @@ def summary(diff: RunDiff, new_kernels: int, gone_kernels: int, changed_kernels:
     Parameters
     ----------
     whole
-        Whether the newer run came to its end; else what is gone may be what it did not come to.
+        Whether the newer run came to its end through the pipeline of the older one; else what is gone may be what it
+        did not come to.
     """
     parts = [
         (len(diff.findings_gone), "finding", " fixed" if whole else " not seen"),

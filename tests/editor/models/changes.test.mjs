@@ -37,6 +37,8 @@ describe("the model of changes", () => {
   it("only findings are good or bad news", () => {
     assert.deepEqual(model.wordOf({ what: "finding", sign: "gone" }), { word: "fixed", tone: "better" });
     assert.deepEqual(model.wordOf({ what: "finding", sign: "new" }), { word: "new", tone: "worse" });
+    const other = { isOtherPipeline: true };
+    assert.deepEqual(model.wordOf({ what: "finding", sign: "gone", ...other }), { word: "gone", tone: "" });
     assert.deepEqual(model.wordOf({ what: "kernel", sign: "gone" }), { word: "gone", tone: "" });
     assert.equal(model.wasAt({ place: { uri: "file:///a/b%20c.py", line: 4 } }), "was at b c.py:5");
   });

@@ -71,11 +71,21 @@ def test_what_the_expression_raises_is_the_outcome(tmp_path: Path) -> None:
     assert "<--model>" in told["outcome"]["message"]
 
 
+def test_a_model_that_is_no_module_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, NET, "net.py")
+    told, _ = ran(tmp_path, "net.py:Net", "net.py:torch.ones(2)", "--lane", "fast")
+    assert "TypeError: --model Net is a class. Write Net(…), which makes a module." in told["outcome"]["message"]
+    told, _ = ran(tmp_path, "net.py:'Net'", "net.py:torch.ones(2)", "--lane", "fast")
+    assert "--model 'Net' is an object of str, not a module or a function." in told["outcome"]["message"]
+    assert told["compiles"] == []
+
+
 @pytest.mark.parametrize(
     ("model", "inputs", "message"),
     [
         ("nets.py:Net(3)", "net.py:1", "--model nets.py:Net(3): file not found: nets.py."),
         ("net.py:", "net.py:1", "--model net.py:: the expression is missing."),
+        ("net.py", "net.py:1", "--model net.py: the expression is missing."),
         ("net.py:Net(3)", "1", "--inputs 1: file not found: 1."),
     ],
 )

@@ -15,6 +15,8 @@ from irscope.store.store import Store
 from support import Ran, run_forked, run_plain_forked, write
 
 SCRIPT = """\
+import functools
+
 import torch
 from torch._dynamo.backends.common import aot_autograd
 
@@ -47,8 +49,18 @@ def refuses(graph, inputs):
     raise ValueError("no such target")
 
 
+class Tracer:
+    def __call__(self, graph, inputs):
+        return traces(graph, inputs)
+
+
+def configured(graph, inputs, *, level):
+    return traces(graph, inputs)
+
+
+partial = functools.partial(configured, level=2)
 by_aot = aot_autograd(fw_compiler=lambda graph, inputs: graph)
-for backend in (passes, returns_it, calls_it, interprets, traces, refuses, by_aot, "eager"):
+for backend in (passes, returns_it, calls_it, interprets, traces, refuses, by_aot, "eager", partial, Tracer()):
 
     def program(x):
         y = x.sin()
@@ -60,8 +72,8 @@ for backend in (passes, returns_it, calls_it, interprets, traces, refuses, by_ao
     except torch._dynamo.exc.BackendCompilerFailed:
         print("failed")
 """
-PASSES, RETURNS_IT, CALLS_IT, INTERPRETS, TRACES, REFUSES, BY_AOT, EAGER = (
-    "0/0" if number == 1 else f"0/0#{number}" for number in range(1, 9)
+PASSES, RETURNS_IT, CALLS_IT, INTERPRETS, TRACES, REFUSES, BY_AOT, EAGER, PARTIAL, INSTANCE = (
+    "0/0" if number == 1 else f"0/0#{number}" for number in range(1, 11)
 )
 AS_IT_WAS = "the graph as it was, one PyTorch operation after the other."
 
@@ -84,7 +96,7 @@ def test_the_script_computes_the_same_and_nothing_is_missing(ran: Ran) -> None:
 def test_a_back_end_that_was_called_has_a_report(ran: Ran) -> None:
     script = ran.report.script
     assert report_of(ran, PASSES) == [
-        f"Backend: passes, which is __main__.passes ({script}:5)",
+        f"Backend: passes, which is __main__.passes ({script}:7)",
         "It was called with a graph of 3 operations.",
         "It returned an object of torch.fx.graph_module.GraphModule. It changed the graph that it was given.",
         "What it returned ran: the graph as the backend has changed it, one PyTorch operation after the other.",
@@ -94,6 +106,17 @@ def test_a_back_end_that_was_called_has_a_report(ran: Ran) -> None:
     ] * 4
     assert report_of(ran, TRACES)[-1] == "What it returned ran, and the graph that it was given did not run as Python."
     assert report_of(ran, BY_AOT)[-1] == f"What it returned ran: {AS_IT_WAS.replace('graph', 'graph of AOTAutograd')}"
+
+
+def test_a_back_end_that_is_no_function_has_a_name_without_an_address(ran: Ran) -> None:
+    script, lines = ran.report.script, SCRIPT.split("\n")
+    function = 1 + lines.index("def configured(graph, inputs, *, level):")
+    called = 1 + lines.index("    def __call__(self, graph, inputs):")
+    assert [report_of(ran, one)[0] for one in (PARTIAL, INSTANCE)] == [
+        f"Backend: configured, which is a functools.partial of __main__.configured ({script}:{function})",
+        f"Backend: Tracer, which is an object of __main__.Tracer ({script}:{called})",
+    ]
+    assert report_of(ran, RETURNS_IT)[2].startswith("It returned the method forward of torch.fx.")
 
 
 def test_an_error_of_the_back_end_is_in_its_report_and_a_finding(ran: Ran) -> None:

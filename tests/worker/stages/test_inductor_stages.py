@@ -428,6 +428,30 @@ def test_a_library_call_does_not_compute_what_it_reads(tmp_path: Path) -> None:
     assert reached["0/0/ir-pre-fusion"] == ["op0", "op1"]
 
 
+TABLES = """\
+import torch
+
+words, places, rest = torch.ones(30_000, 64), torch.ones(512, 64), torch.ones(2, 16, 512)
+
+@torch.compile
+def f(ids):
+    at = torch.arange(ids.shape[1])
+    x = torch.nn.functional.embedding(ids, words) + torch.nn.functional.embedding(at, places) + rest[:, :, :64]
+    return torch.nn.functional.layer_norm(x, (64,))
+
+f(torch.zeros(2, 16, dtype=torch.int64))
+"""
+
+
+def test_of_a_table_a_kernel_reads_the_rows_that_it_takes(tmp_path: Path) -> None:
+    """The loops of mean, deviation and result are fused, and each reads the rows; from memory they come once."""
+    ran = run_forked(write(tmp_path, TABLES), tmp_path / "runs.db", "deep")
+    with Store(ran.store) as store:
+        (call,) = store.stage_data(ran.report.run, "0/0/output-code")["calls"]
+    ids, words, places, rest = 2 * 16 * 8, 2 * 16 * 64 * 4, 16 * 64 * 4, 2 * 16 * 64 * 4
+    assert call["reads"] == ids + words + places + rest
+
+
 @pytest.mark.parametrize("which", LOWERED, ids=["forward", "backward"])
 def test_the_memory_plan_is_that_of_the_output_code(small: Small, which: str) -> None:
     plan, code = small.data(f"memory-plan{which}"), small.text(f"output-code{which}")

@@ -44,6 +44,7 @@ class _Call:
     returned: str = ""
     is_itself: bool = False
     is_changed: bool = False
+    is_by_inductor: bool = False
     facts: list[str] = field(default_factory=list)
 
 
@@ -57,11 +58,20 @@ class BackendCapture(DynamoCapture):
         self._nodes = NodeWriter()
         self._aot_graphs: list[tuple[Any, str]] = []
         """Of the compile that is going on: what AOTAutograd made of its graph, and their operations."""
+        self._calls: dict[str, _Call] = {}
+        """The last one of each compile."""
 
     def hooks(self) -> list[Hook]:
         """What is patched in PyTorch: in the deep lane also the call of the backend."""
         watched = [backends.watched(self._called)] if self.book.is_deep else []
         return [*hooks_for(self.book.request), *super().hooks(), *watched]
+
+    def note(self, record: Record, compile: str) -> None:
+        """Notices that the backend has Inductor compile for it."""
+        call = self._calls.get(compile)
+        if record.event == "inductor_output_code" and call is not None and not call.is_by_inductor:
+            call.is_by_inductor = True
+            self._say(call, "It called Inductor, whose stages the pipeline inductor shows: --pipeline inductor.")
 
     def data_of(self, record: Record, compile: str, kind: StageKind, backward: bool) -> object:
         """What is known about the nodes of a graph."""
@@ -90,7 +100,11 @@ class BackendCapture(DynamoCapture):
             if calls:
                 self.book.guarded(functools.partial(self._say, calls[0], raised))()
             raise
-        if not calls or not callable(returned):
+        if not calls:
+            return returned
+        if not callable(returned):
+            wrong = f"It returned {described(returned)}, which cannot be called."
+            self.book.guarded(functools.partial(self._say, calls[0], wrong))()
             return returned
         run = backends.callable_of(returned)
         self.book.guarded(lambda: self._returned(calls[0], graph, returned))()
@@ -110,6 +124,7 @@ class BackendCapture(DynamoCapture):
             f"Backend: {name}, which is {function}",
             f"It was called with a graph of {_count(operations, 'operation')}.",
         ]
+        self._calls[call.compile] = call
         call.id = self.book.put_stage(call.compile, stages.REPORT.name, _text(call), call.attempt)
         return call
 

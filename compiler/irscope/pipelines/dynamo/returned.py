@@ -17,17 +17,22 @@ def described(returned: Any) -> str:
     """What it is, with its place if it is a function."""
     code, home = getattr(returned, "__code__", None), getattr(returned, "__self__", None)
     if home is not None and not inspect.ismodule(home):
-        return f"the method {returned.__name__} of {_type_of(home)}"
+        # torch.fx writes the code of a graph at its first call.
+        name = "forward" if returned.__name__ == "_lazy_forward" else returned.__name__
+        return f"the method {name} of {_type_of(home)}"
     if code is not None:
         return f"the function {code.co_qualname if sys.version_info >= (3, 11) else code.co_name} ({_place(code)})"
     return f"an object of {_type_of(returned)}"
 
 
 def backend_described(backend: Any) -> str:
-    """The function of a backend, with its place."""
+    """The function of a backend, with its place; of an object its ``__call__``."""
+    if isinstance(backend, functools.partial):
+        return f"a functools.partial of {backend_described(backend.func)}"
     code = getattr(backend, "__code__", None)
     if code is None:
-        return _type_of(backend)
+        called = getattr(type(backend).__call__, "__code__", None)
+        return _type_of(backend) if called is None else f"an object of {_type_of(backend)} ({_place(called)})"
     return f"{backend.__module__}.{backend.__qualname__} ({_place(code)})"
 
 

@@ -8,7 +8,7 @@ its order:
 ``kind``         the class: ``SchedulerNode``, ``FusedSchedulerNode``, ``ExternKernelSchedulerNode``, …
 ``parts``        names of the nodes of the schedule before fusion that it is made of; itself where it is one of them
 ``origins``      names of the nodes of the post-grad graph that it computes
-``reads``        ``[buffer, bytes]`` each, the whole buffer at most; ``writes``: likewise
+``reads``        ``[buffer, bytes]`` each: what its loops address, the whole buffer at most; ``writes``: likewise
 ``device``       empty if it has none
 ``kernel``       the kernel that it ended in, with the handle of the call (``cpp_fused_relu_0:2``); empty: none (a
                  node that computes nothing, or names a part of what a library's call returned).  Only after fusion
@@ -25,10 +25,11 @@ PyTorch's ``inductor_provenance_tracking_node_mappings`` (``preToPost``, ``postT
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
-from irscope.internals.scheduler_hooks import computed_by, constants_read, schedule_text
+from irscope.internals.scheduler_hooks import computed_by, schedule_text
+from irscope.internals.scheduler_traffic import bytes_accessed
 from irscope.internals.sympy_text import remembered_text
 from irscope.vocabulary.records import dataclass
 
@@ -76,25 +77,16 @@ def call_of(schedule: Any, kernel: str, is_extern: bool, handle: int | None) -> 
 def _node(node: Any) -> dict[str, Any]:
     parts = list(node.get_nodes())
     device = node.get_device()
-    accesses = [_accesses(node, reads) for reads in (True, False)]
+    reads, writes = (bytes_accessed(node, is_read) for is_read in (True, False))
     return {
         "name": node.get_name(),
         "kind": type(node).__name__,
         "parts": [part.get_name() for part in parts],
         "origins": _origins(part.node for part in parts if part.node is not None),
-        "reads": [[name, int(size)] for name, size in {**accesses[0], **constants_read(node)}.items()],
-        "writes": [[name, int(size)] for name, size in accesses[1].items()],
+        "reads": [[name, size] for name, size in reads.items()],
+        "writes": [[name, size] for name, size in writes.items()],
         "device": "" if device is None else str(device),
     }
-
-
-def _accesses(node: Any, reads: bool) -> Mapping[str, Any]:
-    """Bytes of each buffer that a node reads or else writes; none of a node that takes a process group or a mesh."""
-    try:
-        found: Mapping[str, Any] = node.get_read_write_buffer_accesses(include_reads=reads, include_writes=not reads)
-        return found
-    except AttributeError:  # torch 2.13 asks these for their layout
-        return {}
 
 
 def _origins(ir_nodes: Iterable[Any]) -> list[str]:

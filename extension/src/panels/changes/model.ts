@@ -9,7 +9,7 @@ export type Sign = "gone" | "new" | "changed";
 export const SIGNS: Record<Sign, string> = { gone: "−", new: "+", changed: "~" };
 
 export type Change =
-  | { what: "finding"; sign: Sign; item: ChangedFinding }
+  | { what: "finding"; sign: Sign; item: ChangedFinding; isOtherPipeline: boolean }
   | { what: "compile"; sign: Sign; item: ChangedCompile }
   | { what: "kernel"; sign: Sign; item: ChangedKernel }
   | { what: "line"; sign: Sign; item: ChangedLine }
@@ -23,13 +23,14 @@ export interface Section {
 }
 
 export function sectionsOf(result: Changes): Section[] {
+  const isOtherPipeline = result.run?.pipeline !== result.since?.pipeline;
   return [
     {
       title: "Findings",
       kept: `${result.findingsKept} kept`,
       rows: [
-        ...result.findingsGone.map((item) => ({ what: "finding", sign: "gone", item }) as const),
-        ...result.findingsNew.map((item) => ({ what: "finding", sign: "new", item }) as const),
+        ...result.findingsGone.map((item) => ({ what: "finding", sign: "gone", item, isOtherPipeline }) as const),
+        ...result.findingsNew.map((item) => ({ what: "finding", sign: "new", item, isOtherPipeline }) as const),
       ],
     },
     {
@@ -79,14 +80,17 @@ export function lineChange({ before, after }: ChangedLine): string {
   return `${units.duration(before)} → ${units.duration(after)} (${by})`;
 }
 
-/** The word for the sign, and whether it is good news: a finding that is gone is, and so is less time; the others are neither. */
+/**
+ * The word for the sign, and whether it is good news: a finding that is gone is, and so is less time; the others are neither.
+ * What only one of two pipelines finds is neither: nothing was fixed.
+ */
 export function wordOf(change: Change): { word: string; tone: "" | "better" | "worse" } {
   const { what, sign } = change;
   if (what === "line") {
     const isFaster = change.item.after < change.item.before;
     return isFaster ? { word: "faster", tone: "better" } : { word: "slower", tone: "worse" };
   }
-  if (what !== "finding") {
+  if (what !== "finding" || change.isOtherPipeline) {
     return { word: sign, tone: "" };
   }
   return sign === "gone" ? { word: "fixed", tone: "better" } : { word: "new", tone: "worse" };
@@ -129,10 +133,11 @@ export function timeChanges({ compileSeconds, seconds }: Changes): TimeChange[] 
   });
 }
 
-/** The earlier runs to choose from. */
-export function olderRuns({ older }: Changes): { value: string; text: string }[] {
-  return older.map((run) => ({
-    value: run.run,
-    text: `${units.clock(run.started)} · ${units.count(run.findings, "finding")} · ${units.duration(run.seconds)}`,
-  }));
+/** The earlier runs to choose from; those of another pipeline name it. */
+export function olderRuns({ older, run: newer }: Changes): { value: string; text: string }[] {
+  return older.map((run) => {
+    const parts = [units.clock(run.started), units.count(run.findings, "finding"), units.duration(run.seconds)];
+    const pipeline = run.pipeline === newer?.pipeline ? [] : [run.pipeline];
+    return { value: run.run, text: [...parts, ...pipeline].join(" · ") };
+  });
 }

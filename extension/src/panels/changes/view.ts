@@ -49,18 +49,26 @@ class ChangesView implements View {
     this.element.querySelector<HTMLElement>("select, button")?.focus();
   }
 
+  private choice(runs: { value: string; text: string }[], chosen: string): HTMLElement {
+    const choose = (run: string) => {
+      this.since = run === "" ? undefined : run;
+      this.refresh();
+    };
+    return h("label", {}, h("span", { class: "dim" }, "since "), select("Since the run", runs, chosen, choose));
+  }
+
   private draw(result: Changes): void {
     this.toolbar.replaceChildren();
     if (result.since === null) {
+      if (result.older.length > 0) {
+        // Of other pipelines: none of them is chosen by itself.
+        this.toolbar.append(this.choice([{ value: "", text: "choose a run…" }, ...olderRuns(result)], ""));
+      }
       this.body.replaceChildren(notice("Nothing to compare with.", result.reason, runButton()));
       return;
     }
     this.toolbar.append(
-      h("span", { class: "dim" }, "since"),
-      select("Since the run", olderRuns(result), result.since.run, (run) => {
-        this.since = run;
-        this.refresh();
-      }),
+      this.choice(olderRuns(result), result.since.run),
       h("span", { class: "summary", role: "status" }, result.summary),
     );
     this.body.replaceChildren(
