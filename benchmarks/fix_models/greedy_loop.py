@@ -1,11 +1,20 @@
 """Greedy decoding with GPT-2 in a loop of the user's own: the input grows at each step.  Needs transformers."""
+
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
 torch.manual_seed(0)
-model = GPT2LMHeadModel(GPT2Config(
-    vocab_size=100, n_embd=32, n_layer=1, n_head=4, n_positions=64, use_cache=False, eos_token_id=2,
-)).eval()
+model = GPT2LMHeadModel(
+    GPT2Config(
+        vocab_size=100,
+        n_embd=32,
+        n_layer=1,
+        n_head=4,
+        n_positions=64,
+        use_cache=False,
+        eos_token_id=2,
+    )
+).eval()
 
 
 @torch.compile
@@ -22,7 +31,10 @@ def make(size, dtype):
 
 
 target = step
-(ids,) = make(8, torch.float32)
-with torch.no_grad():
-    for _ in range(3):
-        ids = step(ids)
+
+
+if __name__ == "__main__":
+    (ids,) = make(8, torch.float32)
+    with torch.no_grad():
+        for _ in range(3):
+            ids = step(ids)

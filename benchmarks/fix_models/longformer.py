@@ -1,12 +1,20 @@
 """Longformer: whether there is global attention is asked of a tensor.  Needs transformers."""
+
 import torch
 from transformers import LongformerConfig, LongformerModel
 
 torch.manual_seed(0)
-target = LongformerModel(LongformerConfig(
-    vocab_size=100, attention_window=8, max_position_embeddings=64, hidden_size=32, num_hidden_layers=1,
-    num_attention_heads=4, intermediate_size=64,
-)).eval()
+target = LongformerModel(
+    LongformerConfig(
+        vocab_size=100,
+        attention_window=8,
+        max_position_embeddings=64,
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        intermediate_size=64,
+    )
+).eval()
 
 
 def make(size, dtype):
@@ -14,5 +22,6 @@ def make(size, dtype):
     return ids, torch.ones_like(ids)
 
 
-compiled = torch.compile(target)
-compiled(*make(8, torch.float32))
+if __name__ == "__main__":
+    compiled = torch.compile(target)
+    compiled(*make(8, torch.float32))

@@ -1,4 +1,5 @@
 """A vision transformer on images of several sizes: position embeddings are interpolated.  Needs timm."""
+
 import timm
 import torch
 
@@ -12,6 +13,7 @@ def make(size, dtype):
     return (torch.randn(1, 3, 16 * size, 64, dtype=dtype),)
 
 
-compiled = torch.compile(target)
-for size in (4, 5, 6):
-    compiled(*make(size, torch.float32))
+if __name__ == "__main__":
+    compiled = torch.compile(target)
+    for size in (4, 5, 6):
+        compiled(*make(size, torch.float32))

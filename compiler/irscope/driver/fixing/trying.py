@@ -126,7 +126,14 @@ class Trying:
                 proof, _ = self._prover.prove(changed, finding)
                 for path, new in changed.items():
                     old = self._prover.text_of(path)
-                    yield Patch(best.title.split(IN_A_COPY)[0], best.caveat.split(f" {CAVEAT}")[0], path, old, edits_between(old, new), proof)
+                    yield Patch(
+                        best.title.split(IN_A_COPY)[0],
+                        best.caveat.split(f" {CAVEAT}")[0],
+                        path,
+                        old,
+                        edits_between(old, new),
+                        proof,
+                    )
                 return
         for fix in list(self._propose(there, text))[:_MOST_CANDIDATES]:
             if self.is_over:

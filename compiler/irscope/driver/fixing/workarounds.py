@@ -23,7 +23,7 @@ CAVEAT = "It is for the version of the library that is installed. Remove it when
 _SUFFIX = "_without_break"
 _PUT = re.compile(rf"^(?:inspect\.unwrap\()?(\w+)\.([\w.]+?)\)?\.__code__ = (\w+{_SUFFIX}\w*)\.__code__$", re.MULTILINE)
 """The line that puts a copy in the place of the library's function."""
-_UNLIKE = frozenset({"classmethod", "property", "setter", "cached_property", "contextmanager", "overload"})
+_UNLIKE = frozenset({"classmethod", "setter", "cached_property", "contextmanager", "overload"})
 """Decorators whose result is not a function that `inspect.unwrap` leads back from."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -35,6 +35,12 @@ class _Place:
 
     qualified: str
     node: Function
+
+    @property
+    def attribute(self) -> str:
+        """How Python calls the function: ``Block.size.fget`` of a property."""
+        is_property = any(_word(one) == "property" for one in self.node.decorator_list)
+        return f"{self.qualified}.fget" if is_property else self.qualified
 
 
 def workarounds(
@@ -120,8 +126,8 @@ def _in_place(text: str, there: Finding, library: str, changed: str, edits: Sequ
     package, _, alias = module.rpartition(".")
     name = _fresh(f"{before.node.name.strip('_')}{_SUFFIX}", text)
     line = f"from {package} import {alias}" if package else f"import {alias}"
-    target = f"{alias}.{before.qualified}"
-    unwraps = any(_word(one) != "staticmethod" for one in before.node.decorator_list)
+    target = f"{alias}.{before.attribute}"
+    unwraps = any(_word(one) not in ("staticmethod", "property") for one in before.node.decorator_list)
     imports = [one for one in ("import inspect" if unwraps else "", line) if one and not _has_line(text, one)]
     code = _renamed(changed, after, name)
     put = f"{f'inspect.unwrap({target})' if unwraps else target}.__code__ = {name}.__code__"
@@ -147,7 +153,7 @@ def _word(decorator: ast.expr) -> str:
 
 
 def _named(text: str, qualified: str) -> Function | None:
-    """A function or method by its name."""
+    """A function or method by its name; of a property, what reads it, which comes first."""
     try:
         body: Sequence[ast.stmt] = ast.parse(text).body
     except SyntaxError:
@@ -158,7 +164,7 @@ def _named(text: str, qualified: str) -> Function | None:
         body = found.body if found is not None else ()
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     functions = [one for one in body if isinstance(one, kinds) and one.name == name]
-    return functions[-1] if functions else None
+    return functions[0] if functions else None
 
 
 def _renamed(text: str, node: Function, name: str) -> str:
@@ -218,7 +224,7 @@ def as_patches(before: str, after: str, libraries: Mapping[str, str]) -> dict[st
         if match[0] in before or path is None or made is None:
             continue
         text = changed.get(path, libraries[path])
-        old = _named(text, qualified)
+        old = _named(text, qualified.removesuffix(".fget"))
         if old is None:
             continue
         code = textwrap.indent(_renamed(after, made, old.name), " " * old.col_offset)
