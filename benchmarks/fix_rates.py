@@ -84,7 +84,7 @@ def missing_package(path: Path) -> str:
 
 def of_script(path: Path, worker: Worker) -> dict[str, Any]:
     """What `irscope fix` made of a script, and what the stronger test says of it."""
-    seconds, differ = (120, differences) if path.parent == SCRIPTS else (400, differences_apart)
+    seconds, differ = (120, differences) if path.parent == SCRIPTS else (200, differences_apart)
     began = time.monotonic()
     with Prover(RunSpec(str(path), cwd=str(path.parent)), worker) as prover:
         original = prover.begin()

@@ -26,7 +26,9 @@ class Rule(nn.Module):
 
     first = 1
 
-    def forward(self, x):
+    def forward(self, x: Odd, y: int = 1, *, z=odd(), **more: Unpack[Odd]) -> Odd:
+        """What it does."""
+
         # why
         if x.sum() > 0:
             return x + 1
@@ -45,6 +47,10 @@ class Rule(nn.Module):
 
     def hidden(self, x):
         return self.__x[int(x)]
+
+    def long(self, x):
+        return """
+        """, int(x)
 
     @property
     def size(self):
@@ -87,7 +93,7 @@ def test_a_copy_takes_the_place_of_a_method() -> None:
     )
     assert text == (
         "import torch\nfrom deciding import Rule\nfrom deciding import rules\n\n\n"
-        "def forward_without_break(self, x):\n    # why\n    return y\n\n\n"
+        "def forward_without_break(self, x, y=1, *, z=None, **more):\n    # why\n    return y\n\n\n"
         "rules.Rule.forward.__code__ = forward_without_break.__code__\n"
         "\nrule = torch.compile(Rule())\nrule(torch.ones(3))\n"
     )
@@ -109,7 +115,7 @@ def test_what_wraps_a_function_stays() -> None:
     assert "    def size(self):\n        return x.long()\n" in as_patches(USER, text, {FILE: LIBRARY})[FILE]
 
 
-@pytest.mark.parametrize("at", ["def up", "def hidden", "def size(self, x)", "first = 1"])
+@pytest.mark.parametrize("at", ["def up", "def hidden", "def long", "def size(self, x)", "first = 1"])
 def test_what_cannot_be_replaced(at: str) -> None:
     there = finding(line_of(at) + 1)
     old = LIBRARY.split("\n")[line_of(at)]
@@ -134,7 +140,12 @@ def test_only_what_matters_is_read() -> None:
     small = about_one_function(LIBRARY, line_of("if x.sum()"))
     assert len(small.split("\n")) == len(LIBRARY.split("\n"))
     kept = [line for line in small.split("\n") if line]
-    assert kept[:4] == ["import torch", "from torch import nn", "class Rule(nn.Module):", "    def forward(self, x):"]
+    assert kept[:4] == [
+        "import torch",
+        "from torch import nn",
+        "class Rule(nn.Module):",
+        "    def forward(self, x: Odd, y: int = 1, *, z=odd(), **more: Unpack[Odd]) -> Odd:",
+    ]
     assert kept[-1] == "        return x"
     assert about_one_function("def f(:", 1) == about_one_function(LIBRARY, 2) == ""
 

@@ -161,6 +161,10 @@ CASES = {
         "logging.getLogger('m')", "GB6215", {},
         "    # said\n    if not torch.compiler.is_compiling():\n        logging.getLogger('m').warning('odd')\n",
     ),
+    "asserts": (
+        "import torch\n\ndef f(x, n):\n    # why\n    assert x.max().item() <= n, 'too large'\n    return x\n", "x.max().item()", "GB0124", {},
+        "    # why\n    torch._assert_async((x.max() <= n).all(), 'too large')\n",
+    ),
     "dropped layers": (
         "import torch\n\ndef f(self, h):\n    for layer in self.layers:\n        if torch.rand([]) < self.drop:\n            continue\n        h = layer(h)\n    return h\n",
         "torch.rand", "GB0170", {},

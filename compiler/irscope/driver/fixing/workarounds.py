@@ -8,6 +8,7 @@ imported the function has the change, and decorators stay.
 from __future__ import annotations
 
 import ast
+import copy
 import dataclasses
 import os
 import re
@@ -25,6 +26,9 @@ _PUT = re.compile(rf"^(?:inspect\.unwrap\()?(\w+)\.([\w.]+?)\)?\.__code__ = (\w+
 """The line that puts a copy in the place of the library's function."""
 _UNLIKE = frozenset({"classmethod", "setter", "cached_property", "contextmanager", "overload"})
 """Decorators whose result is not a function that `inspect.unwrap` leads back from."""
+
+_LONG = ('"""', "'''")
+"""Strings of several lines, which would be other strings at another indentation."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -116,6 +120,10 @@ def _in_place(text: str, there: Finding, library: str, changed: str, edits: Sequ
     after = _named(changed, before.qualified) if before is not None else None
     if before is None or after is None or not _can_be_replaced(before.node):
         return ()
+    if any(
+        quotes in "\n".join(changed.split("\n")[_body_start(changed, after) - 1 : after.end_lineno]) for quotes in _LONG
+    ):
+        return ()
     last = before.node.end_lineno or before.node.lineno
     if any(edit.range.start.line < before.node.lineno or edit.range.end.line > last + 1 for edit in edits):
         return ()  # it also needs something that the library's module does not have
@@ -129,7 +137,7 @@ def _in_place(text: str, there: Finding, library: str, changed: str, edits: Sequ
     target = f"{alias}.{before.attribute}"
     unwraps = any(_word(one) not in ("staticmethod", "property") for one in before.node.decorator_list)
     imports = [one for one in ("import inspect" if unwraps else "", line) if one and not _has_line(text, one)]
-    code = _renamed(changed, after, name)
+    code = _copied(changed, after, name)
     put = f"{f'inspect.unwrap({target})' if unwraps else target}.__code__ = {name}.__code__"
     made = "".join(f"{one}\n" for one in imports) + f"\n\n{code}\n\n\n{put}\n"
     return (Edit(Range(at, at), made),)
@@ -143,7 +151,8 @@ def _can_be_replaced(node: Function) -> bool:
         isinstance(one, ast.Attribute) and one.attr.startswith("__") and not one.attr.endswith("__")
         for one in ast.walk(node)
     )
-    return not words & _UNLIKE and not names & {"super", "__class__"} and not private
+    has_body = node.body[0].lineno > node.lineno and (len(node.body) > 1 or ast.get_docstring(node) is None)
+    return has_body and not words & _UNLIKE and not names & {"super", "__class__"} and not private
 
 
 def _word(decorator: ast.expr) -> str:
@@ -167,11 +176,33 @@ def _named(text: str, qualified: str) -> Function | None:
     return functions[0] if functions else None
 
 
-def _renamed(text: str, node: Function, name: str) -> str:
-    """The lines of a function without decorators, at the margin, under another name."""
-    lines = text.split("\n")[node.lineno - 1 : node.end_lineno]
-    code = textwrap.dedent("\n".join(lines))
-    return re.sub(rf"\bdef\s+{re.escape(node.name)}\b", f"def {name}", code, count=1)
+def _copied(text: str, node: Function, name: str) -> str:
+    """A function at the margin under another name, without what its code is not made of: decorators, annotations,
+    docstring, and defaults that are no constants.  They stay those of the library."""
+    arguments = copy.deepcopy(node.args)
+    for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
+        if one is not None:
+            one.annotation = None
+    arguments.defaults = [_constant(one) for one in arguments.defaults]
+    arguments.kw_defaults = [one and _constant(one) for one in arguments.kw_defaults]
+    body = textwrap.dedent("\n".join(text.split("\n")[_body_start(text, node) - 1 : node.end_lineno]))
+    word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
+    return f"{word} {name}({ast.unparse(arguments)}):\n{textwrap.indent(body, '    ')}"
+
+
+def _constant(default: ast.expr) -> ast.expr:
+    return default if isinstance(default, ast.Constant) else ast.Constant(None)
+
+
+def _body_start(text: str, node: Function) -> int:
+    """The line where the statements of a function begin, after its docstring, with the comments above the first."""
+    has_docstring = ast.get_docstring(node, clean=False) is not None
+    before = (node.body[0].end_lineno or 0) if has_docstring else node.lineno
+    start = _first_line(node.body[1 if has_docstring else 0])
+    lines = text.split("\n")
+    while start - 1 > before and lines[start - 2].lstrip().startswith("#"):
+        start -= 1
+    return start
 
 
 def _after_imports(text: str) -> Position | None:
@@ -219,15 +250,16 @@ def as_patches(before: str, after: str, libraries: Mapping[str, str]) -> dict[st
     known = {module_of(path).rpartition(".")[2]: path for path in libraries}
     changed: dict[str, str] = {}
     for match in _PUT.finditer(after):
-        alias, qualified, copy = match.groups()
-        path, made = known.get(alias), _named(after, copy)
+        alias, qualified, name = match.groups()
+        path, made = known.get(alias), _named(after, name)
         if match[0] in before or path is None or made is None:
             continue
         text = changed.get(path, libraries[path])
         old = _named(text, qualified.removesuffix(".fget"))
         if old is None:
             continue
-        code = textwrap.indent(_renamed(after, made, old.name), " " * old.col_offset)
+        body = textwrap.dedent("\n".join(after.split("\n")[_body_start(after, made) - 1 : made.end_lineno]))
+        code = textwrap.indent(body, " " * old.body[0].col_offset)
         lines = text.split("\n")
-        changed[path] = "\n".join([*lines[: old.lineno - 1], code, *lines[old.end_lineno :]])
+        changed[path] = "\n".join([*lines[: _body_start(text, old) - 1], code, *lines[old.end_lineno :]])
     return changed

@@ -12,7 +12,10 @@ from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Change, Source, in_place_of, statements
 
 _TITLE = "Compute the layer, and choose by value whether it counts"
-_CAVEAT = "A skipped layer is computed, too, and draws its random numbers."
+_CAVEAT = (
+    "A skipped layer is computed, too, and draws its random numbers. Its parameters get a gradient of zero, not None, "
+    "which optimizers with momentum or weight decay treat differently."
+)
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
@@ -47,7 +50,7 @@ def _continued(source: Source, decision: cst.If, loop: cst.For, torch: str) -> d
     if whole is decision:
         made[decision] = in_place_of(decision, f"{skipped} = {source.code(decision.test)}\n")
     else:
-        inner = whole.deep_replace(decision, cst.ensure_type(made.pop(decision), cst.FlattenSentinel).nodes[0])  # type: ignore[attr-defined]
+        inner = whole.deep_replace(decision, cst.ensure_type(made.pop(decision), cst.FlattenSentinel).nodes[0])
         head = first.with_changes(leading_lines=whole.leading_lines)
         made[whole] = cst.FlattenSentinel([head, cst.ensure_type(inner, cst.If).with_changes(leading_lines=[])])
     chosen = f"if {skipped} is not None:\n    {name} = {torch}.where({skipped}, {before}, {name})\n"
