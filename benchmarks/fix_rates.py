@@ -102,7 +102,9 @@ def of_script(path: Path, worker: Worker) -> dict[str, Any]:
                 changed[best.title] = applied(text, best.edits)
             tried.append((one, verified))
         together = trying.together([one for one, _ in tried])
-        changed["all together"] = together.texts.get(str(path), text)
+        whole = together.texts.get(str(path), text)
+        if whole not in changed.values():
+            changed["all together"] = whole
         gone = {f.cause for f in together.proof.removes} if together.proof is not None else set()
     return {
         "script": path.stem,
