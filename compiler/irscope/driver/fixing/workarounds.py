@@ -1,8 +1,8 @@
 """A break in an installed library that is removed from the user's side: the user's file puts a changed copy of the
 library's function in its place, and the library's file stays as it is.
 
-The copy's code is put into the library's own function (``__code__``): it then reads the library's names, every module that has
-imported the function has the change, and decorators stay.
+The copy's code is put into the library's own function (``__code__``): it then reads the library's names, every module
+that has imported the function has the change, and decorators stay.
 """
 
 from __future__ import annotations
