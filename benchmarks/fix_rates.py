@@ -1,19 +1,24 @@
 """How many breaks and recompilations of `fix_set` have a verified fix, and whether those fixes hold under a stronger test.
 
-    python benchmarks/fix_rates.py [NAME…] [--part 2/4] [--out RESULTS.json]
+    python benchmarks/fix_rates.py [NAME…] [--part 2/4] [--set fix_models] [--out RESULTS.json]
     python benchmarks/fix_rates.py --read RESULTS.json…
 
 Each script of `fix_set` has a ``target`` (a function or a module) and ``make(size, dtype)``, which makes its arguments.
 `irscope fix` works on the script.  Then the script with each verified fix, alone, and with all of them together, is
 compared with the original in plain eager mode: other seeds, sizes and dtypes, training and evaluation, results, changed
 arguments, gradients and the state of the generators.  A fix that differs there, but was called verified, is wrong.
+
+The scripts of `fix_models` need packages, as their first lines say ("Needs transformers."), in the interpreter that runs
+this.  The models are tiny, and their weights random.  Scripts whose packages are missing are left out, and named.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
+import re
 import sys
 import time
 from collections import Counter
@@ -29,7 +34,7 @@ from irscope.driver.fixing.texts import applied  # noqa: E402
 from irscope.driver.fixing.trying import Trying  # noqa: E402
 from irscope.worker.client import Worker  # noqa: E402
 from irscope_server.fixing.proposals import proposals  # noqa: E402
-from stronger import differences  # noqa: E402
+from stronger import differences, differences_apart  # noqa: E402
 
 SCRIPTS = HERE / "fix_set"
 KINDS = ("graph-break", "recompilation")
@@ -38,6 +43,7 @@ KINDS = ("graph-break", "recompilation")
 def main() -> None:
     parser = argparse.ArgumentParser(description="Rates of verified fixes.")
     parser.add_argument("names", nargs="*", help="scripts of fix_set by name; without any, all")
+    parser.add_argument("--set", choices=("fix_set", "fix_models"), default="fix_set")
     parser.add_argument("--part", default="1/1", help="K/N: the Kth of N parts of the scripts")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--read", nargs="+", type=Path, help="print the rates of results that were written")
@@ -51,7 +57,11 @@ def main() -> None:
 
 def measured(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     part, parts = map(int, arguments.part.split("/"))
-    paths = [SCRIPTS / f"{name}.py" for name in arguments.names] or sorted(SCRIPTS.glob("*.py"))
+    folder = HERE / arguments.set
+    paths = [folder / f"{name}.py" for name in arguments.names] or sorted(folder.glob("*.py"))
+    for path in [path for path in paths if missing_package(path)]:
+        print(f"{path.stem} is left out: {missing_package(path)} is not installed")
+        paths.remove(path)
     worker = Worker(sys.executable)
     worker.wait_until_ready(90)
     results = []
@@ -66,13 +76,20 @@ def measured(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     return results
 
 
+def missing_package(path: Path) -> str:
+    """A package that the first line of a script says it needs, if it is not installed; else nothing."""
+    needed = re.search(r"Needs (\w+)", path.read_text().split("\n", 1)[0])
+    return needed[1] if needed is not None and importlib.util.find_spec(needed[1]) is None else ""
+
+
 def of_script(path: Path, worker: Worker) -> dict[str, Any]:
     """What `irscope fix` made of a script, and what the stronger test says of it."""
+    seconds, differ = (120, differences) if path.parent == SCRIPTS else (200, differences_apart)
     began = time.monotonic()
     with Prover(RunSpec(str(path), cwd=str(path.parent)), worker) as prover:
         original = prover.begin()
         ready = time.monotonic()
-        trying = Trying(prover, 120, propose=proposals)
+        trying = Trying(prover, seconds, propose=proposals)
         found = [finding for finding in original.findings if finding.kind in KINDS]
         text, tried, changed = path.read_text(), [], {}
         first = None
@@ -85,7 +102,9 @@ def of_script(path: Path, worker: Worker) -> dict[str, Any]:
                 changed[best.title] = applied(text, best.edits)
             tried.append((one, verified))
         together = trying.together([one for one, _ in tried])
-        changed["all together"] = together.texts.get(str(path), text)
+        whole = together.texts.get(str(path), text)
+        if whole not in changed.values():
+            changed["all together"] = whole
         gone = {f.cause for f in together.proof.removes} if together.proof is not None else set()
     return {
         "script": path.stem,
@@ -100,7 +119,7 @@ def of_script(path: Path, worker: Worker) -> dict[str, Any]:
             }
             for one, verified in tried
         ],
-        "wrong": {title: words for title, new in changed.items() if (words := differences(text, new))},
+        "wrong": {title: words for title, new in changed.items() if (words := differ(text, new))},
     }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from irscope_server.language.guard_words import argument_text, latency_text
 from irscope_server.language.lenses import lens_title
 from irscope_server.language.line_hovers import line_text
 from irscope_server.language.time_hovers import time_text
+from irscope_server.language.tried_fixes import gain_text
 from irscope_server.language.views import PlacedFinding, PlacedFunction
 
 _MOST_ROWS = 20
@@ -36,7 +37,10 @@ async def hover_at(context: SourceContext, path: str, position: types.Position) 
         return None
     column = from_units(lines[position.line], position.character, context.encoding)
     here = [placed for placed in context.views.findings(path) if _covers(placed, position.line, column, lines)]
-    parts = [finding_text(placed, context.uri_of, context.rich_hovers) for placed in here]
+    parts = []
+    for placed in here:
+        texts = (finding_text(placed, context.uri_of, context.rich_hovers), gain_text(context, placed))
+        parts.append("\n\n".join(text for text in texts if text))
     place = here[0] if here else None
     span = (place.line, place.column, place.end_line, place.end_column) if place else None
     outline = outline_of("\n".join(lines))

@@ -10,6 +10,7 @@ from irscope.protocol import Edit, Fix
 from irscope.vocabulary import units
 from lsprotocol import types
 
+from irscope_server.base import words
 from irscope_server.base.texts import file_key, to_units
 from irscope_server.language.context import SourceContext
 from irscope_server.language.views import PlacedFinding
@@ -44,6 +45,24 @@ def _words(one: Candidate) -> str:
         before, after = one.proof.gain.graphs
         parts.append(f"{units.count(after, 'graph')} (was {before})")
     return f"{VERIFIED}: {', '.join([*parts, 'same outputs'])}"
+
+
+def gain_text(context: SourceContext, placed: PlacedFinding) -> str:
+    """What the best fix that was verified does, as Markdown: findings, graphs, compile time, and what was compared.
+    Empty if there is none."""
+    tried = context.proofs.of_run(placed.run).tried.get(placed.finding.cause)
+    best = tried.verified if tried is not None else None
+    if best is None:
+        return ""
+    parts = [f"{units.count(len(best.proof.removes), 'finding')} fewer"]
+    if best.proof.gain is not None:
+        (graphs, fewer), (seconds, less) = best.proof.gain.graphs, best.proof.gain.seconds
+        parts.append(f"{units.count(fewer, 'graph')} (was {graphs})")
+        parts.append(f"traced in {units.duration(less)} (was {units.duration(seconds)})")
+    lines = [f"**Verified fix**: {words.markdown(best.title)}", f"{', '.join(parts)}."]
+    if best.proof.checks:
+        lines.append(f"The same: {words.markdown('; '.join(best.proof.checks))}.")
+    return "  \n".join([*lines, *([words.markdown(best.caveat)] if best.caveat else [])])
 
 
 def fixes_together(context: SourceContext, found: Sequence[PlacedFinding]) -> list[types.CodeAction]:

@@ -161,6 +161,16 @@ CASES = {
         "logging.getLogger('m')", "GB6215", {},
         "    # said\n    if not torch.compiler.is_compiling():\n        logging.getLogger('m').warning('odd')\n",
     ),
+    "asserts": (
+        "import torch\n\ndef f(x, n):\n    # why\n    assert x.max().item() <= n, 'too large'\n    return x\n", "x.max().item()", "GB0124", {},
+        "    # why\n    torch._assert_async((x.max() <= n).all(), 'too large')\n",
+    ),
+    "dropped layers": (
+        "import torch\n\ndef f(self, h):\n    for layer in self.layers:\n        if torch.rand([]) < self.drop:\n            continue\n        h = layer(h)\n    return h\n",
+        "torch.rand", "GB0170", {},
+        "        skipped = torch.rand([]) < self.drop\n        h_before = h\n        h = layer(h)\n"
+        "        if skipped is not None:\n            h = torch.where(skipped, h_before, h)\n",
+    ),
     "masks": (
         "import torch\n\ndef f(x, mask):\n    return x[mask].mean()\n", "x[mask]", "GB0036", {},
         "    return (torch.where(mask, x, 0).sum() / (mask).sum())\n",
@@ -223,6 +233,103 @@ def test_all_sizes_that_vary_are_marked_before_the_call(call: str, varying: str,
     )
     texts = [applied(text, fix.edits) for fix in proposals(finding, text) if fix.title.startswith("Mark")]
     assert texts == ([] if expected is None else [text.replace(f"{call}\n", f"{expected}\n")])
+
+
+LAYERS = """\
+import torch
+
+def f(self, h):
+    for layer in self.layers:
+        # about layers
+        BEFORE
+        if not drop{other}:
+            # about this one
+            h = layer(
+                h,
+            )
+    return h
+"""
+FLAG = """drop = False
+        if self.training:
+            p = torch.rand([])
+            if p < self.drop:  # skip it
+                drop = True
+"""
+COMPARED = """drop = False
+        if self.training:
+            drop = torch.rand([]) < self.drop
+"""
+AFTER = "        # about this one\n        h_before = h\n        h = layer(\n            h,\n        )\n        if drop is not False{}:\n            h = torch.where(drop, h_before, h)\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "at", "other", "set", "test"),
+    [
+        (FLAG, "p < self.drop", "", "            drop = p < self.drop\n", ""),
+        (COMPARED, "not drop", " or synced", "            drop = torch.rand([]) < self.drop\n", " and not synced"),
+    ],
+)
+def test_flags_of_dropped_layers(before: str, at: str, other: str, set: str, test: str) -> None:
+    text = LAYERS.format(other=other).replace("BEFORE", before)
+    fixes = proposals(found(text, at, "GB0170"), text)
+    after = applied(text, next(fix for fix in fixes if fix.title.startswith("Compute the layer")).edits)
+    assert set in after and after.endswith(f"{AFTER.format(test)}    return h\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("drop = True", "drop = self.odd"),
+        ("h = layer(\n                h,\n            )", "h = layer(x)"),
+        ("h = layer(\n                h,\n            )", "h, y = layer(h)"),
+        ("    return h", "        else:\n            h = h + 1\n    return h"),
+        ("not drop", "not drop or h > 1"),
+    ],
+)
+def test_layers_that_are_not_dropped_like_that(old: str, new: str) -> None:
+    text = LAYERS.format(other="").replace("BEFORE", FLAG).replace(old, new)
+    fixes = proposals(found(text, "p < self.drop", "GB0170"), text)
+    assert not [fix for fix in fixes if fix.title.startswith("Compute the layer")]
+
+
+@pytest.mark.parametrize(
+    ("call", "printed"),
+    [
+        ("print('mean', y)", '("mean {}", y)'),
+        ("print(f'{y.mean():.3f} of {{x}}', y, \"{a}\")", '("{:.3f} of {{x}} {} {{a}}", y.mean(), y)'),
+        ("print('only words')", None),
+        ("print(y, file=log)", None),
+        ("print(*y)", None),
+        ("print(f'{y!r}')", None),
+        ("print(f'{y=}')", None),
+        ("print(f'{y:{width}}')", None),
+        ("logging.info(y)", None),
+    ],
+)
+def test_printing_from_the_graph(call: str, printed: str | None) -> None:
+    after = changed(f"import torch, logging\n\ndef f(x):\n    {call}\n", call, "GB0059").get("Print from the graph")
+    expected = f"import torch, logging\n\ndef f(x):\n    torch._higher_order_ops.print{printed}\n"
+    assert after == (expected if printed else None)
+
+
+@pytest.mark.parametrize(
+    ("call", "after"),
+    [
+        ("f(x, 0.1 * n)", "f(x, torch.tensor(0.1 * n, dtype=torch.float64))"),
+        ("f(x, scale=0.1)", "f(x, scale=torch.tensor(0.1, dtype=torch.float64))"),
+        ("f(*both)", None),
+        ("f(x)", None),
+    ],
+)
+def test_a_number_of_a_call(call: str, after: str | None) -> None:
+    text = f"import torch\n\ndef f(x, scale=1.0):\n    return x * scale\n\n{call}\n"
+    place = found(text, call, "").range
+    one = found(
+        text, "def f", "recompile-value", "recompilation", "`scale` was 1.0 when this was compiled and is 0.1 now."
+    )
+    one = dataclasses.replace(one, related=(Related("script.py", place, Related.TRIGGERED),))
+    titles = {fix.title: applied(text, fix.edits) for fix in proposals(one, text)}
+    assert titles.get("Pass the number as a tensor") == (text.replace(call, after) if after else None)
 
 
 def test_the_dearest_is_offered_last() -> None:

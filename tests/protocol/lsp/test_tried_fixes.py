@@ -9,7 +9,7 @@ import pytest
 from irscope.driver.fixing.proving import Gain, Proof, Status
 from irscope.driver.fixing.trying import Candidate, Tried
 from irscope.protocol import Edit, Finding, Fix, Position, Range
-from irscope_server.language.tried_fixes import _apart, offered
+from irscope_server.language.tried_fixes import _apart, gain_text, offered
 from irscope_server.language.views import PlacedFinding
 from irscope_server.running.proofs import Combined, Proofs, Proven
 from irscope_server.running.workers import Workers
@@ -122,6 +122,17 @@ def test_what_trials_say_of_fixes(known: tuple[tuple[str, Status], ...], expecte
     assert [
         one for one in titles if "then" in one[0] or one[0] != "a" or known[:1] != (("a; then more", Status.VERIFIED),)
     ] == expected
+
+
+@pytest.mark.parametrize("status", Status)
+def test_the_hover_says_what_a_verified_fix_gains(status: Status) -> None:
+    found = finding("script.py", 1, 0, 1, code="GB0170")
+    proven = _tried(found, ("keep it", status))
+    context, placed = _Context(proven), PlacedFinding(found, "run", 0, 0, 0, 1)
+    text = gain_text(context, placed)  # type: ignore[arg-type]
+    expected = "**Verified fix**: keep it  \n1 finding fewer, 1 graph (was 2), traced in 500 ms (was 1.0 s)."
+    assert text == (expected if status is Status.VERIFIED else "")
+    assert gain_text(_Context(Proven()), placed) == ""  # type: ignore[arg-type]
 
 
 def test_a_workspace_edit_changes_each_file_for_one_script_only() -> None:

@@ -162,6 +162,8 @@ def test_a_break_in_a_library_has_a_patch(tmp_path: Path) -> None:
     assert library.read_text() == LIBRARY, "it is never written there"
     text = (tmp_path / "patches" / "0001-deciding.patch").read_text()
     assert text.startswith("Subject: [PATCH] Compute both sides") and "--- a/deciding.py\n" in text
+    assert found["candidates"][0]["status"] == "verified", found["candidates"]
+    assert "\ndeciding.decided.__code__ = decided_without_break.__code__\n" in script.read_text()
     applied = subprocess.run(["git", "apply", "-"], input=text, text=True, cwd=library.parent, check=False)
     assert applied.returncode == 0
     assert "# a comment of the library\n    return torch.where(" in library.read_text()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
-import re
 
-from irscope.capture.stack import CAUSE_IN_LIBRARY
+from irscope.driver.fixing.places import path_in_library
 from irscope.driver.fixing.proving import Proof
 from irscope.driver.fixing.texts import applied, diff_of
 from irscope.protocol import Edit, Finding
-from irscope.usercode.user_files import is_package_file
 from irscope.vocabulary.records import dataclass
 
 
@@ -28,25 +25,12 @@ class Patch:
     @property
     def name(self) -> str:
         """The path in the library: ``transformers/models/t5/modeling_t5.py``."""
-        return re.split(r"(?:site|dist)-packages/", self.file.replace(os.sep, "/"))[-1]
+        return path_in_library(self.file)
 
     @property
     def diff(self) -> str:
         """The change as ``git apply`` takes it, in the folder that holds the package."""
         return "\n".join(diff_of(self.before, applied(self.before, self.edits), self.name)) + "\n"
-
-
-def in_library(finding: Finding) -> Finding | None:
-    """The finding at the library's line; None if the cause is in the user's code."""
-    for place in finding.related:
-        if place.message.startswith(CAUSE_IN_LIBRARY) and _is_patched(place.file):
-            return dataclasses.replace(finding, file=place.file, range=place.range, fixes=(), related=())
-    return None
-
-
-def _is_patched(file: str) -> bool:
-    """A package's file, but torch's own: what breaks there is reached on purpose."""
-    return is_package_file(file) and "/torch/" not in file.replace(os.sep, "/")
 
 
 def patch_file(finding: Finding, patch: Patch, workaround: str) -> str:

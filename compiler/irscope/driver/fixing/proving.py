@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from irscope.driver.driver import RunSpec, execute
+from irscope.driver.fixing.places import in_library
 from irscope.driver.fixing.texts import LineMatch
 from irscope.protocol import (
     Compile,
@@ -196,9 +197,7 @@ def _decided(original: Trial, eager: Trial, trial: Trial, finding: Finding, matc
     def same(old: Finding, new: Finding) -> bool:
         if (old.kind, old.code, old.file) != (new.kind, new.code, new.file):
             return False
-        match = matches.get(old.file)
-        line, other = old.range.start.line, new.range.start.line
-        return line == other if match is None else match.same(line, other)
+        return _same_line(old, new, matches) and _same_cause(old, new, matches)
 
     removes = tuple(old for old in original.findings if not any(same(old, new) for new in trial.findings))
     adds = tuple(new for new in trial.findings if not any(same(old, new) for old in original.findings))
@@ -229,6 +228,21 @@ def _decided(original: Trial, eager: Trial, trial: Trial, finding: Finding, matc
     if original.stdout == eager.stdout and _other_output(eager.stdout, trial.stdout):
         return proof(Status.UNPROVEN, "The script prints something else.")
     return proof(Status.VERIFIED, "")
+
+
+def _same_line(old: Finding, new: Finding, matches: Mapping[str, LineMatch]) -> bool:
+    match = matches.get(old.file)
+    line, other = old.range.start.line, new.range.start.line
+    return line == other if match is None else match.same(line, other)
+
+
+def _same_cause(old: Finding, new: Finding, matches: Mapping[str, LineMatch]) -> bool:
+    """Whether two findings lie at the same line of a library, if they lie in one: below one call of the user's there
+    may be several, and the second is found when the first is gone."""
+    first, second = in_library(old), in_library(new)
+    if first is None or second is None:
+        return first is second
+    return first.file == second.file and _same_line(first, second, matches)
 
 
 def _also_without_compile(proof: Proof, eager: Trial, trial: Trial) -> Proof:

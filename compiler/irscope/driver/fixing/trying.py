@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from irscope.driver.fixing.library import Patch, in_library
+from irscope.driver.fixing.library import Patch
+from irscope.driver.fixing.places import in_library
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
 from irscope.driver.fixing.texts import applied, edits_between
+from irscope.driver.fixing.workarounds import CAVEAT, IN_A_COPY, as_patches, workarounds
 from irscope.protocol import Edit, Finding, Fix
 from irscope.vocabulary.records import dataclass
 
@@ -84,6 +86,7 @@ class Trying:
     ) -> None:
         self._prover, self._until, self._on_try = prover, time.monotonic() + seconds, on_try
         self._propose, self._patched = propose, patches
+        self._libraries: dict[str, str] = {}
 
     @property
     def is_over(self) -> bool:
@@ -101,17 +104,37 @@ class Trying:
                 break
         order = list(Status)
         best_first = tuple(sorted(found, key=lambda one: order.index(one.proof.status)))
-        return Tried(finding, best_first, tuple(self._patches(finding)))
+        tried = Tried(finding, best_first)
+        return Tried(finding, best_first, tuple(self._patches(tried)))
 
-    def _patches(self, finding: Finding) -> Iterator[Patch]:
-        """Changes of the library in which a finding lies, up to the first that is verified."""
+    def _patches(self, tried: Tried) -> Iterator[Patch]:
+        """Changes of the library in which a finding lies, up to the first that is verified: first what a verified
+        workaround puts in the place of the library's functions."""
+        finding, best = tried.finding, tried.verified
         there = in_library(finding) if self._patched else None
         if there is None:
             return
         try:
             text = self._prover.text_of(there.file)
+            before = self._prover.text_of(finding.file)
         except OSError:
             return
+        if best is not None and best.file == finding.file:
+            changed = as_patches(before, applied(before, best.edits), {there.file: text, **self._libraries})
+            if changed and not self.is_over:
+                self._on_try(f"{finding.code} in {there.file}")
+                proof, _ = self._prover.prove(changed, finding)
+                for path, new in changed.items():
+                    old = self._prover.text_of(path)
+                    yield Patch(
+                        best.title.split(IN_A_COPY)[0],
+                        best.caveat.split(f" {CAVEAT}")[0],
+                        path,
+                        old,
+                        edits_between(old, new),
+                        proof,
+                    )
+                return
         for fix in list(self._propose(there, text))[:_MOST_CANDIDATES]:
             if self.is_over:
                 return
@@ -133,7 +156,7 @@ class Trying:
         found, seen = list[Fix](), set[str]()
         proposed = self._propose(finding, text)
         order = [each for own in finding.fixes for each in (*(p for p in proposed if p.title == own.title), own)]
-        for fix in (*order, *proposed):
+        for fix in (*order, *proposed, *self._workarounds(finding, text)):
             try:
                 changed = fix.file if fix.file not in ("", finding.file) else applied(text, fix.edits)
             except ValueError:
@@ -142,6 +165,17 @@ class Trying:
                 seen.add(changed)
                 found.append(fix)
         return found[:_MOST_CANDIDATES]
+
+    def _workarounds(self, finding: Finding, text: str) -> Iterator[Fix]:
+        """Changes of the user's text for a break in a library."""
+        there = in_library(finding)
+        if there is None:
+            return
+        try:
+            library = self._libraries.setdefault(there.file, self._prover.text_of(there.file))
+        except OSError:
+            return
+        yield from workarounds(finding, text, library, self._propose)
 
     def _candidate(self, finding: Finding, fix: Fix, file: str) -> Candidate:
         if self.is_over:

@@ -1,4 +1,4 @@
-"""Numbers of modules and globals that change from call to call: as tensors, so that their values are not compiled in."""
+"""Numbers of arguments, modules and globals that change from call to call: as tensors, so that their values are not compiled in."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 import libcst.matchers as m
-from irscope.protocol import Finding
+from irscope.protocol import Finding, Related
 
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Change, Source
@@ -19,6 +19,7 @@ _CAVEAT = "Code that needs a Python number then breaks the graph."
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
+    yield from _argument(source, finding)
     match, torch = _CHANGED.search(finding.message), source.module_name("torch")
     if match is None or torch is None:
         return
@@ -42,6 +43,29 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         changes[one.value] = cst.parse_expression(f"{torch}.tensor({source.code(one.value)}{dtype})")
     if changes:
         yield Proposal(_TITLE, _CAVEAT, source.changed(changes))
+
+
+def _argument(source: Source, finding: Finding) -> Iterator[Proposal]:
+    """A number that a call passes, as a tensor: its value is then not compiled in."""
+    match, torch = _CHANGED.search(finding.message), source.module_name("torch")
+    place = next((one for one in finding.related if one.message == Related.TRIGGERED), None)
+    function = next((one for one in source.on_line(finding.range.start.line, cst.FunctionDef)), None)
+    if match is None or torch is None or place is None or place.file != finding.file or function is None:
+        return
+    call, name = source.at(place.range), match["source"]
+    if not isinstance(call, cst.Call) or any(arg.star for arg in call.args):
+        return
+    params = [one.name.value for one in (*function.params.posonly_params, *function.params.params)]
+    params = params[1:] if params[:1] == ["self"] else params
+    arg = next((one for one in call.args if one.keyword is not None and one.keyword.value == name), None)
+    if arg is None and name in params and params.index(name) < len(call.args):
+        arg = call.args[params.index(name)]
+        arg = arg if arg.keyword is None else None
+    if arg is None:
+        return
+    dtype = "" if match["was"].lstrip("-").isdigit() else f", dtype={torch}.float64"
+    made = cst.parse_expression(f"{torch}.tensor({source.code(arg.value)}{dtype})")
+    yield Proposal("Pass the number as a tensor", _CAVEAT, source.changed({arg.value: made}))
 
 
 FAMILY = Family("numbers", ("recompilation",), _propose, ("recompile-value",))

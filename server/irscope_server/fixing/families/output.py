@@ -1,4 +1,4 @@
-"""What a statement writes, logs or warns: left out while compiling."""
+"""What a statement writes, logs or warns: printed from the graph, or left out while compiling."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import libcst.matchers as m
 from irscope.protocol import Finding
 
 from irscope_server.fixing.model import Family, Proposal
-from irscope_server.fixing.source import Source
+from irscope_server.fixing.source import Source, in_place_of
 
 _LEVELS = frozenset({
     "debug", "info", "warning", "warn", "error", "critical", "exception", "log", "warning_once", "set_postfix",
@@ -26,6 +26,13 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         return
     statement = statements[0]
     if m.matches(statement, m.SimpleStatementLine(body=[m.Expr(value=m.Call())])) and _writes(source, statement):
+        printed = _in_graph(source, statement, torch)
+        if printed is not None:
+            yield Proposal(
+                "Print from the graph",
+                "`torch._higher_order_ops.print` is not a public name. What requires grad is printed without `grad_fn`.",
+                source.changed({statement: in_place_of(statement, printed)}),
+            )
         made = cst.ensure_type(cst.parse_statement(f"if not {torch}.compiler.is_compiling():\n    pass\n"), cst.If)
         guarded = made.with_changes(
             leading_lines=statement.leading_lines,
@@ -36,6 +43,57 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
             "Then it is not done in compiled runs.",
             source.changed({statement: guarded}),
         )
+
+
+def _in_graph(source: Source, statement: cst.SimpleStatementLine, torch: str) -> str | None:
+    """``print("mean", m)`` as the operator that prints from the graph; None if that takes another form of print."""
+    call = cst.ensure_type(cst.ensure_type(statement.body[0], cst.Expr).value, cst.Call)
+    if source.full_name(call.func) != "print" or any(arg.star or arg.keyword is not None for arg in call.args):
+        return None
+    words, values = list[str](), list[str]()
+    for arg in call.args:
+        if not _add_text(source, arg.value, words, values):
+            return None
+    text = " ".join(words)
+    return f"{torch}._higher_order_ops.print({', '.join([_quoted(text), *values])})" if values else None
+
+
+def _add_text(source: Source, node: cst.BaseExpression, words: list[str], values: list[str]) -> bool:
+    """Adds what an argument of print is in a format string, and its values; False if that cannot be said."""
+    if isinstance(node, cst.SimpleString):
+        text = node.evaluated_value
+        if not isinstance(text, str):
+            return False
+        words.append(_escaped(text))
+        return True
+    if not isinstance(node, cst.FormattedString):
+        words.append("{}")
+        values.append(source.code(node))
+        return True
+    made = ""
+    for part in node.parts:
+        if isinstance(part, cst.FormattedStringText):
+            if "\\" in part.value:
+                return False
+            made += part.value  # braces are doubled there, too
+            continue
+        expression = cst.ensure_type(part, cst.FormattedStringExpression)
+        spec = "".join(one.value for one in expression.format_spec or () if isinstance(one, cst.FormattedStringText))
+        if expression.equal is not None or expression.conversion or len(expression.format_spec or ()) > bool(spec):
+            return False
+        made += f"{{:{spec}}}" if spec else "{}"
+        values.append(source.code(expression.expression))
+    words.append(made)
+    return True
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _quoted(text: str) -> str:
+    """A string as code, with double quotes where they fit."""
+    return f'"{text}"' if text.isprintable() and not set(text) & {'"', "\\"} else repr(text)
 
 
 def _writes(source: Source, statement: cst.SimpleStatementLine) -> bool:

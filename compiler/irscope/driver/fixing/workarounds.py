@@ -1,0 +1,265 @@
+"""A break in an installed library that is removed from the user's side: the user's file puts a changed copy of the
+library's function in its place, and the library's file stays as it is.
+
+The copy's code is put into the library's own function (``__code__``): it then reads the library's names, every module
+that has imported the function has the change, and decorators stay.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import dataclasses
+import os
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from irscope.driver.fixing.places import in_library, path_in_library
+from irscope.driver.fixing.texts import applied
+from irscope.protocol import Edit, Finding, Fix, Position, Range
+
+IN_A_COPY = ", in a copy of the function of "
+CAVEAT = "It is for the version of the library that is installed. Remove it when a release has the change."
+_SUFFIX = "_without_break"
+_PUT = re.compile(rf"^(?:inspect\.unwrap\()?(\w+)\.([\w.]+?)\)?\.__code__ = (\w+{_SUFFIX}\w*)\.__code__$", re.MULTILINE)
+"""The line that puts a copy in the place of the library's function."""
+_UNLIKE = frozenset({"classmethod", "setter", "cached_property", "contextmanager", "overload"})
+"""Decorators whose result is not a function that `inspect.unwrap` leads back from."""
+
+_LONG = ('"""', "'''")
+"""Strings of several lines, which would be other strings at another indentation."""
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    """A function of a module: its name with those of its classes, and its node."""
+
+    qualified: str
+    node: Function
+
+    @property
+    def attribute(self) -> str:
+        """How Python calls the function: ``Block.size.fget`` of a property."""
+        is_property = any(_word(one) == "property" for one in self.node.decorator_list)
+        return f"{self.qualified}.fget" if is_property else self.qualified
+
+
+def workarounds(
+    finding: Finding, text: str, library: str, propose: Callable[[Finding, str], Sequence[Fix]]
+) -> Iterator[Fix]:
+    """Changes of the user's text that put what `propose` makes of a library's function in its place.
+
+    Parameters
+    ----------
+    text, library
+        Of the user's file, and of the library's file in which the cause of the finding lies.
+    """
+    there = in_library(finding)
+    if there is None:
+        return
+    small = about_one_function(library, there.range.start.line)
+    for fix in propose(there, small) if small else ():
+        edits = _in_place(text, there, library, applied(small, fix.edits), fix.edits)
+        if edits:
+            name = os.path.basename(there.file)
+            yield Fix(f"{fix.title}{IN_A_COPY}{name}", f"{fix.caveat} {CAVEAT}".strip(), edits)
+
+
+def about_one_function(text: str, line: int) -> str:
+    """A text with the function or method at a line and the imports; the other lines are empty, so that all lines keep
+    their numbers.  Empty if there is none.  A tree that keeps formatting costs seconds for a large file."""
+    try:
+        module = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return ""
+    place = _function_at(module, line)
+    if place is None:
+        return ""
+    kept: set[int] = set()
+    for node in module.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            kept.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    for owner in _classes(module, place):
+        kept.update(range(owner.lineno, _first_line(owner.body[0])))
+    kept.update(range(_first_line(place.node), (place.node.end_lineno or place.node.lineno) + 1))
+    return "\n".join(one if number in kept else "" for number, one in enumerate(text.split("\n"), 1))
+
+
+def _first_line(node: ast.stmt) -> int:
+    return min((one.lineno for one in getattr(node, "decorator_list", ())), default=node.lineno)
+
+
+def _classes(module: ast.Module, place: _Place) -> Iterator[ast.ClassDef]:
+    body: Sequence[ast.stmt] = module.body
+    for name in place.qualified.split(".")[:-1]:
+        found = next(one for one in body if isinstance(one, ast.ClassDef) and one.name == name)
+        yield found
+        body = found.body
+
+
+def _function_at(module: ast.Module, line: int) -> _Place | None:
+    """The function of the module, or method of a class, that a line is in."""
+    body, names = module.body, list[str]()
+    while True:
+        inside = next((one for one in body if one.lineno <= line <= (one.end_lineno or one.lineno)), None)
+        if isinstance(inside, ast.ClassDef):
+            body = inside.body
+            names.append(inside.name)
+        elif isinstance(inside, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return _Place(".".join([*names, inside.name]), inside)
+        else:
+            return None
+
+
+def _in_place(text: str, there: Finding, library: str, changed: str, edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """The edit of the user's text; empty if the copy cannot take the place of the library's function."""
+    before = _function_at(ast.parse(library), there.range.start.line)
+    after = _named(changed, before.qualified) if before is not None else None
+    if before is None or after is None or not _can_be_replaced(before.node):
+        return ()
+    if any(
+        quotes in "\n".join(changed.split("\n")[_body_start(changed, after) - 1 : after.end_lineno]) for quotes in _LONG
+    ):
+        return ()
+    last = before.node.end_lineno or before.node.lineno
+    if any(edit.range.start.line < before.node.lineno or edit.range.end.line > last + 1 for edit in edits):
+        return ()  # it also needs something that the library's module does not have
+    at = _after_imports(text)
+    if at is None:
+        return ()
+    module = module_of(there.file)
+    package, _, alias = module.rpartition(".")
+    name = _fresh(f"{before.node.name.strip('_')}{_SUFFIX}", text)
+    line = f"from {package} import {alias}" if package else f"import {alias}"
+    target = f"{alias}.{before.attribute}"
+    unwraps = any(_word(one) not in ("staticmethod", "property") for one in before.node.decorator_list)
+    imports = [one for one in ("import inspect" if unwraps else "", line) if one and not _has_line(text, one)]
+    code = _copied(changed, after, name)
+    put = f"{f'inspect.unwrap({target})' if unwraps else target}.__code__ = {name}.__code__"
+    made = "".join(f"{one}\n" for one in imports) + f"\n\n{code}\n\n\n{put}\n"
+    return (Edit(Range(at, at), made),)
+
+
+def _can_be_replaced(node: Function) -> bool:
+    """Whether code that was compiled outside of a class does the same: no ``super()``, no private names."""
+    words = {_word(one) for one in node.decorator_list}
+    names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    private = any(
+        isinstance(one, ast.Attribute) and one.attr.startswith("__") and not one.attr.endswith("__")
+        for one in ast.walk(node)
+    )
+    has_body = node.body[0].lineno > node.lineno and (len(node.body) > 1 or ast.get_docstring(node) is None)
+    return has_body and not words & _UNLIKE and not names & {"super", "__class__"} and not private
+
+
+def _word(decorator: ast.expr) -> str:
+    """The last word of a decorator's name."""
+    node = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _named(text: str, qualified: str) -> Function | None:
+    """A function or method by its name; of a property, what reads it, which comes first."""
+    try:
+        body: Sequence[ast.stmt] = ast.parse(text).body
+    except SyntaxError:
+        return None
+    *classes, name = qualified.split(".")
+    for one in classes:
+        found = next((each for each in body if isinstance(each, ast.ClassDef) and each.name == one), None)
+        body = found.body if found is not None else ()
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    functions = [one for one in body if isinstance(one, kinds) and one.name == name]
+    return functions[0] if functions else None
+
+
+def _copied(text: str, node: Function, name: str) -> str:
+    """A function at the margin under another name, without what its code is not made of: decorators, annotations,
+    docstring, and defaults that are no constants.  They stay those of the library."""
+    arguments = copy.deepcopy(node.args)
+    for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
+        if one is not None:
+            one.annotation = None
+    arguments.defaults = [_constant(one) for one in arguments.defaults]
+    arguments.kw_defaults = [one and _constant(one) for one in arguments.kw_defaults]
+    body = textwrap.dedent("\n".join(text.split("\n")[_body_start(text, node) - 1 : node.end_lineno]))
+    word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
+    return f"{word} {name}({ast.unparse(arguments)}):\n{textwrap.indent(body, '    ')}"
+
+
+def _constant(default: ast.expr) -> ast.expr:
+    return default if isinstance(default, ast.Constant) else ast.Constant(None)
+
+
+def _body_start(text: str, node: Function) -> int:
+    """The line where the statements of a function begin, after its docstring, with the comments above the first."""
+    has_docstring = ast.get_docstring(node, clean=False) is not None
+    before = (node.body[0].end_lineno or 0) if has_docstring else node.lineno
+    start = _first_line(node.body[1 if has_docstring else 0])
+    lines = text.split("\n")
+    while start - 1 > before and lines[start - 2].lstrip().startswith("#"):
+        start -= 1
+    return start
+
+
+def _after_imports(text: str) -> Position | None:
+    """The line after the imports at the top of a text."""
+    try:
+        body = ast.parse(text).body
+    except SyntaxError:
+        return None
+    last = 0
+    for one in body:
+        if isinstance(one, (ast.Import, ast.ImportFrom)):
+            last = one.end_lineno or one.lineno
+        elif isinstance(one, (ast.FunctionDef, ast.ClassDef)):
+            break
+    return Position(last + 1, 0) if 0 < last < len(text.split("\n")) else None
+
+
+def _fresh(name: str, text: str) -> str:
+    made, number = name, 2
+    while re.search(rf"\b{made}\b", text):
+        made, number = f"{name}_{number}", number + 1
+    return made
+
+
+def _has_line(text: str, line: str) -> bool:
+    return re.search(rf"^{re.escape(line)}$", text, re.MULTILINE) is not None
+
+
+def module_of(file: str) -> str:
+    """The dotted name of a library's module, by its path."""
+    name = path_in_library(file).removesuffix(".py").removesuffix("/__init__")
+    return name.replace("/", ".")
+
+
+def as_patches(before: str, after: str, libraries: Mapping[str, str]) -> dict[str, str]:
+    """What the copies in a changed text of the user's are in the library: changed texts, by file.
+
+    Parameters
+    ----------
+    before, after
+        Of the user's file.
+    libraries
+        The texts of the files that copies may be of, by path.
+    """
+    known = {module_of(path).rpartition(".")[2]: path for path in libraries}
+    changed: dict[str, str] = {}
+    for match in _PUT.finditer(after):
+        alias, qualified, name = match.groups()
+        path, made = known.get(alias), _named(after, name)
+        if match[0] in before or path is None or made is None:
+            continue
+        text = changed.get(path, libraries[path])
+        old = _named(text, qualified.removesuffix(".fget"))
+        if old is None:
+            continue
+        body = textwrap.dedent("\n".join(after.split("\n")[_body_start(after, made) - 1 : made.end_lineno]))
+        code = textwrap.indent(body, " " * old.body[0].col_offset)
+        lines = text.split("\n")
+        changed[path] = "\n".join([*lines[: _body_start(text, old) - 1], code, *lines[old.end_lineno :]])
+    return changed

@@ -1,0 +1,160 @@
+"""A break in a library, removed from the user's file: the copy of the function, and what it is as a patch of the library."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from irscope.capture.stack import CAUSE_IN_LIBRARY
+from irscope.driver.fixing.texts import applied, edits_between
+from irscope.driver.fixing.workarounds import about_one_function, as_patches, module_of, workarounds
+from irscope.protocol import Finding, Fix, Position, Range, Related, Severity
+
+FILE = "/env/lib/python3.11/site-packages/deciding/rules.py"
+LIBRARY = '''\
+"""About rules."""
+import torch
+from torch import nn
+
+
+def other(x):
+    return x
+
+
+class Rule(nn.Module):
+    """A rule."""
+
+    first = 1
+
+    def forward(self, x: Odd, y: int = 1, *, z=odd(), **more: Unpack[Odd]) -> Odd:
+        """What it does."""
+
+        # why
+        if x.sum() > 0:
+            return x + 1
+        return x
+
+    @staticmethod
+    def apart(x):
+        return int(x)
+
+    @functools.wraps
+    def wrapped(self, x):
+        return int(x)
+
+    def up(self, x):
+        return super().up(int(x))
+
+    def hidden(self, x):
+        return self.__x[int(x)]
+
+    def long(self, x):
+        return """
+        """, int(x)
+
+    @property
+    def size(self):
+        return int(x)
+
+    @size.setter
+    def size(self, x):
+        self.y = int(x)
+'''
+USER = "import torch\nfrom deciding import Rule\n\nrule = torch.compile(Rule())\nrule(torch.ones(3))\n"
+
+
+def finding(line: int) -> Finding:
+    at = Range(Position(line, 0), Position(line, 4))
+    cause = Related(FILE, at, f"{CAUSE_IN_LIBRARY}, in `Rule.forward` of a library")
+    place = Range(Position(5, 0), Position(5, 18))
+    return Finding("graph-break", "GB0170", Severity.WARNING, "", "", (), None, "user.py", place, 1, (), (cause,))
+
+
+def replacing(old: str, new: str) -> object:
+    def propose(there: Finding, text: str) -> list[Fix]:
+        assert (there.file, old in text) == (FILE, True)
+        return [Fix("Change it", "It costs.", edits_between(text, text.replace(old, new)))]
+
+    return propose
+
+
+def line_of(text: str) -> int:
+    return next(number for number, line in enumerate(LIBRARY.split("\n"), 1) if text in line)
+
+
+def changed(at: str, old: str, new: str, user: str = USER) -> str:
+    fixes = list(workarounds(finding(line_of(at)), user, LIBRARY, replacing(old, new)))  # type: ignore[arg-type]
+    return applied(user, fixes[0].edits) if fixes else ""
+
+
+def test_a_copy_takes_the_place_of_a_method() -> None:
+    text = changed(
+        "if x.sum()", "        if x.sum() > 0:\n            return x + 1\n        return x\n", "        return y\n"
+    )
+    assert text == (
+        "import torch\nfrom deciding import Rule\nfrom deciding import rules\n\n\n"
+        "def forward_without_break(self, x, y=1, *, z=None, **more):\n    # why\n    return y\n\n\n"
+        "rules.Rule.forward.__code__ = forward_without_break.__code__\n"
+        "\nrule = torch.compile(Rule())\nrule(torch.ones(3))\n"
+    )
+    patched = as_patches(USER, text, {FILE: LIBRARY})
+    assert patched == {
+        FILE: LIBRARY.replace(
+            "        if x.sum() > 0:\n            return x + 1\n        return x\n", "        return y\n"
+        )
+    }
+
+
+def test_what_wraps_a_function_stays() -> None:
+    assert "\nrules.Rule.apart.__code__ = " in changed("def apart", "int(x)", "x.long()")
+    assert "import inspect\n" in (text := changed("def wrapped", "int(x)", "x.long()"))
+    assert "\ninspect.unwrap(rules.Rule.wrapped).__code__ = wrapped_without_break.__code__\n" in text
+    assert as_patches(USER, text, {FILE: LIBRARY})[FILE].count("x.long()") == 1
+    text = changed("def size(self)", "int(x)", "x.long()")
+    assert "\nrules.Rule.size.fget.__code__ = size_without_break.__code__\n" in text
+    assert "    def size(self):\n        return x.long()\n" in as_patches(USER, text, {FILE: LIBRARY})[FILE]
+
+
+@pytest.mark.parametrize("at", ["def up", "def hidden", "def long", "def size(self, x)", "first = 1"])
+def test_what_cannot_be_replaced(at: str) -> None:
+    there = finding(line_of(at) + 1)
+    old = LIBRARY.split("\n")[line_of(at)]
+    assert not list(
+        workarounds(
+            there, USER, LIBRARY, lambda f, text: [Fix("", "", edits_between(text, text.replace(old, old + " # new")))]
+        )
+    )
+
+
+def test_a_change_outside_of_the_function_has_no_copy() -> None:
+    assert changed("if x.sum()", "import torch\n", "import torch\nimport functools\n") == ""
+
+
+def test_a_second_copy_has_another_name() -> None:
+    once = changed("if x.sum()", "x + 1", "x + 2")
+    twice = changed("if x.sum()", "x + 1", "x + 3", once)
+    assert "def forward_without_break_2(" in twice and twice.count("from deciding import rules\n") == 1
+
+
+def test_only_what_matters_is_read() -> None:
+    small = about_one_function(LIBRARY, line_of("if x.sum()"))
+    assert len(small.split("\n")) == len(LIBRARY.split("\n"))
+    kept = [line for line in small.split("\n") if line]
+    assert kept[:4] == [
+        "import torch",
+        "from torch import nn",
+        "class Rule(nn.Module):",
+        "    def forward(self, x: Odd, y: int = 1, *, z=odd(), **more: Unpack[Odd]) -> Odd:",
+    ]
+    assert kept[-1] == "        return x"
+    assert about_one_function("def f(:", 1) == about_one_function(LIBRARY, 2) == ""
+
+
+def test_a_finding_of_the_user_has_no_workaround() -> None:
+    own = dataclasses.replace(finding(3), related=())
+    assert not list(workarounds(own, USER, LIBRARY, replacing("x", "y")))  # type: ignore[arg-type]
+
+
+def test_the_name_of_a_module() -> None:
+    assert module_of(FILE) == "deciding.rules"
+    assert module_of("/env/lib/site-packages/deciding/__init__.py") == "deciding"
