@@ -158,4 +158,5 @@ def tensors(value: Any) -> Iterator[torch.Tensor]:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    print(json.dumps(differences(*json.load(sys.stdin), scales=SCALES[:1])))
+    before, after = json.load(sys.stdin)
+    print(json.dumps(differences(before, after, scales=SCALES[:1])))

@@ -46,7 +46,10 @@ def reasons(watched: Regions, calls: list[Any]) -> list[tuple[str, str]]:
 
 def test_a_graph_that_cannot_be_copied(watched: Regions, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = compiled(watched, monkeypatch, ["whole", "broken"])
-    assert reasons(watched, calls) == [("0", ""), ("1", "Its graph cannot be copied: RuntimeError: a node without a copy")]
+    assert reasons(watched, calls) == [
+        ("0", ""),
+        ("1", "Its graph cannot be copied: RuntimeError: a node without a copy"),
+    ]
 
 
 def test_more_graphs_than_are_kept(watched: Regions, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Functions of two installations, and code of kernels, as causes of differences between versions.
 
-The refusals are those that torch 2.11 and 2.13 wrote for two scripts; the installations have functions of the same names.
+The refusals have the form of those that torch 2.11 and 2.13 write; their texts, and the functions of the two
+installations, are made for these tests.
 """
 
 from __future__ import annotations

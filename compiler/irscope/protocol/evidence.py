@@ -23,6 +23,8 @@ class FoundEvidence:
         Results that are a tensor where the original has a Python number of the same value, or the other way round.
     unstable
         Programs that give other numbers from call to call although random numbers are the same.
+    zeroed
+        Inputs and parameters that have no gradient in the original, and one now, if only of zeros; five at most.
     problem
         Why nothing was compared.
     """
@@ -35,4 +37,5 @@ class FoundEvidence:
     differences: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     unstable: tuple[str, ...] = ()
+    zeroed: tuple[str, ...] = ()
     problem: str = ""

@@ -37,6 +37,8 @@ _MOST_CALLS = 8
 _MOST_PROGRAMS = 64
 _MOST_ELEMENTS = 1 << 24
 """Of the tensors of one result; a larger one is compared by its first elements and its sum."""
+_WITHOUT = "without a gradient"
+"""The place of the names of inputs and parameters that the results do not depend on: optimizers do not change these."""
 _MOST_DIFFERENCES = 5
 _SEED = 20
 
@@ -168,6 +170,16 @@ def _compared(expected: dict[str, Any], found: dict[str, Any], answer: FoundEvid
     answer.opaque = sum(isinstance(leaf, str) and leaf.startswith(OPAQUE) for part, leaf in values)
     answer.gradients = sum(place.startswith("gradient") for one in expected.values() for place in one)
     answer.failed = sum("raised" in one for one in expected.values())
+    answer.zeroed = tuple(_zeroed(expected, found))[:_MOST_DIFFERENCES]
+
+
+def _zeroed(expected: dict[str, Any], found: dict[str, Any]) -> Iterator[str]:
+    """What has no gradient before and one now, in the calls that both have."""
+    for name, one in expected.items():
+        other = found.get(name, {})
+        for wanted in one.get(_WITHOUT, ()) if _WITHOUT in other else ():
+            if wanted not in other[_WITHOUT]:
+                yield bounded(f"{name}: {wanted}")
 
 
 def _differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[str, bool]]:
@@ -188,6 +200,8 @@ def _differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[
                 differs.append((f"{name}: other results", True))
             continue
         for place, leaf in one.items():
+            if place == _WITHOUT:
+                continue
             words, of_numbers = difference(leaf, other[place])
             if words:
                 differs.append((f"{name}, {place or 'result'}: {words}", of_numbers))
@@ -231,7 +245,8 @@ def _gradients(one: Measured, result: Any, inputs: Any) -> dict[str, Any]:
     weights = [torch.randn(t.shape, device=t.device).to(t.dtype) for t in tensors]
     found = torch.autograd.grad(tensors, list(wanted.values()), weights, allow_unused=True)
     zero = {name: torch.zeros_like(t) for name, t in wanted.items()}
-    return {f"gradient of {n}": zero[n] if g is None else g.detach() for n, g in zip(wanted, found, strict=True)}
+    given = {f"gradient of {n}": zero[n] if g is None else g.detach() for n, g in zip(wanted, found, strict=True)}
+    return {**given, _WITHOUT: [n for n, g in zip(wanted, found, strict=True) if g is None]}
 
 
 def _live_tensors(value: Any, depth: int = 0) -> Iterator[Any]:

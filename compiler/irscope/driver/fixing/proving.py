@@ -254,6 +254,11 @@ def _also_without_compile(proof: Proof, eager: Trial, trial: Trial) -> Proof:
             proof, status=status, reason=f"Without compile the script fails with it: {trial.outcome.message}"
         )
     _, status, reason = _numbers(eager, trial)
+    zeroed = trial.evidence.zeroed if trial.evidence is not None else ()
+    if status is Status.VERIFIED and zeroed:
+        # Compiled code may give zeros, too, so only runs without compile can be asked.
+        status, reason = Status.UNPROVEN, f"{zeroed[0]} gets a gradient of zeros, which an optimizer may act on"
+        return dataclasses.replace(proof, status=status, reason=f"Without compile: {reason}.")
     if status is Status.VERIFIED:
         return dataclasses.replace(proof, checks=(*proof.checks, "the same of the changed script without compile"))
     return dataclasses.replace(proof, status=status, reason=f"Without compile: {reason}")

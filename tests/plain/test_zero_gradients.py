@@ -1,0 +1,40 @@
+"""A gradient of zeros where the original has none is seen, and keeps a fix from being verified."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from irscope.driver.fixing.proving import Proof, Status, Trial, _also_without_compile
+from irscope.protocol import FoundEvidence, Outcome, OutcomeKind
+from irscope.runner.evidence import _WITHOUT, _zeroed
+
+
+def call(*without: str) -> dict[str, Any]:
+    return {"gradient of state a": 1, "gradient of state b": 1, _WITHOUT: list(without)}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "zeroed"),
+    [
+        (call("state b"), call("state b"), []),
+        (call("state b"), call(), ["f#0: state b"]),
+        (call(), call("state b"), []),
+        (call("state b"), {"raised": "ValueError"}, []),
+        ({"result": 1}, call(), []),
+    ],
+)
+def test_what_has_a_gradient_only_now(before: dict[str, Any], now: dict[str, Any], zeroed: list[str]) -> None:
+    assert list(_zeroed({"f#0": before}, {"f#0": now})) == zeroed
+
+
+def trial(**evidence: Any) -> Trial:
+    outcome = Outcome(OutcomeKind.COMPLETED, 0, "", 0.1)
+    return Trial(outcome, (), (), "", FoundEvidence(programs=1, tensors=1, gradients=1, **evidence))
+
+
+def test_it_is_not_verified() -> None:
+    proof = Proof(Status.VERIFIED, "")
+    assert _also_without_compile(proof, trial(), trial()).status is Status.VERIFIED
+    found = _also_without_compile(proof, trial(), trial(zeroed=("f#0: state b",)))
+    assert (found.status, "f#0: state b gets a gradient of zeros" in found.reason) == (Status.UNPROVEN, True)
