@@ -33,7 +33,7 @@ export const commands = { executeCommand: async () => world().focusView() };
 const CLIENT = `
 export class RequestType { constructor(method) { this.method = method; } }
 export class NotificationType extends RequestType {}
-export const State = {}, MessageType = {}, RevealOutputChannelOn = {}, ShowMessageNotification = {};
+export const ErrorAction = {}, State = {}, MessageType = {}, RevealOutputChannelOn = {}, ShowMessageNotification = {};
 export class LanguageClient {}
 `;
 

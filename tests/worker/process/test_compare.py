@@ -143,7 +143,7 @@ def test_a_script_that_fails_is_a_problem_of_each_pipeline(tmp_path: Path) -> No
     script = write(tmp_path, "raise RuntimeError('out of order')\n")
     done = run_cli("compare", script, "--pipelines", "torchscript", "--store", tmp_path / "runs.db")
     assert done.returncode == 1
-    assert "no call: RuntimeError: out of order" in done.stdout
+    assert f"failed: RuntimeError: out of order ({script}:1)" in done.stdout
 
 
 def test_an_unknown_pipeline_is_refused_before_anything_runs(tmp_path: Path) -> None:

@@ -113,13 +113,13 @@ function compiles(all: RankCompile[], first: number, other: number): HTMLElement
       {},
       h("code", {}, ids),
       ` ${one.function} `,
-      one.place.uri !== "" && placeLink(one.place),
       h("span", { class: differs(one) ? "differs" : "dim" }, ` ${compileText(one, first, other)}`),
     );
     const details = h(
       "details",
       { class: "rank-compile" },
       head,
+      one.place.uri !== "" && h("div", { class: "rank-place" }, placeLink(one.place)), // no button inside of a button
       ...one.stages.map((each) => stage(each, first, other)),
     );
     details.open = differs(one);
