@@ -3,6 +3,7 @@
 import * as bridge from "../bridge";
 import { button, h, rich, select } from "../dom";
 import type { Subject } from "../messages";
+import * as units from "../../units";
 import type { RankCompile, RankDivergence, Ranks, RankStage, RankStatement, RankWait } from "../results";
 import { Loader, notice, placeLink, type View } from "../view";
 import {
@@ -68,8 +69,8 @@ class RanksView implements View {
     this.toolbar.append(h("span", { class: "summary", role: "status" }, summaryOf(result)));
     this.body.replaceChildren(
       ...section("Where ranks differ", result.divergences.map(divergence)),
-      ...(other === null ? [] : section("Compiles", compiles(result.compiles, first, other))),
-      ...section(`Ranks of ${result.world}`, [table(result)]),
+      ...(other === null ? [] : section("Compiles", [...compiles(result.compiles, first, other), ...left(result.moreCompiles, "compile")])),
+      ...section(`Ranks of ${result.world}`, [table(result), ...left(result.moreRanks, "rank")]),
       ...section("Who waited for whom", result.waits.map(wait)),
     );
   }
@@ -77,6 +78,11 @@ class RanksView implements View {
 
 function section(title: string, parts: HTMLElement[]): HTMLElement[] {
   return parts.length === 0 ? [] : [h("section", { class: "ranks" }, h("h2", {}, title), ...parts)];
+}
+
+/** What is said of the rows that a list does not have. */
+function left(count: number, what: string): HTMLElement[] {
+  return count === 0 ? [] : [h("p", { class: "dim" }, `and ${units.count(count, `more ${what}`)}`)];
 }
 
 function table(result: Ranks): HTMLElement {
