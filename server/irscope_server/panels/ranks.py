@@ -233,7 +233,9 @@ def _compiles(store: Store, first: RankReport, other: RankReport, uri_of: UriOf)
     made = [_pair(mine, theirs, a, b, uri_of) for a, b in pairs[:_MOST_COMPILES]]
     made += [_compile(one, one.id, "", uri_of) for one in fewer[:_MOST_COMPILES]]
     made += [_compile(one, "", one.id, uri_of) for one in more[:_MOST_COMPILES]]
-    made.sort(key=lambda one: all(stage.same for stage in one.stages) and bool(one.left and one.right and not one.outcome))
+    made.sort(
+        key=lambda one: all(stage.same for stage in one.stages) and bool(one.left and one.right and not one.outcome)
+    )
     return made, sum(max(0, len(each) - _MOST_COMPILES) for each in (pairs, more, fewer))
 
 

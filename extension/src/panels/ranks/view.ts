@@ -69,7 +69,9 @@ class RanksView implements View {
     this.toolbar.append(h("span", { class: "summary", role: "status" }, summaryOf(result)));
     this.body.replaceChildren(
       ...section("Where ranks differ", result.divergences.map(divergence)),
-      ...(other === null ? [] : section("Compiles", [...compiles(result.compiles, first, other), ...left(result.moreCompiles, "compile")])),
+      ...(other === null
+        ? []
+        : section("Compiles", [...compiles(result.compiles, first, other), ...left(result.moreCompiles, "compile")])),
       ...section(`Ranks of ${result.world}`, [table(result), ...left(result.moreRanks, "rank")]),
       ...section("Who waited for whom", result.waits.map(wait)),
     );
