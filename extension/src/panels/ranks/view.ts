@@ -12,6 +12,7 @@ import {
   compileText,
   differs,
   headsOf,
+  shortened,
   SIGNS,
   stageText,
   summaryOf,
@@ -107,7 +108,7 @@ function divergence({ code, message, place, ranks }: RankDivergence): HTMLElemen
     h("code", {}, code),
     " ",
     place.uri !== "" && placeLink(place),
-    h("span", { class: "chip" }, `ranks ${ranks}`),
+    h("span", { class: "chip", title: `ranks ${ranks}` }, `ranks ${shortened(ranks)}`),
     h("div", {}, ...rich(message)),
   );
 }
@@ -116,18 +117,18 @@ function divergence({ code, message, place, ranks }: RankDivergence): HTMLElemen
 function compiles(all: RankCompile[], first: number, other: number): HTMLElement[] {
   return all.map((one) => {
     const ids = one.left === one.right ? one.left : `${one.left || "–"} ↔ ${one.right || "–"}`;
-    const head = h(
-      "summary",
-      {},
-      h("code", {}, ids),
-      ` ${one.function} `,
-      one.place.uri !== "" && placeLink(one.place),
-      h("span", { class: differs(one) ? "differs" : "dim" }, ` ${compileText(one, first, other)}`),
-    );
+    const text = h("span", { class: differs(one) ? "differs" : "dim" }, ` ${compileText(one, first, other)}`);
+    const place = one.place.uri !== "" && placeLink(one.place);
+    const head = [h("code", {}, ids), ` ${one.function}`, text];
+    if (one.stages.length === 0) {
+      return h("div", { class: "divergence" }, ...head, " ", place);
+    }
+    // A link in the summary would be a control within a control.
     const details = h(
       "details",
       { class: "rank-compile" },
-      head,
+      h("summary", {}, ...head),
+      h("div", { class: "rank-stage" }, place),
       ...one.stages.map((each) => stage(each, first, other)),
     );
     details.open = differs(one);
