@@ -60,6 +60,8 @@ export interface RunTree {
   torch: string | null;
   compiles: CompileItem[];
   gaps: CaptureGap[];
+  /** How many ranks of its job have a run; 0 for a run of one process, and for a rank that is not the first. */
+  ranks: number;
 }
 
 /** Something that could not be captured, and why. */

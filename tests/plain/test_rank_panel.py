@@ -10,6 +10,7 @@ import pytest
 from facts import a_compile, a_finding, an_outcome
 from irscope.protocol import Lane, OutcomeKind, RankReport, StageRef
 from irscope.store.store import Store
+from irscope_server.panels import ranks
 from irscope_server.panels.ranks import rows_of
 from irscope_server.view.reader import Reader, Refused
 
@@ -113,9 +114,26 @@ def test_two_ranks_side_by_side(job: tuple[str, list[str]]) -> None:
         asked(path, "irscope/ranks", run=first, other="9")
 
 
+def test_ranks_and_compiles_that_are_left_out_are_counted(
+    job: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, (first, _) = job
+    found = asked(path, "irscope/ranks", run=first)
+    assert (found["moreRanks"], found["moreCompiles"]) == (0, 0)
+    monkeypatch.setattr(ranks, "_MOST_RANKS", 1)
+    monkeypatch.setattr(ranks, "_MOST_COMPILES", 0)
+    found = asked(path, "irscope/ranks", run=first)
+    assert (len(found["ranks"]), found["moreRanks"], found["compiles"], found["moreCompiles"]) == (1, 1, [], 2)
+
+
+def test_a_tree_says_how_many_ranks_have_a_run(job: tuple[str, list[str]]) -> None:
+    path, runs = job
+    assert [asked(path, "irscope/report", run=run)["ranks"] for run in runs] == [2, 0]
+
+
 def test_findings_and_pipelines_name_their_ranks(job: tuple[str, list[str]]) -> None:
     path, (first, second) = job
     groups = asked(path, "irscope/findings", run=first)["groups"]
-    ranks = {group["code"]: [place["ranks"] for place in group["places"]] for group in groups}
-    assert ranks["rank-divergence-graph"] == ["ranks 0, 1"] and ["rank 1"] in ranks.values()
+    named = {group["code"]: [place["ranks"] for place in group["places"]] for group in groups}
+    assert named["rank-divergence-graph"] == ["ranks 0, 1"] and ["rank 1"] in named.values()
     assert asked(path, "irscope/pipeline", run=second)["rank"] == "rank 1 of 2"

@@ -192,7 +192,7 @@ async def test_the_editor_runs_it(editor: Editor, ran: Ran) -> None:
     assert diagnostic.range.start == types.Position(3, 0)
     refused = await editor.request("irscope/run", uri=uri, lane="deep", pipeline="lacking")
     assert refused.outcome == "environment-error"
-    assert KNOWN in refused.message
+    assert KNOWN in refused.message and "the setting irscope.pipeline" in refused.message
 
 
 # --- the debugger -----------------------------------------------------------------------------------------------------

@@ -208,11 +208,14 @@ def execute(
             source = spec.overlays[path]
         except ValueError as error:
             reason = f"{path} cannot be run: {error}."
+    pipeline = None
     try:
         pipeline = pipeline_named(spec.pipeline)
         checked(spec.targets, pipeline)
     except LookupError as error:
-        pipeline, reason = None, str(error.args[0])
+        # Of the setting nobody has said anything before: the command line refuses what is unknown by itself.
+        where = "" if pipeline is not None else " Choose another (--pipeline NAME, or the setting irscope.pipeline)."
+        pipeline, reason = None, f"{error.args[0]}{where}"
     try:
         run = store.create_run(path, spec.args, spec.lane, digest_of(source), _how(spec), spec.pipeline)
     except sqlite3.Error as error:

@@ -10,6 +10,7 @@ import * as vscode from "vscode";
 import { findInterpreter } from "./interpreter";
 import type { Element } from "./runItems";
 import type { Server } from "./server";
+import { SECTION } from "./settings";
 
 export const DEBUG_TYPE = "irscope";
 const PYTHON_DEBUGGER = "ms-python.debugpy";
@@ -91,6 +92,9 @@ class Configurations implements vscode.DebugConfigurationProvider {
         resolved["python"] = found.path;
       }
       const program = textOf(given["program"]);
+      const scope = program === "" ? (folder?.uri ?? null) : vscode.Uri.file(program);
+      const chosen = vscode.workspace.getConfiguration(SECTION, scope).get<string>("pipeline", "");
+      resolved["pipeline"] = textOf(given["pipeline"]) || chosen;
       resolved["cwd"] = textOf(given["cwd"]) || folder?.uri.fsPath || path.dirname(program);
     }
     return resolved;

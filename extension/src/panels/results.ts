@@ -571,16 +571,18 @@ export interface RankWait {
   lateCalls: number;
 }
 
-/** The ranks of a job; `reason` says in words why there are none. */
+/** The ranks of a job; `reason` says in words why there are none. Ranks and compiles beyond a bound are left out, and counted. */
 export interface Ranks {
   run: string;
   world: number;
   ranks: RankItem[];
+  moreRanks: number;
   first: number;
   other: number | null;
   divergences: RankDivergence[];
   /** Of both ranks; those that differ come first. */
   compiles: RankCompile[];
+  moreCompiles: number;
   waits: RankWait[];
   reason: string;
 }

@@ -2,7 +2,7 @@
 
 import * as units from "../units";
 import type { PanelName } from "../panels/messages";
-import { REGISTRY, tabsAbout } from "../panels/registry";
+import { REGISTRY, tabsAbout, type Tab } from "../panels/registry";
 import { countsOf, headingsOf, isWorthHeadings, type Heading } from "../headings";
 import type { CompileItem, KernelItem, RunItem, RunTree, StageItem } from "../protocol";
 import { wayOf } from "../runGroups";
@@ -90,9 +90,10 @@ function rowsOfRun(tree: RunTree, opener: Opener, panels: ReadonlySet<PanelName>
       icon: "file",
       open: (beside) => opener.text(run, tree.item.scriptUri, 0, script, beside),
     },
-    ...tabsAbout("run").flatMap((tab) =>
-      panel(tab, tab === "findings" ? units.count(tree.item.findings, "finding") : undefined),
-    ),
+    // Few runs have ranks: below all others the row would be noise.
+    ...tabsAbout("run")
+      .filter((tab) => tab !== "ranks" || tree.ranks > 0)
+      .flatMap((tab) => panel(tab, detailOf(tab, tree))),
     ...tree.compiles.map((compile) => rowOfCompile(run, compile, opener, panels)),
   ];
   if (tree.compiles.length === 0) {
@@ -117,6 +118,17 @@ function rowsOfRun(tree: RunTree, opener: Opener, panels: ReadonlySet<PanelName>
     });
   }
   return rows;
+}
+
+function detailOf(tab: Tab, { item, ranks }: RunTree): string | undefined {
+  switch (tab) {
+    case "findings":
+      return units.count(item.findings, "finding");
+    case "ranks":
+      return units.count(ranks, "rank");
+    default:
+      return undefined;
+  }
 }
 
 function rowOfCompile(run: string, compile: CompileItem, opener: Opener, panels: ReadonlySet<PanelName>): Row {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from irscope.driver.availability import availability_of, trials_file
 from irscope.pipelines.registry import pipelines as known_pipelines
@@ -27,6 +28,7 @@ async def pipelines(server: IrscopeServer, params: PipelinesParams) -> Pipelines
     plan = await server.activity.plan(params.uri, path) if path is not None else None
     python = plan.python if plan else settings.interpreter
     known = [one for one in known_pipelines().values() if not params.only or one.name in params.only]
-    async with _one_at_a_time:
+    # What is known is said at once: a trial that a list began which is closed by now may take minutes.
+    async with _one_at_a_time if params.trials else contextlib.nullcontext():
         found = await asyncio.to_thread(availability_of, known, python, trials_file(), with_trials=params.trials)
     return PipelinesResult(python, settings.pipeline, tuple(found))

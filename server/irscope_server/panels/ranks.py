@@ -128,16 +128,21 @@ class RankWait:
 
 @dataclass(frozen=True)
 class RanksResult:
-    """The ranks of a job; `reason` says in words why there are none."""
+    """The ranks of a job; `reason` says in words why there are none.
+
+    Ranks and compiles beyond a bound are left out, and counted.
+    """
 
     run: str
     world: int
     ranks: tuple[RankItem, ...]
+    more_ranks: int
     first: int
     other: int | None
     divergences: tuple[RankDivergence, ...]
     compiles: tuple[RankCompile, ...]
     """Of both ranks; those that differ come first."""
+    more_compiles: int
     waits: tuple[RankWait, ...]
     reason: str
 
@@ -147,17 +152,20 @@ async def ranks(context: ReadContext, params: RanksParams) -> Encoded:
 
     def read(store: Store, report: Report) -> RanksResult:
         if not report.ranks:
-            return RanksResult(report.run, 0, (), 0, None, (), (), (), _why_none(store, report.run))
+            return RanksResult(report.run, 0, (), 0, 0, None, (), (), 0, (), _why_none(store, report.run))
         found = [one for one in report.findings if one.kind == KIND.id]
         first, other = report.ranks[0], _other(report, found, params.other)
+        compiles, more_compiles = _compiles(store, first, other, context.uri_of) if other is not None else ([], 0)
         return RanksResult(
             report.run,
             report.world,
             tuple(map(_item, report.ranks[:_MOST_RANKS])),
+            max(0, len(report.ranks) - _MOST_RANKS),
             first.rank,
             None if other is None else other.rank,
             tuple(_divergence(one, context.uri_of) for one in found),
-            () if other is None else tuple(_compiles(store, first, other, context.uri_of)),
+            tuple(compiles),
+            more_compiles,
             tuple(
                 RankWait(
                     one.operation,
@@ -218,16 +226,17 @@ def _divergence(one: Finding, uri_of: UriOf) -> RankDivergence:
 # --- side by side -----------------------------------------------------------------------------------------------------
 
 
-def _compiles(store: Store, first: RankReport, other: RankReport, uri_of: UriOf) -> list[RankCompile]:
+def _compiles(store: Store, first: RankReport, other: RankReport, uri_of: UriOf) -> tuple[list[RankCompile], int]:
+    """Those of both ranks, and how many are left out."""
     mine, theirs = _run(store, first), _run(store, other)
     pairs, more, fewer = matched(mine, theirs)
     made = [_pair(mine, theirs, a, b, uri_of) for a, b in pairs[:_MOST_COMPILES]]
     made += [_compile(one, one.id, "", uri_of) for one in fewer[:_MOST_COMPILES]]
     made += [_compile(one, "", one.id, uri_of) for one in more[:_MOST_COMPILES]]
-    return sorted(
-        made,
-        key=lambda one: all(stage.same for stage in one.stages) and bool(one.left and one.right and not one.outcome),
+    made.sort(
+        key=lambda one: all(stage.same for stage in one.stages) and bool(one.left and one.right and not one.outcome)
     )
+    return made, sum(max(0, len(each) - _MOST_COMPILES) for each in (pairs, more, fewer))
 
 
 def _run(store: Store, one: RankReport) -> RankRun:

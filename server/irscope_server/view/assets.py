@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 
-PANELS = ("graph", "strip", "findings", "time", "measured", "memory", "changes", "comparison")
-
 _TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
-_FILES = ("view.js", "view.css", "theme.css", *(f"{name}.{end}" for name in PANELS for end in ("js", "css")))
+_OTHERS = frozenset({"view", "dock", "values"})
+"""Pages that have a script and styles and are no panels of this page: itself, and those of VS Code alone."""
 
 
 def folder() -> str | None:
@@ -24,18 +23,25 @@ def folder() -> str | None:
 
 
 def panels() -> tuple[str, ...]:
-    """Those that were built."""
-    found = folder() or ""
-    return tuple(name for name in PANELS if os.path.isfile(os.path.join(found, f"{name}.js")))
+    """Those that were built: each has a script and styles of its own."""
+    found = folder()
+    try:
+        files = frozenset(os.listdir(found)) if found is not None else frozenset[str]()
+    except OSError:
+        return ()
+    names = sorted(file[: -len(".js")] for file in files if file.endswith(".js"))
+    return tuple(name for name in names if f"{name}.css" in files and name not in _OTHERS)
 
 
 def read(name: str) -> tuple[bytes, str] | None:
-    """Content and type of a file; None for any other name than those above."""
+    """Content and type of a file of the page or of a panel; None for any other name."""
     found = folder()
-    if found is None or name not in _FILES:
+    stem, end = os.path.splitext(name)
+    is_ours = name in ("view.js", "view.css", "theme.css") or (end in (".js", ".css") and stem in panels())
+    if found is None or not is_ours:
         return None
     try:
         with open(os.path.join(found, name), "rb") as file:
-            return file.read(), _TYPES[os.path.splitext(name)[1]]
+            return file.read(), _TYPES[end]
     except OSError:
         return None

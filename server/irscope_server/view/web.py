@@ -84,7 +84,7 @@ class _Handler(BaseHTTPRequestHandler):
         first, _, rest = url.path.lstrip("/").partition("/")
         if url.path == "/":
             self._page(None, "")
-        elif first == "panel" and rest in assets.PANELS:
+        elif first == "panel" and rest in assets.panels():
             self._page(rest, parse_qs(url.query).get("theme", [""])[0])
         elif first == "static" and (asset := assets.read(rest)) is not None:
             self._send(200, *asset, cache="no-cache")

@@ -259,6 +259,15 @@ describe("the other commands", () => {
     assert.equal(launched?.request, "launch");
     assert.match(String(launched["program"]), /train\.py$/);
     assert.match(String(launched["store"]), /runs\.sqlite$/);
+    assert.equal(launched["pipeline"], "inductor");
+    const settings = vscode.workspace.getConfiguration("irscope");
+    await settings.update("pipeline", "export", vscode.ConfigurationTarget.Global);
+    try {
+      const [other] = await debugged("irscope.debug");
+      assert.equal(other?.["pipeline"], "export", "that of deep runs");
+    } finally {
+      await settings.update("pipeline", undefined, vscode.ConfigurationTarget.Global);
+    }
     const [attached] = await debugged("irscope.debugRun", run);
     assert.deepEqual([attached?.request, attached?.["run"]], ["attach", "20261120-101500-fake"]);
     const [newest] = await debugged("irscope.debugRun");

@@ -309,7 +309,7 @@ class Server:
         if params["run"] != RUN:
             raise ValueError(f"There is no run {params['run']}.")
         gaps = [{"what": "fusion decisions", "why": "torch 9.9 has no WhyNoFuse"}]
-        return {"item": self.item("completed"), "torch": "9.9.0", "compiles": self.compiles(), "gaps": gaps}
+        return {"item": self.item("completed"), "torch": "9.9.0", "compiles": self.compiles(), "gaps": gaps, "ranks": 0}
 
     def kernels_at(self, params: Any) -> Any:
         if params["uri"].startswith("irscope:"):

@@ -429,7 +429,8 @@ def measured(params: Json) -> Json:
 
 def ranks(params: Json) -> Json:
     nothing: Json = {
-        "run": params["run"], "world": 0, "ranks": [], "first": 0, "other": None, "divergences": [], "compiles": [], "waits": [],
+        "run": params["run"], "world": 0, "ranks": [], "moreRanks": 0, "first": 0, "other": None, "divergences": [], "compiles": [],
+        "moreCompiles": 0, "waits": [],
         "reason": "This run has one process.",
     }  # fmt: skip
     if params["run"] == EMPTY:

@@ -32,6 +32,14 @@ describe("the model of ranks", () => {
     assert.deepEqual(model.choices(job), [{ value: "37", text: "rank 37" }]);
   });
 
+  it("of many ranks the first are named, and the others counted", () => {
+    const spans = (/** @type {number} */ count) => Array.from({ length: count }, (_, at) => `${at * 4}-${at * 4 + 2}`);
+    assert.equal(model.shortened(spans(9).join(", ")), spans(9).join(", "));
+    assert.equal(model.shortened(spans(120).join(", ")), `${spans(8).join(", ")}, and 112 more`);
+    const job = { ...JOB, ranks: [rank(0, { alike: spans(120).join(", ") })] };
+    assert.match(model.cellsOf(job.ranks[0], model.headsOf(job)).at(-1), /and 112 more$/);
+  });
+
   it("a compile differs in its graphs, its outcome, or by being on one rank only", () => {
     assert.equal(model.summaryOf(JOB), "1 compile, all the same");
     const graph = { ...COMPILE, stages: [STAGE, { ...STAGE, same: false }] };

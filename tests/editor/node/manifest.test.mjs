@@ -156,6 +156,16 @@ describe("the manifest", () => {
     assert.deepEqual(literal.split(", ").map((part) => part.split(":")[0]), ["request", "name", ...own]); // prettier-ignore
   });
 
+  it("offers in launch.json what the debugger takes, as docs/DEBUGGER.md lists it", () => {
+    const { launch } = manifest.contributes.debuggers[0].configurationAttributes;
+    const rows = [...read("docs/DEBUGGER.md").matchAll(/^\| (`[^|]*) \| (?:launch|both) \|/gm)];
+    const names = rows.flatMap(([, cell = ""]) => [...cell.matchAll(/`(\w+)`/g)].map(([, name = ""]) => name));
+    // What other clients send; VS Code has a button for one, and the other device is not for debugging.
+    const others = ["noDebug", "stopOnEntry", "target"];
+    assert.ok(names.length > 10, names.join());
+    assert.deepEqual(names.filter((name) => !others.includes(name)).sort(), Object.keys(launch.properties).sort());
+  });
+
   it("can be installed from any registry: no address is in the lock file", () => {
     assert.doesNotMatch(read("package-lock.json"), /"resolved"|https?:\/\/registry/);
     const { name, version } = JSON.parse(read("package-lock.json"));

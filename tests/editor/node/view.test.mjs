@@ -9,9 +9,11 @@ import { ROOT, SCREENSHOTS, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
 import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
 import { launchBrowser } from "../browser.mjs";
 import { makeHome, pictureOfFailure } from "../home.mjs";
+import { load } from "../modules.mjs";
 import { nightly } from "../themes.mjs";
 import { hostileStore, openPage, startView } from "../viewPage.mjs";
 
+const { TABS } = await load("panels/registry");
 const SCRIPT = `"""A small model, compiled."""
 
 import torch
@@ -179,7 +181,7 @@ describe("irscope view", () => {
     it(`shows every panel, readable for a screen reader, in ${theme}`, async () => {
       const { page, errors } = await open("", theme);
       const panels = (await page.locator("html").getAttribute("data-panels"))?.split(" ") ?? [];
-      assert.ok(panels.includes("graph"), panels.join());
+      assert.deepEqual([...panels].sort(), ["graph", ...TABS].sort(), "as many as VS Code has");
       for (const name of panels) {
         const stage = name === "graph" ? "&stage=0/0/forward-graph" : "";
         await page.goto(

@@ -195,6 +195,16 @@ def test_only_a_known_theme_gets_into_the_page(browser: Browser) -> None:
     assert b"onload" not in browser("GET", "/panel/graph?theme=%22%20onload%3D%22alert(1)")[2]
 
 
+def test_panels_are_those_that_were_built(browser: Browser, server: web.ViewServer) -> None:
+    built = Path(assets.folder() or "")
+    for name in ("ranks.js", "ranks.css", "dock.js", "dock.css", "half.js"):
+        (built / name).write_text(f"/* {name} */")
+    assert b'data-panels="graph ranks"' in browser("GET", "/")[2]
+    assert browser("GET", "/panel/ranks")[0] == 200
+    assert browser("GET", "/static/ranks.js")[2] == b"/* ranks.js */"
+    assert [browser("GET", f"/{path}")[0] for path in ("panel/dock", "static/dock.js", "static/half.js")] == [404] * 3
+
+
 @pytest.mark.parametrize(
     "path",
     [

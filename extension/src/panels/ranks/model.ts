@@ -14,7 +14,19 @@ export function cellsOf(one: RankItem, heads: string[]): string[] {
   const sent = one.sentBytes === null ? "symbolic" : units.size(one.sentBytes);
   const memory = one.memory === null ? "–" : units.size(one.memory);
   const cells = [String(one.rank), one.outcome, String(one.compiles), String(one.kernels)];
-  return [...cells, String(one.collectives), sent, memory, one.alike === "" ? "–" : one.alike].slice(0, heads.length);
+  return [...cells, String(one.collectives), sent, memory, one.alike === "" ? "–" : shortened(one.alike)].slice(
+    0,
+    heads.length,
+  );
+}
+
+const MOST_SPANS = 8;
+
+/** `0-6, 8-14` as it is, and of many spans the first ones, with how many are left out. */
+export function shortened(spans: string): string {
+  const all = spans.split(", ");
+  const more = all.length - MOST_SPANS;
+  return more <= 1 ? spans : `${all.slice(0, MOST_SPANS).join(", ")}, and ${more} more`;
 }
 
 /** The ranks that can be put beside the first. */
@@ -23,7 +35,7 @@ export function choices({ ranks, first }: Ranks): { value: string; text: string 
     .filter(({ rank }) => rank !== first)
     .map(({ rank, alike }) => ({
       value: String(rank),
-      text: alike === "" ? `rank ${rank}` : `rank ${rank}, for ${alike}, too`,
+      text: alike === "" ? `rank ${rank}` : `rank ${rank}, for ${shortened(alike)}, too`,
     }));
 }
 

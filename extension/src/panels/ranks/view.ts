@@ -3,6 +3,7 @@
 import * as bridge from "../bridge";
 import { button, h, rich, select } from "../dom";
 import type { Subject } from "../messages";
+import * as units from "../../units";
 import type { RankCompile, RankDivergence, Ranks, RankStage, RankStatement, RankWait } from "../results";
 import { Loader, notice, placeLink, type View } from "../view";
 import {
@@ -11,6 +12,7 @@ import {
   compileText,
   differs,
   headsOf,
+  shortened,
   SIGNS,
   stageText,
   summaryOf,
@@ -68,8 +70,10 @@ class RanksView implements View {
     this.toolbar.append(h("span", { class: "summary", role: "status" }, summaryOf(result)));
     this.body.replaceChildren(
       ...section("Where ranks differ", result.divergences.map(divergence)),
-      ...(other === null ? [] : section("Compiles", compiles(result.compiles, first, other))),
-      ...section(`Ranks of ${result.world}`, [table(result)]),
+      ...(other === null
+        ? []
+        : section("Compiles", [...compiles(result.compiles, first, other), ...left(result.moreCompiles, "compile")])),
+      ...section(`Ranks of ${result.world}`, [table(result), ...left(result.moreRanks, "rank")]),
       ...section("Who waited for whom", result.waits.map(wait)),
     );
   }
@@ -77,6 +81,11 @@ class RanksView implements View {
 
 function section(title: string, parts: HTMLElement[]): HTMLElement[] {
   return parts.length === 0 ? [] : [h("section", { class: "ranks" }, h("h2", {}, title), ...parts)];
+}
+
+/** What is said of the rows that a list does not have. */
+function left(count: number, what: string): HTMLElement[] {
+  return count === 0 ? [] : [h("p", { class: "dim" }, `and ${units.count(count, `more ${what}`)}`)];
 }
 
 function table(result: Ranks): HTMLElement {
@@ -99,7 +108,7 @@ function divergence({ code, message, place, ranks }: RankDivergence): HTMLElemen
     h("code", {}, code),
     " ",
     place.uri !== "" && placeLink(place),
-    h("span", { class: "chip" }, `ranks ${ranks}`),
+    h("span", { class: "chip", title: `ranks ${ranks}` }, `ranks ${shortened(ranks)}`),
     h("div", {}, ...rich(message)),
   );
 }
@@ -108,18 +117,18 @@ function divergence({ code, message, place, ranks }: RankDivergence): HTMLElemen
 function compiles(all: RankCompile[], first: number, other: number): HTMLElement[] {
   return all.map((one) => {
     const ids = one.left === one.right ? one.left : `${one.left || "–"} ↔ ${one.right || "–"}`;
-    const head = h(
-      "summary",
-      {},
-      h("code", {}, ids),
-      ` ${one.function} `,
-      h("span", { class: differs(one) ? "differs" : "dim" }, ` ${compileText(one, first, other)}`),
-    );
+    const text = h("span", { class: differs(one) ? "differs" : "dim" }, ` ${compileText(one, first, other)}`);
+    const place = one.place.uri !== "" && placeLink(one.place);
+    const head = [h("code", {}, ids), ` ${one.function}`, text];
+    if (one.stages.length === 0) {
+      return h("div", { class: "divergence" }, ...head, " ", place);
+    }
+    // A link in the summary would be a control within a control.
     const details = h(
       "details",
       { class: "rank-compile" },
-      head,
-      one.place.uri !== "" && h("div", { class: "rank-place" }, placeLink(one.place)), // no button inside of a button
+      h("summary", {}, ...head),
+      h("div", { class: "rank-stage" }, place),
       ...one.stages.map((each) => stage(each, first, other)),
     );
     details.open = differs(one);
