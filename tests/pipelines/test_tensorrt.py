@@ -19,6 +19,9 @@ STAGES = (
 )  # fmt: skip
 GRAPHS = tuple(f"0/0/{name}" for name in STAGES if name.startswith("tensorrt") and name != "tensorrt-report")
 CUT = """\
+import logging
+import warnings
+
 import torch
 
 
@@ -39,10 +42,14 @@ class Net(torch.nn.Module):
         return x.exp()  # too small
 
 
+def state():
+    return len(logging.root.handlers), warnings.showwarning, torch.cuda.current_device
+
+
 model, x = Net().eval(), torch.ones(2, 3, 8, 8)
-fast = torch.compile(model)
+fast, before = torch.compile(model), state()
 with torch.no_grad():
-    print(torch.equal(fast(x), model(x)))
+    print(torch.equal(fast(x), model(x)), state() == before)
 """
 
 
@@ -66,11 +73,13 @@ def test_models(name: str, tmp_path: Path, python_with: PythonWith) -> None:
         kept, count = lines_kept(ran, stage)
         assert count > 0, stage
         assert kept >= 0.95 * count, f"{kept} of {count} in {stage}"
+    whole = {"mlp": "0 of 4", "conv": "6 of 6", "bert": "35 of 35", "gpt2": "50 of 50", "vit": "37 of 37"}[name]
+    assert f"{whole} operations are in" in ran.text("0/0/tensorrt-report")  # as its own ``dryrun`` says
 
 
 def test_an_operator_without_a_converter_cuts_the_program(cut: Ran) -> None:
     assert cut.report.capture_gaps == ()
-    assert cut.stdout == "True\n"
+    assert cut.stdout == "True True\n"
     report = cut.text("0/0/tensorrt-report")
     assert "no engine is built" in report
     assert " in 2 TensorRT engines." in report

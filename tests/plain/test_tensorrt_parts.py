@@ -160,6 +160,13 @@ def test_parts_are_read_without_their_inputs_which_are_named_like_operations() -
     ]
 
 
+def test_what_the_partitioner_adds_may_have_the_name_of_what_it_moved() -> None:
+    """Of BERT: a result of the engine is taken by a ``getitem``, and the engine has one of this name."""
+    nodes = [node("x", "placeholder"), node("a", "call_module", "_run_on_acc_0"), node("getitem")]
+    cut = module(nodes, _run_on_acc_0=[node("norm"), node("getitem"), node("relu")])
+    assert parts_of(cut, TARGETS) == [Part("_run_on_acc_0", True, ("norm", "getitem", "relu"))]
+
+
 def test_what_the_other_partitioner_leaves_where_it_was_is_in_pytorch() -> None:
     """The global partitioner makes submodules for engines only."""
     nodes = [node("mul"), node("fused", "call_module", "_run_on_acc_0"), node("getitem_9"), node("add"), node("exp")]

@@ -102,9 +102,10 @@ class TorchTensorRt:
         told = {"current_device": lambda: 0, "get_device_capability": lambda *_: CAPABILITY}
         undo = undo_all([replace_attribute(cuda, name, one) for name, one in told.items()]) if not has_gpu else None
         try:
-            with silence(), warnings.catch_warnings(), _heard(logging.CRITICAL), self._torch.no_grad():
+            with silence(), warnings.catch_warnings(), _logging_kept(), _heard(logging.CRITICAL):
                 warnings.simplefilter("ignore")
-                yield has_gpu
+                with self._torch.no_grad():
+                    yield has_gpu
         finally:
             if undo is not None:
                 undo()
@@ -194,6 +195,21 @@ class TorchTensorRt:
 
     def _configure(self) -> None:
         _CONVERTERS.get().set_compilation_settings(self._settings)
+
+
+@contextlib.contextmanager
+def _logging_kept() -> Iterator[None]:
+    """It has Python's warnings logged when it is imported, and its passes log by functions that give the root logger a
+    handler, whose stream is not the script's."""
+    root, show = logging.getLogger(), warnings.showwarning
+    before = list(root.handlers)
+    try:
+        yield
+    finally:
+        for added in [one for one in root.handlers if one not in before]:
+            root.removeHandler(added)
+        if warnings.showwarning is not show:
+            logging.captureWarnings(False)
 
 
 @contextlib.contextmanager

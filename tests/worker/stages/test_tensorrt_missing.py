@@ -13,6 +13,9 @@ from support import run_captured, write
 pytestmark = pytest.mark.worker
 
 SCRIPT = """\
+import logging
+import warnings
+
 import torch
 
 
@@ -20,9 +23,20 @@ def program(x):
     return (x + 1).relu()
 
 
-print(torch.compile(program)(torch.ones(2)))
+def state():
+    return len(logging.root.handlers), warnings.showwarning, torch.cuda.current_device, torch.is_grad_enabled()
+
+
+before = state()
+print(torch.compile(program)(torch.ones(2)), state() == before)
 """
 BROKEN = """\
+import logging
+import os
+
+logging.captureWarnings(True)  # as torch_tensorrt.logging
+logging.debug("lowering")  # as its lowering passes: the root logger gets a handler
+os.write(1, b"[TRT] a warning of TensorRT's C++\\n")
 raise FileNotFoundError("Could not find libnvinfer.so.11\\n  Search paths: ['/usr/lib']")
 """
 WHY = "torch_tensorrt cannot be imported: FileNotFoundError: Could not find libnvinfer.so.11 Search paths: ['/usr/lib']"
@@ -46,7 +60,7 @@ def test_its_trial_says_what_is_missing(broken: str, tmp_path: Path, monkeypatch
 def test_a_run_has_the_exported_program_and_a_gap(broken: str, tmp_path: Path) -> None:
     script = write(tmp_path, SCRIPT)
     ran = run_captured(script, tmp_path / "runs.db", "deep", pipeline="tensorrt", env={"PYTHONPATH": broken})
-    assert ran.stdout == "tensor([2., 2.])\n"
+    assert ran.stdout == "tensor([2., 2.]) True\n"
     assert [(gap.what, gap.why) for gap in ran.report.capture_gaps] == [("the dry run of 0/0", WHY)]
     stages = [stage.name for stage in ran.compile("0/0").stages]
     assert stages == ["exported-program", "export-signature", "export-constraints"]

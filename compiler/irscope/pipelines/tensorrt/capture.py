@@ -113,16 +113,18 @@ def parts_of(partitioned: Any, known: dict[str, str]) -> list[Part]:
     known
         The names of the operations that were there before; what the partitioner adds between its parts is left out.
     """
-    children = dict(partitioned.named_children())
+    inside: dict[str, tuple[str, ...]] = {}
+    for name, child in partitioned.named_children():
+        if hasattr(child, "graph"):
+            calls = [one for one in child.graph.nodes if one.op.startswith("call_")]  # its inputs are named alike
+            inside[name] = tuple(one.name for one in calls if one.name in known)
+    moved = {one for names in inside.values() for one in names}
     found: list[Part] = []
     for node in partitioned.graph.nodes:
         name = str(node.target)
-        if node.op == "call_module" and hasattr(children.get(name), "graph"):
-            calls = [
-                one for one in children[name].graph.nodes if one.op.startswith("call_")
-            ]  # its inputs are named alike
-            found.append(Part(name, _ENGINE in name, tuple(one.name for one in calls if one.name in known)))
-        elif node.name in known:
+        if node.op == "call_module" and name in inside:
+            found.append(Part(name, _ENGINE in name, inside[name]))
+        elif node.name in known and node.name not in moved:  # what it adds may have the name of what it moved
             before = found.pop() if found and not found[-1].name else Part("", False, ())
             found.append(Part("", False, (*before.nodes, node.name)))
     return found
