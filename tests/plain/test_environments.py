@@ -91,7 +91,7 @@ def test_nothing_is_installed_without_a_yes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "says"), [("export", "needs only torch"), ("tensorrt", "cannot run"), ("no", "Unknown")]
+    ("name", "says"), [("export", "needs only torch"), ("neuron", "cannot run"), ("no", "Unknown")]
 )
 def test_a_pipeline_without_an_environment_is_refused(name: str, says: str, tmp_path: Path) -> None:
     done = run_cli("env", "create", name, "--yes", "--folder", tmp_path / "made")

@@ -65,7 +65,7 @@ def test_the_usual_one_is_first_and_those_that_are_only_known_are_last() -> None
 
 
 def test_one_that_is_only_known_says_why_it_cannot_run() -> None:
-    for name in ("tensorrt", "ipex", "neuron", "glow"):
+    for name in ("ipex", "neuron", "glow"):
         with pytest.raises(LookupError, match=re.escape(pipelines()[name].unsupported)):
             pipeline_named(name)
 

@@ -12,7 +12,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "pipelines.md").read_text(encoding=
 TOPICS = PAGE[PAGE.index("## Where the classic topics") :].split("\n### ")[1:]
 NAMES = {
     "AOTInductor": "aotinductor", "Inductor": "inductor", "ONNX Runtime": "onnx", "OpenVINO": "openvino",
-    "OpenXLA": "openxla", "PyTorch/XLA": "xla", "TVM": "tvm", "TorchScript": "torchscript", "torch.export": "export",
+    "OpenXLA": "openxla", "PyTorch/XLA": "xla", "TVM": "tvm", "Torch-TensorRT": "tensorrt", "TorchScript": "torchscript", "torch.export": "export",
 }  # fmt: skip
 """How the page calls a pipeline → its name."""
 AS_INDUCTOR = {"aotinductor", "torchao", "pruning", "dynamo"}

@@ -69,6 +69,13 @@ def decomposed(exported: Any) -> Any:
             return exported.run_decompositions(table)
 
 
+def drop_guards(module: Any) -> None:
+    """Removes the call that checks the inputs from the module of an exported program: it computes nothing, and the checks
+    are a stage."""
+    for node in [one for one in module.graph.nodes if one.op == "call_module" and not one.users]:
+        module.graph.erase_node(node)
+
+
 def _as_module(program: Program) -> Any:
     """``torch.export`` takes modules only."""
     torch: Any = sys.modules["torch"]

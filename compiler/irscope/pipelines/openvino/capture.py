@@ -16,7 +16,7 @@ from irscope.internals.exporting import silence
 from irscope.pipelines.export import stages as export_stages
 from irscope.pipelines.export.capture import ExportCapture
 from irscope.pipelines.export.in_place import InPlace, draws_random_numbers, unfit
-from irscope.pipelines.export.programs import decomposed
+from irscope.pipelines.export.programs import decomposed, drop_guards
 from irscope.pipelines.export.unsupported import Unsupported
 from irscope.pipelines.openvino import stages
 from irscope.pipelines.openvino.models import Layer, ModelReader, read_layers
@@ -44,7 +44,7 @@ class OpenVinoCapture(ExportCapture):
             core = source.core
             if core is None or draws_random_numbers(core.graph):  # OpenVINO keeps operators that may, such as rrelu
                 core = decomposed(exported.program)
-        _drop_guards(traced.pt_module)
+        drop_guards(traced.pt_module)
         self.put_graph(compile, export_stages.DECOMPOSED_PROGRAM.name, traced.pt_module)
         model = self._converted(openvino, traced, compile)
         runnable = Runnable(model, traced.pt_module, exported.program)
@@ -112,12 +112,6 @@ class _Decomposing:
         """As that of PyTorch's ``ExportedProgram``."""
         self.core = self._exported.run_decompositions(*table)
         return self.core
-
-
-def _drop_guards(module: Any) -> None:
-    """The call that checks the inputs computes nothing; the checks are a stage."""
-    for node in [one for one in module.graph.nodes if one.op == "call_module" and not one.users]:
-        module.graph.erase_node(node)
 
 
 def _layers(openvino: Any, model: Any) -> list[Layer]:
