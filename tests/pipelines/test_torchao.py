@@ -217,5 +217,6 @@ def test_a_model_in_training_mode_is_a_gap(tmp_path: Path, python: str) -> None:
     ran = ran_torchao(tmp_path, TRAINING, python)
     [gap] = ran.report.capture_gaps
     assert gap.what == "the quantized Net"
-    assert "model.eval()" in gap.why
+    assert gap.why.endswith("needs model.eval()")
+    assert ran.report.outcome.message.endswith(f"What could not be captured: the quantized Net ({gap.why}).")
     assert ran.stdout == "True True\n"

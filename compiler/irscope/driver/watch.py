@@ -235,6 +235,9 @@ class Watch:
     def _completed(self) -> str:
         if self._compiled:  # as it was told: the store may not have been writable
             return "The script ran to its end."
+        if self._gaps:
+            gap = self._gaps[0]
+            return f"The script ran to its end, and nothing was compiled. What could not be captured: {gap.what} ({gap.why})."
         return "The script ran to its end, and nothing was compiled: no function under torch.compile was called with tensors."
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import sys
 import types
 import warnings
@@ -124,7 +125,8 @@ class TorchaoCapture(InductorCapture):
             return self._quantize(program, compile, *_copied((args, kwargs)))
         except Exception as error:  # noqa: BLE001  the script runs on without it
             first = next((line for line in str(error).split("\n") if line.strip()), "no message")
-            self.book.gap(CaptureGap(f"the quantized {_name_of(program)}", f"{type(error).__name__}: {first}"))
+            why = f"{type(error).__name__}: {first}{_raised_in_torchao(error)}"
+            self.book.gap(CaptureGap(f"the quantized {_name_of(program)}", why))
             return None
         finally:
             self._is_busy = False
@@ -242,6 +244,17 @@ def _code_of(program: Any) -> types.CodeType | None:
 
 def _name_of(program: Any) -> str:
     return str(getattr(program, "__name__", None) or type(program).__name__)
+
+
+def _raised_in_torchao(error: Exception) -> str:
+    """Where torchao raised an error: its quantizers fail at some graphs, and the message alone says little."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    file = trace.tb_frame.f_code.co_filename if trace is not None else ""
+    if trace is None or f"{os.sep}torchao{os.sep}quantization{os.sep}" not in file:
+        return ""
+    return f"; torchao raises it, at line {trace.tb_lineno} of {os.path.basename(file)}"
 
 
 def _copied(arguments: Any) -> Any:
