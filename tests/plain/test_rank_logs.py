@@ -81,7 +81,7 @@ def test_a_damaged_rank_is_counted_and_the_others_are_read(tmp_path: Path, capsy
     (folder / "dedicated_log_torch_trace_rank_6_x.log.gz").write_bytes(gzip.compress(LOG)[:-2000])
     report = opened(folder, tmp_path / "runs.db", capsys)
     gaps = "\n".join(f"{gap['what']}: {gap['why']}" for gap in report["capture_gaps"])  # type: ignore[attr-defined]
-    assert "no log of 1, 4, 5" in gaps and logs[1].name in gaps and "rank_6" in gaps
+    assert "No log was found for ranks 1, 4, 5." in gaps and logs[1].name in gaps and "rank_6" in gaps
     ranks = {one["rank"] for one in report["ranks"]}  # type: ignore[attr-defined]
     assert ranks == {0, 2, 3, 6}, "a log that was cut off compiled something else"
     assert main(["open", str(folder), "--strict", "--store", str(tmp_path / "runs.db")]) == 3

@@ -79,7 +79,7 @@ def test_only_the_first_operation_of_a_small_block_has_a_finding() -> None:
 REPORT = """\
 A dry run of the partitioner of Torch-TensorRT 2.13.0: no engine is built.
 The script goes on with its own program.
-There is no GPU here. Torch-TensorRT was told that there is one of compute capability 8.0.
+This machine has no GPU. irscope told Torch-TensorRT of one with compute capability 8.0.
 Settings: the defaults of torch_tensorrt.compile (min_block_size=5).
 An engine may still fail when it is built: the partitioner asks converters, not TensorRT.
 
@@ -102,7 +102,7 @@ PyTorch                  2  _run_on_gpu_3     special_i0e_1, exp
 
 def test_the_report_sums_it_up() -> None:
     assert parts.report_text(dry_run()).startswith(REPORT)
-    assert "There is no GPU here" not in parts.report_text(dry_run(has_gpu=True))
+    assert "This machine has no GPU" not in parts.report_text(dry_run(has_gpu=True))
     assert parts.shape_of(dry_run()) == (
         "The program would run as 2 TensorRT engines and 2 parts in PyTorch. This is a dry run: no engine is built."
     )

@@ -88,7 +88,8 @@ def _gaps(
     found = []
     ranks = {log.rank for log in logs}
     if missing := sorted(set(range(min(logs[-1].rank + 1, 1 << 20))) - ranks):
-        found.append(CaptureGap(f"the trace of {count(len(missing), 'rank')}", f"There is no log of {spans(missing)}."))
+        ranks_text = f"{'rank' if len(missing) == 1 else 'ranks'} {spans(missing)}"
+        found.append(CaptureGap(f"the trace of {count(len(missing), 'rank')}", f"No log was found for {ranks_text}."))
     if left:
         name = listed([log.name for log in left])
         why = f"At most {MOST_OPENED} are opened. One of each other group: --log NAME ({name})."

@@ -1,4 +1,4 @@
-"""Functions of PyTorch's compiler in two environments, by the texts of both installations: nothing is imported."""
+"""Which functions of PyTorch's compiler differ between two environments.  Their source is read; nothing is imported."""
 
 from __future__ import annotations
 

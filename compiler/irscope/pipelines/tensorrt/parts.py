@@ -179,7 +179,7 @@ def _head(run: DryRun) -> Iterator[str]:
     yield "The script goes on with its own program."
     if not run.has_gpu:
         major, minor = CAPABILITY
-        yield f"There is no GPU here. Torch-TensorRT was told that there is one of compute capability {major}.{minor}."
+        yield f"This machine has no GPU. irscope told Torch-TensorRT of one with compute capability {major}.{minor}."
     yield f"Settings: the defaults of torch_tensorrt.compile (min_block_size={run.smallest})."
     yield "An engine may still fail when it is built: the partitioner asks converters, not TensorRT."
     yield ""

@@ -82,7 +82,7 @@ export function lineChange({ before, after }: ChangedLine): string {
 
 /**
  * The word for the sign, and whether it is good news: a finding that is gone is, and so is less time; the others are neither.
- * What only one of two pipelines finds is neither: nothing was fixed.
+ * A finding that only one of two pipelines has is neither new nor fixed.
  */
 export function wordOf(change: Change): { word: string; tone: "" | "better" | "worse" } {
   const { what, sign } = change;
