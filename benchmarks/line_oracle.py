@@ -78,7 +78,7 @@ def main() -> None:
     print("load", os.getloadavg()[0])
 
 
-class _Work:
+class Work:
     """A process whose last line of output is JSON."""
 
     def __init__(self, folder: Path, name: str, command: Sequence[str]) -> None:
@@ -125,7 +125,7 @@ def _compared(models: Sequence[str], rounds: int) -> Iterator[tuple[str, dict[st
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         folder = Path(temporary)
         shutil.copy(turns.__file__, folder)
-        work: dict[str, _Work] = {}
+        work: dict[str, Work] = {}
         try:
 
             def has_ended(name: str) -> bool:
@@ -136,10 +136,10 @@ def _compared(models: Sequence[str], rounds: int) -> Iterator[tuple[str, dict[st
             commands = {model: _commands(folder, model, rounds) for model in models}
             for model in models:
                 name = f"{model}-plain"
-                work[name] = _Work(folder, name, commands[model].pop(name))
+                work[name] = Work(folder, name, commands[model].pop(name))
                 turns.all_wait(folder, [name], has_ended)
             for name, command in ((name, command) for each in commands.values() for name, command in each.items()):
-                work[name] = _Work(folder, name, command)
+                work[name] = Work(folder, name, command)
 
             turns.all_wait(folder, work, has_ended)
             for model in models:

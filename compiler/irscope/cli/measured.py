@@ -7,7 +7,7 @@ import os
 from irscope.cli.tables import table
 from irscope.cli.text import Paint
 from irscope.profiling.changes import ProfileDiff
-from irscope.profiling.compared_words import program_words, region_words
+from irscope.profiling.compared_words import elsewhere_words, program_words, region_words
 from irscope.profiling.profile import MeasuredProgram, Profile
 from irscope.protocol import Origin
 from irscope.vocabulary.units import count, duration, percent
@@ -52,13 +52,12 @@ def _program(one: MeasuredProgram) -> str:
 
 def _region_lines(found: Profile, most: int) -> list[str]:
     """Of the graphs between breaks; a program of one graph is compared as a whole already."""
-    if len(found.regions) < 2:
+    if not found.has_own_regions:
         return []
     lines = ["", f"Between graph breaks: {count(len(found.regions), 'graph')}, each called alone"]
-    lines += [
-        f"  {printable(one.function)} ({_base(one.file)}:{one.line}), {printable(region_words(one))}"
-        for one in found.regions[:most]
-    ]
+    for one in found.regions[:most]:
+        lines.append(f"  {printable(one.function)} ({_base(one.file)}:{one.line}), {printable(region_words(one))}")
+        lines += [f"    {printable(elsewhere_words(each))}" for each in one.elsewhere]
     return lines + _more(len(found.regions), most, "graph")
 
 

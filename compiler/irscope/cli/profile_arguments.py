@@ -8,6 +8,8 @@ import sys
 
 from irscope.cli import entry_arguments
 from irscope.cli.shared_arguments import add_json_and_store
+from irscope.pipelines.registry import pipeline_named
+from irscope.vocabulary.lanes import DEFAULT_PIPELINE
 
 DESCRIPTION = """\
 Runs a script through Inductor to its end, then calls each compiled program again with copies of the arguments of its first call,
@@ -30,11 +32,30 @@ def add_to(profile: argparse.ArgumentParser) -> None:
         help="also run the script with each graph break removed by a fix that `irscope fix` verifies, and measure the difference (minutes)",
     )  # fmt: skip
     profile.add_argument(
+        "--against", metavar="NAMES", type=_pipelines, default=(),
+        help="also time each graph between breaks through these pipelines, with commas, beside Inductor: onnx,openvino (minutes)",
+    )  # fmt: skip
+    profile.add_argument(
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
         help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
     )  # fmt: skip
     profile.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
     profile.set_defaults(do=("profiling", "profile"))
+
+
+def _pipelines(text: str) -> tuple[str, ...]:
+    """Names of pipelines other than Inductor, each once."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    for name in names:
+        try:
+            pipeline_named(name)
+        except LookupError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+    if not names or DEFAULT_PIPELINE in names:
+        raise argparse.ArgumentTypeError(
+            f"Invalid pipelines: {text!r}. Name others than {DEFAULT_PIPELINE}, which is always there: onnx,openvino."
+        )
+    return names
 
 
 def _calls(text: str) -> int:

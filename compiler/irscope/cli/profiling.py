@@ -33,8 +33,9 @@ def profile(options: argparse.Namespace) -> int:
     with Store(options.store) as store:
         try:
             run, _, found = profiled(
-                spec, store, on_message=progress.see, stdout=sys.stderr.fileno() if options.json else None
-            )
+                spec, store, on_message=progress.see, stdout=sys.stderr.fileno() if options.json else None,
+                against=options.against,
+            )  # fmt: skip
         except NotMeasured as error:
             progress.wipe()
             complain(f"irscope: {printable(str(error))}")

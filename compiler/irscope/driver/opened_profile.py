@@ -27,7 +27,7 @@ from irscope.vocabulary.units import count
 
 _BATCH = 40_000
 """Events; as objects they have some 40 MB."""
-_MOST_PROCESSES = 4
+_MOST_PROCESSES = 8
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 

@@ -8,10 +8,11 @@ import math
 import os
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from irscope.driver.driver import RunSpec, execute
+from irscope.driver.region_trials import compared_elsewhere
 from irscope.findings.slow_lines import slow_lines
 from irscope.ir.kineto import TraceError, read_events
 from irscope.ir.roofline import Peaks, peaks_of
@@ -22,6 +23,7 @@ from irscope.profiling.profile import CudaGraphs, GraphPool, MeasuredProgram, Pr
 from irscope.profiling.regions import regions_of, seconds_of
 from irscope.profiling.timeline import timeline
 from irscope.protocol import Message, Outcome, OutcomeKind, Progress, ScriptEnded, from_json, to_json
+from irscope.runner import kept_regions
 from irscope.runner.profiling import TRACE
 from irscope.runner.rounds import READY
 from irscope.store.store import Store
@@ -53,8 +55,14 @@ def profiled(
     on_output: Callable[[str, str], None] | None = None,
     stdout: int | None = None,
     cancel: threading.Event | None = None,
+    against: Sequence[str] = (),
 ) -> tuple[str, Outcome, Profile]:
     """Runs a script whose ``spec.profile`` is at least 1; the other parameters are those of `execute`.
+
+    Parameters
+    ----------
+    against
+        Names of pipelines through which each graph between breaks is timed, too.
 
     Raises
     ------
@@ -69,16 +77,27 @@ def profiled(
 
     with tempfile.TemporaryDirectory(prefix="irscope-profile-") as folder:
         spec = dataclasses.replace(spec, rounds=folder)
+        if against:
+            os.mkdir(os.path.join(folder, kept_regions.FOLDER))
         run, outcome = execute(
             spec, store, on_start=on_start, on_message=tell, on_output=on_output, stdout=stdout, cancel=cancel
         )  # fmt: skip
         if outcome.kind is not OutcomeKind.COMPLETED:
             raise NotMeasured(outcome.message, run, outcome)
         try:
-            return run, outcome, _measured(folder, store, run, spec.profile)
+            found = _measured(folder, store, run, spec.profile)
         except NotMeasured as error:
             error.run, error.outcome = run, outcome
             raise
+        if against:
+            regions = compared_elsewhere(
+                spec, found.regions, _facts(os.path.join(folder, READY)).get("regions"),
+                os.path.join(folder, kept_regions.FOLDER), against, cancel=cancel,
+                on_step=lambda text: on_message(Progress(text, "measuring")),
+            )  # fmt: skip
+            found = dataclasses.replace(found, regions=regions)
+            store.put_profile(run, to_json(found))
+        return run, outcome, found
 
 
 def _measured(folder: str, store: Store, run: str, calls: int) -> Profile:

@@ -279,3 +279,8 @@ class Profile:
     breaks: tuple[BreakCost, ...] = ()
     recompiled: tuple[RecompileCost, ...] = ()
     regions: tuple[MeasuredRegion, ...] = ()
+
+    @property
+    def has_own_regions(self) -> bool:
+        """Whether ``regions`` say more than ``programs``: a program of one graph is compared with eager as a whole already."""
+        return len(self.regions) > 1 or any(one.elsewhere for one in self.regions)

@@ -13,6 +13,31 @@ from irscope.vocabulary.visible import bounded
 
 
 @dataclass(frozen=True)
+class Elsewhere:
+    """What a call of a region takes through another pipeline, forward alone.
+
+    Parameters
+    ----------
+    pipeline
+        Its name.
+    seconds
+        Over the rounds; None if nothing was measured.
+    inductor
+        Of the same region through Inductor, in the same rounds, in a process of its own.
+    is_clear
+        Whether the two differ by more than noise; None if there are too few repetitions.
+    why_not
+        Why nothing was measured; empty if it was.
+    """
+
+    pipeline: str
+    seconds: Spread | None = None
+    inductor: Spread | None = None
+    is_clear: bool | None = None
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
 class MeasuredRegion:
     """A graph of Dynamo's that a call of a program goes through, called alone with the inputs that it has there.
 
@@ -34,6 +59,8 @@ class MeasuredRegion:
         After how many calls compiling has saved what it took; None if it does not, or that is not known.
     why_not
         Why it was not measured; empty if it was.
+    elsewhere
+        Through other pipelines; empty without `--against`.
     """
 
     compile: str
@@ -47,6 +74,7 @@ class MeasuredRegion:
     compile_seconds: float | None
     paid_back_calls: int | None
     why_not: str = ""
+    elsewhere: tuple[Elsewhere, ...] = ()
 
 
 def regions_of(facts: object, report: Report) -> tuple[MeasuredRegion, ...]:

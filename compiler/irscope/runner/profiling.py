@@ -20,6 +20,7 @@ from irscope.internals.hooks import Hook
 from irscope.profiling.timeline import STEP
 from irscope.runner.cuda_graphs import GraphWatch
 from irscope.runner.descriptors import silent
+from irscope.runner.kept_regions import KeptRegions
 from irscope.runner.regions import Regions, facts_of
 from irscope.runner.rounds import READY, Measured, Rounds, modes, synchronize
 from irscope.usercode.user_files import is_package_file, is_user_file
@@ -60,6 +61,7 @@ class Profiling(Rounds):
         self._facts: list[dict[str, Any]] = []
         self._graphs = GraphWatch()
         self._regions = Regions()
+        self._kept = KeptRegions(folder)
 
     def hooks(self) -> list[Hook]:
         """With those that have C++ kernels take part in profiles, and that hear of CUDA graphs."""
@@ -99,6 +101,7 @@ class Profiling(Rounds):
 
     def _alone(self, backward: bool, one: Measured) -> dict[str, Any]:
         """Times a graph alone; says why it cannot be called."""
+        kept = self._kept.keep(one)
         try:
             with modes(one):
                 has_backward = backward and one.grad and _call(one, True)
@@ -109,7 +112,7 @@ class Profiling(Rounds):
         except Exception as error:  # noqa: BLE001  whatever the graph raises is the answer
             return {"why_not": bounded(f"{type(error).__name__}: {error}".splitlines()[0])}
         found = samples.facts()
-        return {"backward": has_backward, "samples": found["samples"], "eager_samples": found["eager_samples"]}
+        return {"backward": has_backward, "samples": found["samples"], "eager_samples": found["eager_samples"], **kept}
 
     def _prepared_facts(self, one: Measured) -> dict[str, Any]:
         """Warms a program up; says why it cannot be measured."""

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from irscope.profiling.changes import stored_profile
-from irscope.profiling.compared_words import program_words, region_words
+from irscope.profiling.compared_words import elsewhere_words, program_words, region_words
 from irscope.profiling.profile import CudaGraphs, MeasuredKernel, MeasuredLine, MeasuredProgram, Profile, StepPiece
 from irscope.protocol import Report
 from irscope.store.store import Store
@@ -76,11 +76,18 @@ class GapTime:
 
 @dataclass(frozen=True)
 class ProgramTime:
-    """A compiled program, or one of its graphs between breaks: how it compares to the same without compile."""
+    """A compiled program, or one of its graphs between breaks: how it compares to the same without compile.
+
+    Parameters
+    ----------
+    elsewhere
+        Of a graph: a sentence for each other pipeline that it was timed through.
+    """
 
     function: str
     place: Place
     words: str
+    elsewhere: tuple[str, ...] = ()
 
 
 StepRow = tuple[int, float, float, int, int, int, int, int]
@@ -258,8 +265,13 @@ def _program(one: MeasuredProgram, uri_of: UriOf) -> ProgramTime:
 
 def _regions(found: Profile, uri_of: UriOf) -> tuple[ProgramTime, ...]:
     """Empty if there is only one: the program is compared already."""
-    rows = found.regions[:_MOST_ROWS] if len(found.regions) > 1 else ()
-    return tuple(ProgramTime(one.function, _at(one.file, one.line, uri_of), region_words(one)) for one in rows)
+    rows = found.regions[:_MOST_ROWS] if found.has_own_regions else ()
+    return tuple(
+        ProgramTime(
+            one.function, _at(one.file, one.line, uri_of), region_words(one), tuple(map(elsewhere_words, one.elsewhere))
+        )
+        for one in rows
+    )  # fmt: skip
 
 
 def _at(file: str, line: int, uri_of: UriOf) -> Place:

@@ -146,3 +146,16 @@ def test_nothing_to_measure_is_said(tmp_path: Path) -> None:
     script = write(tmp_path, "import torch\nprint(torch.ones(2).sum())\n")
     done = run_cli_forked("profile", script, "--store", tmp_path / "runs.db")
     assert done.returncode == 3 and "Nothing to measure" in done.stderr
+
+
+@pytest.mark.nightly
+def test_graphs_between_breaks_are_timed_through_another_pipeline(tmp_path: Path) -> None:
+    script = write(tmp_path, NET.replace("loss.backward()\n", "").replace(", net.first.weight.grad.sum().item()", ""))
+    done = run_cli(
+        "profile", script, "--calls", "3", "--json", "--against", "aotinductor", "--store", tmp_path / "runs.db"
+    )
+    assert done.returncode == 0, done.stderr
+    regions = json.loads(done.stdout)["regions"]
+    assert [[one["pipeline"] for one in region["elsewhere"]] for region in regions] == [["aotinductor"]] * 2
+    for one in (one for region in regions for one in region["elsewhere"]):
+        assert one["why_not"] == "" and one["seconds"]["calls"] == one["inductor"]["calls"] == 18

@@ -51,7 +51,7 @@ function _shtab_irscope_using
 end
 
 set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge completion
-set -g _shtab_irscope_opts_with_value --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --theme --timeout --tuned --world --write-baseline -m -o
+set -g _shtab_irscope_opts_with_value --against --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --theme --timeout --tuned --world --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -182,6 +182,7 @@ complete -c irscope -n '_shtab_irscope_using profile' -l model -x -d 'compile an
 complete -c irscope -n '_shtab_irscope_using profile' -l inputs -x -d 'with --model: what to call it with; a tuple or list by position, a dict by name'
 complete -c irscope -n '_shtab_irscope_using profile' -l calls -x -d 'calls of each program'
 complete -c irscope -n '_shtab_irscope_using profile' -l without-breaks -d 'also run the script with each graph break removed by a fix that `irscope fix` verifies, and measure the difference (minutes)'
+complete -c irscope -n '_shtab_irscope_using profile' -l against -x -d 'also time each graph between breaks through these pipelines, with commas, beside Inductor: onnx,openvino (minutes)'
 complete -c irscope -n '_shtab_irscope_using profile' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs the script'
 complete -c irscope -n '_shtab_irscope_using profile' -l cwd -xka "(__fish_complete_directories)" -d 'working folder of the script (default: the current one)'
 complete -c irscope -n '_shtab_irscope_using profile; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script, or a notebook (.ipynb)'

@@ -255,6 +255,7 @@ _shtab_irscope_profile_options=(
   "--inputs[with --model\: what to call it with\; a tuple or list by position, a dict by name]:FILE:EXPR:"
   "--calls[calls of each program]:N:"
   "--without-breaks[also run the script with each graph break removed by a fix that \`irscope fix\` verifies, and measure the difference (minutes)]"
+  "--against[also time each graph between breaks through these pipelines, with commas, beside Inductor\: onnx,openvino (minutes)]:NAMES:"
   "--python[interpreter that runs the script]:PATH:_files"
   "--cwd[working folder of the script (default\: the current one)]:DIR:_files -/"
   ":the Python script, or a notebook (.ipynb):_files"

@@ -159,8 +159,9 @@ function short(items: HTMLElement[], noun: string): { shown: HTMLElement[]; fold
   return { shown: items.slice(0, MOST_FACTS), folded: [h("details", {}, summary, h("ul", {}, ...more))] };
 }
 
-function timeOf({ function: name, place, words }: ProgramTime): HTMLElement {
-  return h("li", {}, place.uri === "" ? h("code", {}, name) : placeLink(place), ` ${words}`);
+function timeOf({ function: name, place, words, elsewhere }: ProgramTime): HTMLElement {
+  const others = elsewhere.length > 0 && h("ul", {}, ...elsewhere.map((text) => h("li", {}, text)));
+  return h("li", {}, place.uri === "" ? h("code", {}, name) : placeLink(place), ` ${words}`, others);
 }
 
 function tableOf(part: Exclude<Part, "Step">, data: Measured): HTMLElement[] {
