@@ -23,7 +23,7 @@ class Elsewhere:
     seconds
         Over the rounds; None if nothing was measured.
     inductor
-        Of the same region through Inductor, in the same rounds, in a process of its own.
+        Of the same region through Inductor, in the same rounds, in a separate process.
     is_clear
         Whether the two differ by more than noise; None if there are too few repetitions.
     why_not
