@@ -128,7 +128,7 @@ def _typical(step: Callable[[], object]) -> float:
 
 def install() -> None:
     """Called at the end of a script in the process of `irscope profile`: the turns are where that takes its own samples."""
-    from irscope.runner import profiling
+    from irscope.runner import profiling, rounds
 
     serve = profiling.Profiling.serve
 
@@ -138,9 +138,9 @@ def install() -> None:
 
         def step() -> None:
             profiling._call(one, facts["backward"])
-            profiling.synchronize()
+            rounds.synchronize()
 
-        with profiling.modes(one):
+        with rounds.modes(one):
             take_turns(step)
         serve(self)
 
