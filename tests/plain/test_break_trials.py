@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from facts import a_finding
 from irscope.driver import break_trials
 from irscope.driver.break_trials import breaks_removed
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.proving import Proof, Status
 from irscope.driver.fixing.trying import Candidate
 from irscope.driver.rounds import Measured
-from irscope.profiling.break_words import BreakCost
+from irscope.profiling.break_words import BreakCost, RecompileCost
+from irscope.profiling.profile import CudaGraphs, Profile
+from irscope.protocol import Compile, CompileOutcome, Finding, Outcome, OutcomeKind, Position, Range, Report
 
 SPEC = RunSpec(script="/w/a.py", args=(), profile=10)
 FIX = Candidate("Move it", "It prints later.", "/w/a.py", (), Proof(Status.VERIFIED, ""))
@@ -19,6 +22,19 @@ FIX = Candidate("Move it", "It prints later.", "/w/a.py", (), Proof(Status.VERIF
 
 def a_cost(line: int) -> BreakCost:
     return BreakCost("/w/a.py", line, "GB1", 1e-5, 0.0, 1e-5, 0.0)
+
+
+def a_profile(breaks: list[BreakCost], recompiled: tuple[RecompileCost, ...] = ()) -> Profile:
+    return Profile(
+        "r", 1, 0.0, 1e-4, 0.0, (), (), (), CudaGraphs(0, 0), breaks=tuple(breaks), recompiled=recompiled
+    )  # fmt: skip
+
+
+def a_report(findings: list[Finding], *compiles: str) -> Report:
+    rows = (Compile(id, "f", "/w/a.py", 3, CompileOutcome.COMPILED, 0, 3, 1.0) for id in compiles)
+    return Report(
+        1, "r", "/w/a.py", None, Outcome(OutcomeKind.COMPLETED, 0, "", 1.0), tuple(rows), tuple(findings), (), ()
+    )  # fmt: skip
 
 
 def rounds(seconds: float | None, second: float | None = 0.0) -> list[list[dict[str, Any]]]:
@@ -43,7 +59,8 @@ def tried(
     found = {("/w/a.py", line, "GB1"): fix for line, fix in fixes.items()}
     monkeypatch.setattr(break_trials, "measured", measured)
     monkeypatch.setattr(break_trials, "_verified", lambda *_: found)
-    return [one.removed for one in breaks_removed(SPEC, breaks)], specs
+    profile = breaks_removed(SPEC, a_profile(breaks), a_report([]))
+    return [one.removed for one in profile.breaks], specs
 
 
 def test_the_script_without_the_break_is_timed_beside_the_script_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,3 +103,30 @@ def test_why_it_could_not_be_timed(monkeypatch: pytest.MonkeyPatch, side: Measur
 def test_only_the_dearest_breaks_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     found, specs = tried(monkeypatch, {}, [], [a_cost(line) for line in range(6)])
     assert [one.why_not for one in found[4:]] == ["Others are dearer."] * 2 and not specs, "without a fix nothing runs"
+
+
+def test_a_recompilation_is_measured_by_the_fix_of_its_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    specs: list[RunSpec] = []
+
+    def measured(given: list[RunSpec], *_: Any, **__: Any) -> list[Measured]:
+        specs.extend(given)
+        return [Measured(SPEC, rounds=rounds(1e-4)), Measured(SPEC, rounds=rounds(2e-4))]
+
+    asked: list[set[Any]] = []
+
+    def verified(_: RunSpec, places: set[Any], __: object) -> dict[Any, Any]:
+        asked.append(places)
+        return {("/w/a.py", 4, "GB9"): (FIX, "dynamic")}
+
+    monkeypatch.setattr(break_trials, "measured", measured)
+    monkeypatch.setattr(break_trials, "_verified", verified)
+    where = Range(Position(4, 0), Position(4, 5))
+    told = a_finding(kind="recompilation", code="GB9", file="/w/a.py", range=where, compiles=("0/1", "1/1"))
+    f, other = RecompileCost("f", "/w/a.py", 3, 2, 1.0, 1e-6), RecompileCost("g", "/w/a.py", 30, 2, 1.0, 1e-6)
+    found = breaks_removed(SPEC, a_profile([], (f, other)), a_report([told], "0/0", "0/1", "2/0"))
+    mine, without = (one.removed for one in found.recompiled)
+    assert asked == [{("/w/a.py", 4, "GB9")}] and [one.overlays for one in specs] == [{}, {"/w/a.py": "dynamic"}]
+    assert mine is not None and mine.is_clear and mine.saved is not None
+    assert mine.saved.median == pytest.approx(-1e-4, rel=0.02), "the fix makes a call slower, and that is said"
+    assert "; without it (Move it), forward alone: 100 µs → 201 µs, +100 µs" in found.recompiled[0].words
+    assert without is not None and without.why_not == "No finding says why it was compiled again."

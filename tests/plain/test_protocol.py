@@ -44,7 +44,7 @@ from irscope.profiling.profile import (
     SkippedGraph,
     StepPiece,
 )
-from irscope.profiling.regions import MeasuredRegion
+from irscope.profiling.regions import Elsewhere, MeasuredRegion
 from irscope.protocol import (
     SCHEMA,
     CompileSeen,
@@ -149,7 +149,7 @@ DOCUMENTED: dict[str, Any] = {
         LineTrail, LineStep, StageElement, GraphNode, GuardList, Guard,
         RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase, Total,
         Drawing, PipelineFigures, Figure, Timing, Left, Check, ScriptCheck, Measured,
-        Profile, MeasuredLine, MeasuredKernel, Gap, StepPiece, CudaGraphs, SkippedGraph, RecordedAgain, GraphPool, MeasuredProgram, MeasuredRegion, Spread, BreakCost, BreakRemoved, RecompileCost,
+        Profile, MeasuredLine, MeasuredKernel, Gap, StepPiece, CudaGraphs, SkippedGraph, RecordedAgain, GraphPool, MeasuredProgram, MeasuredRegion, Elsewhere, Spread, BreakCost, BreakRemoved, RecompileCost,
         ProfileDiff, LineChange, TunedDiff, TunedChange, Won,
         VersionDiff, VersionSide, Difference, Cause, EnvironmentChange, KeyComparison, KeyDifference,
     )

@@ -29,7 +29,7 @@ def add_to(profile: argparse.ArgumentParser) -> None:
     )
     profile.add_argument(
         "--without-breaks", action="store_true",
-        help="also run the script with each graph break removed by a fix that `irscope fix` verifies, and measure the difference (minutes)",
+        help="also run the script with each graph break and recompilation removed by a fix that `irscope fix` verifies, and measure the difference (minutes)",
     )  # fmt: skip
     profile.add_argument(
         "--against", metavar="NAMES", type=_pipelines, default=(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 
 from irscope.cli.measured import profile_lines
@@ -15,7 +14,7 @@ from irscope.driver.opened_profile import opened
 from irscope.driver.profiling import NotMeasured, profiled
 from irscope.ir.kineto import TraceError
 from irscope.profiling.profile import Profile
-from irscope.protocol import Progress, to_json
+from irscope.protocol import Progress, Report, to_json
 from irscope.provenance.trails import keep_trails
 from irscope.store.store import Store
 from irscope.system.streams import complain
@@ -40,8 +39,8 @@ def profile(options: argparse.Namespace) -> int:
             progress.wipe()
             complain(f"irscope: {printable(str(error))}")
             return 3
-        if options.without_breaks and found.breaks:
-            found = _without_breaks(spec, found, progress)
+        if options.without_breaks and (found.breaks or found.recompiled):
+            found = _without_breaks(spec, found, store.report(run), progress)
             store.put_profile(run, to_json(found))
         progress.wipe()
         _print(found, options.json)
@@ -50,13 +49,13 @@ def profile(options: argparse.Namespace) -> int:
     return 0
 
 
-def _without_breaks(spec: RunSpec, found: Profile, progress: ProgressLine) -> Profile:
+def _without_breaks(spec: RunSpec, found: Profile, report: Report, progress: ProgressLine) -> Profile:
     from irscope.driver.break_trials import breaks_removed  # here: it brings all of `irscope fix`
 
     def on_step(text: str) -> None:
         progress.see(Progress(text, "measuring"))
 
-    return dataclasses.replace(found, breaks=breaks_removed(spec, found.breaks, on_step=on_step))
+    return breaks_removed(spec, found, report, on_step=on_step)
 
 
 def open_profile(options: argparse.Namespace) -> int:

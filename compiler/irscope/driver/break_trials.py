@@ -1,4 +1,4 @@
-"""What a script takes without a graph break: each fix that is verified runs beside the script as it is, by turns.
+"""What a script takes without a graph break or a recompilation: each fix that is verified runs beside the script as it is, by turns.
 
 The changed texts are overlays of runs in a private store; nothing is written into the user's files.
 """
@@ -9,69 +9,111 @@ import dataclasses
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.proving import Prover, Status
 from irscope.driver.fixing.texts import applied
 from irscope.driver.fixing.trying import Candidate, Trying
 from irscope.driver.rounds import Measured, measured
-from irscope.profiling.break_words import BreakCost, BreakRemoved
+from irscope.profiling.break_words import BreakRemoved, RecompileCost
 from irscope.profiling.noise import is_clear, spread_of
-from irscope.protocol import Finding
+from irscope.profiling.profile import Profile
+from irscope.protocol import Finding, Report
 from irscope.worker.client import Worker
 
 ROUNDS = 18
 """Of each side: enough to tell 3 % from noise on a machine that does nothing else."""
 _FIX_SECONDS = 300.0
-_MOST_BREAKS = 4
-"""The dearest ones; each has its own process, which stays until all rounds are over."""
+_MOST = 4
+"""Of breaks and of recompilations, the dearest ones; each has its own process, which stays until all rounds are over."""
 
 Place = tuple[str, int, str]
-"""Of a break: file, line and code."""
+"""Of a finding: file, line and code."""
 
 
 def breaks_removed(
     spec: RunSpec,
-    breaks: Sequence[BreakCost],
+    profile: Profile,
+    report: Report,
     *,
     on_step: Callable[[str], None] = lambda text: None,
     cancel: threading.Event | None = None,
-) -> tuple[BreakCost, ...]:
-    """The same breaks, each with what a step takes without it, or with the reason why that is not known.
+) -> Profile:
+    """The same profile, whose breaks and recompilations say what a step takes without them, or why that is not known.
 
     Parameters
     ----------
     spec
         Of the profile; the fixes are proven in the fast lane and timed in its own.
+    report
+        Of the profile's run.
     on_step
         Called with what begins now, in few words.
     """
     plain = dataclasses.replace(spec, profile=0, rounds="")
-    chosen = breaks[:_MOST_BREAKS]
-    on_step("trying the fixes of graph breaks")
-    fixes = _verified(plain, {(one.file, one.line, one.code) for one in chosen}, cancel)
+    breaks = [(one.file, one.line, one.code) for one in profile.breaks]
+    again = [_recompiled_at(one, report) for one in profile.recompiled]
+    # The dearest breaks come first; recompilations are fewer, and most of what they take is taken once.
+    places = list(dict.fromkeys([*breaks[:_MOST], *filter(None, again[:_MOST])]))
+    on_step("trying fixes")
+    fixes = _verified(plain, set(places), cancel)
+    removed = _timed(
+        plain, {place: fixes.get(place, "Its finding did not come again.") for place in places}, on_step, cancel
+    )
+    return dataclasses.replace(
+        profile,
+        breaks=tuple(
+            dataclasses.replace(one, removed=removed.get(place, _DEARER))
+            for one, place in zip(profile.breaks, breaks, strict=True)
+        ),
+        recompiled=tuple(
+            dataclasses.replace(one, removed=_NO_FINDING if place is None else removed.get(place, _DEARER))
+            for one, place in zip(profile.recompiled, again, strict=True)
+        ),
+    )
+
+
+_DEARER = BreakRemoved("", why_not="Others are dearer.")
+_NO_FINDING = BreakRemoved("", why_not="No finding says why it was compiled again.")
+
+
+def _recompiled_at(cost: RecompileCost, report: Report) -> Place | None:
+    """Of the first finding that says why a function was compiled again."""
+    frames = {
+        one.id.partition("/")[0]
+        for one in report.compiles
+        if (one.title, one.file, one.line) == (cost.function, cost.file, cost.line)
+    }
+    for finding in report.findings:
+        if finding.kind == "recompilation" and frames & {each.partition("/")[0] for each in finding.compiles}:
+            return _place(finding)
+    return None
+
+
+def _timed(
+    spec: RunSpec,
+    fixes: Mapping[Place, tuple[Candidate, str] | str],
+    on_step: Callable[[str], None],
+    cancel: threading.Event | None,
+) -> dict[Place, BreakRemoved]:
+    """By place what a step takes with its fix, beside the script as it is."""
     texts = {place: found for place, found in fixes.items() if isinstance(found, tuple)}
     timed: dict[Place, Measured] = {}
     base: Measured | None = None
     if texts:
-        specs = [plain]
-        specs += [
-            dataclasses.replace(plain, overlays={**plain.overlays, fix.file: text}) for fix, text in texts.values()
-        ]
+        specs = [spec]
+        specs += [dataclasses.replace(spec, overlays={**spec.overlays, fix.file: text}) for fix, text in texts.values()]
         with tempfile.TemporaryDirectory(prefix="irscope-breaks-") as folder:
             rounds = os.path.join(folder, "rounds")
             os.mkdir(rounds)
             store = os.path.join(folder, "runs.db")
             base, *others = measured(specs, store, rounds, ROUNDS, on_step=on_step, cancel=cancel)
         timed = dict(zip(texts, others, strict=True))
-    found = []
-    for number, one in enumerate(breaks):
-        place = one.file, one.line, one.code
-        fix = fixes.get(place, "Its finding did not come again." if number < _MOST_BREAKS else "Others are dearer.")
-        removed = BreakRemoved("", why_not=fix) if isinstance(fix, str) else _removed(fix[0], base, timed[place])
-        found.append(dataclasses.replace(one, removed=removed))
-    return tuple(found)
+    return {
+        place: BreakRemoved("", why_not=fix) if isinstance(fix, str) else _removed(fix[0], base, timed[place])
+        for place, fix in fixes.items()
+    }
 
 
 def _verified(

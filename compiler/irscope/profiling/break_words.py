@@ -10,7 +10,7 @@ from irscope.vocabulary.units import count, duration
 
 @dataclass(frozen=True)
 class BreakRemoved:
-    """The script beside the same script without the break: both were called by turns, without a backward.
+    """The script beside the same script without the break or recompilation: both were called by turns, without a backward.
 
     Parameters
     ----------
@@ -108,6 +108,8 @@ class RecompileCost:
         Of all of them but the first, once.
     guard_seconds
         The search among them, in a step.
+    removed
+        What a step takes without it; None if that was not asked for.
     """
 
     function: str
@@ -116,11 +118,13 @@ class RecompileCost:
     compiles: int
     compile_seconds: float
     guard_seconds: float
+    removed: BreakRemoved | None = None
 
     @property
     def words(self) -> str:
         """``compiled 3 times: recompiling took 4.0 s, its guards take 12 µs of a step``."""
-        return (
+        told = (
             f"compiled {count(self.compiles, 'time')}: recompiling took {duration(self.compile_seconds)}, "
             f"its guards take {duration(self.guard_seconds)} of a step"
         )
+        return told if self.removed is None else f"{told}; {self.removed.words}"

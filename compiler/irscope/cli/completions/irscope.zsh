@@ -254,7 +254,7 @@ _shtab_irscope_profile_options=(
   "--model[compile and call a model instead\: what the Python expression gives in the namespace of the file]:FILE:EXPR:"
   "--inputs[with --model\: what to call it with\; a tuple or list by position, a dict by name]:FILE:EXPR:"
   "--calls[calls of each program]:N:"
-  "--without-breaks[also run the script with each graph break removed by a fix that \`irscope fix\` verifies, and measure the difference (minutes)]"
+  "--without-breaks[also run the script with each graph break and recompilation removed by a fix that \`irscope fix\` verifies, and measure the difference (minutes)]"
   "--against[also time each graph between breaks through these pipelines, with commas, beside Inductor\: onnx,openvino (minutes)]:NAMES:"
   "--python[interpreter that runs the script]:PATH:_files"
   "--cwd[working folder of the script (default\: the current one)]:DIR:_files -/"
