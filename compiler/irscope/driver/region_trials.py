@@ -22,7 +22,6 @@ from irscope.vocabulary.lanes import DEFAULT_PIPELINE
 from irscope.vocabulary.visible import bounded
 
 SCRIPT = Path(kept_regions.__file__).with_name("region_script.py")
-"""It imports torch, so it is not imported here."""
 ROUNDS = 18
 """Of each side: enough to tell 3 % from noise on a machine that does nothing else."""
 

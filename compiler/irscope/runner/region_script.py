@@ -11,19 +11,19 @@ import sys
 import traceback
 from typing import Any
 
-import torch
-
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def made(about: dict[str, Any], name: str) -> torch.nn.Module:
+def made(about: dict[str, Any], name: str) -> Any:
     """The module of a graph that `kept_regions.described` told."""
+    import torch  # here: a module of the capture side can be loaded without it
+
     path = os.path.join(_HERE, f"{name}.py")
     with open(path, "w", encoding="utf-8") as file:
         file.write(about["text"])
     names = about["names"] | {key: importlib.import_module(module) for key, module in about["modules"].items()}
     exec(compile(about["text"], path, "exec"), names)
-    module: torch.nn.Module = type(name, (torch.nn.Module,), {"forward": names["forward"]})()
+    module: Any = type(name, (torch.nn.Module,), {"forward": names["forward"]})()
     for number, (target, one) in enumerate(about["attributes"].items()):
         value = made(one["inner"], f"{name}_{number}") if "inner" in one else one["value"]
         *outer, last = target.split(".")
@@ -41,6 +41,8 @@ def made(about: dict[str, Any], name: str) -> torch.nn.Module:
 
 def main() -> None:
     """Calls all of them; one that fails does not keep the others from it."""
+    import torch
+
     number = 0
     while os.path.exists(path := os.path.join(_HERE, f"{number}.pt")):
         try:
