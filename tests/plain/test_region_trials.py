@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from facts import a_finding
 from irscope.cli.measured import profile_lines
 from irscope.cli.profile_arguments import _pipelines
 from irscope.cli.text import Paint
@@ -18,6 +19,9 @@ from irscope.driver.rounds import Measured
 from irscope.profiling.noise import Spread
 from irscope.profiling.profile import CudaGraphs, Profile
 from irscope.profiling.regions import MeasuredRegion
+from irscope.protocol import CaptureGap, Severity
+from irscope.store.store import Store
+from irscope.vocabulary.lanes import Lane
 
 SPEC = RunSpec(script="/w/train.py", args=("--fast",), profile=10, overlays={"/w/a.py": "x"})
 SPREAD = Spread(1e-4, 1e-4, 1e-4, 20)
@@ -110,3 +114,18 @@ def test_only_other_pipelines_can_be_named(text: str) -> None:
     with pytest.raises(Exception, match=r"Name others than inductor|nothing"):
         _pipelines(text)
     assert _pipelines("onnx, tvm,onnx") == ("onnx", "tvm")
+
+
+def test_what_a_run_says_against_a_graph_is_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    with Store(str(path)) as store:
+        run = store.create_run("/t/regions.py", (), Lane.DEEP, "")
+        store.put_finding(
+            run, a_finding(file="/t/Region1.py", message="No lowering of sort.", severity=Severity.WARNING)
+        )
+        store.put_gap(run, CaptureGap("the stages of 2/0", "no kernel for cond"))
+        reasons = region_trials._reasons(store, run)
+    refused = side({0: None, 1: None}, "forward runs as Python: see the findings and gaps")
+    sides = [region_trials._Side(side({0: 1e-4, 1: 1e-4}), {}), region_trials._Side(refused, reasons)]
+    told = [region_trials._elsewhere("onnx", 1, region_trials._Kept(number), sides).why_not for number in (0, 1)]
+    assert told == ["the stages of 2/0: no kernel for cond", "No lowering of sort."]
