@@ -27,6 +27,7 @@ import {
   ensureCodeServer,
   ensureCompiler,
   ensureEditors,
+  ensureEmptyVenv,
   ensureGraphviz,
   ensureNodeModules,
   ensureVenv,
@@ -105,21 +106,30 @@ function parse(args) {
 /** @param {string[]} wanted */
 async function setUp(wanted) {
   ensureCompiler();
-  await ensureVenv("test");
+  await ensureEmptyVenv();
+  // Beside each other: pip keeps one core busy for a minute, and all the rest needs no more than its `.venv`.
+  await Promise.all([ensureVenv("test"), setUpNode(wanted)]);
+  // One after the other, and not beside pip: apt has a lock, and may ask for much of the network.
+  if (wanted.includes("plain")) {
+    await ensureGraphviz();
+  }
+  if (wanted.includes("protocol")) {
+    await ensureEditors();
+  }
+  fs.mkdirSync(OUT, { recursive: true });
+}
+
+/** @param {string[]} wanted */
+async function setUpNode(wanted) {
   await ensureNodeModules();
   if (wanted.includes("editor")) {
     await ensureChromium();
     await ensureCodeServer();
     await ensureVsix();
   }
-  if (wanted.includes("plain")) {
-    await ensureGraphviz();
-  }
   if (wanted.includes("protocol")) {
-    await ensureEditors();
     await ensureBuilt(); // the page of `irscope view` is served by tests of the protocol
   }
-  fs.mkdirSync(OUT, { recursive: true });
 }
 
 /**

@@ -8,6 +8,7 @@ the exit code in a line.  Its arguments are the modules that it imports ahead.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
 import importlib
 import json
@@ -23,6 +24,8 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     for name in sys.argv[1:]:
         importlib.import_module(name)
+    with contextlib.suppress(Exception):  # Inductor would read all of torch's files in each fork
+        sys.modules["torch._inductor.codecache"].torch_key()
     gc.collect()
     gc.freeze()  # so that a child's collector does not copy the pages that it shares
     for line in sys.stdin:

@@ -14,7 +14,7 @@ from irscope.protocol import CompileOutcome, OutcomeKind
 from irscope.provenance import Provenance
 from irscope.provenance.lines import trail_of
 from irscope.store.store import Store
-from support import REPOSITORY, Ran, lines_marked, run_forked, run_plain, write
+from support import REPOSITORY, Ran, lines_marked, log_as, run_forked, run_plain_forked, write
 from test_provenance import GRAPHS, check_ends, check_up_and_down
 
 SCRIPT = """\
@@ -74,7 +74,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Path]:
 def test_the_compiles_are_those_of_a_run_without_irscope(ran: tuple[Ran, Path], tmp_path: Path) -> None:
     """Dynamo looks at every function that runs while compiled autograd does; irscope's own are none of the script's."""
     captured, script = ran
-    plain = run_plain(script, env={"TORCH_TRACE": str(tmp_path), "TORCHINDUCTOR_FX_GRAPH_CACHE": "0"})
+    no_cache = "import torch._inductor.config\ntorch._inductor.config.fx_graph_cache = False\n"
+    plain = run_plain_forked(script, before=log_as({"TORCH_TRACE": str(tmp_path)}) + no_cache)
     assert plain.returncode == 0, plain.stderr
     heads = [line for file in tmp_path.iterdir() for line in file.read_text().split("\n") if '"dynamo_start"' in line]
     begun = set()

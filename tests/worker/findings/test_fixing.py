@@ -9,12 +9,13 @@ from pathlib import Path
 
 import fix_rates
 import pytest
+from irscope.cli import fixing
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.proving import Proof, Prover, Status
 from irscope.driver.fixing.texts import applied, diff_of, edits_between
 from irscope.driver.fixing.trying import Trying
 from irscope.protocol import Edit, Fix, Position, Range
-from support import run_cli, shared_worker, write
+from support import run_cli, run_cli_forked, shared_worker, write
 
 BRANCH = """\
 import torch
@@ -64,10 +65,12 @@ net(torch.randn(8, 4)).sum().backward()
 }
 
 
-@pytest.fixture
-def prover(tmp_path: Path, request: pytest.FixtureRequest) -> Prover:
-    script = write(tmp_path, request.param)
-    made = Prover(RunSpec(str(script), cwd=str(tmp_path)), shared_worker())
+@pytest.fixture(scope="module")
+def prover(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Prover:
+    """It has run the script once; each proof is of another text."""
+    folder = tmp_path_factory.mktemp("fixing")
+    script = write(folder, request.param)
+    made = Prover(RunSpec(str(script), cwd=str(folder)), shared_worker())
     request.addfinalizer(lambda: made.__exit__())
     made.begin()
     return made
@@ -185,7 +188,16 @@ def test_a_sample_of_the_set(name: str) -> None:
         assert [one["fixed"] for one in result["findings"]] == [True]
 
 
-def test_on_the_command_line(tmp_path: Path) -> None:
+@pytest.fixture
+def in_the_shared_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`irscope fix` in this process starts no worker of its own."""
+    worker = shared_worker()
+    if worker is not None:
+        monkeypatch.setattr(worker, "stop", lambda: None)
+        monkeypatch.setattr(fixing, "Worker", lambda python: worker)
+
+
+def test_on_the_command_line(tmp_path: Path, in_the_shared_worker: None) -> None:
     script = write(tmp_path, FORMS["branch"] + "\nprint('the end')\n")
     before = script.read_text()
     ran = run_cli("fix", script, "--json", cwd=tmp_path)
@@ -193,10 +205,10 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert script.read_text() == before
     assert [one["candidates"][0]["status"] for one in data["findings"]] == ["verified"]
     assert "+    y = torch.where(" in data["diff"]
-    ran = run_cli("fix", script, "--apply", "--only", "graph-break", cwd=tmp_path)
+    ran = run_cli_forked("fix", script, "--apply", "--only", "graph-break", cwd=tmp_path)
     assert "1 of 1 findings have a verified fix." in ran.stdout, ran.stderr
     assert "torch.where(" in script.read_text()
-    assert run_cli("fix", tmp_path / "missing.py").returncode == 3
+    assert run_cli_forked("fix", tmp_path / "missing.py").returncode == 3
 
 
 @pytest.mark.parametrize(

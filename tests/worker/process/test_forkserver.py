@@ -18,6 +18,7 @@ from irscope.protocol import Budget, FindingSeen, Lane, Message, Outcome, Outcom
 from irscope.store.store import Store
 from irscope.system import processes
 from irscope.worker.client import Worker, WorkerState, can_fork, wait_for
+from light_torch import light_torch
 from support import at_rest, children_but_spares, ends, name_of, run_plain, write
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="forking with torch is not safe on this system")
@@ -343,7 +344,7 @@ def test_many_runs_leave_nothing_open(warm: Warm, tmp_path: Path) -> None:
 
 
 def test_killing_the_worker_ends_its_runs_and_is_told(tmp_path: Path) -> None:
-    worker = Worker(sys.executable)
+    worker = Worker(sys.executable, light_torch(tmp_path / "light"))
     assert wait_for(worker, 120) is WorkerState.READY
     warm = Warm(worker, tmp_path / "runs.db")
     script = write(tmp_path, "import os, time; print(os.getpid(), flush=True); time.sleep(1000)")
@@ -369,7 +370,7 @@ def test_killing_the_worker_ends_its_runs_and_is_told(tmp_path: Path) -> None:
 
 
 def test_the_worker_ends_with_the_one_who_started_it(tmp_path: Path) -> None:
-    worker = Worker(sys.executable)
+    worker = Worker(sys.executable, light_torch(tmp_path / "light"))
     assert wait_for(worker, 120) is WorkerState.READY
     pid = worker._process.pid  # type: ignore[union-attr]
     worker._socket.close()  # type: ignore[union-attr]  # what a killed language server leaves behind

@@ -15,6 +15,7 @@ from irscope.protocol import Budget, Lane, Outcome, OutcomeKind
 from irscope.store.store import Store
 from irscope.worker.client import Worker, WorkerState, can_fork, wait_for
 from irscope.worker.process import ForkedProcess
+from light_torch import light_torch
 from support import Instant, late, write
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="forking with torch is not safe on this system")
@@ -23,9 +24,9 @@ STOPS = "import os, signal, time\nos.kill(os.getppid(), signal.SIGSTOP)\nprint('
 
 
 @pytest.fixture
-def worker() -> Iterator[Worker]:
+def worker(tmp_path: Path) -> Iterator[Worker]:
     """One of its own: it does not live on."""
-    worker = Worker(sys.executable)
+    worker = Worker(sys.executable, light_torch(tmp_path / "light"))
     assert wait_for(worker, 120) is WorkerState.READY, worker.reason
     yield worker
     worker.stop()

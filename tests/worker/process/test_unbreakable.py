@@ -19,6 +19,7 @@ from irscope.protocol import Budget, Lane, OutcomeKind, Progress
 from irscope.store.store import Store
 from irscope.system import processes
 from irscope.worker.client import Worker, WorkerState, can_fork, wait_for
+from light_torch import light_torch
 from support import (
     IRSCOPE,
     Instant,
@@ -365,7 +366,10 @@ def test_no_orphan_when_the_host_of_a_worker_is_killed(both: bool, tmp_path: Pat
     host = write(tmp_path, HOST.replace("COMPILER", repr(str(Path(processes.__file__).parents[2]))), "host.py")
     script = write(tmp_path, GETS_AWAY + "print('running', flush=True)\nexec(BUSY)\n")
     process = subprocess.Popen(
-        [sys.executable, str(host), str(tmp_path / "runs.db"), str(script)], stdout=subprocess.PIPE, text=True
+        [sys.executable, str(host), str(tmp_path / "runs.db"), str(script)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **light_torch(tmp_path / "light")},
     )
     assert process.stdout is not None
     line = next(line for line in process.stdout if "at work" in line)

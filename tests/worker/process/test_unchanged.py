@@ -31,9 +31,16 @@ EAGER = COMPILED.replace("@torch.compile", '@torch.compile(backend="eager")')
 
 # name → script; each runs in the fast lane, and in those that compile nothing both lanes are the same
 SCRIPTS = {
-    "configures_torch_and_logs": COMPILED  # it ends in a traceback out of compiled code
+    "configures_torch_and_logs": """\
+import os, sys
+print("torch" in sys.modules)
+os.environ["TORCHINDUCTOR_MAX_AUTOTUNE"] = "1"
+os.environ["TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS"] = "1"
+"""
+    + COMPILED  # it ends in a traceback out of compiled code
     + """\
 import logging, torch._dynamo, torch._inductor.config, torch._functorch.config
+print(torch._inductor.config.max_autotune, torch._dynamo.config.capture_scalar_outputs)
 torch._dynamo.config.recompile_limit = 3
 print(torch._dynamo.config.recompile_limit, torch._inductor.config.fx_graph_cache, torch._functorch.config.enable_autograd_cache)
 print(len(torch._dynamo.config.get_config_copy() if hasattr(torch._dynamo.config, "get_config_copy") else []))
@@ -152,14 +159,6 @@ main_is_done.set()
         done = subprocess.run([sys.executable, "-c", "import sys; print(sys.path[0] == '', 'irscope' in sys.modules); sys.exit(4)"], capture_output=True, text=True)
         print(done)
         subprocess.run(["sh", "-c", "echo from a shell; echo and stderr >&2"])
-    """,
-    "sets_what_torch_reads": """\
-        import os, sys
-        print("torch" in sys.modules)
-        os.environ["TORCHINDUCTOR_MAX_AUTOTUNE"] = "1"
-        os.environ["TORCH_COMPILE_DISABLE"] = "1"
-        import torch._inductor.config, torch._dynamo.config
-        print(torch._inductor.config.max_autotune, torch._dynamo.config.disable)
     """,
     "closes_its_streams": "import os, sys\nprint('before')\nsys.stdout.flush()\nos.close(1)\nos.close(2)\n",
     "chdir": "import os\nos.chdir('/')\nprint(os.getcwd(), __file__)\nraise ValueError('elsewhere')",
