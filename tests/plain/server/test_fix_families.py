@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
+from pathlib import Path
 
 import pytest
+from irscope.driver.fixing import needs
 from irscope.driver.fixing.texts import applied
 from irscope.protocol import Finding, Position, Range, Related, Severity
 from irscope_server.fixing import registry
 from irscope_server.fixing.model import Family
 from irscope_server.fixing.proposals import proposals
+from irscope_server.language.fixes import _ON_A_TREE
 
 HEAD = "import torch\n"
 
@@ -355,3 +358,9 @@ def test_texts_that_are_not_read(text: str) -> None:
     place = Range(Position(1, 0), Position(1, 1))
     finding = Finding("graph-break", "GB0170", Severity.WARNING, "", "", (), None, "script.py", place, 1, ())
     assert proposals(finding, text) == ()
+
+
+def test_what_is_said_without_libcst_is_about_the_kinds_that_it_brings_fixes_for() -> None:
+    assert set(_ON_A_TREE) == {kind for family in registry.all_families() for kind in family.kinds}
+    assert f'fix = ["{needs.NEEDS}"]' in (Path(__file__).parents[3] / "pyproject.toml").read_text()
+    assert needs.install_command("/a b/python") == f'"/a b/python" -m pip install "{needs.NEEDS}"'
