@@ -178,6 +178,14 @@ CASES = {
         "import torch\n\ndef f(x, mask):\n    return x[mask].mean()\n", "x[mask]", "GB0036", {},
         "    return (torch.where(mask, x, 0).sum() / (mask).sum())\n",
     ),
+    "bounds": (
+        "import torch\n\ndef f(x, n):\n    k = n.item()\n    if k > 9:\n        raise ValueError\n    return x[:k]\n",
+        "n.item()", "GB0124", {}, "    k = n.item()\n    torch._check(k <= 9)\n",
+    ),
+    "plain functions": (
+        "import torch\n\ndef f(x):\n    for y in x:\n        if y > 0:\n            g(y)\n", "y > 0", "GB0170",
+        {"message": "the whole function runs as plain Python"}, "@torch.compiler.disable(recursive=False)\ndef f(x):\n",
+    ),
     "helpers": (
         "import torch\n\ndef helper(x):\n    return odd(x)\n\ndef f(x):\n    return helper(x)\n", "odd(x)", "GB0007", {},
         "@torch.compiler.disable\ndef helper(x):\n",
