@@ -23,17 +23,17 @@ _UNPROVEN = "not proven"
 def offered(context: SourceContext, placed: PlacedFinding) -> Iterator[tuple[Fix, str]]:
     """The fixes of a finding, and what is known about each in words; empty for what was not tried.
 
-    Verified ones come first.  What was disproven is left out.
+    Verified ones come first.  What was disproven is left out, and so is a change of the finding's own of which another
+    form was tried: that one keeps comments.
     """
     tried = context.proofs.of_run(placed.run).tried.get(placed.finding.cause)
-    known: set[object] = set()
+    known: set[str] = set()
     for one in tried.candidates if tried is not None else ():
-        known.add((one.title, one.edits))
-        known |= {(fix.title, fix.edits) for fix in placed.finding.fixes if one.title.startswith(f"{fix.title}; then ")}
+        known.add(one.title.split("; then ")[0])
         if one.proof.status is not Status.DISPROVEN:
             file = "" if file_key(one.file) == file_key(placed.finding.file) else one.file
             yield Fix(one.title, one.caveat, one.edits, file), _words(one)
-    yield from ((fix, "") for fix in placed.finding.fixes if (fix.title, fix.edits) not in known)
+    yield from ((fix, "") for fix in placed.finding.fixes if fix.title not in known)
 
 
 def _words(one: Candidate) -> str:

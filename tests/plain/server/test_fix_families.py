@@ -203,7 +203,11 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [family.name for family in registry.all_families() if family.name != "branches"])
+APART = ("branches", "comments")
+"""Those with tests of their own."""
+
+
+@pytest.mark.parametrize("name", [family.name for family in registry.all_families() if family.name not in APART])
 def test_each_family(name: str) -> None:
     """Each has a case here: a family without one is not tested."""
     text, at, code, more, wanted = CASES[name]

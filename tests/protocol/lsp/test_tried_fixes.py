@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,14 @@ def test_what_trials_say_of_fixes(known: tuple[tuple[str, Status], ...], expecte
     assert [
         one for one in titles if "then" in one[0] or one[0] != "a" or known[:1] != (("a; then more", Status.VERIFIED),)
     ] == expected
+
+
+def test_a_change_of_which_a_better_form_was_tried_is_offered_once() -> None:
+    found = finding("script.py", 1, 0, 1, code="GB0170", fixes=(_fix("a"), _fix("b")))
+    other = dataclasses.replace(_fix("a"), edits=_fix("the same, with comments").edits)
+    tried = Tried(found, (Candidate("a", "", found.file, other.edits, Proof(Status.UNPROVEN, "")),))
+    context, placed = _Context(Proven({found.cause: tried})), PlacedFinding(found, "run", 0, 0, 0, 1)
+    assert [fix for fix, _ in offered(context, placed)] == [other, _fix("b")]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("status", Status)
