@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 import libcst as cst
-from irscope.driver.fixing.texts import applied
-from irscope.protocol import Edit, Finding, Position, Range
+from irscope.driver.fixing.texts import applied, may_lose_comments
+from irscope.protocol import Edit, Finding, Fix, Position, Range
 
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Source
@@ -22,25 +22,28 @@ from irscope_server.fixing.source import Source
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     """Under the title of the finding's own change, so that it takes the place of that one."""
     for fix in finding.fixes:
-        if fix.file not in ("", finding.file):
-            continue
-        edits = sorted(fix.edits, key=lambda edit: edit.range)
-        try:
-            text = applied(source.text, edits)
-            for number in reversed(range(len(edits))):
-                text = _with_lost(source.text, text, edits, number)
-        except (ValueError, tokenize.TokenError):
-            continue  # of another text, or not Python any more
-        if text != applied(source.text, edits):
-            yield Proposal(fix.title, fix.caveat, text)
+        kept = with_comments(source.text, fix) if fix.file in ("", finding.file) else None
+        if kept is not None:
+            yield Proposal(fix.title, fix.caveat, kept)
+
+
+def with_comments(before: str, fix: Fix) -> str | None:
+    """A text with a change that keeps the comments; None if the change loses none, or is of another text."""
+    edits = sorted(fix.edits, key=lambda edit: edit.range)
+    if not may_lose_comments(before.split("\n"), edits):
+        return None
+    try:
+        changed = text = applied(before, edits)
+        for number in reversed(range(len(edits))):
+            text = _with_lost(before, text, edits, number)
+    except (ValueError, tokenize.TokenError):
+        return None  # or it is not Python any more
+    return text if text != changed else None
 
 
 def _with_lost(before: str, text: str, edits: list[Edit], number: int) -> str:
     """A changed text with the comments that one of the edits takes away, above the statement that it changes."""
     edit = edits[number]
-    taken = "\n".join(before.split("\n")[edit.range.start.line - 1 : edit.range.end.line])
-    if "#" not in taken:
-        return text
     lost = Counter(_comments(before)) - Counter(_comments(applied(before, [edit])))
     if not lost:
         return text
