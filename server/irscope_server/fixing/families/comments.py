@@ -1,7 +1,7 @@
 """Changes that a finding carries itself, with the comments that they would lose.
 
 Those are made where LibCST cannot be asked for: in the run's process, which has the standard library and torch alone.
-They replace whole expressions and statements.  What stands there as a comment goes above the statement here.
+They replace whole expressions and statements.  A comment in there goes above the statement here.
 """
 
 from __future__ import annotations
