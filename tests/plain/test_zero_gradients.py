@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
-from irscope.driver.fixing.proving import Proof, Status, Trial, _also_without_compile
-from irscope.protocol import FoundEvidence, Outcome, OutcomeKind
+from irscope.driver.fixing.proving import Proof, Status, Trial, _also_without_compile, _decided
+from irscope.protocol import Finding, FoundEvidence, Outcome, OutcomeKind, Position, Range, Severity
 from irscope.runner.evidence import _WITHOUT, _zeroed
 
 
@@ -38,3 +39,11 @@ def test_it_is_not_verified() -> None:
     assert _also_without_compile(proof, trial(), trial()).status is Status.VERIFIED
     found = _also_without_compile(proof, trial(), trial(zeroed=("f#0: state b",)))
     assert (found.status, "f#0: state b gets a gradient of zeros" in found.reason) == (Status.UNPROVEN, True)
+
+
+def test_a_change_with_which_nothing_is_compiled_is_not_verified() -> None:
+    place = Range(Position(1, 0), Position(1, 1))
+    finding = Finding("graph-break", "GB0170", Severity.WARNING, "", "", (), None, "a.py", place, 1, ())
+    original = dataclasses.replace(trial(), findings=(finding,))
+    proof = _decided(original, trial(), trial(), finding, {})
+    assert (proof.status, proof.reason) == (Status.UNPROVEN, "Nothing is compiled with it.")

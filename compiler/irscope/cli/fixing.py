@@ -15,6 +15,7 @@ from irscope.cli.text import to_stdout
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.gains import ROUNDS, MeasuredGain, measure
 from irscope.driver.fixing.library import Patch, patch_file, workaround_of
+from irscope.driver.fixing.needs import NEEDS, install_command, is_missing
 from irscope.driver.fixing.proving import Prover, Status
 from irscope.driver.fixing.texts import diff_of
 from irscope.driver.fixing.trying import Candidate, Propose, Together, Tried, Trying
@@ -25,8 +26,6 @@ from irscope.vocabulary import units
 from irscope.vocabulary.visible import printable
 from irscope.worker.client import Worker
 
-NEEDS = "libcst>=1.8.2,<2"
-"""What the extra ``fix`` of pyproject.toml asks for."""
 _PROPOSALS = "irscope_server.fixing.proposals"
 
 
@@ -80,8 +79,9 @@ def _patch_files(tried: list[Tried]) -> Iterator[tuple[str, str]]:
 
 def _proposing() -> Propose:
     """What gives more candidates: the server's package, which this one does not know, where it and LibCST are installed."""
-    if any(importlib.util.find_spec(name) is None for name in ("irscope_server", "libcst")):
-        print(f"irscope fix: {NEEDS} is not installed, so some fixes are not tried.", file=sys.stderr)
+    if importlib.util.find_spec("irscope_server") is None or is_missing():
+        words = f"{NEEDS} is not installed, so most fixes are not tried. To install it: {install_command()}"
+        print(f"irscope fix: {words}", file=sys.stderr)
         return lambda finding, text: ()
     propose: Propose = importlib.import_module(_PROPOSALS).proposals
     return propose

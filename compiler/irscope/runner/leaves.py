@@ -73,8 +73,18 @@ def _smaller(tensor: Any, torch: Any) -> Any:
     return tensor / 64 - 0.01
 
 
+def _alike(tensor: Any, torch: Any) -> Any:
+    """What asks whether any or all elements are so gets the same answer for all: no token goes to an expert, or each."""
+    return tensor.abs().max().expand(tensor.shape)
+
+
+def _alike_below(tensor: Any, torch: Any) -> Any:
+    return -_alike(tensor, torch)
+
+
 DISTURBANCES: dict[str, Callable[[Any, Any], Any] | None] = {
     "the run's inputs": None, "with noise": _noisy, "negated": _negated, "larger": _larger, "smaller": _smaller,
+    "all alike": _alike, "all alike and negative": _alike_below,
 }  # fmt: skip
 """How inputs are changed, by name: floating-point elements as it says, other elements change places."""
 

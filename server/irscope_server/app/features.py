@@ -22,7 +22,7 @@ from irscope_server.base.messages import Encoded, RequestFailed, registers_stage
 from irscope_server.base.params import PARAMS, CheckParams, RunParams, TrustedParams, UriParams
 from irscope_server.base.settings import SECTION
 from irscope_server.graph import requests as graph_requests
-from irscope_server.language.fixes import CHECK_WITHOUT_COMPILE, actions_at
+from irscope_server.language.fixes import CHECK_WITHOUT_COMPILE, HOW_TO_GET_MORE, actions_at, how_to_get_more
 from irscope_server.language.hovers import hover_at
 from irscope_server.language.inlay_hints import inlay_hints_of
 from irscope_server.language.lenses import lenses_of, stage_lenses
@@ -43,6 +43,7 @@ def make_server(execute: Execute | None = None) -> IrscopeServer:
     server.command("irscope.server.run")(_run_command)
     server.command("irscope.server.cancel")(_cancel_command)
     server.command(CHECK_WITHOUT_COMPILE)(_check_command)
+    server.command(HOW_TO_GET_MORE)(_how_to_get_more)
     return server
 
 
@@ -228,6 +229,10 @@ async def _cancel_command(ls: IrscopeServer, params: dict[str, Any]) -> Any:
 async def _check_command(ls: IrscopeServer, params: dict[str, Any]) -> Any:
     work = requests.check_without_compile
     return await _request(lambda ls, params: work(ls, wire.from_wire(CheckParams, params)))(ls, params)
+
+
+def _how_to_get_more(ls: IrscopeServer) -> None:
+    ls.show_message(how_to_get_more())
 
 
 _FEATURES: dict[str, Any] = {

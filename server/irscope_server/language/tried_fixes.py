@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from irscope.driver.fixing.needs import is_missing
 from irscope.driver.fixing.proving import Status
+from irscope.driver.fixing.texts import edits_between, may_lose_comments
 from irscope.driver.fixing.trying import Candidate
 from irscope.protocol import Edit, Fix
 from irscope.vocabulary import units
@@ -23,17 +25,28 @@ _UNPROVEN = "not proven"
 def offered(context: SourceContext, placed: PlacedFinding) -> Iterator[tuple[Fix, str]]:
     """The fixes of a finding, and what is known about each in words; empty for what was not tried.
 
-    Verified ones come first.  What was disproven is left out.
+    Verified ones come first.  What was disproven is left out, and so is a change of the finding's own of which another
+    form was tried: that one keeps comments.
     """
     tried = context.proofs.of_run(placed.run).tried.get(placed.finding.cause)
-    known: set[object] = set()
+    known: set[str] = set()
     for one in tried.candidates if tried is not None else ():
-        known.add((one.title, one.edits))
-        known |= {(fix.title, fix.edits) for fix in placed.finding.fixes if one.title.startswith(f"{fix.title}; then ")}
+        known.add(one.title.split("; then ")[0])
         if one.proof.status is not Status.DISPROVEN:
             file = "" if file_key(one.file) == file_key(placed.finding.file) else one.file
             yield Fix(one.title, one.caveat, one.edits, file), _words(one)
-    yield from ((fix, "") for fix in placed.finding.fixes if (fix.title, fix.edits) not in known)
+    yield from ((_with_comments(placed, fix), "") for fix in placed.finding.fixes if fix.title not in known)
+
+
+def _with_comments(placed: PlacedFinding, fix: Fix) -> Fix:
+    """A change that was not tried, with the comments that it would lose."""
+    if fix.file or placed.source is None or not may_lose_comments(placed.source, fix.edits) or is_missing():
+        return fix
+    from irscope_server.fixing.families.comments import with_comments
+
+    before = "\n".join(placed.source)
+    text = with_comments(before, fix)
+    return fix if text is None else Fix(fix.title, fix.caveat, edits_between(before, text))
 
 
 def _words(one: Candidate) -> str:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from irscope.driver.fixing.needs import install_command, is_missing
 from irscope.protocol import Edit, Finding, Fix, OutcomeKind
 from irscope.usercode.source import digest_of
 from irscope.vocabulary.records import dataclass
@@ -173,15 +174,18 @@ def _try(run: Run, seconds: float, stop: threading.Event, tell: Callable[[Proven
 
 def _proposals() -> Callable[[Finding, str], Sequence[Fix]]:
     """The fixes that are made on a syntax tree; none if LibCST is not installed beside the server."""
-    try:
-        from irscope_server.fixing.proposals import proposals
-    except ImportError:
+    if is_missing():
+        log.warning("Most fixes are not tried: LibCST is not installed. To install it: %s", install_command())
         return lambda finding, text: ()
+    from irscope_server.fixing.proposals import proposals
+
     return proposals
 
 
 def _content(run: Run, texts: Mapping[str, Sequence[str]]) -> str:
-    """What the trials depend on: the files' texts, and how the script is run."""
+    """What the trials depend on: the files' texts, how the script is run, and whether LibCST is there."""
     spec = run.spec
     files = sorted((file_key(name), digest_of("\n".join(lines))) for name, lines in texts.items())
-    return digest_of(repr((files, spec.script, spec.args, spec.python, spec.cwd, sorted((spec.env or {}).items()))))
+    return digest_of(
+        repr((is_missing(), files, spec.script, spec.args, spec.python, spec.cwd, sorted((spec.env or {}).items())))
+    )

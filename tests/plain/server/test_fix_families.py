@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
+from pathlib import Path
 
 import pytest
+from irscope.driver.fixing import needs
 from irscope.driver.fixing.texts import applied
 from irscope.protocol import Finding, Position, Range, Related, Severity
 from irscope_server.fixing import registry
 from irscope_server.fixing.model import Family
 from irscope_server.fixing.proposals import proposals
+from irscope_server.language.fixes import _ON_A_TREE
 
 HEAD = "import torch\n"
 
@@ -175,6 +178,14 @@ CASES = {
         "import torch\n\ndef f(x, mask):\n    return x[mask].mean()\n", "x[mask]", "GB0036", {},
         "    return (torch.where(mask, x, 0).sum() / (mask).sum())\n",
     ),
+    "bounds": (
+        "import torch\n\ndef f(x, n):\n    k = n.item()\n    if k > 9:\n        raise ValueError\n    return x[:k]\n",
+        "n.item()", "GB0124", {}, "    k = n.item()\n    torch._check(k <= 9)\n",
+    ),
+    "plain functions": (
+        "import torch\n\ndef f(x):\n    for y in x:\n        if y > 0:\n            g(y)\n", "y > 0", "GB0170",
+        {"message": "the whole function runs as plain Python"}, "@torch.compiler.disable(recursive=False)\ndef f(x):\n",
+    ),
     "helpers": (
         "import torch\n\ndef helper(x):\n    return odd(x)\n\ndef f(x):\n    return helper(x)\n", "odd(x)", "GB0007", {},
         "@torch.compiler.disable\ndef helper(x):\n",
@@ -192,7 +203,11 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [family.name for family in registry.all_families() if family.name != "branches"])
+APART = ("branches", "comments")
+"""Those with tests of their own."""
+
+
+@pytest.mark.parametrize("name", [family.name for family in registry.all_families() if family.name not in APART])
 def test_each_family(name: str) -> None:
     """Each has a case here: a family without one is not tested."""
     text, at, code, more, wanted = CASES[name]
@@ -355,3 +370,9 @@ def test_texts_that_are_not_read(text: str) -> None:
     place = Range(Position(1, 0), Position(1, 1))
     finding = Finding("graph-break", "GB0170", Severity.WARNING, "", "", (), None, "script.py", place, 1, ())
     assert proposals(finding, text) == ()
+
+
+def test_what_is_said_without_libcst_is_about_the_kinds_that_it_brings_fixes_for() -> None:
+    assert set(_ON_A_TREE) == {kind for family in registry.all_families() for kind in family.kinds}
+    assert f'fix = ["{needs.NEEDS}"]' in (Path(__file__).parents[3] / "pyproject.toml").read_text()
+    assert needs.install_command("/a b/python") == f'"/a b/python" -m pip install "{needs.NEEDS}"'

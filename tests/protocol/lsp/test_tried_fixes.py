@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from pathlib import Path
 
 import pytest
 from irscope.driver.fixing.proving import Gain, Proof, Status
+from irscope.driver.fixing.texts import applied
 from irscope.driver.fixing.trying import Candidate, Tried
 from irscope.protocol import Edit, Finding, Fix, Position, Range
 from irscope_server.language.tried_fixes import _apart, gain_text, offered
@@ -122,6 +124,23 @@ def test_what_trials_say_of_fixes(known: tuple[tuple[str, Status], ...], expecte
     assert [
         one for one in titles if "then" in one[0] or one[0] != "a" or known[:1] != (("a; then more", Status.VERIFIED),)
     ] == expected
+
+
+def test_a_change_that_was_not_tried_keeps_comments() -> None:
+    source = ["y = f(", "    x,  # the input", ").item()"]
+    own = Fix("keep it", "", (Edit(Range(Position(1, 4), Position(3, 8)), "f(x)"),))
+    found = finding("script.py", 1, 0, 1, code="GB0124", fixes=(own,))
+    placed = PlacedFinding(found, "run", 0, 0, 0, 1, source)
+    ((fix, _),) = offered(_Context(Proven()), placed)  # type: ignore[arg-type]
+    assert applied("\n".join(source), fix.edits) == "# the input\ny = f(x)"
+
+
+def test_a_change_of_which_a_better_form_was_tried_is_offered_once() -> None:
+    found = finding("script.py", 1, 0, 1, code="GB0170", fixes=(_fix("a"), _fix("b")))
+    other = dataclasses.replace(_fix("a"), edits=_fix("the same, with comments").edits)
+    tried = Tried(found, (Candidate("a", "", found.file, other.edits, Proof(Status.UNPROVEN, "")),))
+    context, placed = _Context(Proven({found.cause: tried})), PlacedFinding(found, "run", 0, 0, 0, 1)
+    assert [fix for fix, _ in offered(context, placed)] == [other, _fix("b")]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("status", Status)

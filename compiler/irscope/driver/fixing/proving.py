@@ -34,6 +34,7 @@ from irscope.protocol import (
     from_json,
 )
 from irscope.runner.evidence import ANSWER, REFERENCE
+from irscope.runner.leaves import DISTURBANCES
 from irscope.store.store import Store
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
@@ -223,8 +224,8 @@ def _decided(original: Trial, eager: Trial, trial: Trial, finding: Finding, matc
         )
     if status is Status.UNPROVEN:
         return proof(status, reason)
-    if original.graphs and not trial.graphs:
-        return proof(Status.UNPROVEN, "Nothing is compiled any more.")
+    if not trial.graphs:
+        return proof(Status.UNPROVEN, "Nothing is compiled with it.")
     if original.stdout == eager.stdout and _other_output(eager.stdout, trial.stdout):
         return proof(Status.UNPROVEN, "The script prints something else.")
     return proof(Status.VERIFIED, "")
@@ -276,7 +277,7 @@ def _numbers(eager: Trial, trial: Trial) -> tuple[tuple[str, ...], Status, str]:
         return (), Status.UNPROVEN, f"Nothing was compared: {found.problem if found else 'the run left no evidence'}."
     checks = [
         f"{count(found.tensors, 'tensor')} of {count(found.programs, 'compiled program')}, "
-        "on the run's inputs and four others"
+        f"on the run's inputs and {len(DISTURBANCES) - 1} others"
     ]
     if found.gradients:
         checks.append(count(found.gradients, "gradient"))

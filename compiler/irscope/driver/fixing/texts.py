@@ -32,6 +32,11 @@ def applied(text: str, edits: Sequence[Edit]) -> str:
     return "".join([*parts, text[at:]])
 
 
+def may_lose_comments(lines: Sequence[str], edits: Sequence[Edit]) -> bool:
+    """Whether the lines that edits touch have something like a comment."""
+    return any("#" in line for edit in edits for line in lines[edit.range.start.line - 1 : edit.range.end.line])
+
+
 def edits_between(old: str, new: str) -> tuple[Edit, ...]:
     """The lines that make one text the other."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)

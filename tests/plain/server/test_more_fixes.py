@@ -1,0 +1,101 @@
+"""Decisions on numbers as checks of the graph, functions that are left to Python, and comments that are kept."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from irscope.driver.fixing.texts import applied
+from irscope.protocol import Edit, Fix, Position, Range
+from irscope_server.fixing.proposals import proposals
+from test_fix_families import changed, found
+
+TITLE = "Let the number be a symbol of the graph, and check its bounds there"
+PLAIN = "Leave the function to Python, and compile what it calls"
+BODY = "import torch\n\n\ndef f(x, lengths):\n    n = int(lengths.max())\n{}    return x[:n]\n"
+SETTING = "torch._dynamo.config.capture_scalar_outputs = True\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            '    # as the model wants\n    if n > 8 or n == 0:\n        raise ValueError("too long")\n',
+            '    # as the model wants\n    torch._check(n <= 8, lambda: "too long")\n    torch._check(n != 0, lambda: "too long")\n',
+        ),
+        ('    if n >= 8:\n        raise ValueError(f"{n} is too long")\n', "    torch._check(n < 8)\n"),
+        ("    if n > 8:\n        n = 8\n", "    n = min(n, 8)\n"),
+        (
+            "    if n < 1:\n        n = 1\n    if n > 8:\n        raise E\n",
+            "    n = max(n, 1)\n    torch._check(n <= 8)\n",
+        ),
+        ("    if n > 8 and n < 10:\n        raise E\n", None),  # the opposite is a decision, too
+        ("    if n > 8:\n        n = 9\n", None),
+        ("    if n > 8:\n        return x\n", None),
+        ("    if n > 8:\n        raise E\n    if n == 3:\n        x = x + 1\n", None),  # the next break
+        ("    if x.dim() > 2:\n        raise E\n", None),  # not about the number
+        ("    if n > 8:\n        raise E\n    else:\n        x = x + 1\n", None),
+    ],
+)
+def test_decisions_on_a_number(before: str, after: str | None) -> None:
+    made = changed(BODY.format(before), "int(lengths.max())", "GB0124").get(TITLE)
+    if after is None:
+        assert made is None
+    else:
+        head = f"import torch\nimport torch._dynamo\n\n{SETTING}"
+        assert made == BODY.format(after).replace("import torch\n", head)
+
+
+def test_what_is_set_already_is_not_set_again() -> None:
+    before = BODY.format("    if n > 8:\n        raise E\n").replace("import torch\n", f"import torch\n{SETTING}")
+    made = changed(before, "n > 8", "data-dependent-guard")[TITLE]
+    assert made == before.replace("if n > 8:\n        raise E", "torch._check(n <= 8)")
+
+
+@pytest.mark.parametrize(
+    ("decorator", "message", "offered"),
+    [
+        ("", "the whole function runs as plain Python.", True),
+        ("", "the graph is cut here.", False),
+        ("@torch.no_grad()\n", "the whole function runs as plain Python.", False),
+    ],
+)
+def test_a_function_that_is_plain_python_already(decorator: str, message: str, offered: bool) -> None:
+    text = f"import torch\n\n\n{decorator}def f(x):\n    for one in x:\n        if one > 0:\n            g(one)\n"
+    fixes = proposals(found(text, "one > 0", "GB0170", message=f"Graph break: {message}"), text)
+    titles = {fix.title: applied(text, fix.edits) for fix in fixes}
+    assert (PLAIN in titles) == offered
+    if offered:
+        assert titles[PLAIN] == text.replace("def f", "@torch.compiler.disable(recursive=False)\ndef f")
+        assert fixes[-1].title == PLAIN
+
+
+COMMENTED = """\
+import torch
+
+
+def f(x):
+    # first
+    y = torch.stack(
+        [
+            x,  # the input
+            x + 1,  # and more
+        ]
+    ).sum().item()  # a number
+    return y  # the end
+"""
+
+
+def test_what_a_finding_carries_keeps_the_comments_that_it_replaces() -> None:
+    where = Range(Position(6, 8), Position(11, 18))
+    own = (
+        Fix("Keep it a tensor", "why", (Edit(where, "x.sum().detach()"), Edit(Range(Position(4, 0), Position(4, 0)), "A = 1\n\n\n"))),
+        Fix("Another", "", (Edit(Range(Position(12, 11), Position(12, 12)), "-y"),)),
+        Fix("In a library", "", (Edit(Range(Position(12, 0), Position(12, 25)), "    return"),), "other.py"),
+    )  # fmt: skip
+    finding = dataclasses.replace(found(COMMENTED, "torch.stack", "GB0124"), fixes=own)
+    (fix,) = proposals(finding, COMMENTED)
+    assert (fix.title, fix.caveat) == ("Keep it a tensor", "why")
+    assert applied(COMMENTED, fix.edits).split("def f(x):\n")[1] == (
+        "    # first\n    # the input\n    # and more\n    y = x.sum().detach()  # a number\n    return y  # the end\n"
+    )
