@@ -82,6 +82,42 @@ def test_a_number_from_the_mesh_has_the_option_if_torch_has_it(graph: str) -> No
     assert rank_divergence.ONE_RANK not in "".join(rank_divergence.finding_of(below, has_one_rank=False).hints)
 
 
+SIZED = """\
+class GraphModule(torch.nn.Module):
+    def forward(self, s77: "Sym(s77)", L_x_: "f32[s77, 4][4, 1]cpu", L_self_modules_a_parameters_weight_: "f32[4][1]cpu"):
+        l_x_ = L_x_
+        l_self_modules_a_parameters_weight_ = L_self_modules_a_parameters_weight_
+
+        # File: /train.py:3 in f, code: y = x.new_zeros(x.shape[0] * 3)
+        mul: "Sym(3*s77)" = s77 * {number};  s77 = None
+        y: "f32[8][1]cpu" = l_x_.{call}(mul + 1, l_self_modules_a_parameters_weight_);  l_x_ = None
+        return (y,)
+"""
+SIZES = {"symbols": [{"symbol": "s77", "hint": "8", "source": "L['x'].size()[0]"}, {"symbol": 3}, None]}
+
+
+def said_of_sizes(first: tuple[int, str], other: tuple[int, str]) -> tuple[str, str]:
+    def ran(rank: int, number: int, call: str) -> RankRun:
+        text = SIZED.replace("{number}", str(number)).replace("{call}", call).replace("3*s77", f"{number}*s77")
+        names = ("dynamo-graph", "symbols")
+        stages = tuple(StageRef(f"0/0/{name}", name, "python", len(text)) for name in names)
+        run = run_of(rank, text, (a_compile(stages=stages, outcome=CompileOutcome.COMPILED),))
+        return RankRun(rank, run.report, run.text, {"0/0/symbols": SIZES}.get)
+
+    (found,) = differences(ran(0, *first), ran(1, *other))
+    return found.first, found.other
+
+
+def test_sizes_and_arguments_have_the_names_of_the_user() -> None:
+    assert said_of_sizes((3, "new_zeros"), (2, "new_zeros")) == (
+        "the size 3*x.shape[0] (x.shape[0] was 8)",
+        "the size 2*x.shape[0] (x.shape[0] was 8)",
+    )
+    first, other = said_of_sizes((3, "new_zeros"), (3, "new_ones"))
+    assert first == "x.new_zeros((3*x.shape[0]) + 1, self.a.weight) (x.shape[0] was 8)"
+    assert other == first.replace("zeros", "ones")
+
+
 def test_another_collective_counts_before_numbers(graph: str) -> None:
     other = filled(graph, 608, operation="reduce_scatter_tensor")
     found = first_difference(normalized(filled(graph, 592)), normalized(other))
