@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { countsOf, type Heading } from "../headings";
 import { visible } from "../panels/visible";
 import type { CaptureGap, CompileItem, KernelItem, RunItem, StageItem } from "../protocol";
-import { wayOf, type ScriptRuns } from "../runGroups";
+import { rankOf, wayOf, type ScriptRuns } from "../runGroups";
 import * as units from "../units";
 
 export type Element =
@@ -119,6 +119,7 @@ function runItem(run: RunItem, isBelowScript: boolean): vscode.TreeItem {
   item.iconPath = new vscode.ThemeIcon(icon, color === undefined ? undefined : new vscode.ThemeColor(color));
   // A side bar is narrow: what tells runs apart comes first.
   const facts = [
+    ...rankOf(run),
     ...(isBelowScript ? [] : [wayOf(run)]),
     units.count(run.findings, "finding"),
     ...(run.kernels > 0 ? [units.count(run.kernels, "kernel")] : []),
