@@ -14,6 +14,7 @@ from irscope.comparing.ranks.traffic import bytes_of, collectives_of
 from irscope.comparing.ranks.waiting import waits_of
 from irscope.driver.driver import RunSpec
 from irscope.driver.jobs import job_of, others_of
+from irscope.driver.rank_places import at_user_lines
 from irscope.driver.ranks import RankDone, merged_findings, rank_spec, ranks_of
 from irscope.findings.kinds import rank_divergence
 from irscope.protocol import SCHEMA, Compile, CompileOutcome, Finding, Lane, OutcomeKind, Report, StageRef
@@ -204,6 +205,46 @@ def test_a_cache_that_serves_one_rank_only() -> None:
         "why-miss" in h for h in finding.hints
     )
     assert differences(ran(0, "miss"), ran(5, "miss")) == differences(ran(0, "hit"), ran(5, "")) == []
+
+
+CODE = """\
+def call(args):
+    # Topologically Sorted Source Nodes: [y], Original ATen: [aten.add]
+    cpp_fused_add_0(arg0_1, buf0)
+    # Topologically Sorted Source Nodes: [y, tensor], Original ATen: [aten.add, _c10d_functional.all_reduce]
+    torch.ops._c10d_functional.all_reduce_.default(buf0, 'sum', '3')
+    return (buf0,)
+"""
+
+
+def test_a_collective_of_generated_code_is_at_the_line_of_the_user(graph: str, tmp_path: Path) -> None:
+    text = filled(graph).replace("/lib/site-packages/torch/funcol.py:9", f"{tmp_path / 'train.py'}:4")
+    call = {"kernel": "torch.ops._c10d_functional.all_reduce_.default", "handle": 2, "nodes": ["op1"]}
+    node = {"name": "op1", "kind": "ExternKernelSchedulerNode", "parts": ["op1"], "origins": ["tensor"]}
+    stages = (
+        ("dynamo-graph", text, None),
+        ("post-grad-graph", text, None),
+        *(
+            (f"ir-{when}-fusion", "op1: ExternKernelSchedulerNode(FallbackKernel)\n", {"nodes": [node]})
+            for when in ("pre", "post")
+        ),
+        ("output-code", CODE, {"file": "/cjf.py", "calls": [call]}),
+    )
+    with Store(str(tmp_path / "runs.db")) as store:
+        run = store.create_run("/train.py", [], Lane.DEEP, "digest")
+        store.put_compile(run, a_compile())
+        for at, (name, content, data) in enumerate(stages):
+            store.put_stage(run, "0/0", StageRef(f"0/0/{name}", name, "python", len(content)), content, at, data)
+        store.set_outcome(run, an_outcome())
+        rows = [
+            ["0", n, "all_reduce", n, *place]
+            for n, place in enumerate((("/cjf.py", 5), ("/cjf.py", 1), ("/train.py", 7), ("/gone.py", 1)))
+        ]
+        found = at_user_lines(store, store.report(run), [*rows, None, ["0"], ["0", 1, "x", 2, [], {}]])
+    assert [tuple(row[4:]) for row in found[:4]] == [
+        (str(tmp_path / "train.py"), 4), ("", 0), ("/train.py", 7), ("/gone.py", 1),
+    ]  # fmt: skip
+    assert found[4:] == [None, ["0"], ["0", 1, "x", 2, [], {}]]
 
 
 def test_who_waited_for_whom() -> None:

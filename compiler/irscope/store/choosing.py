@@ -6,6 +6,7 @@ import contextlib
 import json
 import sqlite3
 import time
+from dataclasses import replace
 
 from irscope.protocol import LIBRARY, Lane, RunSummary, from_json, to_json
 from irscope.store.reports import outcome_in
@@ -59,7 +60,9 @@ def _summaries(db: sqlite3.Connection, which: str, *values: object) -> list[RunS
         with contextlib.suppress(
             ValueError, KeyError, TypeError, OverflowError, RecursionError
         ):  # of the others all is known
-            summary = RunSummary(run, script, Lane(lane), started, torch, outcome_in(outcome), *rest, *_rank_in(args))
+            summary = RunSummary(run, script, Lane(lane), started, torch, outcome_in(outcome), *rest)
+            rank, world = _rank_in(args)
+            summary = replace(summary, rank=rank, world=world)
             time.gmtime(started)  # is a time that can be shown
             found.append(from_json(RunSummary, to_json(summary)))
     return found
