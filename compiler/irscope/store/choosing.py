@@ -69,7 +69,7 @@ def _summaries(db: sqlite3.Connection, which: str, *values: object) -> list[RunS
 
 
 def _rank_in(args: object) -> tuple[int | None, int]:
-    """The rank of a run, and how many its job has; None and 0 for a run that is no rank, and where it is not readable."""
+    """The rank of a run, and how many its job has; None and 0 for any other run, and if that is not readable."""
     if not isinstance(args, str) or '"rank": ' not in args:
         return None, 0
     with contextlib.suppress(ValueError, RecursionError):

@@ -112,14 +112,14 @@ function nameBelowScript({ lane, pipeline }: RunItem): string {
 }
 
 function runItem(run: RunItem, isBelowScript: boolean): vscode.TreeItem {
-  const label = isBelowScript ? nameBelowScript(run) : path.basename(run.script);
+  // The label is cut last: ranks of a job differ in nothing else.
+  const label = [isBelowScript ? nameBelowScript(run) : path.basename(run.script), ...rankOf(run)].join(" · ");
   const item = new vscode.TreeItem(label, vscode.TreeItemCollapsibleState.Collapsed);
   const [icon, color] = run.outcome === null ? ["loading~spin"] : (RUN_ICONS[run.outcome] ?? ["question"]);
   item.id = run.run;
   item.iconPath = new vscode.ThemeIcon(icon, color === undefined ? undefined : new vscode.ThemeColor(color));
   // A side bar is narrow: what tells runs apart comes first.
   const facts = [
-    ...rankOf(run),
     ...(isBelowScript ? [] : [wayOf(run)]),
     units.count(run.findings, "finding"),
     ...(run.kernels > 0 ? [units.count(run.kernels, "kernel")] : []),
@@ -144,6 +144,7 @@ function runItem(run: RunItem, isBelowScript: boolean): vscode.TreeItem {
     label: [
       vscode.l10n.t("Run of {0}", path.basename(run.script)),
       run.outcome ?? vscode.l10n.t("running"),
+      ...rankOf(run),
       ...facts,
     ].join(", "),
   };

@@ -20,7 +20,7 @@ _LONGEST_SOURCE = 60
 
 @dataclass(frozen=True)
 class Size:
-    """What a symbol is: ``x.shape[0]``, and its value in the compile; empty where that is not known."""
+    """What a symbol is: ``x.shape[0]``, and its value in the compile; empty if that is not known."""
 
     source: str
     value: str
