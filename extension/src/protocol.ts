@@ -22,6 +22,10 @@ export interface RunItem {
   compiles: number;
   findings: number;
   kernels: number;
+  /** Of a job of several ranks; null: any other run. */
+  rank: number | null;
+  /** How many ranks the job has; 0: any other run. */
+  world: number;
 }
 
 /** Whether a pipeline works in an interpreter. */

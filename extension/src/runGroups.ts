@@ -10,6 +10,11 @@ export function wayOf({ lane, pipeline }: RunItem): string {
   return lane === "fast" || pipeline === USUAL ? lane : pipeline;
 }
 
+/** The rank of a run of a job, as the first of its facts; nothing for any other run. */
+export function rankOf({ rank, world }: RunItem): string[] {
+  return rank !== null && world > 0 ? [`rank ${rank} of ${world}`] : [];
+}
+
 export interface ScriptRuns {
   script: string;
   scriptUri: string;

@@ -83,6 +83,18 @@ def test_list(show: Shown, filled: Filled) -> None:
     assert from_json(RunSummary, summary).run == filled.run
 
 
+def test_list_names_the_ranks_of_a_job(show: Shown, filled: Filled) -> None:
+    with Store(filled.path) as store:
+        for rank in (0, 3):
+            store.create_run(MODEL, [], Lane.DEEP, "digest", how={"world": 4, "rank": rank})
+        store.create_run(MODEL, [], Lane.DEEP, "digest", how={"world": 4, "rank": "x"})
+    rows = show(command="list").splitlines()
+    assert rows[0].split()[3:5] == ["rank", "script"]
+    assert [" ".join(row.split()[4:7]) for row in rows[2:4]] == ["3 of 4", "0 of 4"]
+    ranks = [(each["rank"], each["world"]) for each in json.loads(show("--json", command="list"))]
+    assert ranks == [(None, 0), (3, 4), (0, 4), (None, 0)]
+
+
 def test_show_a_run(show: Shown, filled: Filled) -> None:
     text = show()
     assert text == show(filled.run[:-1])

@@ -10,8 +10,10 @@ import re
 from pathlib import Path
 
 import pytest
+from irscope.comparing.graphs import diff_graphs
 from irscope.ir import graph_statements, graphs
 from irscope.ir.graphs import GraphNode, parse_graph, read_nodes
+from irscope.ir.nodes import lines_of
 from irscope.protocol import Origin
 
 GRAPHS = Path(__file__).parent / "graphs"
@@ -253,3 +255,25 @@ def test_an_input_that_is_declared_in_another_way_is_left_to_the_syntax_tree() -
     text = "class M(torch.nn.Module):\n    def forward(self, x : torch.Tensor):\n        y = torch.sin(x)\n        return y\n"
     (whole,) = (node for node in parse_graph(text).nodes if node.name == "x")
     assert read_nodes(text, {"x": 2}, ["x", "y", "output"]) == (whole,)
+
+
+OUTPUT = """\
+class GraphModule(torch.nn.Module):
+    def forward(self, L_x_: "f32[4][1]cpu"):
+        l_x_ = L_x_
+
+        output: "f32[][]cpu" = l_x_.sum();  l_x_ = None
+        last: "f32[][]cpu" = output * 2;  output = None
+        return (last,)
+"""
+
+
+@pytest.mark.parametrize("text", [OUTPUT, OUTPUT.replace(".sum()", ".sum(\n    )")], ids=["by lines", "as a whole"])
+def test_a_variable_that_is_called_output_is_a_node(text: str) -> None:
+    nodes = {node.name: node for node in parse_graph(text).nodes}
+    assert [(name, node.op, node.inputs) for name, node in nodes.items()] == [
+        ("L_x_", "placeholder", ()), ("output", "call", ("L_x_",)), ("last", "call", ("output",)),
+        ("output_1", "output", ("last",)),
+    ]  # fmt: skip
+    assert diff_graphs(text, text).same
+    assert {name: node.line for name, node in nodes.items()}.items() <= lines_of(text).items()

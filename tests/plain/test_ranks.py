@@ -14,6 +14,7 @@ from irscope.comparing.ranks.traffic import bytes_of, collectives_of
 from irscope.comparing.ranks.waiting import waits_of
 from irscope.driver.driver import RunSpec
 from irscope.driver.jobs import job_of, others_of
+from irscope.driver.rank_places import at_user_lines
 from irscope.driver.ranks import RankDone, merged_findings, rank_spec, ranks_of
 from irscope.findings.kinds import rank_divergence
 from irscope.protocol import SCHEMA, Compile, CompileOutcome, Finding, Lane, OutcomeKind, Report, StageRef
@@ -80,6 +81,42 @@ def test_a_number_from_the_mesh_has_the_option_if_torch_has_it(graph: str) -> No
     below = found.__class__(found.what, found.ranks, found.compile, found.first, found.other, found.origin)
     assert rank_divergence.ONE_RANK in rank_divergence.finding_of(below, has_one_rank=True).hints[0]
     assert rank_divergence.ONE_RANK not in "".join(rank_divergence.finding_of(below, has_one_rank=False).hints)
+
+
+SIZED = """\
+class GraphModule(torch.nn.Module):
+    def forward(self, s77: "Sym(s77)", L_x_: "f32[s77, 4][4, 1]cpu", L_self_modules_a_parameters_weight_: "f32[4][1]cpu"):
+        l_x_ = L_x_
+        l_self_modules_a_parameters_weight_ = L_self_modules_a_parameters_weight_
+
+        # File: /train.py:3 in f, code: y = x.new_zeros(x.shape[0] * 3)
+        mul: "Sym(3*s77)" = s77 * {number};  s77 = None
+        y: "f32[8][1]cpu" = l_x_.{call}(mul + 1, l_self_modules_a_parameters_weight_);  l_x_ = None
+        return (y,)
+"""
+SIZES = {"symbols": [{"symbol": "s77", "hint": "8", "source": "L['x'].size()[0]"}, {"symbol": 3}, None]}
+
+
+def said_of_sizes(first: tuple[int, str], other: tuple[int, str]) -> tuple[str, str]:
+    def ran(rank: int, number: int, call: str) -> RankRun:
+        text = SIZED.replace("{number}", str(number)).replace("{call}", call).replace("3*s77", f"{number}*s77")
+        names = ("dynamo-graph", "symbols")
+        stages = tuple(StageRef(f"0/0/{name}", name, "python", len(text)) for name in names)
+        run = run_of(rank, text, (a_compile(stages=stages, outcome=CompileOutcome.COMPILED),))
+        return RankRun(rank, run.report, run.text, {"0/0/symbols": SIZES}.get)
+
+    (found,) = differences(ran(0, *first), ran(1, *other))
+    return found.first, found.other
+
+
+def test_sizes_and_arguments_have_the_names_of_the_user() -> None:
+    assert said_of_sizes((3, "new_zeros"), (2, "new_zeros")) == (
+        "the size 3*x.shape[0] (x.shape[0] was 8)",
+        "the size 2*x.shape[0] (x.shape[0] was 8)",
+    )
+    first, other = said_of_sizes((3, "new_zeros"), (3, "new_ones"))
+    assert first == "x.new_zeros((3*x.shape[0]) + 1, self.a.weight) (x.shape[0] was 8)"
+    assert other == first.replace("zeros", "ones")
 
 
 def test_another_collective_counts_before_numbers(graph: str) -> None:
@@ -168,6 +205,46 @@ def test_a_cache_that_serves_one_rank_only() -> None:
         "why-miss" in h for h in finding.hints
     )
     assert differences(ran(0, "miss"), ran(5, "miss")) == differences(ran(0, "hit"), ran(5, "")) == []
+
+
+CODE = """\
+def call(args):
+    # Topologically Sorted Source Nodes: [y], Original ATen: [aten.add]
+    cpp_fused_add_0(arg0_1, buf0)
+    # Topologically Sorted Source Nodes: [y, tensor], Original ATen: [aten.add, _c10d_functional.all_reduce]
+    torch.ops._c10d_functional.all_reduce_.default(buf0, 'sum', '3')
+    return (buf0,)
+"""
+
+
+def test_a_collective_of_generated_code_is_at_the_line_of_the_user(graph: str, tmp_path: Path) -> None:
+    text = filled(graph).replace("/lib/site-packages/torch/funcol.py:9", f"{tmp_path / 'train.py'}:4")
+    call = {"kernel": "torch.ops._c10d_functional.all_reduce_.default", "handle": 2, "nodes": ["op1"]}
+    node = {"name": "op1", "kind": "ExternKernelSchedulerNode", "parts": ["op1"], "origins": ["tensor"]}
+    stages = (
+        ("dynamo-graph", text, None),
+        ("post-grad-graph", text, None),
+        *(
+            (f"ir-{when}-fusion", "op1: ExternKernelSchedulerNode(FallbackKernel)\n", {"nodes": [node]})
+            for when in ("pre", "post")
+        ),
+        ("output-code", CODE, {"file": "/cjf.py", "calls": [call]}),
+    )
+    with Store(str(tmp_path / "runs.db")) as store:
+        run = store.create_run("/train.py", [], Lane.DEEP, "digest")
+        store.put_compile(run, a_compile())
+        for at, (name, content, data) in enumerate(stages):
+            store.put_stage(run, "0/0", StageRef(f"0/0/{name}", name, "python", len(content)), content, at, data)
+        store.set_outcome(run, an_outcome())
+        rows = [
+            ["0", n, "all_reduce", n, *place]
+            for n, place in enumerate((("/cjf.py", 5), ("/cjf.py", 1), ("/train.py", 7), ("/gone.py", 1)))
+        ]
+        found = at_user_lines(store, store.report(run), [*rows, None, ["0"], ["0", 1, "x", 2, [], {}]])
+    assert [tuple(row[4:]) for row in found[:4]] == [
+        (str(tmp_path / "train.py"), 4), ("", 0), ("/train.py", 7), ("/gone.py", 1),
+    ]  # fmt: skip
+    assert found[4:] == [None, ["0"], ["0", 1, "x", 2, [], {}]]
 
 
 def test_who_waited_for_whom() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from irscope.comparing.versions.differences import Difference
 from irscope.comparing.versions.environments import (
+    DECOMPOSITION,
     FUNCTION,
     SETTING,
     EnvironmentChange,
@@ -86,6 +87,20 @@ def test_older_code_that_brings_another_difference_confirms_nothing() -> None:
         assert len(search.causes) == causes and search.left == ([BREAK] if brought else [])
 
 
+def test_without_it_in_both_only_what_is_compiled_shows_a_cause() -> None:
+    code = Difference("code", "other code in 1 kernel: cpp_fused_add_0", "net.py", 7)
+    without = [
+        (EnvironmentChange(DECOMPOSITION, name, "1", "2"), Flip(without=(name,), in_both=True))
+        for name in ("aten.add", "aten.gelu")
+    ]
+    for gone, expected in (([code], {}), ([code, KERNELS], {("aten.gelu",): (code, KERNELS)})):
+        left = [one for one in (code, KERNELS) if one not in gone]
+        tried = lambda flip, left=left: left if "aten.gelu" in flip.without else [code, KERNELS]  # noqa: E731
+        search = Search([code, KERNELS], tried, time.monotonic() + 60, lambda text: None)
+        search.candidates(without, HOW)
+        assert names(search) == expected
+
+
 def test_without_time_no_cause_is_confirmed() -> None:
     search = searched(Machine({BREAK: [{"c1"}]}), 8, seconds=-1)
     assert search.is_over and not search.causes and search.left == [BREAK]
@@ -95,6 +110,13 @@ def test_what_does_not_occur_again_is_no_difference_to_explain() -> None:
     search = Search([BREAK, NUMBERS], lambda flip: [BREAK], time.monotonic() + 60, lambda text: None)
     search.control()
     assert search.unstable == [NUMBERS] and search.left == [BREAK]
+
+
+def test_what_two_runs_of_one_environment_differ_in_is_no_difference_to_explain() -> None:
+    both = [BREAK, KERNELS]
+    search = Search(both, lambda flip: both, time.monotonic() + 60, lambda text: None, lambda: [KERNELS])
+    search.control()
+    assert search.unstable == [KERNELS] and search.left == [BREAK]
 
 
 def test_old_values_and_new_switches_are_taken_back() -> None:

@@ -27,12 +27,14 @@ def list_runs(options: argparse.Namespace) -> int:
         print(f"No run in {options.store} yet. Start one: irscope run SCRIPT.py")
         return 0
     several = any(run.pipeline != DEFAULT_PIPELINE for run in runs)  # else the column says nothing, and takes room
+    jobs = any(run.rank is not None for run in runs)
     rows = [
         [
             run.run,
             time.strftime("%Y-%m-%d %H:%M", time.localtime(run.started)),
             run.lane.value,
             *([printable(run.pipeline)] if several else []),
+            *([f"{run.rank} of {run.world}" if run.rank is not None else ""] if jobs else []),
             printable(short_path(run.script)),
             run.outcome.kind.value if run.outcome else "unfinished",
             str(run.findings),
@@ -42,7 +44,7 @@ def list_runs(options: argparse.Namespace) -> int:
         ]
         for run in runs
     ]
-    head = ["run", "started", "lane", *(["pipeline"] if several else [])]
+    head = ["run", "started", "lane", *(["pipeline"] if several else []), *(["rank"] if jobs else [])]
     head += ["script", "outcome", "findings", "compiles", "kernels", "time"]
     right = frozenset(range(len(head) - 4, len(head)))
     to_stdout(table(head, rows, Paint(sys.stdout), right=right, whole=frozenset({0, 1})))

@@ -85,7 +85,7 @@ def version_lines(found: VersionDiff, paint: Paint) -> list[str]:
             lines.append("  " + paint("not confirmed", "yellow") + f"  {_summary(found.unexplained)}")
             lines += [f"    {printable(text)}" for text in _suspects(found)]
         if found.unstable:
-            lines.append(f"  {_summary(found.unstable)} did not occur in a second run: they change from run to run.")
+            lines.append(f"  {_summary(found.unstable)} are others in a second run: they change from run to run.")
         if found.is_over:
             lines.append("  The time of the search was over before its end (--seconds).")
     lines += ["", *_figures(found)]
@@ -190,7 +190,7 @@ def markdown(found: VersionDiff) -> str:
             lines.append(f"- **not confirmed**: {_summary(found.unexplained)}. Other changes of the environment:")
             lines += [f"  - {_code(text)}" for text in _suspects(found)]
         if found.unstable:
-            lines.append(f"- {_summary(found.unstable)} did not occur in a second run.")
+            lines.append(f"- {_summary(found.unstable)} are others in a second run of the newer environment.")
     return "\n".join(lines) + "\n"
 
 

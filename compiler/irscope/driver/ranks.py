@@ -20,6 +20,7 @@ from irscope.comparing.ranks.differences import RankRun, differences
 from irscope.comparing.ranks.traffic import collectives_of, peak_of
 from irscope.comparing.ranks.waiting import waits_of
 from irscope.driver.driver import RunSpec, execute
+from irscope.driver.rank_places import at_user_lines
 from irscope.findings.kinds import rank_divergence
 from irscope.internals.flight_recorder import ENTRIES, VARIABLE
 from irscope.protocol import Finding, Outcome, OutcomeKind, RankReport, Report
@@ -178,7 +179,7 @@ def merge(
                 ranks = (*before.ranks, *ranks)
             added[found.cause] = dataclasses.replace(found, ranks=tuple(sorted(set(ranks))))
     reports = tuple(_rank_report(run, tuple(alike.get(run.rank, ()))) for run in runs)
-    waits = waits_of({one.rank: _arrivals(store, one.run) for one in done})
+    waits = waits_of({run.rank: _arrivals(store, run.report) for run in runs})
     first = runs[0].report.run
     with contextlib.suppress(LookupError):  # a run that never began is not kept
         for finding in (*findings, *added.values()):
@@ -194,11 +195,11 @@ def merge(
     )
 
 
-def _arrivals(store: Store, run: str) -> list[Any]:
+def _arrivals(store: Store, report: Report) -> list[Any]:
     """When a rank arrived at its collectives; none under the fake group."""
     with contextlib.suppress(LookupError):
-        found = store.how_run(run)[0].get("arrivals")
-        return found if isinstance(found, list) else []
+        found = store.how_run(report.run)[0].get("arrivals")
+        return at_user_lines(store, report, found) if isinstance(found, list) else []
     return []
 
 

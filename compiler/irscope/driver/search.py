@@ -62,6 +62,8 @@ class Cause:
 
 
 Candidate = tuple[EnvironmentChange, Flip]
+_OF_PROGRAMS = ("outcome", "finding", "compile", "graph", "kernels")
+"""Kinds of differences in what is compiled; the others are in what it became: code, memory, numbers."""
 
 
 class Search:
@@ -77,6 +79,8 @@ class Search:
         On the monotonic clock, in seconds; no run is begun later.
     on_step
         Called with what is tried next.
+    varying
+        Returns, after a run without a flip, in what the newer environment differs from itself.
 
     Attributes
     ----------
@@ -92,17 +96,20 @@ class Search:
         tried: Callable[[Flip], list[Difference] | None],
         until: float,
         on_step: Callable[[str], None],
+        varying: Callable[[], Sequence[Difference]] = list,
     ) -> None:
+        self._varying = varying
         self.left, self.unstable, self.causes = list(found), list[Difference](), list[Cause]()
         self.is_over = False
         self._known = set(map(_key, found))
         self._tried, self._until, self._on_step = tried, until, on_step
 
     def control(self) -> None:
-        """Runs the newer environment once more as it is: what does not differ again has no cause that can be found."""
+        """Runs the newer environment once more as it is: what does not differ again, or differs between these two runs as
+        well (a time that became a constant), has no cause that can be found."""
         again = self._try(Flip(), "running it once more, to see what stays")
         if again is not None:
-            keys = set(map(_key, again))
+            keys = set(map(_key, again)) - set(map(_key, self._varying()))
             self.unstable = [one for one in self.left if _key(one) not in keys]
             self.left = [one for one in self.left if _key(one) in keys]
 
@@ -120,7 +127,7 @@ class Search:
 
     def _narrow(self, candidates: list[Candidate], explained: list[Difference], how: str) -> None:
         """Of candidates that together explain these differences, which do."""
-        if not explained:
+        if not _is_evidence(candidates, explained):
             return
         if len(candidates) == 1 or self.is_over:
             self._add(candidates, explained, how)
@@ -132,7 +139,7 @@ class Search:
                 found = self._explained(part, rest)
                 self._narrow(part, found, how)
                 rest = [one for one in rest if one not in found]
-        if rest:
+        if _is_evidence(candidates, rest):
             self._add(self._needed(candidates, rest), rest, how)
 
     def _needed(self, candidates: list[Candidate], rest: list[Difference]) -> list[Candidate]:
@@ -169,6 +176,16 @@ class Search:
             return None
         self._on_step(words)
         return self._tried(flip)
+
+
+def _is_evidence(candidates: Sequence[Candidate], explained: Sequence[Difference]) -> bool:
+    """Whether what went away shows a cause.
+
+    Where both environments are run without an operation's decomposition, its code is no longer in either: whatever
+    else differed in that code goes away with it.  Only a difference of what is compiled shows the cause then.
+    """
+    in_both = any(flip.in_both for _, flip in candidates)
+    return any(one.kind in _OF_PROGRAMS for one in explained) if in_both else bool(explained)
 
 
 def _key(one: Difference) -> tuple[object, ...]:

@@ -92,7 +92,7 @@ class VersionDiff:
     unexplained
         Differences without a confirmed cause.
     unstable
-        Differences that a second run of the newer environment did not have.
+        Differences that a second run of the newer environment did not have, or in which it differs from the first run.
     numbers
         How many tensors were compared, or why none.
     trials
@@ -198,7 +198,8 @@ class _Comparing:
         self._on_step, self._on_bytes = on_step, on_bytes
         self._workers = list(plan.workers)
         self._own: list[Worker] = []
-        self._number = 0
+        self._number, self._newer = 0, ""
+        self._varying: list[Difference] = []  # between two runs of the newer environment
 
     def result(self, until: float) -> VersionDiff:
         plan = self._plan
@@ -213,7 +214,8 @@ class _Comparing:
         self._on_step(f"running the script with torch {new_facts.torch}")
         after, evidence = self._run(plan.after, plan.workers[1], _FIRST, False)
         found = self._differences(before, after, evidence)
-        search = Search(found, lambda flip: self._tried(before, flip), until, self._on_step)
+        self._newer = after
+        search = Search(found, lambda flip: self._tried(before, flip), until, self._on_step, lambda: self._varying)
         if found and plan.seconds > 0:
             try:
                 self._look_for_causes(search, changes, (old_facts, new_facts), before, after)
@@ -305,6 +307,8 @@ class _Comparing:
             kinds = [self._store.report(run).outcome.kind for run in (before, older, newer)]
             if len(set(kinds)) > 1 and kinds[2] is not OutcomeKind.COMPLETED:
                 return None
+            if flip == Flip():
+                self._varying = self._differences(self._newer, newer, None)
             return self._differences(older, newer, evidence)
         finally:
             for run in made:

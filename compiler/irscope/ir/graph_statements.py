@@ -6,9 +6,10 @@ Most statements of most graphs are plain calls, each on a separate line; these a
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from irscope.protocol import Origin
 from irscope.vocabulary.records import dataclass
@@ -62,6 +63,12 @@ _CALL = re.compile(r"(?P<target>torch(?:\.[A-Za-z_]\w*)+)\((?P<arguments>[^()]*(
 _METHOD = re.compile(r"(?P<of>[A-Za-z_]\w*)\.(?P<target>[A-Za-z_]\w*)\((?P<arguments>[^()]*(?:\([^()]*\)[^()]*)*)\)$")
 _ITEM = re.compile(r"(?P<of>[A-Za-z_]\w*)\[\d+\]$")
 _USED = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?!\w|\s*=(?!=))")
+
+
+def output_name(taken: Container[str]) -> str:
+    """The name of what a graph returns, as FX numbers it where a variable of the user's is called ``output``."""
+    names = itertools.chain(("output",), (f"output_{number}" for number in itertools.count(1)))
+    return next(name for name in names if name not in taken)
 
 
 class StatementReader:
@@ -161,7 +168,8 @@ class StatementReader:
 
     def _statement(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.Return):
-            self._add("output", "output", "output", "", self._inputs(statement.value), statement.lineno)
+            name = output_name(self._nodes)
+            self._add(name, "output", "output", "", self._inputs(statement.value), statement.lineno)
             return
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             name, detail, value = statement.target.id, _text(statement.annotation), statement.value

@@ -237,6 +237,11 @@ def readable(source: str) -> str:
     return re.sub(r"\.__dict__\['([^']+)'\]", r".\1", source)
 
 
+def readable_size(source: str) -> str:
+    """``L['x'].size()[0]`` → ``x.shape[0]``, as people write it."""
+    return re.sub(r"\.size\(\)\[(\d+)\]", r".shape[\1]", readable(source))
+
+
 def _global_state(text: str) -> str:
     _, _, which = text.partition(":")
     which = which.strip().split(" ")[0] if which.strip() else ""

@@ -44,6 +44,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from irscope.ir.graph_statements import output_name
 from irscope.ir.graphs import parse_graph
 from irscope.pipelines.registry import stage_kind
 from irscope.vocabulary.records import dataclass
@@ -300,7 +301,7 @@ def lines_of(text: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for number, line in enumerate(text.split("\n"), 1):
         if line.lstrip().startswith("return"):
-            found["output"] = number
+            found[output_name(found)] = number
             break
         if line.lstrip().startswith("def forward("):
             for argument in _ARGUMENT.finditer(line.partition("(")[2]):

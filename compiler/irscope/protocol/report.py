@@ -388,3 +388,7 @@ class RunSummary:
     kernels: int
     """Generated ones."""
     pipeline: str = DEFAULT_PIPELINE
+    rank: int | None = None
+    """Of a job of several ranks; None: any other run."""
+    world: int = 0
+    """How many ranks the job has; 0: any other run."""

@@ -6,6 +6,7 @@ import contextlib
 import json
 import sqlite3
 import time
+from dataclasses import replace
 
 from irscope.protocol import LIBRARY, Lane, RunSummary, from_json, to_json
 from irscope.store.reports import outcome_in
@@ -50,19 +51,32 @@ def _summaries(db: sqlite3.Connection, which: str, *values: object) -> list[RunS
     rows = db.execute(
         "SELECT id, script, lane, started, torch, outcome,"
         f" (SELECT count(*) FROM compiles WHERE run = runs.id AND {_OWN}), (SELECT count(*) FROM findings WHERE run = runs.id),"
-        f" (SELECT count(*) FROM kernels WHERE run = runs.id AND NOT instr(facts, ?{len(values) + 1}) AND {_OWN}), pipeline"
+        f" (SELECT count(*) FROM kernels WHERE run = runs.id AND NOT instr(facts, ?{len(values) + 1}) AND {_OWN}), pipeline, args"
         f" FROM runs WHERE {which}",
         (*values, _LIBRARY_CALL),
     )
     found = []
-    for run, script, lane, started, torch, outcome, *rest in rows:
+    for run, script, lane, started, torch, outcome, *rest, args in rows:
         with contextlib.suppress(
             ValueError, KeyError, TypeError, OverflowError, RecursionError
         ):  # of the others all is known
             summary = RunSummary(run, script, Lane(lane), started, torch, outcome_in(outcome), *rest)
+            rank, world = _rank_in(args)
+            summary = replace(summary, rank=rank, world=world)
             time.gmtime(started)  # is a time that can be shown
             found.append(from_json(RunSummary, to_json(summary)))
     return found
+
+
+def _rank_in(args: object) -> tuple[int | None, int]:
+    """The rank of a run, and how many its job has; None and 0 for any other run, and if that is not readable."""
+    if not isinstance(args, str) or '"rank": ' not in args:
+        return None, 0
+    with contextlib.suppress(ValueError, RecursionError):
+        how = json.loads(args)
+        if isinstance(how, dict) and isinstance(how.get("rank"), int) and isinstance(how.get("world"), int):
+            return how["rank"], how["world"]
+    return None, 0
 
 
 def runs_touching(db: sqlite3.Connection, file: str, limit: int) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { countsOf, type Heading } from "../headings";
 import { visible } from "../panels/visible";
 import type { CaptureGap, CompileItem, KernelItem, RunItem, StageItem } from "../protocol";
-import { wayOf, type ScriptRuns } from "../runGroups";
+import { rankOf, wayOf, type ScriptRuns } from "../runGroups";
 import * as units from "../units";
 
 export type Element =
@@ -112,7 +112,8 @@ function nameBelowScript({ lane, pipeline }: RunItem): string {
 }
 
 function runItem(run: RunItem, isBelowScript: boolean): vscode.TreeItem {
-  const label = isBelowScript ? nameBelowScript(run) : path.basename(run.script);
+  // The label is cut last: ranks of a job differ in nothing else.
+  const label = [isBelowScript ? nameBelowScript(run) : path.basename(run.script), ...rankOf(run)].join(" · ");
   const item = new vscode.TreeItem(label, vscode.TreeItemCollapsibleState.Collapsed);
   const [icon, color] = run.outcome === null ? ["loading~spin"] : (RUN_ICONS[run.outcome] ?? ["question"]);
   item.id = run.run;
@@ -143,6 +144,7 @@ function runItem(run: RunItem, isBelowScript: boolean): vscode.TreeItem {
     label: [
       vscode.l10n.t("Run of {0}", path.basename(run.script)),
       run.outcome ?? vscode.l10n.t("running"),
+      ...rankOf(run),
       ...facts,
     ].join(", "),
   };

@@ -5,7 +5,7 @@ import type { PanelName } from "../panels/messages";
 import { REGISTRY, tabsAbout, type Tab } from "../panels/registry";
 import { countsOf, headingsOf, isWorthHeadings, type Heading } from "../headings";
 import type { CompileItem, KernelItem, RunItem, RunTree, StageItem } from "../protocol";
-import { wayOf } from "../runGroups";
+import { rankOf, wayOf } from "../runGroups";
 import { below, report } from "./server";
 import type { Row } from "./tree";
 import type { IconName } from "./widgets";
@@ -48,6 +48,7 @@ export function rowOfRun(item: RunItem, opener: Opener, panels: ReadonlySet<Pane
   const name = baseName(item.script);
   const [icon, tone] = item.outcome === null ? (["running", "busy"] as const) : (OUTCOMES[item.outcome] ?? ["info"]);
   const facts = [
+    ...rankOf(item),
     wayOf(item),
     units.count(item.findings, "finding"),
     ...(item.kernels > 0 ? [units.count(item.kernels, "kernel")] : []),

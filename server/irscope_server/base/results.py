@@ -32,6 +32,10 @@ class RunItem:
     compiles: int
     findings: int
     kernels: int
+    rank: int | None
+    """Of a job of several ranks; None: any other run."""
+    world: int
+    """How many ranks the job has; 0: any other run."""
 
 
 @dataclass(frozen=True)

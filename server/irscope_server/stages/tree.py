@@ -35,6 +35,8 @@ def run_item(run: RunSummary, uri_of: UriOf) -> RunItem:
         run.compiles,
         run.findings,
         run.kernels,
+        run.rank,
+        run.world,
     )
 
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { load } from "../modules.mjs";
 
-const { rowsOf, wayOf } = await load("runGroups");
+const { rankOf, rowsOf, wayOf } = await load("runGroups");
 
 describe("rows of the tree of runs", () => {
   /** @param {string} name @param {number} started @param {string} pipeline */
@@ -49,5 +49,10 @@ describe("rows of the tree of runs", () => {
     const runs = [run("c", 3, "export"), run("b", 2, "export"), run("a", 4, "inductor")];
     const [script] = rowsOf(runs);
     assert.deepEqual([names(script.newest), names(script.earlier)], [["a", "c"], ["b"]]);
+  });
+
+  it("a run of a job names its rank, and any other run none", () => {
+    assert.deepEqual(rankOf({ rank: 0, world: 2 }), ["rank 0 of 2"]);
+    assert.deepEqual(rankOf({ rank: null, world: 0 }), []);
   });
 });

@@ -53,6 +53,18 @@ def compared(folder: Path, source: str, after: dict[str, object], facts: tuple[F
     return found
 
 
+ALIKE = sorted((Path(__file__).parents[3] / "benchmarks" / "version_set").glob("same_*.py"))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("script", ALIKE, ids=lambda path: path.stem)
+def test_alike_environments_differ_only_in_what_changes_from_run_to_run(tmp_path: Path, script: Path) -> None:
+    found = compared(tmp_path, script.read_text(encoding="utf-8"), {}, (Facts(torch="a"), Facts(torch="a")))
+    assert set(found.differences) <= set(found.unstable), found.differences
+    assert not found.causes and not found.unexplained
+    assert found.same or "time.time()" in script.read_text(encoding="utf-8"), found.differences
+
+
 def test_alike_environments_do_not_differ(tmp_path: Path) -> None:
     found = compared(tmp_path, SCALED, {}, (Facts(torch="a"), Facts(torch="a")))
     assert found.same and not found.causes and not found.unexplained and found.trials == 0

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -167,3 +170,44 @@ def test_torchrun_starts_the_ranks(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert done.returncode == 0 and report["world"] == 2 and [one["rank"] for one in report["ranks"]] == [0, 1]
     assert {one["line"] for one in report["waits"]} >= {15, 18}
+
+
+CACHED = """\
+import os
+
+os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(os.path.dirname(__file__), "cache" + os.environ["RANK"])
+import torch
+import torch.distributed as dist
+import torch.distributed._functional_collectives as collectives
+
+dist.init_process_group("gloo")
+
+
+@torch.compile
+def summed(x):
+    y = x.sin() * 2
+    return collectives.all_reduce(y, "sum", dist.group.WORLD) + 1
+
+
+summed(torch.ones(4))
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.nightly
+def test_a_cache_that_serves_one_of_two_real_ranks(tmp_path: Path) -> None:
+    script = write(tmp_path, CACHED)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    subprocess.run([*launch, str(script)], check=True, capture_output=True)  # the user's own run fills both caches
+    for wanted in (set(), {(12, "cache")}):
+        done = run_cli("run", "--nproc-per-node", "2", "--json", "--store", tmp_path / "runs.db", script)
+        report = json.loads(done.stdout)
+        assert done.returncode == 0, done.stderr
+        found = [each for each in report["findings"] if each["kind"] == "rank-divergence"]
+        codes = {(each["range"]["start"]["line"], each["code"].removeprefix("rank-divergence-")) for each in found}
+        assert codes == wanted, "both caches have the graph; then that of rank 0 alone"
+        waits = {(each["operation"], Path(each["file"]).name, each["line"]) for each in report["waits"]}
+        assert waits == {("all_reduce", script.name, 14), ("barrier", script.name, 18)}
+        shutil.rmtree(tmp_path / "cache1")
+    assert "rank 0 has a hit for `summed`, rank 1 has a miss" in found[0]["message"]

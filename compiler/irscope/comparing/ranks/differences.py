@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from irscope.comparing.ranks.normalized import RankNode, normalized, numbers_in
+from irscope.comparing.ranks.words import Size, sizes_of, with_sizes
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, CompileOutcome, Finding, Origin, Report, StageRef
 from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name
@@ -202,11 +203,17 @@ def _graphs(first: RankRun, other: RankRun, mine: Compile, theirs: Compile) -> D
         except ValueError:
             continue  # a text that is cut, or of another version
         if found is not None:
-            what, said, origin = found
+            what, (here, there), origin = found
             captured = stage_kind(stage.name).is_captured
             ranks = (first.rank, other.rank)
+            said = with_sizes(here, _sizes(first, mine)), with_sizes(there, _sizes(other, theirs))
             return Difference(what, ranks, mine, *said, origin=origin, is_captured=captured, stage=stage.id)
     return None
+
+
+def _sizes(run: RankRun, compile: Compile) -> dict[str, Size]:
+    stage = next((stage for stage in compile.stages if role_of(stage.name) is Role.SYMBOLS), None)
+    return sizes_of(run.data(stage.id)) if stage is not None else {}
 
 
 def graph_pairs(mine: Compile, theirs: Compile) -> Iterator[tuple[StageRef, StageRef]]:
@@ -304,13 +311,13 @@ def _arguments(node: RankNode) -> str:
 def _statement(node: RankNode) -> str:
     if node.operation == "placeholder":
         return f"an input {node.detail}".strip()
-    return f"return {node.value}" if node.operation == "output" else node.value
+    return f"return {node.said}" if node.operation == "output" else node.said
 
 
 def _constants(mine: RankNode, theirs: RankNode) -> tuple[str, str]:
     """The first number that is not the same."""
     pairs = zip(numbers_in(mine.value), numbers_in(theirs.value), strict=False)
-    return next(((a, b) for a, b in pairs if a != b), (mine.value, theirs.value))
+    return next(((a, b) for a, b in pairs if a != b), (mine.said, theirs.said))
 
 
 def _first_user(nodes: Sequence[RankNode], at: int) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from irscope.comparing.ranks.words import words_of_nodes
 from irscope.ir.graphs import GraphNode, parse_graph
 from irscope.ir.nodes import facts_of
 from irscope.protocol import Origin
@@ -38,6 +39,8 @@ class RankNode:
         The statement's right side, with inputs as their numbers and groups in the order of their first use.
     shape
         The same with every number replaced: what is left differs in more than constants.
+    said
+        The statement's right side as people are told: with the names of arguments.
     detail
         Dtype, shape, strides and device; the device without its number.
     origin
@@ -48,6 +51,7 @@ class RankNode:
     operation: str
     value: str
     shape: str
+    said: str
     detail: str
     origin: Origin | None = None
 
@@ -87,7 +91,8 @@ def normalized(text: str, data: Any = None) -> list[RankNode]:
     lines, groups = text.split("\n"), dict[str, str]()
     nodes, origins = parse_graph(text).nodes, _origins(data)
     numbers = {node.name: f"${number}" for number, node in enumerate(nodes)}
-    made = [_normalized(node, lines, numbers, groups) for node in nodes]
+    words = words_of_nodes(nodes)
+    made = [_normalized(node, lines, (numbers, words), groups) for node in nodes]
     return [replace(one, origin=_own_line(one.node) or origins.get(one.node.name)) for one in made]
 
 
@@ -105,19 +110,27 @@ def _origins(data: Any) -> dict[str, Origin]:
     return found
 
 
-def _normalized(node: GraphNode, lines: list[str], numbers: Mapping[str, str], groups: dict[str, str]) -> RankNode:
+def _normalized(
+    node: GraphNode, lines: list[str], names: tuple[Mapping[str, str], Mapping[str, str]], groups: dict[str, str]
+) -> RankNode:
     detail = _DEVICE.sub(r"\1", node.detail)
     if node.op == "placeholder":  # its name is that of a variable, or of a number in a list
-        return RankNode(node, node.op, "", "", detail)
+        return RankNode(node, node.op, "", "", "", detail)
     if node.op == "output":
-        value = ", ".join(numbers.get(name, "") for name in node.inputs)
-        return RankNode(node, node.op, value, value, detail)
-    mine = {name: numbers[name] for name in node.inputs if name in numbers}
-    value = _WORD.sub(lambda match: mine.get(match[0], match[0]), right_side(lines, node))
-    value = _DEVICE.sub(r"\1", value)
-    if _COLLECTIVE.search(node.target):
-        value = _TEXT.sub(lambda match: _same_group(match[0], match[1], groups), value)
-    return RankNode(node, node.target, value, _NUMBER.sub(_OPERATION, value), detail)
+        value, said = (", ".join(each.get(name, "") for name in node.inputs) for each in names)
+        return RankNode(node, node.op, value, value, said, detail)
+    right = right_side(lines, node)
+    value, said = (_renamed(right, node, each, groups) for each in names)
+    return RankNode(node, node.target, value, _NUMBER.sub(_OPERATION, value), said, detail)
+
+
+def _renamed(right: str, node: GraphNode, names: Mapping[str, str], groups: dict[str, str]) -> str:
+    """The right side of a statement with other names for its inputs, and without the numbers of devices."""
+    mine = {name: names[name] for each in node.inputs for name in (each, each.lower()) if name in names}
+    value = _DEVICE.sub(r"\1", _WORD.sub(lambda match: mine.get(match[0], match[0]), right))
+    if not _COLLECTIVE.search(node.target):
+        return value
+    return _TEXT.sub(lambda match: _same_group(match[0], match[1], groups), value)
 
 
 def _same_group(quoted: str, name: str, groups: dict[str, str]) -> str:

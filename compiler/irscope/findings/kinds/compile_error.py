@@ -11,9 +11,9 @@ from irscope.capture.printed_frames import FRAME, range_of
 from irscope.capture.stack import FramePlace, innermost_user, related_to, traced_places, with_traced
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import graph_break
-from irscope.findings.kinds.specialization import readable_size
 from irscope.findings.moment import Moment
 from irscope.findings.places import function_range
+from irscope.ir.guard_text import readable_size
 from irscope.protocol import Compile, Finding, Fix, Severity
 from irscope.store import repeats
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind

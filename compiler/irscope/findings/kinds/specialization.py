@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
 from irscope.findings.places import at_expression
-from irscope.ir.guard_text import readable
+from irscope.ir.guard_text import readable_size
 from irscope.protocol import Finding, Severity
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
 
@@ -42,11 +41,6 @@ def detect(moment: Moment) -> Iterator[Finding]:
     )
     if finding is not None:
         yield finding
-
-
-def readable_size(source: str) -> str:
-    """``L['x'].size()[0]`` → ``x.shape[0]``, as people write it."""
-    return re.sub(r"\.size\(\)\[(\d+)\]", r".shape[\1]", readable(source))
 
 
 DETECTORS = (Detector("symbolic_shape_specialization", detect),)
