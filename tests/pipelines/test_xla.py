@@ -13,7 +13,7 @@ from irscope.protocol import Origin, Severity
 from irscope.provenance import Provenance
 from irscope.store.store import Store
 from pipeline_client import row_of, shown, steps_down
-from runtimes import NET, RELU, is_compared_with_inductor
+from runtimes import NET, RELU, PythonWith, check_steps, is_compared_with_inductor
 from support import Ran, lines_marked, run_captured, run_plain, write
 
 RunXla = Callable[[Path, str], Ran]
@@ -460,3 +460,7 @@ def test_it_is_compared_with_a_pipeline_of_another_interpreter(
     python_with: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     is_compared_with_inductor("xla", python_with, tmp_path, monkeypatch)
+
+
+def test_a_step_into_a_line_goes_to_what_computes_it(tmp_path: Path, python_with: PythonWith) -> None:
+    check_steps(tmp_path, "xla", python_with("xla"), r"addmm|dot")
