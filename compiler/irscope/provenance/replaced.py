@@ -66,8 +66,8 @@ class _Passed:
 
     Parameters
     ----------
-    stands
-        A node that a pass made → the nodes of the earlier graph that it stands for.
+    represents
+        A node that a pass made → the nodes of the earlier graph that it replaced.
     inputs
         Of nodes that a pass added or changed, as far as these were among them, too.
     sources
@@ -77,13 +77,13 @@ class _Passed:
     links: dict[str, tuple[str, ...]]
     parents: Items
     guessed: Collection[str]
-    stands: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    represents: dict[str, tuple[str, ...]] = field(default_factory=dict)
     inputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     sources: dict[str, tuple[Source, ...]] = field(default_factory=dict)
 
     def take(self, data: Mapping[str, Any], facts: Sequence[NodeFacts]) -> None:
         """The next pass."""
-        removed = {name for name in data["removed"] if name in self.parents.by_name or name in self.stands}
+        removed = {name for name in data["removed"] if name in self.parents.by_name or name in self.represents}
         made = {fact.name: fact for fact in facts}
         if removed and data["added"]:
             replaced = self._replaced(removed, {name: made.get(name) for name in data["added"]})
@@ -116,9 +116,9 @@ class _Passed:
         for name, fact in added.items():
             sources = fact.sources if fact is not None else ()
             gone: list[str] = []
-            while sources and not gone:  # the nearest that is known: a copy of the graph has a number of its own
+            while sources and not gone:  # the nearest that is known: a copy of the graph has another number
                 gone += [one for source in sources for one in by_key.get((source.graph, source.name), ())]
-                gone += [source.name for source in sources if source.name in removed and source.name in self.stands]
+                gone += [source.name for source in sources if source.name in removed and source.name in self.represents]
                 above = (one for source in sources for one in source.sources)
                 sources = tuple({(one.graph, one.name): one for one in above}.values())
             if not gone:
@@ -143,14 +143,14 @@ class _Passed:
         if not known:
             return
         if name not in self.parents.by_name:  # a name of the earlier graph may be used again
-            self.stands[name] = known
+            self.represents[name] = known
         self.links[name] = known
 
     def _origins(self, names: Iterable[str]) -> Iterator[str]:
         return (origin for name in names for origin in self._stood(name))
 
     def _stood(self, name: str) -> tuple[str, ...]:
-        return self.stands.get(name) or ((name,) if name in self.parents.by_name else ())
+        return self.represents.get(name) or ((name,) if name in self.parents.by_name else ())
 
     def _inputs_of(self, name: str) -> tuple[str, ...]:
         before = self.parents.by_name.get(name)

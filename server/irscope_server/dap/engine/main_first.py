@@ -40,7 +40,7 @@ def weight(stage: str, item: Item, row: str) -> int:
     stage
         The name of its kind of stage.
     row
-        Its line in the stage's text, of which a text that is no graph tells the operation.
+        Its line in the stage's text, which tells the operation where the stage is not a graph.
     """
     if role_of(stage) not in _RANKED:
         return 0
