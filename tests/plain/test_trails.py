@@ -271,8 +271,8 @@ def test_a_batch_norm_in_the_weights_of_a_convolution_became_this_one() -> None:
 
     def links_to(*lines: str) -> Links:
         above, below = (StageRef(f"0/0/{name}", name, "python", 0) for name in ("pt2e-exported", "pt2e-observed"))
-        graphs = ((above, (conv, norm, relu.format("norm"))), (below, lines))
-        return link(*(one for stage, rows in graphs for one in (stage, items_of(stage, a_graph(*rows), None))))
+        before = items_of(above, a_graph(conv, norm, relu.format("norm")), None)
+        return link(above, before, below, items_of(below, a_graph(*lines), None))
 
     assert links_to(conv, relu.format("conv")) == {
         "x": ("x",), "w": ("w",), "n": ("n",), "conv": ("conv", "norm"), "relu": ("relu",), "output": ("output",),
