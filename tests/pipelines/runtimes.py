@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,8 +15,8 @@ from irscope.driver.environments import Environment, default_folder
 from irscope.pipelines.registry import pipeline_named
 from irscope.provenance import Provenance
 from irscope.store.store import Store
-from pipeline_client import row_of, shown
-from support import Ran, lines_marked, run_plain, write
+from pipeline_client import row_of, rows_down, shown
+from support import Ran, lines_marked, run_captured, run_plain, write
 
 PythonWith = Callable[[str], str]
 
@@ -134,6 +135,47 @@ def check_fusion(ran: Ran, stage: str, convolution: str, mean: str, reorder: str
     assert lines[convolution] == fused
     assert lines[mean] == wanted["mean"]
     assert lines[reorder] <= fused
+
+
+LINEAR = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight, self.bias = torch.nn.Parameter(torch.ones(3, 4)), torch.nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        return torch.nn.functional.linear(x, self.weight, self.bias) * 2 + 1  # @linear
+
+
+fast = torch.compile(Net().eval())
+with torch.no_grad():
+    print(fast(torch.ones(2, 4)).sum())
+"""
+_GIVEN = re.compile(r"^\w+(: \S+)? = self\.|[Cc]onstant[( ]|alloc_|device_data")
+
+
+def check_steps(folder: Path, pipeline: str, python: str, work: str) -> None:
+    """A line leads a debugger, through every stage, to what computes it: to no constant and no memory of it.
+
+    Parameters
+    ----------
+    work
+        What the first places below the captured program have in them, as a regular expression.
+    """
+    ran = run_captured(write(folder, LINEAR), folder / "runs.db", "deep", pipeline=pipeline, python=python)
+    [line] = lines_marked(LINEAR, "# @linear")
+    seen = rows_down(ran, line, 5, lambda name: "kernel" in name)
+    rows = [
+        ran.text(f"0/0/{stage.partition('.')[0]}").split("\n")[at - 1].strip()
+        for stage, at in seen
+        if "kernel" not in stage
+    ]
+    assert len(rows) > 2, seen
+    assert not [row for row in rows if _GIVEN.search(row)], rows
+    assert re.search(work, rows[1]) and re.search(work, rows[2]), rows
 
 
 def check_training(ran: Ran, system: str, dynamic: tuple[str, str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from five_models import SCRIPTS
 from irscope.protocol import CompileOutcome
-from runtimes import CONV, TRAINING, PythonWith, check_client, check_fusion, check_model, check_training
+from runtimes import CONV, TRAINING, PythonWith, check_client, check_fusion, check_model, check_steps, check_training
 from support import REPOSITORY, Ran, lines_marked, run_captured, write
 
 pytestmark = pytest.mark.worker
@@ -140,3 +140,7 @@ def test_the_example_of_the_page_has_the_finding(tmp_path: Path, python_with: Py
 
 async def test_a_client_shows_the_runtimes_graph(conv: Ran) -> None:
     await check_client(conv, GRAPHS, "mean", "ReduceMean", "0/0/onnx-model")
+
+
+def test_a_step_into_a_line_goes_to_what_computes_it(tmp_path: Path, python_with: PythonWith) -> None:
+    check_steps(tmp_path, "onnx", python_with("onnx"), r"Gemm|MatMul|addmm|linear")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from five_models import SCRIPTS
 from irscope.protocol import CompileOutcome
-from runtimes import CONV, TRAINING, PythonWith, check_client, check_fusion, check_model, check_training
+from runtimes import CONV, TRAINING, PythonWith, check_client, check_fusion, check_model, check_steps, check_training
 from support import Ran, lines_marked, run_captured, write
 
 pytestmark = pytest.mark.worker
@@ -128,3 +128,7 @@ def test_a_branch_is_a_gap(tmp_path: Path, python_with: PythonWith) -> None:
 
 async def test_a_client_shows_the_runtimes_graph(conv: Ran) -> None:
     await check_client(conv, GRAPHS, "mean_ReduceMean", "openvino.Reduce(", "0/0/openvino-model")
+
+
+def test_a_step_into_a_line_goes_to_what_computes_it(tmp_path: Path, python_with: PythonWith) -> None:
+    check_steps(tmp_path, "openvino", python_with("openvino"), r"MatMul|FullyConnected|linear")

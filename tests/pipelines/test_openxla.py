@@ -13,7 +13,7 @@ from irscope.protocol import CompileOutcome
 from irscope.provenance import Provenance
 from irscope.store.store import Store
 from pipeline_client import row_of, shown, steps_down
-from runtimes import NET, RELU, is_compared_with_inductor
+from runtimes import NET, RELU, PythonWith, check_steps, is_compared_with_inductor
 from support import REPOSITORY, Ran, lines_marked, run_captured, run_plain, write
 
 RunOpenXla = Callable[[Path, str], Ran]
@@ -398,3 +398,7 @@ def test_it_is_compared_with_inductor(
 ) -> None:
     """Its device, which torchax registers, has no generators that a program's random numbers could be kept by."""
     is_compared_with_inductor("openxla", python_with, tmp_path, monkeypatch)
+
+
+def test_a_step_into_a_line_goes_to_what_computes_it(tmp_path: Path, python_with: PythonWith) -> None:
+    check_steps(tmp_path, "openxla", python_with("openxla"), r"addmm|dot")

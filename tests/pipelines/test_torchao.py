@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from five_models import SCRIPTS, lines_kept
+from five_models import SCRIPTS, lines_kept, reached
+from irscope.comparing.pipelines import Left, figures_of
 from irscope.driver.availability import Status, availability_of
 from irscope.pipelines.registry import pipelines
 from irscope.provenance import Provenance
@@ -120,10 +121,58 @@ def test_models(name: str, tmp_path: Path, python: str) -> None:
         count -= ran.text(f"0/0/{stage}").count(" = torch.ops.prims.inductor_force_stride_order")
         assert count > 0
         assert kept >= 0.95 * count, f"{kept} of {count} in {stage}"
+    found = reached(ran)
+    assert (found.lost, found.lineless, found.share) == ((), 0, 1), f"{found.taken} of {found.captured}"
+    # A pass that fuses does not end what it fused: of operators with numbers no end is told but that it is computed once.
+    assert not [one for one in gone(ran) if one.what.startswith(("linear", "conv", "batch_norm", "gelu", "relu"))]
     if name == "gpt2":  # its linear layers are addmm, of which the quantizer has no integer form
         assert any("`aten.addmm.default`" in one.message for one in ran.findings("not-quantized"))
     else:
         assert re.search(r"onednn\.q(linear|conv)", ran.text("0/0/integer-operators"))
+
+
+def gone(ran: Ran) -> tuple[Left, ...]:
+    with Store(ran.store) as store:
+        return figures_of(store, ran.report, "torchao", "", {}).gone
+
+
+CONV = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)
+
+    def forward(self, x):
+        x = self.conv(x)  # @conv
+        x = self.norm(x)  # @norm
+        return torch.relu(x)  # @relu
+
+
+fast = torch.compile(Net().eval())
+with torch.no_grad():
+    print(fast(torch.randn(2, 3, 8, 8)).shape)
+"""
+
+
+def test_what_is_fused_into_one_integer_operator_keeps_all_its_lines(tmp_path: Path, python: str) -> None:
+    """The norm goes into the weights of the convolution, and the library's call computes the ``relu``, too."""
+    ran = ran_torchao(tmp_path, CONV, python)
+    assert ran.report.capture_gaps == ()
+    with Store(ran.store) as store:
+        thread = Provenance(store, ran.report)
+        [call] = [one for one in thread.elements("0/0/output-code") if "onednn.qconv_pointwise" in one.name]
+        lines = [one.line for one in thread.origins(call) if one.file == ran.report.script]
+        whole = [one for one in thread.elements("0/0/inference-graph") if thread.item(one).op == "call"]
+        leads = {one.name for one in whole if call in thread.below(one).get("0/0/output-code", ())}
+    assert set(lines) == {
+        *lines_marked(CONV, "# @conv"),
+        *lines_marked(CONV, "# @norm"),
+        *lines_marked(CONV, "# @relu"),
+    }
+    assert leads >= {"convolution", "relu", "dequantize_per_tensor", "dequantize_per_channel"}
 
 
 # --- the script quantizes ---------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from irscope.provenance import Provenance
 from irscope.provenance.linked import LinkedLines
 from irscope.store.store import Store
 from pipeline_client import row_of, shown, steps_down
-from runtimes import NET, RELU
+from runtimes import NET, RELU, PythonWith, check_steps
 from support import Ran, lines_marked, run_captured, run_plain, write
 
 RunTvm = Callable[[Path, str], Ran]
@@ -273,3 +273,7 @@ def test_the_debugger_steps_from_the_line_down_to_tir(net: Ran) -> None:
     order = ["exported-program", "decomposed-program", "relax", "relax-lowered"]
     assert [name.partition(".")[0] for name in seen][: len(order)] == order
     assert len(seen) > len(order), seen
+
+
+def test_a_step_into_a_line_goes_to_what_computes_it(tmp_path: Path, python_with: PythonWith) -> None:
+    check_steps(tmp_path, "tvm", python_with("tvm"), r"addmm|matmul")

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 from facts import a_compile
+from irscope.ir.nodes import NodeFacts, Source, Value
 from irscope.protocol import Lane, StageRef
 from irscope.provenance import Provenance, trails
-from irscope.provenance.elements import items_of
+from irscope.provenance.elements import Items, items_of
 from irscope.provenance.lines import LineTrail, trail_of
+from irscope.provenance.links import Links, link
 from irscope.provenance.replaced import add_replaced
 from irscope.store.store import Store
 from test_provenance_reading import MODEL, stages
@@ -203,14 +205,85 @@ class GraphModule(torch.nn.Module):
 """
 
 
+def version(
+    added: frozenset[str], removed: frozenset[str], changed: frozenset[str] = frozenset()
+) -> dict[str, frozenset[str]]:
+    return {"added": added, "removed": removed, "changed": changed}
+
+
 def test_what_a_pass_made_of_several_came_from_all_of_them() -> None:
     graph = items_of(StageRef("g", "joint-graph", "python", 0), BEFORE, None)
     removed = frozenset({"mm", "add", "mm_1", "add_1"})
     links: dict[str, tuple[str, ...]] = {"addmm": ("add",), "addmm_1": ("add_1",), "kept": ("kept",)}
-    add_replaced(links, graph, {"added": frozenset({"addmm", "addmm_1"}), "removed": removed})
+    add_replaced(links, graph, [(version(frozenset({"addmm", "addmm_1"}), removed), ())])
     assert {name: set(parents) for name, parents in links.items()} == {
         "addmm": {"mm", "add"}, "addmm_1": {"mm_1", "add_1"}, "kept": {"kept"},
     }  # fmt: skip
+
+
+def a_new_node(name: str, inputs: tuple[str, ...] = (), sources: tuple[Source, ...] = ()) -> NodeFacts:
+    untold = (None, None, None, False, False, (), None, "", None)
+    return NodeFacts(name, 0, "call_function", name, Value("other"), inputs, (), *untold, sources)
+
+
+def test_what_a_pass_made_of_what_a_pass_had_made_came_from_what_that_stands_for() -> None:
+    """An integer convolution takes the place of one, then of one with a ``relu`` behind it, and is lowered last: PyTorch
+    names the node above from which the replaced one came, and nothing else that was replaced."""
+    text = """
+class GraphModule(torch.nn.Module):
+    def forward(self, a: "u8[4]"):
+        dequantize: "f32[4]" = torch.ops.quantized_decomposed.dequantize_per_tensor.default(a, 1.0, 0, 0, 255, torch.uint8)
+        convolution: "f32[4]" = torch.ops.aten.convolution.default(dequantize);  dequantize = None
+        relu: "f32[4]" = torch.ops.aten.relu.default(convolution);  convolution = None
+        mean: "f32[]" = torch.ops.aten.mean.default(relu);  relu = None
+        return (mean,)
+"""
+    graph = items_of(StageRef("g", "inference-graph", "python", 0), text, None)
+    links: dict[str, tuple[str, ...]] = {"lowered": ("mean",), "mean": ("mean",)}  # the first is guessed, by the line
+    relu, second = Source("relu", "", "", 7, ()), Source("second", "", "", 8, ())
+    ours = graph.by_name["relu"]._replace(facts=a_new_node("relu", ("convolution",), (relu,)))
+    graph = Items.of([*(one for one in graph.items if one.element.name != "relu"), ours], 1)
+    add_replaced(
+        links,
+        graph,
+        [
+            (
+                version(frozenset({"first"}), frozenset({"dequantize", "convolution"}), frozenset({"relu"})),
+                (a_new_node("first"), a_new_node("relu", ("first",), (relu,))),
+            ),
+            (version(frozenset({"second"}), frozenset({"first", "relu"})), (a_new_node("second", (), (relu,)),)),
+            (version(frozenset({"lowered"}), frozenset({"second"})), (a_new_node("lowered", (), (second,)),)),
+        ],
+        guessed={"lowered"},
+    )
+    assert set(links["lowered"]) == {"dequantize", "convolution", "relu"}
+    assert links["mean"] == ("mean",)
+    told: dict[str, tuple[str, ...]] = {"fused": ("convolution", "mean")}  # a compiler's own table knows more
+    passed = version(frozenset({"fused"}), frozenset({"relu"}))
+    add_replaced(told, graph, [(passed, (a_new_node("fused", (), (relu,)),))])
+    assert set(told["fused"]) == {"convolution", "mean", "relu"}
+
+
+def test_a_batch_norm_in_the_weights_of_a_convolution_became_this_one() -> None:
+    conv = 'conv: "f32[4]" = torch.ops.aten.conv2d.default(x, w);  w = None'
+    norm = 'norm: "f32[4]" = torch.ops.aten.batch_norm.default(conv, n, n, n, n, False, 0.1, 1e-05, True);  n = None'
+    relu = 'relu: "f32[4]" = torch.ops.aten.relu.default({})'
+
+    def links_to(*lines: str) -> Links:
+        above, below = (StageRef(f"0/0/{name}", name, "python", 0) for name in ("pt2e-exported", "pt2e-observed"))
+        before = items_of(above, a_graph(conv, norm, relu.format("norm")), None)
+        return link(above, before, below, items_of(below, a_graph(*lines), None))
+
+    assert links_to(conv, relu.format("conv")) == {
+        "x": ("x",), "w": ("w",), "n": ("n",), "conv": ("conv", "norm"), "relu": ("relu",), "output": ("output",),
+    }  # fmt: skip
+    assert links_to(conv, norm, relu.format("norm"))["conv"] == ("conv",)
+    assert not any("norm" in names for names in links_to(relu.format("x")).values())  # it is nowhere
+
+
+def a_graph(*rows: str) -> str:
+    head = ("class G(torch.nn.Module):", "    def forward(self, x, w, n):")
+    return "\n".join([*head, *(f"        {one}" for one in rows), "        return (relu,)", ""])
 
 
 def test_a_graph_that_was_made_anew_tells_nothing() -> None:
@@ -223,5 +296,5 @@ def test_a_graph_that_was_made_anew_tells_nothing() -> None:
     graph = items_of(StageRef("g", "joint-graph", "python", 0), text, None)
     links: dict[str, tuple[str, ...]] = {"new": ("n99",)}
     removed = frozenset(f"n{i}" for i in range(100))
-    add_replaced(links, graph, {"added": frozenset({"new"}), "removed": removed})
+    add_replaced(links, graph, [(version(frozenset({"new"}), removed), ())])
     assert links == {"new": ("n99",)}

@@ -64,6 +64,13 @@ def row_of(ran: Ran, stage: str, text: str) -> int:
 
 def steps_down(ran: Ran, line: int, most: int, there: Callable[[str], bool] = lambda name: False) -> list[str]:
     """The stages that a debugger comes to from a line (1-based) of the script, in so many steps at most."""
+    return [stage for stage, _ in rows_down(ran, line, most, there)]
+
+
+def rows_down(
+    ran: Ran, line: int, most: int, there: Callable[[str], bool] = lambda name: False
+) -> list[tuple[str, int]]:
+    """The same with the lines (1-based) in the stages."""
     script = ran.report.script
     with Client() as client:
         client.initialize()
@@ -73,9 +80,9 @@ def steps_down(ran: Ran, line: int, most: int, there: Callable[[str], bool] = la
         client.ask("configurationDone")
         client.event("stopped")
         assert (client.top()["source"]["path"], client.top()["line"]) == (script, line)
-        seen: list[str] = []
-        while len(seen) < most and not (seen and there(seen[-1])):
+        seen: list[tuple[str, int]] = []
+        while len(seen) < most and not (seen and there(seen[-1][0])):
             client.move("stepIn")
-            seen.append(client.top()["source"]["name"].removeprefix("0/0 "))
+            seen.append((client.top()["source"]["name"].removeprefix("0/0 "), client.top()["line"]))
         assert client.stack()[-1]["source"]["path"] == script, "the user's line is at the end of the stack"
     return seen

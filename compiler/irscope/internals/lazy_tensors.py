@@ -14,6 +14,7 @@ from irscope.internals.names import PrivateName
 _HAS_KERNEL = PrivateName("operations of lazy tensors", "torch._C", "_dispatch_has_kernel_for_dispatch_key", "2.9")
 _IS_WRAPPER = PrivateName("operations of lazy tensors", "torch", "_is_functional_tensor", "2.9")
 _WRAPPED = PrivateName("operations of lazy tensors", "torch", "_to_functional_tensor", "2.9")
+_DECOMPOSITIONS = PrivateName("the backward of batch normalization", "torch._decomp", "get_decompositions", "2.9")
 _INNER = PrivateName("operations of lazy tensors", "torch", "_from_functional_tensor", "2.9")
 
 
@@ -47,6 +48,18 @@ def has_own_gradient(function: str) -> bool:
         return bool(_HAS_KERNEL.get()(f"aten::{function}", "AutogradXLA"))
     except RuntimeError:  # PyTorch has no operator of this name
         return False
+
+
+def instead_of(func: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
+    """PyTorch's own decomposition of an operation that PyTorch/XLA 2.9 cannot compute; None for all others.
+
+    The backward of a batch normalization in eval mode: PyTorch/XLA divides by the statistics of the batch, which there
+    are none of, where it needs the running ones.
+    """
+    if str(func) != "aten.native_batch_norm_backward.default" or len(args) < 8 or args[7]:  # in training mode
+        return None
+    found: Any = _DECOMPOSITIONS.get()([func])
+    return found.get(func)  # type: ignore[no-any-return]
 
 
 _COMPOSITE = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "CompositeImplicitAutograd")

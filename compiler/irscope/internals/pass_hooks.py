@@ -20,6 +20,7 @@ _PLAIN = {
     "torch._inductor.fx_passes.pre_grad": ("numpy_compat_normalization", "sink_cat_after_pointwise"),
     "torch._inductor.fx_passes.joint_graph": ("canonicalize_aten_ir_passes", "replace_random_passes"),
     "torch._inductor.fx_passes.post_grad": ("micro_pipeline_tp_pass", "stable_topological_sort"),
+    "torch._inductor.freezing": ("view_to_reshape", "replace_params_with_constants", "constant_fold"),
 }
 
 
@@ -67,6 +68,11 @@ def pass_hooks(events: PassEvents) -> list[Hook]:
             "torch.fx.graph",
             lambda graph: _wrap_method(graph.Graph, "eliminate_dead_code", events),
         ),
+        hook(
+            "which pass changed a graph with parameters as constants",
+            "torch._inductor.freezing",
+            lambda freezing: _wrap_freezing(freezing, events),
+        ),
         *(
             hook(f"passes of {module}", module, functools.partial(_wrap_plain, names, events))
             for module, names in _PLAIN.items()
@@ -99,6 +105,24 @@ def _wrap_phase(compile_fx: types.ModuleType, name: str, events: PassEvents) -> 
         return result
 
     return replace_attribute(compile_fx, name, passes)
+
+
+def _wrap_freezing(freezing: types.ModuleType, events: PassEvents) -> Undo:
+    original: Any = freezing.freeze
+
+    @functools.wraps(original)
+    def freeze(dynamo_gm: Any, aot_autograd_gm: Any, *args: Any, **kwargs: Any) -> Any:
+        if events.is_open:
+            return original(dynamo_gm, aot_autograd_gm, *args, **kwargs)
+        events.phase_begins("freeze", aot_autograd_gm)
+        graph = None
+        try:
+            graph, kept = original(dynamo_gm, aot_autograd_gm, *args, **kwargs)
+        finally:
+            events.phase_ends(graph)
+        return graph, kept
+
+    return replace_attribute(freezing, "freeze", freeze)
 
 
 def _wrap_tensorify(graph_compile: types.ModuleType, events: PassEvents) -> Undo:

@@ -84,7 +84,7 @@ def _graphs(above: StageRef, parents: Items, below: StageRef, children: Items) -
     found: Links = {}
     for child in children.items:
         names = dict.fromkeys([] if lowered else _same_name(parents, child))
-        names.update(dict.fromkeys(_from_sources(parents, child.facts.sources if child.facts else ())))
+        names.update(dict.fromkeys(nearest_sources(parents, child.facts.sources if child.facts else ())))
         if not names:  # of compiled autograd's graph, which AOTAutograd traces as code, nothing else tells
             names.update(dict.fromkeys(name for name in child.ancestors if name in parents.by_name))
         if child.op == "output" and "output" in parents.by_name:
@@ -94,6 +94,8 @@ def _graphs(above: StageRef, parents: Items, below: StageRef, children: Items) -
     if lowered:
         found.update(_inputs(parents, children))
         found.update(_by_sequence(children, found))
+    else:
+        _add_folded(parents, children, found)
     by_line = _ByLine(parents)
     for child in children.items:
         if child.element.name not in found and child.op == "call" and (alike := by_line.of(child)):
@@ -101,7 +103,34 @@ def _graphs(above: StageRef, parents: Items, below: StageRef, children: Items) -
     return found
 
 
-def _from_sources(parents: Items, sources: Iterable[Source]) -> list[str]:
+def guessed(parents: Items, children: Items, links: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """Of links between graphs the children of which nothing tells what they came from but the user's line."""
+    by_line = _ByLine(parents)
+    return frozenset(
+        child.element.name
+        for child in children.items
+        if child.op == "call"
+        and links.get(child.element.name, ()) == by_line.of(child)
+        and not nearest_sources(parents, child.facts.sources if child.facts else ())
+        and child.element.name not in parents.by_name
+    )
+
+
+def _add_folded(parents: Items, children: Items, found: Links) -> None:
+    """A batch norm that is gone, where the convolution that it followed is still there, is in the weights of this one,
+    which does the work of both from then on."""
+    kept = {name for names in found.values() for name in names}
+    for parent in parents.items:
+        if parent.op != "call" or "batch_norm" not in parent.target or parent.element.name in kept or not parent.inputs:
+            continue
+        before = parents.by_name.get(parent.inputs[0])
+        now = children.by_name.get(parent.inputs[0])
+        is_same = before is not None and now is not None and (before.op, before.target) == (now.op, now.target)
+        if is_same and before is not None and _operation(before.target).startswith(("conv", "linear")):
+            found[before.element.name] = (*found.get(before.element.name, ()), parent.element.name)
+
+
+def nearest_sources(parents: Items, sources: Iterable[Source]) -> list[str]:
     """The nearest sources that are nodes of the graph above; a chain passes through the graphs between the two."""
     found = []
     for source in sources:
@@ -110,7 +139,7 @@ def _from_sources(parents: Items, sources: Iterable[Source]) -> list[str]:
         elif source.graph in parents.inner:
             found += parents.inner[source.graph]
         else:
-            found += _from_sources(parents, source.sources)
+            found += nearest_sources(parents, source.sources)
     return found
 
 

@@ -3,23 +3,33 @@
 PyTorch says of a node in the place of several that it came from one of them, mostly the last: of an ``addmm`` that was
 made of ``mm`` and ``add`` from the ``add``.  The others that the pass removed are found by the edges between them.
 Of what some passes make it says nothing: that is found by what used the node that was there, and now uses this one.
+A pass may also replace what an earlier one made: an integer convolution takes the place of one with a ``relu`` behind
+it, and then there is the operator that Inductor lowers.  So what each node stands for is handed on from pass to pass.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from irscope.ir.nodes import facts_of
+from irscope.ir.nodes import NodeFacts, Source, facts_of
 from irscope.provenance.elements import Items
+from irscope.provenance.links import nearest_sources
 
 _LARGEST = 64
 """Nodes in one replaced pattern.  A pass that built a whole new graph does not tell which node became which."""
 
 
-def add_replaced(links: dict[str, tuple[str, ...]], parents: Items, data: Mapping[str, Any]) -> None:
-    """Gives the nodes that a pass added all the nodes that they stand for.
+def add_replaced(
+    links: dict[str, tuple[str, ...]],
+    parents: Items,
+    versions: Iterable[tuple[Mapping[str, Any], Sequence[NodeFacts]]],
+    guessed: Collection[str] = (),
+) -> None:
+    """Gives the nodes that passes added all the nodes that they stand for.
 
     Parameters
     ----------
@@ -27,52 +37,154 @@ def add_replaced(links: dict[str, tuple[str, ...]], parents: Items, data: Mappin
         Name in the later graph → names in the earlier one; is changed.
     parents
         The earlier graph.
-    data
-        Of the version that the pass made, with the names of nodes as sets.
+    versions
+        Of each that a pass made, in their order, the data with the names of nodes as sets, and the facts of the nodes
+        that the pass added or changed.
+    guessed
+        Names in the later graph whose links nothing tells; what they took the place of takes the place of these.
     """
-    removed = {name for name in data["removed"] if name in parents.by_name}
-    successors = _successors(links, parents, removed, data)
-    added = [name for name in data["added"] if not removed.isdisjoint(links.get(name, ()))]
-    together = _patterns(removed, parents) if added else {}
-    for name in added:
-        own = links[name]
-        patterns = {id(pattern): pattern for one in own if (pattern := together.get(one)) is not None}
-        others = [one for pattern in patterns.values() if len(pattern) <= _LARGEST for one in pattern]
-        links[name] = tuple(dict.fromkeys([*own, *others]))
-    links.update(successors)
+    graph = _Passed(links, parents, guessed)
+    for data, facts in versions:
+        graph.take(data, facts)
 
 
-def _successors(
-    links: Mapping[str, tuple[str, ...]], parents: Items, removed: set[str], data: Mapping[str, Any]
-) -> dict[str, tuple[str, ...]]:
-    """The unknown nodes with those whose users they have, and what was removed above these."""
-    unknown = {name for name in data["added"] if not links.get(name)} if removed else set()
-    found: dict[str, dict[str, None]] = {}
-    for user in facts_of(data.get("new")) if unknown else ():
-        if user.name not in data["changed"] or user.name not in parents.by_name:
-            continue
-        came = [name for name in user.inputs if name in unknown]
-        gone = [name for name in parents.by_name[user.name].inputs if name in removed]
-        pairs = zip(came, gone, strict=True) if len(came) == len(gone) else itertools.product(came, gone)
-        for new, old in pairs:
-            found.setdefault(new, {})[old] = None
-    for stood in found.values():
-        todo = list(stood)
-        while todo and len(stood) <= _LARGEST:
-            above = [one for one in parents.by_name[todo.pop()].inputs if one in removed and one not in stood]
-            stood.update(dict.fromkeys(above))
-            todo += above
-    return {name: tuple(stood) for name, stood in found.items()}
+def new_facts(data: Mapping[str, Any]) -> tuple[NodeFacts, ...]:
+    """Of the nodes that a pass added or changed, from the data of its version; none if another irscope wrote it."""
+    try:
+        return facts_of(data.get("new"))
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return ()
 
 
-def _patterns(removed: set[str], graph: Items) -> Mapping[str, Sequence[str]]:
-    """Each removed node → the removed ones that hang together with it by edges of the graph, itself among them."""
-    found: dict[str, list[str]] = {name: [name] for name in removed}
-    for name in sorted(removed, key=lambda name: graph.by_name[name].element.line):
-        for above in graph.by_name[name].inputs:
-            if above in removed and found[above] is not found[name]:
-                small, large = sorted((found[above], found[name]), key=len)
-                large += small
-                for one in small:
-                    found[one] = large
-    return found
+_Key = tuple[int, str]
+"""The number of a graph, and the name of a node in it."""
+
+
+@dataclass
+class _Passed:
+    """The graph as pass after pass leaves it.
+
+    Parameters
+    ----------
+    represents
+        A node that a pass made → the nodes of the earlier graph that it replaced.
+    inputs
+        Of nodes that a pass added or changed, as far as these were among them, too.
+    sources
+        Of nodes that a pass added, what PyTorch says that they came from.
+    """
+
+    links: dict[str, tuple[str, ...]]
+    parents: Items
+    guessed: Collection[str]
+    represents: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    inputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    sources: dict[str, tuple[Source, ...]] = field(default_factory=dict)
+
+    def take(self, data: Mapping[str, Any], facts: Sequence[NodeFacts]) -> None:
+        """The next pass."""
+        removed = {name for name in data["removed"] if name in self.parents.by_name or name in self.represents}
+        made = {fact.name: fact for fact in facts}
+        if removed and data["added"]:
+            replaced = self._replaced(removed, {name: made.get(name) for name in data["added"]})
+            unknown = {name for name, gone in replaced.items() if not gone and not self._told(made.get(name), name)}
+            successors = self._successors(unknown, removed, data, facts)
+            together = self._patterns(removed)
+            for name, gone in replaced.items():
+                patterns = {id(together[one]): together[one] for one in gone}
+                small = [one for pattern in patterns.values() if len(pattern) <= _LARGEST for one in pattern]
+                self._note(name, [*self._told(made.get(name), name), *self._origins(small)])
+            for name, stood in successors.items():
+                self._note(name, self._origins(stood))
+        self.inputs.update((fact.name, fact.inputs) for fact in facts)
+        self.sources.update((fact.name, fact.sources) for fact in facts if fact.name in data["added"])
+
+    def _replaced(self, removed: set[str], added: Mapping[str, NodeFacts | None]) -> dict[str, list[str]]:
+        """The nodes that a pass added, each with removed ones that it took the place of.
+
+        A new node has the sources of the node in whose place it is.  Where it has none that tell, it stands for what
+        its links in the later graph are.
+        """
+        by_key: dict[_Key, list[str]] = defaultdict(list)
+        by_origin: dict[str, list[str]] = defaultdict(list)
+        for name in sorted(removed):
+            for key in self._keys(name):
+                by_key[key].append(name)
+            for origin in self._stood(name):
+                by_origin[origin].append(name)
+        found: dict[str, list[str]] = {}
+        for name, fact in added.items():
+            sources = fact.sources if fact is not None else ()
+            gone: list[str] = []
+            while sources and not gone:  # the nearest that is known: a copy of the graph has another number
+                gone += [one for source in sources for one in by_key.get((source.graph, source.name), ())]
+                gone += [source.name for source in sources if source.name in removed and source.name in self.represents]
+                above = (one for source in sources for one in source.sources)
+                sources = tuple({(one.graph, one.name): one for one in above}.values())
+            if not gone:
+                gone = [one for origin in self._told(fact, name) for one in by_origin.get(origin, ())]
+            found[name] = list(dict.fromkeys(gone))
+        return found
+
+    def _keys(self, name: str) -> set[_Key]:
+        if name in self.sources:
+            return {(source.graph, source.name) for source in self.sources[name] if source.name}
+        facts = self.parents.by_name[name].facts
+        keys = {(source.graph, source.name) for source in facts.sources if source.name} if facts is not None else set()
+        return keys if self.parents.graph is None else keys | {(self.parents.graph, name)}
+
+    def _told(self, fact: NodeFacts | None, name: str) -> Sequence[str]:
+        """What the sources of a node say, and its links in the later graph."""
+        known = () if name in self.guessed and fact is not None else self.links.get(name, ())
+        return known if fact is None else [*known, *nearest_sources(self.parents, fact.sources)]
+
+    def _note(self, name: str, origins: Iterable[str]) -> None:
+        known = tuple(dict.fromkeys(origins))
+        if not known:
+            return
+        if name not in self.parents.by_name:  # a name of the earlier graph may be used again
+            self.represents[name] = known
+        self.links[name] = known
+
+    def _origins(self, names: Iterable[str]) -> Iterator[str]:
+        return (origin for name in names for origin in self._stood(name))
+
+    def _stood(self, name: str) -> tuple[str, ...]:
+        return self.represents.get(name) or ((name,) if name in self.parents.by_name else ())
+
+    def _inputs_of(self, name: str) -> tuple[str, ...]:
+        before = self.parents.by_name.get(name)
+        return (*(before.inputs if before is not None else ()), *self.inputs.get(name, ()))
+
+    def _successors(
+        self, unknown: set[str], removed: set[str], data: Mapping[str, Any], facts: Sequence[NodeFacts]
+    ) -> dict[str, tuple[str, ...]]:
+        """The unknown nodes with those whose users they have, and what was removed above these."""
+        found: dict[str, dict[str, None]] = {}
+        for user in facts if unknown else ():
+            if user.name not in data["changed"]:
+                continue
+            new = [name for name in user.inputs if name in unknown]
+            gone = [name for name in self._inputs_of(user.name) if name in removed]
+            pairs = zip(new, gone, strict=True) if len(new) == len(gone) else itertools.product(new, gone)
+            for one, old in pairs:
+                found.setdefault(one, {})[old] = None
+        for stood in found.values():
+            todo = list(stood)
+            while todo and len(stood) <= _LARGEST:
+                above = [one for one in self._inputs_of(todo.pop()) if one in removed and one not in stood]
+                stood.update(dict.fromkeys(above))
+                todo += above
+        return {name: tuple(stood) for name, stood in found.items()}
+
+    def _patterns(self, removed: set[str]) -> Mapping[str, Sequence[str]]:
+        """Each removed node → the removed ones that hang together with it by edges of the graph, itself among them."""
+        found: dict[str, list[str]] = {name: [name] for name in removed}
+        for name in sorted(removed):
+            for above in self._inputs_of(name):
+                if above in removed and found[above] is not found[name]:
+                    small, large = sorted((found[above], found[name]), key=len)
+                    large += small
+                    for one in small:
+                        found[one] = large
+        return found

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from irscope.ir.nodes import NodeFacts
 from irscope.protocol import Compile, Report, StageRef
 from irscope.provenance import chain
 from irscope.provenance.elements import Element, Item, Items, items_of
+from irscope.provenance.replaced import new_facts
 from irscope.store.store import Store
 
 
@@ -35,6 +37,7 @@ class RunStages:
                 self.compile_of[stage.id] = compile
         self._items: dict[str, Items] = {}
         self._versions: dict[tuple[str, bool], list[tuple[StageRef, dict[str, Any]]]] = {}
+        self._new_facts: dict[str, tuple[NodeFacts, ...]] = {}
 
     @functools.cached_property
     def codes(self) -> dict[str, StageRef]:
@@ -69,6 +72,12 @@ class RunStages:
             ]
             self._versions[compile.id, side] = [(version, _with_sets(data)) for version, data in mine]
         return self._versions[compile.id, side]
+
+    def new_facts(self, version: StageRef, data: dict[str, Any]) -> tuple[NodeFacts, ...]:
+        """What is known about the nodes that a pass added or changed, of one that `passes_over` gives."""
+        if version.id not in self._new_facts:
+            self._new_facts[version.id] = new_facts(data)
+        return self._new_facts[version.id]
 
 
 def _with_sets(data: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, StageRef
 from irscope.provenance import chain
-from irscope.provenance.links import Links, link
+from irscope.provenance.links import Links, guessed, link
 from irscope.provenance.replaced import add_replaced
 from irscope.provenance.run_stages import RunStages
 from irscope.symbolic.trace import Walk
@@ -34,9 +34,12 @@ class StageLinks:
         kernels = [kernel for kernel in self._stages.report.kernels if kernel.compile == compile.id]
         links = link(a, self._stages.items(above), b, self._stages.items(below), kernels)
         if stage_kind(a.name).is_graph and stage_kind(b.name).is_graph:
-            for version, data in self._stages.passes_over(compile, b):
-                if chain.is_descendant(version, a):
-                    add_replaced(links, self._stages.items(above), data)
+            passes = self._stages.passes_over(compile, b)
+            mine = [(version, data) for version, data in passes if chain.is_descendant(version, a)]
+            own = [(data, self._stages.new_facts(version, data)) for version, data in mine]
+            parents = self._stages.items(above)
+            unsure = guessed(parents, self._stages.items(below), links) if own else ()
+            add_replaced(links, parents, own, unsure)
         return links
 
     def _from_bytecode(self, bytecode: StageRef, graph: StageRef) -> Links:

@@ -42,6 +42,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.showKernel": (place?: Partial<Place>) => showKernel(services, place),
     "irscope.toggleLineColours": () => linked.toggle(),
     "irscope.showStage": () => showStage(services),
+    "irscope.showStageToSide": () => showStage(services, true),
     "irscope.showGraph": () => showGraph(services),
     "irscope.showAutotuning": () => showAutotuning(services),
     "irscope.showPipeline": (element?: Element) => showTab(services, "strip", element),

@@ -187,7 +187,7 @@ function choices(pipelines: PipelineItem[], chosen: string): Choice[] {
 function choice(pipeline: PipelineItem, chosen = ""): Choice {
   const { icon, text } = isUnknown(pipeline) ? UNKNOWN : STATES[pipeline.status];
   const now = pipeline.name === chosen ? ` · ${vscode.l10n.t("selected")}` : "";
-  const detail = pipeline.install || pipeline.why || backendsOf(pipeline);
+  const detail = shortened(pipeline.install) || pipeline.why || backendsOf(pipeline);
   return {
     pipeline,
     label: `$(${icon}) ${withoutIcons(pipeline.title)}`,
@@ -195,6 +195,11 @@ function choice(pipeline: PipelineItem, chosen = ""): Choice {
     ...(detail === "" ? {} : { detail: withoutIcons(detail) }),
     ...(pipeline.install === "" ? {} : { buttons: [COPY] }),
   };
+}
+
+/** A command without the path of the interpreter: a line of the list does not wrap. What is copied is whole. */
+function shortened(command: string): string {
+  return command.replace(/^(?:"[^"]*"|'[^']*'|\S+)(?= -m pip install )/, "python");
 }
 
 /** What packages have registered for a pipeline; one that a trial has refused is left out. */

@@ -13,25 +13,40 @@ import { cursorPlace, landings, linesIn } from "./landing";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
 import { choosePipeline } from "./selectPipeline";
 
-export async function showStage(services: Services, pipeline?: string): Promise<void> {
+/**
+ * Shows a stage that the user chooses, beside the source and in place of the stage that is there.
+ *
+ * @param asNew In an editor group of its own, to the right of the stages that are shown: stages of two pipelines side by side.
+ */
+export async function showStage(services: Services, asNew = false, pipeline?: string): Promise<void> {
   const place = cursorPlace();
   const found = await stagesOfActiveEditor(services, pipeline);
   if (found === undefined) {
     return;
   }
   const source = sourceOfActiveEditor();
-  const title = vscode.l10n.t("Show Stage");
-  const stage = await pickStage(found.stages, title, vscode.l10n.t("Which stage?"), source !== undefined);
+  const title = asNew ? vscode.l10n.t("Show Stage to the Side") : vscode.l10n.t("Show Stage");
+  const { stage, toSide } = await pickStage(found.stages, title, vscode.l10n.t("Which stage?"), {
+    pipelines: source !== undefined,
+    side: !asNew,
+  });
   if (stage === ANOTHER_PIPELINE) {
     const chosen = await choosePipeline(services, source);
     if (chosen !== undefined) {
-      await showStage(services, chosen);
+      await showStage(services, asNew || toSide, chosen);
     }
   } else if (stage !== undefined) {
     const [line] = await linesIn(services, stage, place);
-    const column = vscode.ViewColumn.Beside;
-    await services.documents.show(stage.uri, { column, ...(line === undefined ? {} : { line }) });
+    const own = asNew || toSide ? { column: columnToTheSide(), preview: false } : { column: vscode.ViewColumn.Beside };
+    await services.documents.show(stage.uri, { ...own, ...(line === undefined ? {} : { line }) });
   }
+}
+
+/** To the right of all stages that are shown; where none is, beside what is active. */
+function columnToTheSide(): vscode.ViewColumn {
+  const shown = vscode.window.visibleTextEditors.filter(({ document }) => partsOf(document.uri) !== undefined);
+  const columns = shown.flatMap(({ viewColumn }) => (viewColumn === undefined ? [] : [viewColumn]));
+  return columns.length === 0 ? vscode.ViewColumn.Beside : Math.min(Math.max(...columns) + 1, vscode.ViewColumn.Nine);
 }
 
 export async function showGraph(services: Services): Promise<void> {
@@ -43,8 +58,8 @@ export async function showGraph(services: Services): Promise<void> {
   const graphs = found.stages.filter((stage) => stage.isGraph);
   const open = vscode.window.activeTextEditor?.document.uri.toString() ?? "";
   const shown = graphs.find((stage) => sameUri(stage.uri, open));
-  const pick = (): Promise<Picked> => pickStage(graphs, vscode.l10n.t("Show FX Graph"), vscode.l10n.t("Which graph?"));
-  const stage = shown ?? (graphs.length === 1 ? graphs[0] : await pick());
+  const pick = (): Promise<Choice> => pickStage(graphs, vscode.l10n.t("Show FX Graph"), vscode.l10n.t("Which graph?"));
+  const stage = shown ?? (graphs.length === 1 ? graphs[0] : (await pick()).stage);
   if (stage !== undefined && stage !== ANOTHER_PIPELINE) {
     const lines = await linesIn(services, stage, place);
     services.graphs.show({ run: stage.run, stage: stage.stage, title: stage.title }, { uri: stage.uri, lines });
@@ -65,7 +80,8 @@ export async function showAutotuning(services: Services): Promise<void> {
   const mine = landed.length === 0 ? tuned : landed.map(({ stage }) => stage);
   const [only, another] = mine;
   const title = vscode.l10n.t("Show Autotuning");
-  const stage = another === undefined ? only : await pickStage(mine, title, vscode.l10n.t("Of which compile?"));
+  const pick = (): Promise<Choice> => pickStage(mine, title, vscode.l10n.t("Of which compile?"));
+  const stage = another === undefined ? only : (await pick()).stage;
   if (stage !== undefined && stage !== ANOTHER_PIPELINE) {
     const line = landed.find((one) => one.stage === stage)?.lines[0];
     const column = vscode.ViewColumn.Beside;
@@ -119,13 +135,25 @@ function sourceOfActiveEditor(): vscode.Uri | undefined {
 const ANOTHER_PIPELINE = "another-pipeline";
 type Picked = StageItem | typeof ANOTHER_PIPELINE | undefined;
 type StageChoice = vscode.QuickPickItem & { stage?: Picked };
+interface Choice {
+  stage: Picked;
+  /** By the item's button. */
+  toSide: boolean;
+}
 
+const TO_SIDE: vscode.QuickInputButton = {
+  iconPath: new vscode.ThemeIcon("split-horizontal"),
+  tooltip: vscode.l10n.t("Show to the Side"),
+};
+
+/** @param offers What else the list has: another pipeline, and a button that opens an item to the side. */
 async function pickStage(
   stages: CompileStageItem[],
   title: string,
-  placeHolder: string,
-  offersPipelines = false,
-): Promise<Picked> {
+  placeholder: string,
+  offers: { pipelines?: boolean; side?: boolean } = {},
+): Promise<Choice> {
+  const buttons = offers.side === true ? [TO_SIDE] : [];
   const choices: StageChoice[] = [];
   let heading: string | undefined;
   for (const stage of stages) {
@@ -138,14 +166,25 @@ async function pickStage(
       stage,
       label: `$(${stage.isGraph ? "type-hierarchy-sub" : "file-code"}) ${withoutIcons(stage.title || stage.name)}`,
       description: units.stageSize(stage),
+      buttons,
     });
   }
-  if (offersPipelines) {
-    choices.push(
-      { label: "", kind: vscode.QuickPickItemKind.Separator },
-      { stage: ANOTHER_PIPELINE, label: `$(git-merge) ${vscode.l10n.t("Another Pipeline…")}` },
-    );
+  if (offers.pipelines === true) {
+    const label = `$(git-merge) ${vscode.l10n.t("Another Pipeline…")}`;
+    choices.push({ label: "", kind: vscode.QuickPickItemKind.Separator }, { stage: ANOTHER_PIPELINE, label, buttons });
   }
-  const chosen = await vscode.window.showQuickPick(choices, { title, placeHolder, matchOnDescription: true });
-  return chosen?.stage;
+  return chosenOf(choices, title, placeholder);
+}
+
+async function chosenOf(items: StageChoice[], title: string, placeholder: string): Promise<Choice> {
+  const list = vscode.window.createQuickPick<StageChoice>();
+  Object.assign(list, { items, title, placeholder, matchOnDescription: true });
+  const chosen = await new Promise<Choice>((resolve) => {
+    list.onDidAccept(() => resolve({ stage: list.activeItems[0]?.stage, toSide: false }));
+    list.onDidTriggerItemButton(({ item }) => resolve({ stage: item.stage, toSide: true }));
+    list.onDidHide(() => resolve({ stage: undefined, toSide: false }));
+    list.show();
+  });
+  list.dispose();
+  return chosen;
 }

@@ -82,6 +82,25 @@ describe("commands", () => {
     await until("the guards", () => visibleDocument("guards.guards.txt"));
   });
 
+  it("Show Stage to the Side… keeps the stages that are shown, and Show Stage… takes the place of one", async () => {
+    const editor = await openScript();
+    const shown = (): string[] =>
+      vscode.window.visibleTextEditors
+        .filter(({ document }) => document.uri.scheme === "irscope")
+        .map(({ document, viewColumn }) => `${document.uri.path.split("/").pop()} ${viewColumn}`)
+        .sort();
+    const choose = async (command: string, steps: number): Promise<void> => {
+      await vscode.window.showTextDocument(editor.document, vscode.ViewColumn.One);
+      await pick(vscode.commands.executeCommand(command), steps);
+    };
+    await choose("irscope.showStage", 0);
+    await until("the graph", () => shown().join() === "dynamo-graph.py 2");
+    await choose("irscope.showStage", 1);
+    await until("the bytecode in its place", () => shown().join() === "modified-bytecode.pyc.txt 2");
+    await choose("irscope.showStageToSide", 0);
+    await until("both", () => shown().join() === "dynamo-graph.py 3,modified-bytecode.pyc.txt 2");
+  });
+
   it("Show Autotuning opens what was tuned, and nothing where nothing was", async () => {
     const open = async (stage: string): Promise<void> => {
       const uri = vscode.Uri.parse(`irscope:/20261120-101500-fake/${stage}`);

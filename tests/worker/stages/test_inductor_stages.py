@@ -19,6 +19,7 @@ from irscope.ir.graphs import parse_graph
 from irscope.ir.nodes import facts_of, lines_of
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import StageRef
+from irscope.provenance import Provenance
 from irscope.provenance.lines import trail_of
 from irscope.store.store import Store
 from support import Ran, lines_marked, log_as, run_captured, run_forked, run_plain_forked, write
@@ -523,3 +524,38 @@ def test_back_ends_without_inductor(tmp_path: Path) -> None:
                 if stage_kind(stage.name).is_graph:
                     nodes = facts_of(store.stage_data(ran.report.run, stage.id), ran.text(stage.id))
                     assert any("matmul" in node.target or "mm" in node.target for node in nodes)
+
+
+FROZEN = """\
+import torch
+import torch._inductor.config as config
+
+config.freezing = True
+net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU()).eval()
+
+
+@torch.compile
+def run(x):
+    h = net[0](x)  # @conv
+    return net[1](h)  # @relu
+
+
+with torch.no_grad():
+    run(torch.randn(2, 3, 8, 8))
+"""
+
+
+def test_with_parameters_as_constants_each_pass_is_seen_and_what_it_fused(tmp_path: Path) -> None:
+    """Inductor's elimination of common subexpressions copies the graph meanwhile, which is no change."""
+    ran = run_forked(write(tmp_path, FROZEN), tmp_path / "runs.db", "deep")
+    assert ran.report.capture_gaps == ()
+    versions = [one for one in ran.compile("0/0").stages if one.id.startswith("0/0/joint-graph/")]
+    assert [one.passed for one in versions][:1] == ["replace_params_with_constants"]
+    assert "between_passes" not in {one.passed for one in versions}
+    assert "mkldnn._convolution_pointwise" in ran.text(versions[-1].id)
+    assert "mkldnn._convolution_pointwise" not in ran.text(versions[0].id)
+    with Store(ran.store) as store:
+        thread = Provenance(store, ran.report)
+        [call] = [one for one in thread.elements("0/0/output-code") if "_convolution_pointwise" in one.name]
+        lines = {one.line for one in thread.origins(call) if one.file == ran.report.script}
+    assert lines == {*lines_marked(FROZEN, "# @conv"), *lines_marked(FROZEN, "# @relu")}

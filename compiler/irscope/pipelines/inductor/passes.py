@@ -24,8 +24,11 @@ _STAGE_OF = {
     "_recursive_pre_grad_passes": PRE_GRAD_GRAPH.name,
     "_recursive_joint_graph_passes": JOINT_GRAPH.name,
     "_recursive_post_grad_passes": POST_GRAD_GRAPH.name,
+    "freeze": JOINT_GRAPH.name,
 }
 """The stage whose versions the passes make, by the function of Inductor's that runs them."""
+_COPYING = "freeze"
+"""Of these the one whose elimination of common subexpressions copies every node."""
 UNNAMED = "between_passes"
 _Shape = tuple[tuple[str, ...], tuple[int, ...]]
 
@@ -73,10 +76,20 @@ class PassRun:
 
 @dataclass
 class Phase:
-    """The passes of one kind over one graph.  ``stage`` is the stage whose versions they make."""
+    """The passes of one kind over one graph.
+
+    Parameters
+    ----------
+    stage
+        The stage whose versions they make.
+    by_text
+        Whether nodes are compared by the names of what they are given: a pass makes a new graph of nodes that have the
+        same names and are others.
+    """
 
     stage: str
     root: Any
+    by_text: bool = False
     runs: list[PassRun] = field(default_factory=list)
     shapes: dict[int, _Shape] = field(default_factory=dict)
     depth: int = 0
@@ -122,7 +135,7 @@ class PassWatcher:
 
     def phase_begins(self, function: str, module: Any) -> None:
         """Begin a phase on a graph module."""
-        self._start(_STAGE_OF[function], module)
+        self._start(_STAGE_OF[function], module, function == _COPYING)
 
     def phase_ends(self, result: Any) -> None:
         """End the phase and hand it over; `result` replaces its module where it is not None."""
@@ -163,10 +176,10 @@ class PassWatcher:
 
     # --- what is noted ------------------------------------------------------------------------------------------------
 
-    def _note_phase(self, stage: str, module: Any) -> None:
-        self._local.phase = phase = Phase(stage, module)
+    def _note_phase(self, stage: str, module: Any, by_text: bool) -> None:
+        self._local.phase = phase = Phase(stage, module, by_text)
         for below in _graph_modules(module):
-            phase.shapes[id(below)] = _shape(below.graph)
+            phase.shapes[id(below)] = _shape(below.graph, by_text)
         if self._version is not None:
             self._version(stage, None, module)
 
@@ -191,7 +204,7 @@ class PassWatcher:
             if module is None or not _replaces(phase.root, module):
                 return
             phase.root, subgraph = module, ""
-        before, after = phase.shapes.get(id(module)), _shape(module.graph)
+        before, after = phase.shapes.get(id(module)), _shape(module.graph, phase.by_text)
         phase.shapes[id(module)] = after
         if before is None or before == after:
             if name != UNNAMED:
@@ -225,13 +238,14 @@ def printed(module: Any, stage: str) -> str:
     return str(text).strip("\n") + "\n"
 
 
-def _shape(graph: Any) -> _Shape:
+def _shape(graph: Any, by_text: bool = False) -> _Shape:
     """Names of the nodes in order, and a hash of each with what it calls and what it is given."""
     names, hashes = [], []
     for node in graph.nodes:
         names.append(node.name)
         try:
-            hashes.append(hash((node.op, node.target, node.args, node.kwargs or None)))
+            args, kwargs = (repr(node.args), repr(node.kwargs)) if by_text else (node.args, node.kwargs or None)
+            hashes.append(hash((node.op, node.target, args, kwargs)))
         except TypeError:  # slices and symbolic numbers have no hash
             hashes.append(hash((node.op, str(node.target), repr(node.args), repr(node.kwargs))))
     return tuple(names), tuple(hashes)

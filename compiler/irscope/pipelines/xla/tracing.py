@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from irscope.capture.operation_graphs import Frames, Names, Operation, Tensor
 from irscope.internals.exporting import flatten, unflatten
 from irscope.internals.frames import callers
-from irscope.internals.lazy_tensors import as_lazy, has_own_gradient, inner, may_cut, target_of
+from irscope.internals.lazy_tensors import as_lazy, has_own_gradient, inner, instead_of, may_cut, target_of
 from irscope.internals.modes import autograd_node, dispatch_mode, innermost_mode, sequence_number
 from irscope.pipelines.openxla.lowering import scope_of
 from irscope.pipelines.xla.device import TorchXla
@@ -23,6 +23,7 @@ Guard = Callable[[Callable[..., None]], Callable[..., None]]
 _UPLOAD = "aten._to_copy.default"
 _ALIAS = "aten.detach.default"
 _SEEDED = "nondeterministic_seeded"
+_INSTEAD = "PyTorch/XLA cannot compute"
 _MOST_ARGUMENT = 60
 _MOST_PLACES = 200_000
 """Operations of the forward whose lines are kept for a backward."""
@@ -76,6 +77,7 @@ class Tracer:
         self._forward: dict[int, tuple[Frames, tuple[str, str] | None]] = {}
         self.draws_random_numbers = False
         self.uploaded = "input"
+        self._note = ""
 
     def _begin(self) -> None:
         self._names, self._seen = Names(), 0
@@ -112,7 +114,11 @@ class Tracer:
                 return True
 
             def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-                return tracer.seen(func, args, kwargs or {})
+                other = None if tracer.is_quiet else tracer.instead_of(func, args)
+                if other is None:
+                    return tracer.seen(func, args, kwargs or {})
+                with self, tracer.noting(f"{_INSTEAD} {target_of(func)}"):
+                    return other(*args, **(kwargs or {}))
 
         return Mode()
 
@@ -158,6 +164,20 @@ class Tracer:
     def computed(self, roots: Iterable[str]) -> None:
         """These operations have been computed."""
         self._ready.update(roots)
+
+    def instead_of(self, func: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
+        """What runs in place of an operation that fails in PyTorch/XLA; a script that uses PyTorch/XLA itself fails, too."""
+        is_lazy = not self._is_script and bool(self._tensors(args))
+        return instead_of(func, args) if is_lazy else None
+
+    @contextlib.contextmanager
+    def noting(self, note: str) -> Iterator[None]:
+        """A comment after each operation that is seen meanwhile."""
+        before, self._note = self._note, note
+        try:
+            yield
+        finally:
+            self._note = before
 
     def seen(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Runs an operation, and keeps what it is."""
@@ -228,7 +248,9 @@ class Tracer:
             return
         written = tuple(self._written(one) for one in given[0])
         value = _tensor(results[0]) if len(results) == 1 else None
-        self._operations[name] = Operation(name, "call_function", target, inputs, written, value, frames, module)
+        self._operations[name] = Operation(
+            name, "call_function", target, inputs, written, value, frames, module, note=self._note
+        )
         for one in results:
             self._of_tensor[one] = name
 

@@ -283,6 +283,14 @@ class SourceSection(Section):
         index = self._traced[spot - 1][1] if spot > 0 else -1
         return index if index >= 0 else None
 
+    def all_traced_into(self, spot: int) -> range:
+        """The spots of the first graph that a line was traced into before the next line was; none for one without."""
+        first = self.leads_to(spot)
+        if first is None or self.graph is None:
+            return range(0)
+        later = (index for _, index in self._traced[spot:] if index >= 0)
+        return range(first, next(later, len(self.graph.spots)))
+
     def depth(self, spot: int) -> int | None:
         """How many calls deep a line is, the compiled function itself 1; None if that was not kept."""
         if spot == 0:

@@ -8,8 +8,12 @@ from irscope.protocol import Origin
 from irscope.provenance import SOURCE, Element
 
 from irscope_server.dap.base.sections import DAMAGED, Section, real
+from irscope_server.dap.engine.main_first import MOST_OF_WORK, in_order, weight
 from irscope_server.dap.engine.recording import PlaceInRun, Recording, Track
 from irscope_server.dap.trace.traces import TraceSection
+
+_MOST_NODES = 100
+"""Nodes of one line that are looked at."""
 
 
 class Links:
@@ -59,9 +63,21 @@ class Links:
         element = section.spots[place.spot].element
         if element is None:
             return ()
-        return tuple(
-            dict.fromkeys(self._places(place.compile, self._told(self._recording.provenance.children, element)))
-        )
+        found = self._told(self._recording.provenance.children, element)
+        return tuple(dict.fromkeys(self._places(place.compile, self._main_first(place.compile, found))))
+
+    def _main_first(self, compile: int, elements: tuple[Element, ...]) -> Iterator[Element]:
+        track = self._recording.tracks[compile]
+        weights: list[tuple[str, int]] = []
+        for one in elements:
+            number = track.number_of(one.stage)
+            if len(elements) < 2 or number is None:
+                weights.append((one.stage, 0))
+                continue
+            section = track.sections[number]
+            row = section.lines[one.line - 1] if 0 < one.line <= len(section.lines) else ""
+            weights.append((one.stage, weight(section.stage.name, self._recording.provenance.item(one), row)))
+        return (elements[at] for at in in_order(weights))
 
     # --- the symbolic trace -------------------------------------------------------------------------------------------
 
@@ -101,7 +117,7 @@ class Links:
         if place.spot == 0 and (attempts := track.traces()):
             return tuple(PlaceInRun(place.compile, number, 0) for number, _, _ in attempts)
         found: dict[PlaceInRun, None] = {}
-        spot = track.source.leads_to(place.spot)
+        spot = self._main_node(track, place.spot)
         number = track.number_of(track.source.graph.stage.id) if track.source.graph is not None else None
         node = PlaceInRun(place.compile, number, spot) if spot is not None and number is not None else None
         if node is not None and (step := self._made_by(node)) is not None:
@@ -109,6 +125,16 @@ class Links:
         elif node is None:
             found.update(dict.fromkeys(self._walked(place)))
         return (*found, node) if node is not None else tuple(found)
+
+    def _main_node(self, track: Track, line: int) -> int | None:
+        """The node that a line was first traced into; of operators those that only change a layout come after others."""
+        graph, spots = track.source.graph, track.source.all_traced_into(line)
+        if graph is None or not spots or not graph.nodes[graph.spots[spots[0]].name].target.startswith("torch.ops."):
+            return track.source.leads_to(line)
+        elements = ((spot, graph.spots[spot].element) for spot in spots[:_MOST_NODES])
+        items = ((spot, self._recording.provenance.item(one)) for spot, one in elements if one is not None)
+        computing = (spot for spot, item in items if weight(graph.stage.name, item, "") <= MOST_OF_WORK)
+        return next(computing, spots[0])
 
     def _walked(self, place: PlaceInRun) -> Iterator[PlaceInRun]:
         """The steps in which Dynamo came to a line that gave no node: those that a finding is about, else the first."""
