@@ -95,7 +95,8 @@ def _message(difference: Difference, a: int, b: int) -> str:
     if what is What.GRAPH:
         return f"The ranks compiled different graphs: rank {a} has {first} here, rank {b} has {other}."
     if what is What.BREAK:
-        return f"The compiles of {title} ended differently: rank {a} has {first}, rank {b} has {other}."
+        ends = f"“{first.replace('-', ' ')}” on rank {a}, “{other.replace('-', ' ')}” on rank {b}"
+        return f"The compiles of {title} ended differently: {ends}."
     if what is What.COUNT:
         return f"The ranks compiled {title} a different number of times: rank {a} has {first}, rank {b} has {other}."
     if what is What.MISSING:
