@@ -186,7 +186,7 @@ class Server:
 
     def item(self, outcome: str | None) -> dict[str, Any]:
         return {
-            "run": RUN, "script": self.uri.removeprefix("file://"), "scriptUri": self.uri, "lane": "deep", "pipeline": "inductor", "started": time.time(),
+            "run": RUN, "script": self.uri.removeprefix("file://"), "scriptUri": self.uri, "lane": "deep", "pipeline": "inductor", "started": time.time(), "rank": None, "world": 0,
             "outcome": outcome, "message": "", "seconds": 1.8, "compiles": 2, "findings": 1, "kernels": 2,
         }  # fmt: skip
 

@@ -7,7 +7,7 @@ import importlib
 import inspect
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from irscope.internals.exporting import dynamic_dimensions, flatten, silence
@@ -51,8 +51,13 @@ def export(program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], draf
     return Exported(exported, bool(printed.getvalue()))
 
 
-def decomposed(exported: Any) -> Any:
+def decomposed(exported: Any, own: Mapping[Any, Callable[..., Any]] | None = None) -> Any:
     """The program after its operations were decomposed into the core of ATen.
+
+    Parameters
+    ----------
+    own
+        Operators → decompositions in place of PyTorch's.
 
     Attention may be left whole: torch 2.13 decomposes it into a result of other strides, which the program's next
     ``view`` refuses (GPT-2).
@@ -60,11 +65,12 @@ def decomposed(exported: Any) -> Any:
     torch: Any = sys.modules["torch"]
     with silence(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        table = torch.export.default_decompositions()
+        table.update(own or {})
         try:
-            return exported.run_decompositions()
+            return exported.run_decompositions(table)
         except ValueError:
-            table = torch.export.default_decompositions()
-            for operator in [one for one in table if "scaled_dot_product" in str(one)]:
+            for operator in [one for one in table if "scaled_dot_product" in str(one) and one not in (own or {})]:
                 table.pop(operator)
             return exported.run_decompositions(table)
 

@@ -15,7 +15,7 @@ from irscope.pipelines.export.unsupported import Unsupported
 from irscope.pipelines.tvm.building import Built, Passes, build
 from irscope.pipelines.tvm.importing import Imported, ImportFailedError, import_program
 from irscope.pipelines.tvm.in_place import Executable, unlike
-from irscope.pipelines.tvm.rewriting import simplified
+from irscope.pipelines.tvm.rewriting import simpler_for
 from irscope.pipelines.tvm.shown import Shown
 from irscope.protocol import CaptureGap, Compile
 
@@ -47,9 +47,7 @@ class TvmCapture(ExportCapture):
         """Into core ATen, and what TVM cannot import into what it can."""
         with silence(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            core = decomposed(made)
-            simpler = simplified(core)
-            return core if simpler is core else decomposed(simpler)
+            return decomposed(made, simpler_for(made))
 
     def _imported(self, core: Any, compile: Compile) -> Imported:
         """The program in Relax.  Raises NotLoweredError after a finding or a gap."""
