@@ -119,6 +119,21 @@ def test_kernels_and_steps_of_ten_models_on_a_gpu_have_owners(tmp_path: Path, na
     assert {one.name for one in found.kernels if one.origins} == {call["kernel"] for call in calls}
 
 
+def test_a_store_that_is_named_is_that_of_the_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, trace = tmp_path / "runs.db", str(RECORDED / "mlp.json.gz")
+    store.write_bytes(gzip.decompress((RECORDED / "mlp.db.gz").read_bytes()))
+    lines = []
+    for more in (["--store", str(store)], [], ["--store", str(store), "--run", ""]):
+        assert main(["open", trace, "--json", *more]) == 0
+        lines.append([one["line"] for one in json.loads(capsys.readouterr().out)["lines"]])
+    assert sorted(lines[0]) == [11, 12, 13] and lines[0] == lines[2] and lines[1] == [], "exact with it, else none"
+    monkeypatch.setenv("IRSCOPE_STORE", str(store))
+    assert main(["open", trace, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["lines"] == [], "the usual store has many runs: none is meant"
+
+
 def test_kernels_that_nobody_can_be_named_for_own_nothing(tmp_path: Path) -> None:
     """Without its run, most of a recording without stacks has no owner."""
     whole, found = recorded("inference", tmp_path), opened(str(RECORDED / "inference.json.gz"), None, None)

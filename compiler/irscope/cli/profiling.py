@@ -16,6 +16,7 @@ from irscope.ir.kineto import TraceError
 from irscope.profiling.profile import Profile
 from irscope.protocol import Progress, Report, to_json
 from irscope.provenance.trails import keep_trails
+from irscope.store.file import default_path
 from irscope.store.store import Store
 from irscope.system.streams import complain
 from irscope.vocabulary.visible import printable
@@ -60,12 +61,13 @@ def _without_breaks(spec: RunSpec, found: Profile, report: Report, progress: Pro
 
 def open_profile(options: argparse.Namespace) -> int:
     """Prints whose time a trace from elsewhere is."""
+    is_named = options.store != default_path()  # then it is the store of the run that the trace is of
     try:
-        if options.run is None:
+        if options.run is None and not is_named:
             found = opened(options.trace, None, None)
         else:
             with Store(options.store) as store:
-                found = opened(options.trace, store, store.find_run(options.run))
+                found = opened(options.trace, store, store.find_run(options.run or ""))
     except TraceError as error:
         complain(f"irscope: {printable(str(error))}")
         return 3

@@ -10,7 +10,10 @@ from typing import Any
 def simpler_for(program: Any) -> dict[Any, Callable[..., Any]]:
     """Of such operators in an exported program: how each is written out."""
     aten: Any = sys.modules["torch"].ops.aten
-    table = {aten.scaled_dot_product_attention.default: _attention, aten.cumsum.default: _cumsum}
+    table: dict[Any, Callable[..., Any]] = {
+        aten.scaled_dot_product_attention.default: _attention,
+        aten.cumsum.default: _cumsum,
+    }
     used = {node.target for node in program.graph.nodes if node.op == "call_function"}
     return {operator: simpler for operator, simpler in table.items() if operator in used}
 
