@@ -5,7 +5,7 @@ import torch
 def target(x, lengths):
     longest = lengths.max().item()
     if longest > x.shape[0] or longest < 1:
-        raise ValueError(f"there is no row {longest}")
+        raise ValueError(f"the length {longest} does not fit")
     return x[:longest].sum(0)
 
 

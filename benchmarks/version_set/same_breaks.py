@@ -1,5 +1,5 @@
 # change: 2.13 2.13 none
-"""Graph breaks of several kinds: nothing differs between two environments with one version."""
+"""Graph breaks of several kinds: two environments with the same version must show no difference."""
 
 import time
 

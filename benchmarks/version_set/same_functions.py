@@ -1,5 +1,5 @@
 # change: 2.13 2.13 none
-"""Transforms, sparse results, views and changes in place: nothing differs between two environments with one version."""
+"""Transforms, sparse results, views and changes in place: two environments with the same version must show no difference."""
 
 import torch
 

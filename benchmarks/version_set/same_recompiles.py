@@ -1,5 +1,5 @@
 # change: 2.13 2.13 none
-"""Recompilations for sizes, values, types and a closure: nothing differs between two environments with one version."""
+"""Recompilations for sizes, values, types and a closure: two environments with the same version must show no difference."""
 
 import torch
 

@@ -1,5 +1,5 @@
 # change: 2.13 2.13 none
-"""Steps of training with dropout and an optimizer: nothing differs between two environments with one version."""
+"""Steps of training with dropout and an optimizer: two environments with the same version must show no difference."""
 
 import torch
 from torch import nn

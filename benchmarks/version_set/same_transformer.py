@@ -1,5 +1,5 @@
 # change: 2.13 2.13 none
-"""A decoder with a cache of keys and values that grows: nothing differs between two environments with one version."""
+"""A decoder with a cache of keys and values that grows: two environments with the same version must show no difference."""
 
 import torch
 from torch import nn

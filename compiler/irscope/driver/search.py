@@ -181,8 +181,8 @@ class Search:
 def _is_evidence(candidates: Sequence[Candidate], explained: Sequence[Difference]) -> bool:
     """Whether what went away shows a cause.
 
-    Where both environments are run without an operation's decomposition, its code is no longer in either: whatever
-    else differed in that code goes away with it.  Only a difference of what is compiled shows the cause then.
+    If a decomposition is left out of both environments, neither has the code that it made.  So every difference in that
+    code goes away, whatever caused it.  Then only a difference in what is compiled shows the cause.
     """
     in_both = any(flip.in_both for _, flip in candidates)
     return any(one.kind in _OF_PROGRAMS for one in explained) if in_both else bool(explained)

@@ -44,8 +44,7 @@ _SUPPORT = PrivateName(_RUN, f"{_DYNAMO}.partitioning._adjacency_partitioner", "
 _CANDIDATES = PrivateName(_WHY, _REGISTRY, "DYNAMO_ATEN_CONVERTERS", _VERSIONS)
 
 CAPABILITY = (8, 0)
-"""The compute capability that irscope gives where there is no GPU: that of an A100.  Torch-TensorRT asks for it, to
-recognize Jetson boards."""
+"""The compute capability that Torch-TensorRT sees if there is no GPU: that of an A100.  It looks for Jetson boards by it."""
 
 
 @dataclass(frozen=True)

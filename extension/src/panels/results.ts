@@ -255,11 +255,12 @@ export interface GapTime {
   where: string;
 }
 
-/** A compiled program, or one of its graphs between breaks: how it compares to the same without compile. Parameters ---------- elsewhere Of a graph: a sentence for each other pipeline that it was timed through. */
+/** A compiled program, or one of its graphs between breaks: how it compares to the same without compile. */
 export interface ProgramTime {
   function: string;
   place: Place;
   words: string;
+  /** Of a graph: a sentence for each other pipeline that it was timed through. */
   elsewhere: string[];
 }
 

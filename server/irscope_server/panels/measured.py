@@ -76,18 +76,13 @@ class GapTime:
 
 @dataclass(frozen=True)
 class ProgramTime:
-    """A compiled program, or one of its graphs between breaks: how it compares to the same without compile.
-
-    Parameters
-    ----------
-    elsewhere
-        Of a graph: a sentence for each other pipeline that it was timed through.
-    """
+    """A compiled program, or one of its graphs between breaks: how it compares to the same without compile."""
 
     function: str
     place: Place
     words: str
     elsewhere: tuple[str, ...] = ()
+    """Of a graph: a sentence for each other pipeline that it was timed through."""
 
 
 StepRow = tuple[int, float, float, int, int, int, int, int]
