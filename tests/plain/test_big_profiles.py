@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import os
 import signal
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import pytest
 from irscope.cli.main import main
 from irscope.driver.opened_profile import opened
 from irscope.ir import kineto, kineto_parts
-from irscope.ir.kineto import Event, TraceError, read_events
+from irscope.ir.kineto import Event, Taker, TraceError, read_events
 from irscope.ir.kineto_parts import parts_of, read_part
 from irscope.profiling.batches import Columns
 from irscope.profiling.columns import EventColumns
@@ -151,9 +153,9 @@ def test_a_block_that_cannot_be_cut_is_not_tried_again_for_each_event(
     tries: list[int] = []
     loads = kineto._whole_events
 
-    def counted(block: str, at: int) -> Any:
+    def counted(block: str, at: int, taker: Taker | None) -> Any:
         tries.append(at)
-        return loads(block, at)
+        return loads(block, at, taker)
 
     monkeypatch.setattr(kineto, "_whole_events", counted)
     monkeypatch.setattr(kineto, "_BLOCK", 50_000)
@@ -172,6 +174,102 @@ def test_a_process_that_is_killed_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(opening, "_part", killed)
     with pytest.raises(TraceError, match="was killed"):
         opened(recorded("inference", tmp_path, 3), None, None)
+
+
+# --- msgspec ----------------------------------------------------------------------------------------------------------
+
+
+def everything(columns: EventColumns) -> list[Event]:
+    return columns.events(range(len(columns)))
+
+
+def read_by_msgspec(path: str, monkeypatch: pytest.MonkeyPatch) -> tuple[EventColumns, EventColumns, int]:
+    """The columns with msgspec and without it, and how many blocks it took."""
+    offered = EventColumns._taker
+    taken: list[bool] = []
+
+    def counting(self: EventColumns) -> Taker:
+        take = offered(self)
+        assert take is not None
+
+        def noted(text: str) -> bool:
+            taken.append(take(text))
+            return taken[-1]
+
+        return noted
+
+    reader = functools.partial(read_events, path)
+    monkeypatch.setattr(EventColumns, "_taker", counting)
+    quick = EventColumns.read(reader, Counter())
+    monkeypatch.setattr(EventColumns, "_taker", lambda self: None)
+    return quick, EventColumns.read(reader, Counter()), sum(taken)
+
+
+@pytest.mark.parametrize("name", ["training", "graphs", "break", "gpt_train"])
+@pytest.mark.parametrize("block", [3000, 1 << 22])
+def test_msgspec_reads_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, block: int) -> None:
+    monkeypatch.setattr(kineto, "_BLOCK", block)
+    quick, plain, taken = read_by_msgspec(recorded(name, tmp_path, 3), monkeypatch)
+    assert everything(quick) == everything(plain) and len(plain) > 100 and taken > 0
+    assert [one.values for one in (quick.names, quick.categories)] != [[], []]
+
+
+ODD = [
+    {"args": {"correlation": 1 << 61}}, {"args": {"External id": "text"}}, {"args": {"correlation": 1.5}}, {"args": []},
+    {"args": None}, {"args": {"kernel_file": 5}}, {"ts": "now"}, {"ts": None}, {"dur": -1.0}, {"dur": None},
+    {"name": 7}, {"name": "x" * 5000}, {"cat": None}, {"pid": [1]}, {"tid": 1.5}, {"pid": "x" * 200},
+    {"args": {"deep": {"ph": "X", "ts": 1, "dur": 1}}}, {"ts": 1e300}, {"name": "\ud800"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda one: str(one)[:30])
+def test_an_odd_event_is_read_the_same_by_msgspec(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: dict[str, Any]
+) -> None:
+    path = Path(recorded("inference", tmp_path, 2))
+    data = json.loads(path.read_text())
+    data["traceEvents"][5] |= odd
+    path.write_text(json.dumps(data))
+    quick, plain, _ = read_by_msgspec(str(path), monkeypatch)
+    assert everything(quick) == everything(plain)
+
+
+def test_without_msgspec_a_trace_is_read_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = recorded("inference", tmp_path, 2)
+    expected = figures(opened(path, None, None))
+    monkeypatch.setitem(sys.modules, "irscope.ir.kineto_quick", None)
+    assert figures(opened(path, None, None)) == expected
+
+
+# --- packed with gzip -------------------------------------------------------------------------------------------------
+
+
+def test_a_packed_trace_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, packed = Path(recorded("break", tmp_path, 2)), tmp_path / "trace.json.gz"
+    data = path.read_bytes().replace(b"aten::empty", "aten::\u00e9mpty".encode())
+    path.write_bytes(data)
+    monkeypatch.setattr(kineto, "_BLOCK", 1001)
+    expected = list(read_events(str(path)))
+    packed.write_bytes(gzip.compress(data))
+    assert list(read_events(str(packed))) == expected
+    packed.write_bytes(gzip.compress(data[:777]) + gzip.compress(data[777:]) + b"\0" * 100)
+    assert list(read_events(str(packed))) == expected
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "why"),
+    [
+        (lambda packed: packed[:500], "ends before"),
+        (lambda packed: packed[:300] + bytes(100) + packed[400:], "Error"),
+        (lambda packed: packed[:-8] + b"1234" + packed[-4:], "incorrect data check"),
+        (lambda packed: gzip.compress(b'{"traceEvents": [') + b"what is this", "incorrect header check"),
+    ],
+)
+def test_a_damaged_packed_trace_is_an_error(tmp_path: Path, spoilt: Callable[[bytes], bytes], why: str) -> None:
+    packed = tmp_path / "trace.json.gz"
+    packed.write_bytes(spoilt(gzip.compress(Path(recorded("break", tmp_path, 2)).read_bytes())))
+    with pytest.raises(TraceError, match=why):
+        list(read_events(str(packed)))
 
 
 @pytest.mark.parametrize("value", [5, None, True, 1 << 70, -7, 0.5, "x" * 9000, [1], {"a": [1]}])
@@ -206,7 +304,7 @@ def test_parts_have_the_events_of_the_whole(
     columns, one = EventColumns(), EventColumns(whole)
     for part in parts_of(path, 5):
         columns.extend(EventColumns(read_part(path, *part, Counter())))
-    assert [columns.event(at) for at in range(len(columns))] == [one.event(at) for at in range(len(one))]
+    assert everything(columns) == everything(one)
 
 
 def test_a_part_that_does_not_end_with_an_event_is_an_error(tmp_path: Path) -> None:

@@ -18,9 +18,10 @@ from irscope.ir.roofline import peaks_of
 from irscope.profiling.batches import Columns
 from irscope.profiling.columns import EventColumns
 from irscope.profiling.joining import Joined
-from irscope.profiling.measuring import Sums, Totals
+from irscope.profiling.measuring import Sums
 from irscope.profiling.profile import Profile
 from irscope.profiling.timeline import timeline
+from irscope.profiling.totals import Totals
 from irscope.protocol import Report
 from irscope.store.store import Store
 from irscope.vocabulary.units import count
@@ -75,7 +76,7 @@ def _read(path: str, left_out: Counter[str]) -> EventColumns:
             TraceError
         ):  # a cut was no cut; or the trace is damaged, and the other reader says where
             return _read_in_parts(path, parts, left_out)
-    return EventColumns(read_events(path, left_out))
+    return EventColumns.read(functools.partial(read_events, path), left_out)
 
 
 def _read_in_parts(path: str, parts: list[tuple[int, int]], left_out: Counter[str]) -> EventColumns:
@@ -91,7 +92,7 @@ def _read_in_parts(path: str, parts: list[tuple[int, int]], left_out: Counter[st
 
 def _read_part(path: str, part: tuple[int, int]) -> tuple[EventColumns, Counter[str]]:
     left_out: Counter[str] = Counter()
-    return EventColumns(read_part(path, *part, left_out)), left_out
+    return EventColumns.read(functools.partial(read_part, path, *part), left_out), left_out
 
 
 _STATE: list[tuple[Columns, Joined | None, Report | None]] = []

@@ -7,14 +7,17 @@ an error with a sentence.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import gzip
+import io
 import json
 import math
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
+
+from irscope.ir.kineto_packed import PackedText
 
 _BLOCK = 1 << 22
 _TRIES = 3
@@ -26,7 +29,9 @@ _LONGEST_HEAD = 1 << 24
 """Characters before the events: the properties of devices."""
 MOST_EVENTS = 10_000_000
 _MOST_CHARACTERS = 8 << 30
-_LONGEST_NAME = 2000
+LONGEST_NAME = 2000
+LONGEST_WORD = 80
+"""Characters of a category, or of half the name of a row."""
 _KEPT = ("External id", "correlation", "Sequence number", "kernel_file", "stream")
 
 
@@ -57,13 +62,19 @@ class Event(NamedTuple):
     args: dict[str, Any]
 
 
-def read_events(path: str, left_out: Counter[str] | None = None) -> Iterator[Event]:
+Taker = Callable[[str], bool]
+"""Takes the events of a JSON list, which is a part of a trace, and says whether it could."""
+
+
+def read_events(path: str, left_out: Counter[str] | None = None, taker: Taker | None = None) -> Iterator[Event]:
     """The events of a trace that have a duration, in the order of the file.
 
     Parameters
     ----------
     left_out
         Counts what is left out, by why.
+    taker
+        May take blocks of events, at their place in the order; the others are given here.
 
     Raises
     ------
@@ -72,12 +83,13 @@ def read_events(path: str, left_out: Counter[str] | None = None) -> Iterator[Eve
     OSError
         The file cannot be read.
     """
-    with open(path, "rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if packed else open(path, encoding="utf-8") as text:
-            yield from events_of(text, Counter() if left_out is None else left_out)
-    except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        with open(path, "rb") as file, contextlib.ExitStack() as stack:
+            is_packed = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            text = stack.enter_context(PackedText(file)) if is_packed else io.TextIOWrapper(file, encoding="utf-8")
+            yield from events_of(text, Counter() if left_out is None else left_out, taker=taker)
+    except (UnicodeDecodeError, EOFError, zlib.error) as error:
         raise TraceError(f"{path} cannot be read as a trace: {error}.") from error
 
 
@@ -88,10 +100,10 @@ class Text(Protocol):
         """At most so many characters; an empty text at the end."""
 
 
-def events_of(text: Text, left_out: Counter[str], is_part: bool = False) -> Iterator[Event]:
+def events_of(text: Text, left_out: Counter[str], is_part: bool = False, taker: Taker | None = None) -> Iterator[Event]:
     """As `read_events`; of a part, nothing may come after its list of events.  Raises TraceError."""
     names: dict[str, str] = {}
-    for number, raw in enumerate(_objects(text, is_part)):
+    for number, raw in enumerate(_objects(text, is_part, taker)):
         if number >= MOST_EVENTS:
             raise TraceError(f"The trace has more than {MOST_EVENTS} events.")
         if not isinstance(raw, dict):
@@ -114,19 +126,23 @@ def _event(raw: dict[str, Any], names: dict[str, str]) -> Event | None:
         return None
     if not (math.isfinite(start) and math.isfinite(duration)) or duration < 0:
         return None
-    name = str(raw.get("name", ""))[:_LONGEST_NAME]
+    name = str(raw.get("name", ""))[:LONGEST_NAME]
     kept = {key: args[key] for key in _KEPT if key in args} if args and isinstance(args, dict) else {}
-    thread = str(raw.get("pid", ""))[:80], str(raw.get("tid", ""))[:80]
-    category = str(raw.get("cat", ""))[:80]
-    return _made((names.setdefault(name, name), names.setdefault(category, category), start / 1e6, duration / 1e6,
-                  thread, kept))  # fmt: skip
+    category = str(raw.get("cat", ""))[:LONGEST_WORD]
+    return made((names.setdefault(name, name), names.setdefault(category, category), start / 1e6, duration / 1e6,
+                 row(raw.get("pid", ""), raw.get("tid", "")), kept))  # fmt: skip
 
 
-_made = functools.partial(tuple.__new__, Event)
+made = functools.partial(tuple.__new__, Event)
 """What ``Event(…)`` does, without a call in Python for each of millions."""
 
 
-def _objects(text: Text, is_part: bool) -> Iterator[Any]:
+def row(process: Any, thread: Any) -> tuple[str, str]:
+    """The row of an event, as `Event` has it."""
+    return str(process)[:LONGEST_WORD], str(thread)[:LONGEST_WORD]
+
+
+def _objects(text: Text, is_part: bool, taker: Taker | None) -> Iterator[Any]:
     """The elements of the list of events, one by one.
 
     As many as end in a block are parsed at once, which is twice as fast; where that does not go, each by itself.
@@ -136,7 +152,7 @@ def _objects(text: Text, is_part: bool) -> Iterator[Any]:
     is_new = True
     while True:
         if is_new:
-            whole, at = _whole_events(block, at)
+            whole, at = _whole_events(block, at, taker)
             yield from whole
             is_new = False
         value, at = _one_event(decoder, block, at)
@@ -154,15 +170,18 @@ def _objects(text: Text, is_part: bool) -> Iterator[Any]:
             yield value
 
 
-def _whole_events(block: str, at: int) -> tuple[list[Any], int]:
-    """The events that end in a block, and where the next one begins; none if the block is not only events."""
+def _whole_events(block: str, at: int, taker: Taker | None) -> tuple[list[Any], int]:
+    """The events that end in a block, and where the next one begins; none if they are taken, or if the block is not only events."""
     for _ in range(_TRIES):
         if (end := block.rfind("{", at)) <= at:
             break
         comma = block.rfind(",", at, end)
         if comma > at and not block[comma + 1 : end].strip():
+            events = f"[{block[at:comma]}]"
+            if taker is not None and taker(events):
+                return [], end
             try:
-                return json.loads(f"[{block[at:comma]}]"), end
+                return json.loads(events), end
             except (ValueError, RecursionError):
                 pass
         block = block[:end]

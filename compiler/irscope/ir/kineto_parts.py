@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import IO
 
-from irscope.ir.kineto import Event, TraceError, events_of
+from irscope.ir.kineto import Event, Taker, TraceError, events_of
 
 _LEAST_PART = 32 << 20
 """Bytes; a smaller trace is read faster than processes are started."""
@@ -35,7 +35,7 @@ def parts_of(path: str, most: int) -> list[tuple[int, int]]:
     return list(zip([0, *known], [*known, size], strict=True))
 
 
-def read_part(path: str, begin: int, end: int, left_out: Counter[str]) -> Iterator[Event]:
+def read_part(path: str, begin: int, end: int, left_out: Counter[str], taker: Taker | None = None) -> Iterator[Event]:
     """The events of a part, as `irscope.ir.kineto.read_events` gives them.
 
     Raises
@@ -46,7 +46,7 @@ def read_part(path: str, begin: int, end: int, left_out: Counter[str]) -> Iterat
     with open(path, "rb") as file:
         is_last = end == os.fstat(file.fileno()).st_size
         try:
-            yield from events_of(_Part(file, begin, end, is_last), left_out, is_part=not is_last)
+            yield from events_of(_Part(file, begin, end, is_last), left_out, is_part=not is_last, taker=taker)
         except UnicodeDecodeError as error:
             raise TraceError(f"{path} cannot be read as a trace: {error}.") from error
 

@@ -73,31 +73,33 @@ class Columns:
         self._plan = self._planned(most)
 
     def _of(self, categories: Iterable[str]) -> array[int]:
-        wanted = {self._events.categories.known(each) for each in categories}
-        return array("q", (at for at, category in enumerate(self._events.category) if category in wanted))
+        is_wanted = [value in categories for value in self._events.categories.values]
+        return array("q", itertools.compress(itertools.count(), map(is_wanted.__getitem__, self._events.category)))
 
     def _planned(self, most: int) -> _Plan:
+        events = self._events
         host, device, overhead = self._of(HOST), self._of(DEVICE), self._of([OVERHEAD])
-        host = array("q", sorted(host, key=self._events.start.__getitem__))
+        host = array("q", sorted(host, key=events.start.__getitem__))
+        starts = array("d", map(events.start.__getitem__, host))
         steps = self._steps(host)
-        cuts, ends = self._cuts(host, steps, most)
-        shares = [array("q") for _ in range(len(cuts) + 1)]
-        for at in host:
-            shares[bisect.bisect_right(cuts, self._events.start[at])].append(at)
-        batch_of = self._batches_of_ids(host, device, cuts)
+        cuts, ends = self._cuts(host, starts, steps, most)
+        places = [0, *(bisect.bisect_left(starts, cut) for cut in cuts), len(host)]
+        shares = [host[begin:end] for begin, end in itertools.pairwise(places)]
+        ids = self._ids()
+        batch_of = self._batches_of_ids(ids, shares, device)
         for at in itertools.chain(device, overhead):
-            by_time = bisect.bisect_right(cuts, self._events.start[at])
-            shares[batch_of.get(self._id(at), by_time)].append(at)
-        typical = sorted(steps, key=self._events.seconds.__getitem__)[len(steps) // 2] if steps else None
+            batch = batch_of.get(ids[at])
+            shares[bisect.bisect_right(cuts, events.start[at]) if batch is None else batch].append(at)
+        typical = sorted(steps, key=events.seconds.__getitem__)[len(steps) // 2] if steps else None
         return _Plan(
             cuts,
             ends,
             shares,
-            merged((self._events.start[at], self._events.start[at] + self._events.seconds[at]) for at in device),
-            0 if typical is None else bisect.bisect_right(cuts, self._events.start[typical]),
-            None if typical is None else self._events.seconds[typical],
+            merged((events.start[at], events.start[at] + events.seconds[at]) for at in device),
+            0 if typical is None else bisect.bisect_right(cuts, events.start[typical]),
+            None if typical is None else events.seconds[typical],
             len(steps),
-            len({self._events.thread[at] for at in host}),
+            len(set(map(events.thread.__getitem__, host))),
         )
 
     @property
@@ -118,7 +120,7 @@ class Columns:
         first = bisect.bisect_right(plan.busy, begin, key=lambda one: one[1])
         last = bisect.bisect_left(plan.busy, end, key=lambda one: one[0])
         return Batch(
-            [self._events.event(at) for at in sorted(plan.shares[number])],
+            self._events.events(sorted(plan.shares[number])),
             plan.busy[first:last],
             bool(plan.busy),
             plan.ends[number - 1] if number and not plan.steps else None,
@@ -127,12 +129,15 @@ class Columns:
         )
 
     def _steps(self, host: array[int]) -> list[int]:
-        names = {number for number, name in enumerate(self._events.names.values) if is_step(name)}
-        return [at for at in host if self._events.name[at] in names] if names else []
+        is_one = [is_step(name) for name in self._events.names.values]
+        if not any(is_one):
+            return []
+        return list(itertools.compress(host, map(is_one.__getitem__, map(self._events.name.__getitem__, host))))
 
-    def _cuts(self, host: array[int], steps: list[int], most: int) -> tuple[array[float], array[float]]:
+    def _cuts(
+        self, host: array[int], starts: array[float], steps: list[int], most: int
+    ) -> tuple[array[float], array[float]]:
         """Where a batch ends and the next one begins, and when the last span before that ends."""
-        starts = array("d", (self._events.start[at] for at in host))
         cuts, ends, last, until = array("d"), array("d"), 0, float("-inf")
         for at in steps or host:
             start = self._events.start[at]
@@ -143,17 +148,18 @@ class Columns:
             until = max(until, start + self._events.seconds[at])
         return cuts, ends
 
-    def _batches_of_ids(self, host: array[int], device: array[int], cuts: array[float]) -> dict[int, int]:
-        """The batch of a launch, by what the launch and its kernels have in common."""
-        if not cuts:
-            return {}
-        found = dict.fromkeys(map(self._id, device), -1)
-        for at in host:
-            if (id := self._id(at)) in found:
-                found[id] = bisect.bisect_right(cuts, self._events.start[at])
-        return {id: batch for id, batch in found.items() if batch >= 0 and id != NO_ID}
+    def _ids(self) -> array[int]:
+        """Of each event what the timeline joins it by: the correlation, else the external ID."""
+        correlation, external, _ = self._events.ids
+        return array("q", [2 * a if a != NO_ID else NO_ID if b == NO_ID else 2 * b + 1
+                           for a, b in zip(correlation, external, strict=True)])  # fmt: skip
 
-    def _id(self, at: int) -> int:
-        """As the timeline joins them: the correlation, else the external ID."""
-        correlation, external = self._events.ids[0][at], self._events.ids[1][at]
-        return 2 * correlation if correlation != NO_ID else 2 * external + 1 if external != NO_ID else NO_ID
+    def _batches_of_ids(self, ids: array[int], shares: list[array[int]], device: array[int]) -> dict[int, int]:
+        """The batch of a launch, by what the launch and its kernels have in common."""
+        if len(shares) < 2:
+            return {}
+        of_device = set(map(ids.__getitem__, device)) - {NO_ID}
+        found: dict[int, int] = {}
+        for batch, share in enumerate(shares):
+            found.update(dict.fromkeys(of_device.intersection(map(ids.__getitem__, share)), batch))
+        return found

@@ -6,17 +6,24 @@ Several processes may read the parts of one trace; their columns are put togethe
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from irscope.ir.kineto import Event
+from irscope.ir.kineto import LONGEST_NAME, LONGEST_WORD, MOST_EVENTS, Event, Taker, TraceError, made, row
 from irscope.profiling.timeline import DEVICE, HOST, OVERHEAD
+
+if TYPE_CHECKING:
+    from irscope.ir.kineto_quick import QuickEvent
 
 NO_ID = -1
 IDS = ("correlation", "External id", "Sequence number")
 _TEXTS = 1 << 61
 """IDs from here on are numbers of texts."""
+_LONGEST_PATH = 4096
 _USED = HOST | DEVICE | {OVERHEAD}
+Reader = Callable[[Counter[str], "Taker | None"], Iterator[Event]]
+"""Reads the events of a trace or of a part of it: it counts what is left out, and lets a taker have whole blocks."""
 
 
 class Table:
@@ -34,6 +41,11 @@ class Table:
             self.values.append(value)
         return found
 
+    def numbers(self, raw: Sequence[Any], value_of: Callable[[Any], Any]) -> list[int]:
+        """The numbers of the values that are made of these; each of these only once."""
+        numbers = {each: self.number(value_of(each)) for each in set(raw)}
+        return [numbers[each] for each in raw]
+
     def known(self, value: Any) -> int:
         """-1 if it is not there."""
         return self._numbers.get(value, -1)
@@ -49,12 +61,57 @@ class EventColumns:
         self.category, self.thread = array("l"), array("l")
         self.ids = tuple(array("q") for _ in IDS)
         self._by_key = tuple(zip(IDS, self.ids, strict=True))
-        for event in events:
-            if event.category in _USED:
-                self._add(event)
+        self._add_all(events)
+
+    @classmethod
+    def read(cls, reader: Reader, left_out: Counter[str]) -> EventColumns:
+        """Those of what a reader reads, several times faster where msgspec is installed.  Raises what the reader raises."""
+        found = cls()
+        found._add_all(reader(left_out, found._taker()))
+        return found
 
     def __len__(self) -> int:
         return len(self.start)
+
+    def _taker(self) -> Taker | None:
+        try:  # what captures does without it, and few open a profile
+            from irscope.ir.kineto_quick import events
+        except ImportError:
+            return None
+
+        def take(text: str) -> bool:
+            try:
+                found = events(text)
+            except (ValueError, RecursionError):
+                return False
+            self._take([one for one in found if one.cat in _USED])
+            return True
+
+        return take
+
+    def _take(self, events: list[QuickEvent]) -> None:
+        args = [one.args for one in events]
+        self.start.extend([(one.ts or 0.0) / 1e6 for one in events])
+        self.seconds.extend([one.dur / 1e6 for one in events])
+        self.name.extend(self.names.numbers([one.name for one in events], lambda name: name[:LONGEST_NAME]))
+        self.category.extend(self.categories.numbers([one.cat for one in events], str))
+        self.thread.extend(self.threads.numbers([(one.pid, one.tid) for one in events], lambda one: row(*one)))
+        numbers = self.files.numbers([one.kernel_file for one in args if one.kernel_file is not None], _path)
+        with_file = iter(numbers)
+        self.file.extend(
+            [-1] * len(args) if not numbers else (-1 if one.kernel_file is None else next(with_file) for one in args)
+        )
+        correlation, external, sequence = self.ids
+        correlation.extend([one.correlation for one in args])
+        external.extend([one.external for one in args])
+        sequence.extend([one.sequence for one in args])
+        if len(self) > MOST_EVENTS:
+            raise TraceError(f"The trace has more than {MOST_EVENTS} events.")
+
+    def _add_all(self, events: Iterable[Event]) -> None:
+        for event in events:
+            if event.category in _USED:
+                self._add(event)
 
     def _add(self, event: Event) -> None:
         args = event.args
@@ -63,25 +120,31 @@ class EventColumns:
         self.name.append(self.names.number(event.name))
         self.category.append(self.categories.number(event.category))
         self.thread.append(self.threads.number(event.thread))
-        self.file.append(self.files.number(str(args["kernel_file"])[:4096]) if "kernel_file" in args else -1)
+        self.file.append(self.files.number(_path(args["kernel_file"])) if "kernel_file" in args else -1)
         for key, column in self._by_key:
             value = args.get(key, NO_ID)
             if type(value) is not int or not -1 <= value < _TEXTS:
-                value = NO_ID if type(value) is not str else _TEXTS + self._texts.number(value[:80])
+                value = NO_ID if type(value) is not str else _TEXTS + self._texts.number(value[:LONGEST_WORD])
             column.append(value)
 
-    def event(self, at: int) -> Event:
-        """One of them as an object."""
-        args: dict[str, Any] = {}
-        for key, column in self._by_key:
-            if (id := column[at]) != NO_ID:
-                args[key] = id
-        if self.file[at] >= 0:
-            args["kernel_file"] = self.files.values[self.file[at]]
-        return Event(
-            self.names.values[self.name[at]], self.categories.values[self.category[at]], self.start[at],
-            self.seconds[at], self.threads.values[self.thread[at]], args,
-        )  # fmt: skip
+    def events(self, which: Sequence[int]) -> list[Event]:
+        """Some of them as objects."""
+        names, categories, threads = self.names.values, self.categories.values, self.threads.values
+        correlation, external, sequence = self.ids
+        found = []
+        for at in which:
+            args: dict[str, Any] = {}
+            if (id := correlation[at]) != NO_ID:
+                args["correlation"] = id
+            if (id := external[at]) != NO_ID:
+                args["External id"] = id
+            if (id := sequence[at]) != NO_ID:
+                args["Sequence number"] = id
+            if (file := self.file[at]) >= 0:
+                args["kernel_file"] = self.files.values[file]
+            found.append(made((names[self.name[at]], categories[self.category[at]], self.start[at], self.seconds[at],
+                               threads[self.thread[at]], args)))  # fmt: skip
+        return found
 
     def extend(self, other: EventColumns) -> None:
         """With the events of the next part of the same trace."""
@@ -94,8 +157,15 @@ class EventColumns:
             (self.file, self.files, other.file, other.files),
         ):
             numbers = [table.number(value) for value in their_table.values]
+            if numbers == list(range(len(numbers))):  # as in the first part, and mostly in the others
+                mine.extend(their)
+                continue
             numbers.append(-1)  # of an event without a file
             mine.extend(map(numbers.__getitem__, their))
         texts = [_TEXTS + self._texts.number(value) for value in other._texts.values]
         for column, their in zip(self.ids, other.ids, strict=True):
             column.extend(their if not texts else (texts[id - _TEXTS] if id >= _TEXTS else id for id in their))
+
+
+def _path(file: Any) -> str:
+    return str(file)[:_LONGEST_PATH]

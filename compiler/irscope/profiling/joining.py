@@ -6,6 +6,7 @@ its name; a name alone would not do, because one kernel may be called for severa
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -15,7 +16,8 @@ from typing import Any
 from irscope.ir.roofline import Peaks, Work, kernel_costs
 from irscope.pipelines.registry import role_of
 from irscope.profiling.library_kernels import call_family, grouped
-from irscope.profiling.timeline import Segment, kernel_name
+from irscope.profiling.span_roles import kernel_name
+from irscope.profiling.timeline import Segment
 from irscope.protocol import Compile, Origin, Report
 from irscope.provenance import Provenance, chain
 from irscope.store.store import Store
@@ -34,6 +36,11 @@ class Call:
     origins: tuple[Origin, ...]
     work: Work | None = None
     """What one call costs; None if that is not known, or is counted for another kernel of the same call."""
+
+    @functools.cached_property
+    def later(self) -> Call:
+        """A further kernel of the same call: one call that launched several kernels has one bound."""
+        return replace(self, work=None)
 
     @property
     def bound_seconds(self) -> float | None:
@@ -113,6 +120,7 @@ class Joined:
         return found
 
 
+@functools.lru_cache(maxsize=1 << 14)  # names come again and again
 def short_name(name: str) -> str:
     """What is common to a library call's names: ``addmm`` of ``extern_kernels.addmm`` and ``aten::addmm``."""
     for prefix in ("extern_kernels.", "torch.ops."):
@@ -128,9 +136,10 @@ def _align(segments: Sequence[Segment], calls: Sequence[Call], found: dict[int, 
     """Joins by name, in order; what is between two that are joined by their places, where that leaves no choice."""
     at, between = 0, []
     for segment in segments:
-        names = {kernel_name(segment.name), short_name(segment.name)}
-        ahead = next((n for n in range(at, len(calls)) if names & {calls[n].kernel, calls[n].short}), None)
-        if ahead is None:
+        names, ahead = _names(segment.name), at
+        while ahead < len(calls) and calls[ahead].kernel not in names and calls[ahead].short not in names:
+            ahead += 1
+        if ahead == len(calls):
             between.append(segment)
             continue
         _fill(between, calls[at:ahead], found)
@@ -139,19 +148,22 @@ def _align(segments: Sequence[Segment], calls: Sequence[Call], found: dict[int, 
     _fill(between, calls[at:], found)
 
 
+@functools.lru_cache(maxsize=1 << 14)
+def _names(name: str) -> tuple[str, str]:
+    return kernel_name(name), short_name(name)
+
+
 def _fill(segments: Sequence[Segment], calls: Sequence[Call], found: dict[int, Call]) -> None:
     """Kernels of a library, which have other names than the calls that launched them, as in a CUDA graph."""
     mine = [one for one in segments if one.device is not None and not _OPERATOR.match(one.name)]
     if len(calls) == 1:
-        later = replace(calls[0], work=None)  # one call that launched several kernels has one bound
-        found.update((id(segment), later if number else calls[0]) for number, segment in enumerate(mine))
+        found.update((id(segment), calls[0].later if number else calls[0]) for number, segment in enumerate(mine))
     elif len(calls) == len(mine):
         found.update((id(segment), call) for segment, call in zip(mine, calls, strict=True))
     elif calls:
         families = [call_family(call.short) for call in calls]
         for group, call in zip(grouped([one.name for one in mine], families), calls, strict=False):
-            later = replace(call, work=None)
-            found.update((id(mine[at]), later if number else call) for number, at in enumerate(group))
+            found.update((id(mine[at]), call.later if number else call) for number, at in enumerate(group))
 
 
 def _of_one_call(cost: Work | None) -> Work | None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from irscope.ir.roofline import Work
 from irscope.profiling.break_costs import COUNTED, breaks_of, recompiled_of
 from irscope.profiling.joining import Call, Joined, short_name
 from irscope.profiling.one_step import device_idle, one_step
@@ -19,9 +17,10 @@ from irscope.profiling.profile import (
     MeasuredProgram,
     Profile,
     SkippedGraph,
-    StepPiece,
 )
-from irscope.profiling.timeline import Kind, Segment, Timeline, is_cpp_kernel, kernel_name
+from irscope.profiling.span_roles import is_cpp_kernel, kernel_name
+from irscope.profiling.timeline import Kind, Segment, Timeline
+from irscope.profiling.totals import Totals, plus
 from irscope.protocol import Origin, Report
 
 UNKNOWN = "unknown"
@@ -29,70 +28,6 @@ _ALLOCATING = ("empty", "empty_strided", "empty_like", "as_strided", "detach", "
 """Operators that a graph's generated code calls around its kernels: they compute nothing."""
 _INPUT_COPIES = ("_foreach_copy_", "copy_")
 """Of a CUDA graph's inputs to where it reads them.  They came from no line; the function that was compiled owns them."""
-
-
-@dataclass
-class _Bounds:
-    """The least that calls take, and what they do, as far as it is known."""
-
-    bound: float | None = None
-    by: dict[str, float] = field(default_factory=dict)
-    moved: float | None = None
-    flops: float | None = None
-    dtype: str = ""
-
-    def add(self, work: Work | None) -> None:
-        """One more call."""
-        if work is None:
-            return
-        self.dtype = work.dtype
-        self.moved, self.flops = _plus(self.moved, work.moved), _plus(self.flops, work.flops)
-        if work.seconds is not None:
-            self.bound = _plus(self.bound, work.seconds)
-            self.by[work.bound] = self.by.get(work.bound, 0.0) + work.seconds
-
-    def merge(self, other: _Bounds) -> None:
-        """The calls of another part."""
-        self.dtype = other.dtype or self.dtype
-        self.bound, self.moved, self.flops = (
-            _plus(mine, more)
-            for mine, more in ((self.bound, other.bound), (self.moved, other.moved), (self.flops, other.flops))
-        )
-        for name, seconds in other.by.items():
-            self.by[name] = self.by.get(name, 0.0) + seconds
-
-    @property
-    def mostly(self) -> str:
-        """What bounds most of it: ``memory``, ``compute``, or an empty text."""
-        return max(self.by, key=lambda name: self.by[name], default="")
-
-
-@dataclass
-class _Row(_Bounds):
-    seconds: float = 0.0
-    calls: int = 0
-    origins: dict[Origin, None] = field(default_factory=dict)
-
-    def merge(self, other: _Row) -> None:  # type: ignore[override]
-        """The calls of another part."""
-        super().merge(other)
-        self.seconds, self.calls = self.seconds + other.seconds, self.calls + other.calls
-        self.origins |= other.origins
-
-
-@dataclass
-class _Line(_Bounds):
-    seconds: float = 0.0
-    shared: float = 0.0
-    calls: int = 0
-    kernels: dict[str, None] = field(default_factory=dict)
-
-    def merge(self, other: _Line) -> None:  # type: ignore[override]
-        """The calls of another part."""
-        super().merge(other)
-        self.seconds, self.shared = self.seconds + other.seconds, self.shared + other.shared
-        self.calls += other.calls
-        self.kernels |= other.kernels
 
 
 def profile_of(
@@ -116,50 +51,14 @@ def profile_of(
     return sums.profile(peaks)
 
 
-@dataclass
-class Totals:
-    """What is summed up over a timeline; plain data, so that it goes from one process to another."""
+@dataclass(slots=True)
+class _Called:
+    """A call in output code, with all kernels of it in a timeline."""
 
-    kernels: dict[tuple[str, str], _Row] = field(default_factory=lambda: defaultdict(_Row))
-    lines: dict[Origin, _Line] = field(default_factory=lambda: defaultdict(_Line))
-    gaps: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
-    owned: float = 0.0
-    device: float = 0.0
-    owned_device: float = 0.0
-    busy: float = 0.0
-    """Seconds of the device, of what ran there."""
-    owned_busy: float = 0.0
-    inside: float = 0.0
-    """Seconds of the steps in which the device works: what runs there at once counts once."""
-    idle: float | None = None
-    compiled: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """By program the compiles that its steps go through."""
-    around: dict[tuple[str, Kind], float] = field(default_factory=lambda: defaultdict(float))
-    """Seconds by compile and kind, of those kinds that breaks and recompilations bring."""
-    by_step: dict[tuple[str, Kind], dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
-    """The same of each step, where the trace is read at once."""
-    steps: list[tuple[int, float]] = field(default_factory=list)
-    recorded: int = 0
-    replayed: int = 0
-    pieces: tuple[StepPiece, ...] = ()
-
-    def add(self, other: Totals) -> None:
-        """Those of another part of the same trace."""
-        for row_key, row in other.kernels.items():
-            self.kernels[row_key].merge(row)
-        for origin, line in other.lines.items():
-            self.lines[origin].merge(line)
-        for gap, seconds in other.gaps.items():
-            self.gaps[gap] += seconds
-        for around, seconds in other.around.items():
-            self.around[around] += seconds
-        for program, compiles in other.compiled.items():
-            self.compiled[program] |= compiles
-        for name in ("owned", "device", "owned_device", "busy", "owned_busy", "inside", "recorded", "replayed"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.idle = _plus(self.idle, other.idle)
-        self.steps += other.steps
-        self.pieces = self.pieces or other.pieces
+    call: Call
+    origins: tuple[Origin, ...]
+    seconds: float = 0.0
+    calls: int = 0
 
 
 class Sums:
@@ -176,7 +75,8 @@ class Sums:
         self._programs = programs
         self._found = Timeline()
         self._calls: Mapping[int, Call] = {}
-        self._host: dict[int, float] = {}
+        self._called: dict[tuple[int, int], _Called] = {}
+        self._places: dict[tuple[str, int, str, bool], str] = {}
         self.totals = Totals()
         self._breaks = {
             compile.partition("#")[0]: f"{one.file}:{one.range.start.line}"
@@ -196,45 +96,50 @@ class Sums:
         kernels = [one for one in found.segments if one.kind is Kind.KERNEL]
         self._found = found
         self._calls = self._joined.calls_of(kernels) if self._joined else {}
-        self._host = host_seconds(found, self._programs)
-        for segment in found.segments:
-            self._add(segment)
+        for segment, host in zip(found.segments, host_seconds(found, self._programs), strict=True):
+            self._add(segment, host)
         totals = self.totals
+        for one in self._called.values():
+            totals.add_calls(one.call, one.origins, one.seconds, one.calls)
+        self._called.clear()  # it is by ids, which another timeline may have again
         totals.steps += found.steps
         totals.inside += sum(overlap(found.busy, step) for step in found.spans)
-        totals.idle = _plus(totals.idle, device_idle(found))
+        totals.idle = plus(totals.idle, device_idle(found))
         totals.recorded += found.graphs_recorded
         totals.replayed += found.graphs_replayed
         if has_picture:
             totals.pieces = one_step(found, self._calls, self._where, typical)
 
-    def _add(self, segment: Segment) -> None:
-        """The time of a segment goes to its owner."""
+    def _add(self, segment: Segment, host: float) -> None:
+        """The time of a segment goes to its owner; ``host``: seconds of the host in which the device does nothing."""
         if segment.around.compile:
             self.totals.compiled[segment.around.program].add(segment.around.compile)
-        if segment.kind is Kind.KERNEL and not self._is_wrapper(segment):
-            self._add_kernel(segment)
-            return
-        kind = Kind.WRAPPER if segment.kind is Kind.KERNEL else segment.kind
-        self._add_host(segment, kind)
+        kind = segment.kind
+        if kind is Kind.KERNEL:
+            if not self._is_wrapper(segment):
+                self._add_kernel(segment, host)
+                return
+            kind = Kind.WRAPPER
+        self._add_host(segment, kind, host)
         if segment.device is not None:  # at a graph break
             where = self._where(segment)
             self._count(segment, segment.device)
             self.totals.gaps[kind.value, where or segment.name] += segment.device
             self._add_busy(segment.device, bool(where))
 
-    def _add_host(self, segment: Segment, kind: Kind) -> None:
-        """The time of the host in which the device does nothing."""
-        seconds = self._host[id(segment)]
-        where = self._where(segment)
+    def _add_host(self, segment: Segment, kind: Kind, seconds: float) -> None:
+        where, totals = self._where(segment), self.totals
         self._count(segment, seconds)
-        own = 0.0 if self._programs else min(seconds, overlap(self._found.overhead, (segment.start, segment.end)))
-        if own > 0:
-            self.totals.gaps[Kind.PROFILER.value, ""] += own
-            self.totals.owned += own
-        is_new = self._report is not None and bool(segment.around.compile) and not where
-        self.totals.gaps[UNKNOWN if is_new else kind.value, where or segment.name] += seconds - own
-        self.totals.owned += seconds - own if where else 0.0
+        if seconds > 0 and self._found.overhead and not self._programs:
+            own = min(seconds, overlap(self._found.overhead, (segment.start, segment.end)))
+            if own > 0:
+                totals.gaps[Kind.PROFILER.value, ""] += own
+                totals.owned += own
+                seconds -= own
+        if where:
+            totals.owned += seconds
+        is_new = not where and self._report is not None and bool(segment.around.compile)
+        totals.gaps[UNKNOWN if is_new else kind.value, where or segment.name] += seconds
 
     def _count(self, segment: Segment, seconds: float) -> None:
         if segment.around.compile and segment.kind in COUNTED:
@@ -249,31 +154,26 @@ class Sums:
             return True
         return id(segment) not in self._calls and short_name(segment.name) in _ALLOCATING
 
-    def _add_kernel(self, segment: Segment) -> None:
+    def _add_kernel(self, segment: Segment, host: float) -> None:
         call = self._calls.get(id(segment))
         origins = self._origins(segment, call)
-        seconds = self._host[id(segment)] if segment.device is None else segment.device
+        seconds = host if segment.device is None else segment.device
         is_copy = segment.device is not None and short_name(segment.name) in _INPUT_COPIES
         is_owned = bool(origins or (call is None and is_copy and self._where(segment)))
         self.totals.device += seconds
         self.totals.owned_device += seconds if is_owned else 0.0
-        name = call.kernel if call else kernel_name(segment.name)
-        row = self.totals.kernels[name, call.stage if call else ""]
-        row.seconds, row.calls = row.seconds + seconds, row.calls + 1
         if segment.device is not None:  # the host's part; the device's is counted below
-            self._add_host(segment, Kind.LAUNCH)
+            self._add_host(segment, Kind.LAUNCH, host)
             self._add_busy(segment.device, is_owned)
         if call is None or not origins:
+            row = self.totals.kernels[call.kernel if call else kernel_name(segment.name), call.stage if call else ""]
+            row.seconds, row.calls = row.seconds + seconds, row.calls + 1
             return
         self.totals.owned += seconds if segment.device is None else 0.0
-        row.origins |= dict.fromkeys(origins)
-        row.add(call.work)
-        for origin in dict.fromkeys(origins):
-            line = self.totals.lines[origin]
-            line.seconds, line.calls = line.seconds + seconds, line.calls + 1
-            line.shared += seconds if len(set(origins)) > 1 else 0.0
-            line.add(call.work)
-            line.kernels[name] = None
+        key = id(call), segment.around.program
+        if (called := self._called.get(key)) is None:
+            called = self._called[key] = _Called(call, origins)
+        called.seconds, called.calls = called.seconds + seconds, called.calls + 1
 
     def _origins(self, segment: Segment, call: Call | None) -> tuple[Origin, ...]:
         """The lines of a call; where all of its program is PyTorch's own code, the user's line that calls the program."""
@@ -291,6 +191,13 @@ class Sums:
         self.totals.owned_busy += seconds if is_owned else 0.0
 
     def _where(self, segment: Segment) -> str:
+        around, is_eager = segment.around, segment.kind is Kind.EAGER
+        key = around.compile, around.program, around.place, is_eager
+        if (found := self._places.get(key)) is None:
+            found = self._places[key] = self._place(segment)
+        return found
+
+    def _place(self, segment: Segment) -> str:
         around = segment.around
         if segment.kind is Kind.EAGER and (broken := self._breaks.get(around.compile)):
             return broken
@@ -383,10 +290,6 @@ class Sums:
             for one in findings
             if one.kind == "cudagraph-skip"
         )
-
-
-def _plus(sum: float | None, more: float | None) -> float | None:
-    return sum if more is None else (sum or 0.0) + more
 
 
 def _over(value: float | None, steps: int) -> float | None:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from irscope.profiling.joining import Call
 from irscope.profiling.plain_time import overlap
 from irscope.profiling.profile import StepPiece
-from irscope.profiling.timeline import Kind, Segment, Timeline, kernel_name
+from irscope.profiling.span_roles import kernel_name
+from irscope.profiling.timeline import Kind, Segment, Timeline
 
 _MOST = 4000
 """Pieces; of more the shortest ones of the host are left out."""

@@ -8,7 +8,6 @@ in the trace as it is alone, and the Python around it is longer.  So what it too
 from __future__ import annotations
 
 import bisect
-from collections import defaultdict
 from collections.abc import Sequence
 
 from irscope.profiling.profile import MeasuredProgram
@@ -18,38 +17,57 @@ _LEAST_PART = 0.5
 """Of a piece of a step that is left to it; on a busy machine the profiler is not all that makes profiled steps slower."""
 
 
-def host_seconds(found: Timeline, programs: Sequence[MeasuredProgram]) -> dict[int, float]:
-    """For each segment, by its ``id()``: seconds of the host in which the device does nothing, without the profiler.
+def host_seconds(found: Timeline, programs: Sequence[MeasuredProgram]) -> list[float]:
+    """For each segment: seconds of the host in which the device does nothing, without the profiler.
 
     Where a program was not timed without the profiler, as in a trace from elsewhere, they are as in the trace.
     """
-    host: dict[int, float] = {}
-    by_program: dict[int, list[Segment]] = defaultdict(list)
-    for segment in found.segments:
-        host[id(segment)] = segment.end - segment.start - overlap(found.busy, (segment.start, segment.end))
-        by_program[segment.around.program].append(segment)
-    for number, segments in by_program.items():
-        plain = programs[number].plain_seconds if number < len(programs) else None
-        if plain is not None:
-            _take_out(found, number, plain, segments, host)
+    host = _idle_seconds(found.busy, found.segments)
+    for number, program in enumerate(programs):
+        if program.plain_seconds is not None:
+            mine = [at for at, segment in enumerate(found.segments) if segment.around.program == number]
+            if mine:
+                _take_out(found, number, program.plain_seconds, mine, host)
     return host
 
 
-def _take_out(found: Timeline, number: int, plain: float, segments: list[Segment], host: dict[int, float]) -> None:
+def _idle_seconds(busy: Sequence[tuple[float, float]], segments: Sequence[Segment]) -> list[float]:
+    """Of each segment, what is in none of the intervals, which are sorted and do not overlap."""
+    if not busy:
+        return [segment.end - segment.start for segment in segments]
+    idle: list[float] = []
+    number, last = 0, float("inf")
+    for segment in segments:
+        start, end = segment.start, segment.end
+        if start < last:  # mostly they come one after the other
+            number = max(0, bisect.bisect_left(busy, (start,)) - 1)
+        last, seconds = start, end - start
+        while number < len(busy) and busy[number][1] <= start:
+            number += 1
+        at = number
+        while at < len(busy) and busy[at][0] < end:
+            begin, until = busy[at]
+            seconds -= min(end, until) - max(start, begin)
+            at += 1
+        idle.append(seconds)
+    return idle
+
+
+def _take_out(found: Timeline, number: int, plain: float, mine: list[int], host: list[float]) -> None:
     """Makes the segments of one program sum up to what its steps took without the profiler."""
     steps = [at for at, (program, _) in enumerate(found.steps) if program == number]
     target = plain * len(steps)
     more = sum(found.steps[at][1] for at in steps) - target
-    spans = sum(segment.spans for segment in segments)
+    spans = sum(found.segments[at].spans for at in mine)
     if more > 0 and spans > 0:
-        for segment in segments:
-            seconds = host[id(segment)]
-            host[id(segment)] = max(_LEAST_PART * seconds, seconds - more / spans * segment.spans)
+        for at in mine:
+            seconds = host[at]
+            host[at] = max(_LEAST_PART * seconds, seconds - more / spans * found.segments[at].spans)
     target -= sum(overlap(found.busy, found.spans[at]) for at in steps)
-    rest = sum(host[id(segment)] for segment in segments)
+    rest = sum(host[at] for at in mine)
     factor = max(0.0, target) / rest if rest > 0 else 0.0
-    for segment in segments:
-        host[id(segment)] *= factor
+    for at in mine:
+        host[at] *= factor
 
 
 def overlap(busy: Sequence[tuple[float, float]], span: tuple[float, float]) -> float:

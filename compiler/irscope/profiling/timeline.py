@@ -8,25 +8,23 @@ from __future__ import annotations
 
 import bisect
 import enum
-import re
+import operator
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from irscope.ir.kineto import Event
+from irscope.profiling.span_roles import Role, role_of_span
 
 STEP = "irscope::step"
 """What a span of `irscope profile` around one call of a program is named, with the number of the program after it."""
 _FOREIGN_STEP = "ProfilerStep#"
-_REGION = re.compile(r"Torch-Compiled Region: (\d+/\d+)")
-_CPP_KERNEL = re.compile(r"graph_\d+_(?P<name>\w+)\Z")
 DEVICE = frozenset(["kernel", "gpu_memcpy", "gpu_memset"])
 HOST = frozenset(["cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "python_function"])
 OVERHEAD = "overhead"
 """What the profiler does for itself."""
 _RUNTIME = frozenset(["cuda_runtime", "cuda_driver"])
-_WAITING = ("cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize")
 
 
 class Kind(str, enum.Enum):
@@ -58,8 +56,7 @@ class Kind(str, enum.Enum):
     """The profiler itself, which asks for memory in the middle of a step."""
 
 
-@dataclass(frozen=True)
-class Around:
+class Around(NamedTuple):
     """What is around a moment: the program of the step, the compile, and whether a backward."""
 
     step: int = 0
@@ -73,7 +70,7 @@ class Around:
     """The Python function, where the trace has them."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Segment:
     """A piece of a step, in seconds of the trace's clock."""
 
@@ -115,22 +112,11 @@ class Timeline:
     graphs_replayed: int = 0
 
 
-@dataclass
+@dataclass(slots=True)
 class _Span:
     event: Event
     end: float
     inside: list[_Span] = field(default_factory=list)
-
-
-def is_cpp_kernel(event: str) -> bool:
-    """Whether a span is of a C++ kernel that Inductor generated."""
-    return _CPP_KERNEL.match(event) is not None
-
-
-def kernel_name(event: str) -> str:
-    """The name of a C++ kernel without the number of its graph, which Inductor puts before it."""
-    match = _CPP_KERNEL.match(event)
-    return match["name"] if match else event
 
 
 def is_step(name: str) -> bool:
@@ -192,10 +178,10 @@ def _inside(starts: list[float], spans: list[tuple[float, float]]) -> int:
 
 def _id(event: Event) -> Any:
     """What a kernel and its launch have in common; an operator has its launches inside."""
-    for key in ("correlation", "External id"):
-        if isinstance(id := event.args.get(key), (int, str)):
-            return key, id
-    return None
+    get = event.args.get
+    if isinstance(id := get("correlation"), (int, str)):
+        return id
+    return (id,) if isinstance(id := get("External id"), (int, str)) else None
 
 
 def _span_of(event: Event) -> tuple[float, float]:
@@ -203,7 +189,10 @@ def _span_of(event: Event) -> tuple[float, float]:
 
 
 def _nested(events: list[Event]) -> list[_Span]:
-    events.sort(key=lambda event: (event.start, -event.seconds))
+    events.sort(
+        key=operator.attrgetter("seconds"), reverse=True
+    )  # the longest of those that begin at once is around the others
+    events.sort(key=operator.attrgetter("start"))
     outer: list[_Span] = []
     open_: list[_Span] = []
     for event in events:
@@ -253,14 +242,19 @@ class _Walk:
             self._down(step, Around(step=number, program=program))
 
     def _down(self, step: _Span, around: Around) -> None:
+        segments = self._found.segments
         todo = [(step, around, Kind.OUTSIDE)]
         while todo:
             span, here, kind = todo.pop()
-            if kind in (Kind.KERNEL, Kind.EAGER, Kind.GUARDS, Kind.COPY):
+            if kind is Kind.KERNEL or kind is Kind.EAGER or kind is Kind.GUARDS or kind is Kind.COPY:
                 self._whole(span, here, kind)
                 continue
-            for start, end, spans in _own(span):
-                self._found.segments.append(Segment(start, end, kind, span.event.name, here, spans=spans))
+            start, name = span.event.start, span.event.name
+            if not span.inside:
+                if span.end > start:
+                    segments.append(Segment(start, span.end, kind, name, here))
+                continue
+            segments += [Segment(start, end, kind, name, here, spans=spans) for start, end, spans in _own(span)]
             # The last one is taken first: a forward must be seen before its backward, and graphs in their order.
             todo += [self._inside(span, number, here, kind) for number in reversed(range(len(span.inside)))]
 
@@ -270,9 +264,10 @@ class _Walk:
             self._replay(span, here)
             return
         segment = Segment(event.start, span.end, kind, event.name, here, file=str(event.args.get("kernel_file", "")))
-        segment.spans = sum(1 for _ in _all(span)) - 1
+        spans = list(_all(span)) if span.inside else [span]
+        segment.spans = len(spans) - 1
         if self._found.has_device and kind is not Kind.GUARDS:
-            mine = [one for each in _all(span) for one in self._launched.pop(_id(each.event), ())]
+            mine = [one for each in spans for one in self._launched.pop(_id(each.event), ())]
             if mine:
                 segment.device = sum(one.seconds for one in mine)
                 segment.device_start = min(one.start for one in mine)
@@ -291,37 +286,38 @@ class _Walk:
     def _inside(self, parent: _Span, number: int, here: Around, kind: Kind) -> tuple[_Span, Around, Kind]:
         """A span in another one, with what is around it, and whose time its own is."""
         span = parent.inside[number]
-        event, name = span.event, span.event.name
-        if match := _REGION.match(name):
-            return span, replace(here, compile=match[1], graph=0), Kind.PYTHON
-        if name == "TorchDynamo Cache Lookup":
-            after = (each.event.name for each in parent.inside[number + 1 :])
-            compile = next((match[1] for each in after if (match := _REGION.match(each))), here.compile)
-            return span, replace(here, compile=compile), Kind.GUARDS
-        if name == "CompiledFunction":
+        event = span.event
+        role, compile = role_of_span(event.name, event.category)
+        if role is Role.REGION:
+            return span, here._replace(compile=compile, graph=0), Kind.PYTHON
+        if role is Role.LOOKUP:
+            after = (role_of_span(each.event.name, each.event.category) for each in parent.inside[number + 1 :])
+            compile = next((compile for role, compile in after if role is Role.REGION), here.compile)
+            return span, here._replace(compile=compile), Kind.GUARDS
+        if role is Role.FORWARD:
             self._compile_of[event.args.get("Sequence number")] = here.compile
             return span, here, Kind.RUNTIME
-        if name == "CompiledFunctionBackward":
+        if role is Role.BACKWARD:
             compile = self._compile_of.get(event.args.get("Sequence number"), "")
-            return span, replace(here, compile=compile, backward=True, autograd=False), Kind.RUNTIME
-        if name.startswith("## Call CompiledFxGraph"):
+            return span, here._replace(compile=compile, backward=True, autograd=False), Kind.RUNTIME
+        if role is Role.GRAPH:
             self._graphs += 1
-            return span, replace(here, graph=self._graphs), Kind.WRAPPER
-        if name.startswith(_WAITING):
+            return span, here._replace(graph=self._graphs), Kind.WRAPPER
+        if role is Role.WAITING:
             return span, here, Kind.WAITING
-        if event.category == "python_function":
-            return span, replace(here, place=name), kind
+        if role is Role.FUNCTION:
+            return span, here._replace(place=event.name), kind
         if here.graph and event.category in _RUNTIME and _id(event) not in self._launched:
             return span, here, Kind.LAUNCH
-        if here.graph or _CPP_KERNEL.match(name):
+        if here.graph or role is Role.CPP_KERNEL:
             return span, here, Kind.KERNEL
-        if name in ("Pregraph bytecode", "AOTDispatcher Runtime Wrapper Prologue"):
+        if role is Role.RUNTIME:
             return span, here, Kind.RUNTIME
-        if name.startswith(("autograd::engine", "torch::autograd")):
-            return span, replace(here, autograd=True), Kind.AUTOGRAD
+        if role is Role.ENGINE:
+            return span, here._replace(autograd=True), Kind.AUTOGRAD
         if event.category in _RUNTIME:
-            return span, here, Kind.COPY if "emcpy" in name else Kind.LAUNCH
-        if event.category == "user_annotation":
+            return span, here, Kind.COPY if "emcpy" in event.name else Kind.LAUNCH
+        if role is Role.MARK:
             return span, here, kind
         if here.autograd:
             return span, here, Kind.AUTOGRAD

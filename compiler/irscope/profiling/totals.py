@@ -1,0 +1,153 @@
+"""What is summed up over a timeline, for kernels, lines and everything else."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from irscope.ir.roofline import Work
+from irscope.profiling.joining import Call
+from irscope.profiling.profile import StepPiece
+from irscope.profiling.timeline import Kind
+from irscope.protocol import Origin
+
+
+@dataclass
+class Bounds:
+    """The least that calls take, and what they do, as far as it is known."""
+
+    bound: float | None = None
+    by: dict[str, float] = field(default_factory=dict)
+    moved: float | None = None
+    flops: float | None = None
+    dtype: str = ""
+
+    def add(self, work: Work | None, calls: int) -> None:
+        """So many more calls, each of which does this."""
+        if work is None:
+            return
+        self.dtype = work.dtype
+        self.moved, self.flops = (
+            plus(self.moved, _times(work.moved, calls)),
+            plus(self.flops, _times(work.flops, calls)),
+        )
+        if work.seconds is not None:
+            self.bound = plus(self.bound, work.seconds * calls)
+            self.by[work.bound] = self.by.get(work.bound, 0.0) + work.seconds * calls
+
+    def merge(self, other: Bounds) -> None:
+        """The calls of another part."""
+        self.dtype = other.dtype or self.dtype
+        self.bound, self.moved, self.flops = (
+            plus(mine, more)
+            for mine, more in ((self.bound, other.bound), (self.moved, other.moved), (self.flops, other.flops))
+        )
+        for name, seconds in other.by.items():
+            self.by[name] = self.by.get(name, 0.0) + seconds
+
+    @property
+    def mostly(self) -> str:
+        """What bounds most of it: ``memory``, ``compute``, or an empty text."""
+        return max(self.by, key=lambda name: self.by[name], default="")
+
+
+@dataclass
+class Row(Bounds):
+    """A kernel."""
+
+    seconds: float = 0.0
+    calls: int = 0
+    origins: dict[Origin, None] = field(default_factory=dict)
+
+    def merge(self, other: Row) -> None:  # type: ignore[override]
+        """The calls of another part."""
+        super().merge(other)
+        self.seconds, self.calls = self.seconds + other.seconds, self.calls + other.calls
+        self.origins |= other.origins
+
+
+@dataclass
+class Line(Bounds):
+    """A line with all of its kernels."""
+
+    seconds: float = 0.0
+    shared: float = 0.0
+    calls: int = 0
+    kernels: dict[str, None] = field(default_factory=dict)
+
+    def merge(self, other: Line) -> None:  # type: ignore[override]
+        """The calls of another part."""
+        super().merge(other)
+        self.seconds, self.shared = self.seconds + other.seconds, self.shared + other.shared
+        self.calls += other.calls
+        self.kernels |= other.kernels
+
+
+@dataclass
+class Totals:
+    """What is summed up over a timeline; plain data, so that it goes from one process to another."""
+
+    kernels: dict[tuple[str, str], Row] = field(default_factory=lambda: defaultdict(Row))
+    lines: dict[Origin, Line] = field(default_factory=lambda: defaultdict(Line))
+    gaps: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
+    owned: float = 0.0
+    device: float = 0.0
+    owned_device: float = 0.0
+    busy: float = 0.0
+    """Seconds of the device, of what ran there."""
+    owned_busy: float = 0.0
+    inside: float = 0.0
+    """Seconds of the steps in which the device works: what runs there at once counts once."""
+    idle: float | None = None
+    compiled: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """By program the compiles that its steps go through."""
+    around: dict[tuple[str, Kind], float] = field(default_factory=lambda: defaultdict(float))
+    """Seconds by compile and kind, of those kinds that breaks and recompilations bring."""
+    by_step: dict[tuple[str, Kind], dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
+    """The same of each step, where the trace is read at once."""
+    steps: list[tuple[int, float]] = field(default_factory=list)
+    recorded: int = 0
+    replayed: int = 0
+    pieces: tuple[StepPiece, ...] = ()
+
+    def add(self, other: Totals) -> None:
+        """Those of another part of the same trace."""
+        for row_key, row in other.kernels.items():
+            self.kernels[row_key].merge(row)
+        for origin, line in other.lines.items():
+            self.lines[origin].merge(line)
+        for gap, seconds in other.gaps.items():
+            self.gaps[gap] += seconds
+        for around, seconds in other.around.items():
+            self.around[around] += seconds
+        for program, compiles in other.compiled.items():
+            self.compiled[program] |= compiles
+        for name in ("owned", "device", "owned_device", "busy", "owned_busy", "inside", "recorded", "replayed"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.idle = plus(self.idle, other.idle)
+        self.steps += other.steps
+        self.pieces = self.pieces or other.pieces
+
+    def add_calls(self, call: Call, origins: Sequence[Origin], seconds: float, calls: int) -> None:
+        """Kernels of one call in output code, and what they took together."""
+        row = self.kernels[call.kernel, call.stage]
+        row.seconds, row.calls = row.seconds + seconds, row.calls + calls
+        row.origins |= dict.fromkeys(origins)
+        row.add(call.work, calls)
+        lines = dict.fromkeys(origins)
+        for origin in lines:
+            line = self.lines[origin]
+            line.seconds, line.calls = line.seconds + seconds, line.calls + calls
+            line.shared += seconds if len(lines) > 1 else 0.0
+            line.add(call.work, calls)
+            line.kernels[call.kernel] = None
+
+
+def plus(sum: float | None, more: float | None) -> float | None:
+    """The sum of what is known."""
+    return sum if more is None else (sum or 0.0) + more
+
+
+def _times(value: float | None, calls: int) -> float | None:
+    return None if value is None else value * calls
