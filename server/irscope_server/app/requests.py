@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import contextlib
 import os
-import warnings
 from collections.abc import Sequence
 
 from irscope.findings.kinds import compiled_code_error
@@ -42,6 +40,7 @@ from irscope_server.base.results import (
 )
 from irscope_server.base.stage_uris import SCHEME, parts_of
 from irscope_server.base.texts import file_key, split_lines
+from irscope_server.base.trees import statements_of, tree_of
 from irscope_server.running.plans import Plan
 from irscope_server.running.results import Ended, files_of
 from irscope_server.running.runs import Run
@@ -368,16 +367,13 @@ def _why_none(deep: Ended, by_line: dict[int, list[Kernel]], reason: str) -> str
 
 def statement_around(text: str, line: int) -> tuple[int, int]:
     """First and last line (0-based) of the innermost statement that a line belongs to."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = tree_of(text)
+    if tree is None:
         return line, line
     best = (line, line)
     size: float = float("inf")
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and node.lineno <= line + 1 <= (node.end_lineno or node.lineno):
+    for node in statements_of(tree):
+        if node.lineno <= line + 1 <= (node.end_lineno or node.lineno):
             lines = (node.end_lineno or node.lineno) - node.lineno
             if lines <= size:
                 best, size = (node.lineno - 1, (node.end_lineno or node.lineno) - 1), lines

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import functools
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from irscope_server.base.texts import from_bytes
+from irscope_server.base.trees import tree_of
 
 _RESUMED = re.compile(r"^(?:torch_dynamo_)?resume_in_(?P<name>.+)_at_(?P<line>\d+)$")
 
@@ -87,21 +87,19 @@ def uses_torch(text: str) -> bool:
 @functools.lru_cache(maxsize=32)
 def outline_of(text: str) -> Outline | None:
     """The functions of a text, or None if it has a syntax error."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes in the user's text are not for our stderr
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = tree_of(text)
+    if tree is None:
         return None
     try:
         functions = tuple(_functions(tree, ""))
     except RecursionError:
         return None
-    decorators = {id(d) for node in ast.walk(tree) if isinstance(node, _DEFINITIONS) for d in node.decorator_list}
+    nodes = list(ast.walk(tree))
+    decorators = {id(d) for node in nodes if isinstance(node, _DEFINITIONS) for d in node.decorator_list}
     calls = sorted(
         (
             node
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.Call) and id(node) not in decorators and _is_compile(node.func)
         ),
         key=lambda call: call.lineno,

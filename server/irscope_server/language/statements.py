@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import functools
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from irscope_server.base.texts import from_bytes, split_lines
+from irscope_server.base.trees import statements_of, tree_of
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,13 @@ def statement_of_line(text: str) -> dict[int, Statement]:
 
 @functools.lru_cache(maxsize=32)
 def _statements(text: str) -> dict[int, Statement]:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = tree_of(text)
+    if tree is None:
         return {}
     lines = split_lines(text)
     found: dict[int, Statement] = {}
-    for node in ast.walk(tree):  # outer before inner
-        if isinstance(node, ast.stmt) and (statement := _statement(node, lines)) is not None:
+    for node in statements_of(tree):
+        if (statement := _statement(node, lines)) is not None:
             for line in range(statement.line, statement.end_line + 1):
                 found[line] = statement
     return found

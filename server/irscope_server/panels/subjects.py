@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ from irscope_server.base.params import PanelRequest
 from irscope_server.base.results import RunItem
 from irscope_server.base.stage_uris import NoDocument, parts_of
 from irscope_server.base.texts import split_lines
+from irscope_server.base.trees import tree_of
 from irscope_server.stages.tree import run_item
 
 _MOST_RUNS = 20
@@ -114,11 +114,8 @@ def compile_at(report: Report, file: str, text: str, line: int) -> str | None:
 
 def _functions_around(text: str, line: int) -> list[tuple[int, int]]:
     """First (with decorators) and last line of the functions that a line is in, the innermost first."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = tree_of(text)
+    if tree is None:
         return []
     found = []
     for node in ast.walk(tree):

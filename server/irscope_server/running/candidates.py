@@ -7,7 +7,6 @@ import asyncio
 import itertools
 import os
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
 
 from irscope_server.base.texts import file_key
+from irscope_server.base.trees import tree_of
 from irscope_server.running.entries import Entry
 from irscope_server.running.launch import Launch
 from irscope_server.running.top_level import does_work
@@ -180,11 +180,8 @@ def _imports(key: str, text: str, names: Mapping[str, Sequence[str]]) -> Iterabl
     """The files that a text imports, as `file_key`.  Of several with one name the one beside it, else the outermost."""
     if not _IMPORT.search(text):
         return ()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = tree_of(text)
+    if tree is None:
         return ()
     wanted: set[str] = set()
     relative: set[str] = set()

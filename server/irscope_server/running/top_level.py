@@ -13,8 +13,9 @@ import builtins
 import functools
 import re
 import sys
-import warnings
 from collections.abc import Iterator
+
+from irscope_server.base.trees import tree_of
 
 _WORK = frozenset(
     [
@@ -88,13 +89,13 @@ def does_work(text: str) -> bool:
     With a ``__main__`` guard it does.  Without one, where its top level calls what it or another module defines, other
     than to prepare.
     """
+    tree = tree_of(text)
+    if tree is None:
+        return True
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
         names = _names(tree)
         return any(_works(statement, names) for statement in _statements(tree.body))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except RecursionError:
         return True
 
 

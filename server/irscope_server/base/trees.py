@@ -1,0 +1,32 @@
+"""The syntax trees of Python texts."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import warnings
+from collections import deque
+from collections.abc import Iterator
+
+
+@functools.lru_cache(maxsize=4)  # several features ask for the same text after each change; a tree is large
+def tree_of(text: str) -> ast.Module | None:
+    """The tree of a text, which nobody may change; None if it has none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes in the user's text are not for our stderr
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def statements_of(tree: ast.AST) -> Iterator[ast.stmt]:
+    """All statements, an outer one before those inside it.  Expressions, which have none, are not looked at."""
+    todo: deque[ast.AST] = deque([tree])
+    while todo:
+        node = todo.popleft()
+        if isinstance(node, ast.stmt):
+            yield node
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            if isinstance(inner := getattr(node, name, None), list):
+                todo += inner
