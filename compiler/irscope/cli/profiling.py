@@ -14,7 +14,7 @@ from irscope.driver.opened_profile import opened
 from irscope.driver.profiling import NotMeasured, profiled
 from irscope.ir.kineto import TraceError
 from irscope.profiling.profile import Profile
-from irscope.protocol import Progress, Report, to_json
+from irscope.protocol import to_json
 from irscope.provenance.trails import keep_trails
 from irscope.store.file import default_path
 from irscope.store.store import Store
@@ -34,29 +34,17 @@ def profile(options: argparse.Namespace) -> int:
         try:
             run, _, found = profiled(
                 spec, store, on_message=progress.see, stdout=sys.stderr.fileno() if options.json else None,
-                against=options.against,
+                against=options.against, without_breaks=options.without_breaks,
             )  # fmt: skip
         except NotMeasured as error:
             progress.wipe()
             complain(f"irscope: {printable(str(error))}")
             return 3
-        if options.without_breaks and (found.breaks or found.recompiled):
-            found = _without_breaks(spec, found, store.report(run), progress)
-            store.put_profile(run, to_json(found))
         progress.wipe()
         _print(found, options.json)
         keep_trails(store, run)
         store.tidy(run)
     return 0
-
-
-def _without_breaks(spec: RunSpec, found: Profile, report: Report, progress: ProgressLine) -> Profile:
-    from irscope.driver.break_trials import breaks_removed  # here: it brings all of `irscope fix`
-
-    def on_step(text: str) -> None:
-        progress.see(Progress(text, "measuring"))
-
-    return breaks_removed(spec, found, report, on_step=on_step)
 
 
 def open_profile(options: argparse.Namespace) -> int:

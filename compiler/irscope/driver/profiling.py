@@ -56,6 +56,7 @@ def profiled(
     stdout: int | None = None,
     cancel: threading.Event | None = None,
     against: Sequence[str] = (),
+    without_breaks: bool = False,
 ) -> tuple[str, Outcome, Profile]:
     """Runs a script whose ``spec.profile`` is at least 1; the other parameters are those of `execute`.
 
@@ -63,6 +64,8 @@ def profiled(
     ----------
     against
         Names of pipelines through which each graph between breaks is timed, too.
+    without_breaks
+        Whether the dearest breaks and recompilations are timed against the script with a fix.
 
     Raises
     ------
@@ -70,10 +73,13 @@ def profiled(
         The script failed, compiled nothing, or what it compiled could not be called again.  The run stays in the store.
     """
 
+    def step(text: str) -> None:
+        on_message(Progress(text, "measuring"))
+
     def tell(message: Message) -> None:
         on_message(message)
         if isinstance(message, ScriptEnded):
-            on_message(Progress("measuring what was compiled", "measuring"))
+            step("measuring what was compiled")
 
     with tempfile.TemporaryDirectory(prefix="irscope-profile-") as folder:
         spec = dataclasses.replace(spec, rounds=folder)
@@ -92,10 +98,14 @@ def profiled(
         if against:
             regions = compared_elsewhere(
                 spec, found.regions, _facts(os.path.join(folder, READY)).get("regions"),
-                os.path.join(folder, kept_regions.FOLDER), against, cancel=cancel,
-                on_step=lambda text: on_message(Progress(text, "measuring")),
+                os.path.join(folder, kept_regions.FOLDER), against, on_step=step, cancel=cancel,
             )  # fmt: skip
             found = dataclasses.replace(found, regions=regions)
+        if without_breaks and (found.breaks or found.recompiled):
+            from irscope.driver.break_trials import breaks_removed  # here: it brings all of `irscope fix`
+
+            found = breaks_removed(spec, found, store.report(run), on_step=step, cancel=cancel)
+        if against or without_breaks:
             store.put_profile(run, to_json(found))
         return run, outcome, found
 

@@ -10,7 +10,7 @@ import { comparePipelines } from "./comparePipelines";
 import { guarded, type Services } from "./context";
 import { showMenu } from "./menu";
 import { openTrace } from "./openTrace";
-import { profile, showTime } from "./profile";
+import { profile, profileAgainst, showTime } from "./profile";
 import { cancelRun, checkWithoutCompile, runActiveFile, runFile } from "./run";
 import { selectPipeline } from "./selectPipeline";
 import { showKernel } from "./showKernel";
@@ -38,6 +38,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.chooseTarget": () => chooseTarget(),
     "irscope.comparePipelines": () => comparePipelines(services),
     "irscope.profile": () => profile(services),
+    "irscope.profileAgainst": () => profileAgainst(services),
     "irscope.openTrace": (trace?: vscode.Uri) => openTrace(services, trace),
     "irscope.showKernel": (place?: Partial<Place>) => showKernel(services, place),
     "irscope.toggleLineColours": () => linked.toggle(),

@@ -1,21 +1,43 @@
-/** IRScope: Profile This File — runs the active file, measures what it compiled, and shows whose time it is. */
+/**
+ * IRScope: Profile This File — runs the active file, measures what it compiled, and shows whose time it is.
+ * IRScope: Profile This File Against… — the same, and each graph through other pipelines, or the file without its breaks.
+ */
 
 import * as path from "node:path";
 import * as vscode from "vscode";
 import type { Element } from "../host/runItems";
 import { ProfileRequest } from "../host/requests";
 import { activePythonFile, requireTrust, showProblem, withRunProgress, type Services } from "./context";
+import { pickAgainst } from "./selectPipeline";
 import { showTab } from "./showTab";
 
 export async function profile(services: Services): Promise<void> {
   const uri = activePythonFile()?.document.uri;
+  if (uri !== undefined && (await requireTrust())) {
+    await measure(services, uri, {});
+  }
+}
+
+export async function profileAgainst(services: Services): Promise<void> {
+  const uri = activePythonFile()?.document.uri;
   if (uri === undefined || !(await requireTrust())) {
     return;
   }
+  const chosen = await pickAgainst(services, uri);
+  if (chosen !== undefined) {
+    await measure(services, uri, chosen);
+  }
+}
+
+async function measure(
+  services: Services,
+  uri: vscode.Uri,
+  more: { against?: string[]; withoutBreaks?: boolean },
+): Promise<void> {
   const name = path.basename(uri.fsPath);
   const title = vscode.l10n.t("profiling {0}", name);
   const { run, message } = await withRunProgress(services, title, uri, (token) =>
-    services.server.request(ProfileRequest, { uri: uri.toString() }, token),
+    services.server.request(ProfileRequest, { uri: uri.toString(), ...more }, token),
   );
   if (run === null) {
     void showProblem(services, message);

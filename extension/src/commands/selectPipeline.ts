@@ -83,6 +83,30 @@ export async function pickPipelines(services: Services, uri: vscode.Uri): Promis
   return namesOf(await answerOf(list, services, uri, showSeveralIn, () => list.selectedItems));
 }
 
+/** What a file is measured against: other pipelines, and itself without its breaks. Undefined if nothing was chosen. */
+export async function pickAgainst(
+  services: Services,
+  uri: vscode.Uri,
+): Promise<{ against: string[]; withoutBreaks: boolean } | undefined> {
+  const list = newList(vscode.l10n.t("Profile Against"), vscode.l10n.t("What is the file measured against?"));
+  list.canSelectMany = true;
+  const show = (into: vscode.QuickPick<Choice>, known: Pipelines) => {
+    const pipelines = known.pipelines.filter(({ name }) => name !== DEFAULT);
+    showSeveralIn(into, { ...known, pipelines, chosen: "" }, [WITHOUT_BREAKS]);
+  };
+  const picked = await answerOf(list, services, uri, show, () => list.selectedItems);
+  return picked.length === 0
+    ? undefined
+    : { against: namesOf(picked), withoutBreaks: picked.some(({ pipeline }) => pipeline === undefined) };
+}
+
+const DEFAULT = "inductor";
+
+const WITHOUT_BREAKS: Choice = {
+  label: `$(discard) ${vscode.l10n.t("Without its breaks and recompilations")}`,
+  detail: vscode.l10n.t("Fixes that are proven are tried in copies, which run beside the file as it is."),
+};
+
 function newList(title: string, placeholder: string): vscode.QuickPick<Choice> {
   const list = vscode.window.createQuickPick<Choice>();
   Object.assign(list, { title, placeholder, matchOnDescription: true, keepScrollPosition: true });
@@ -155,15 +179,15 @@ function showIn(list: vscode.QuickPick<Choice>, { pipelines, chosen }: Pipelines
 }
 
 /** Those that work here, or may; that of the settings is selected first. */
-function showSeveralIn(list: vscode.QuickPick<Choice>, { pipelines, chosen }: Pipelines): void {
+function showSeveralIn(list: vscode.QuickPick<Choice>, { pipelines, chosen }: Pipelines, first: Choice[] = []): void {
+  const name = ({ pipeline }: Choice) => pipeline?.name ?? "";
   // The editor forgets both when the items change.
-  const active = namesOf(list.activeItems);
-  const selected = list.items.length === 0 ? [chosen] : namesOf(list.selectedItems);
-  list.items = pipelines
-    .filter(({ status }) => status === "available" || status === "untried")
-    .map((each) => choice(each));
-  list.activeItems = list.items.filter(({ pipeline }) => pipeline !== undefined && active.includes(pipeline.name));
-  list.selectedItems = list.items.filter(({ pipeline }) => pipeline !== undefined && selected.includes(pipeline.name));
+  const active = list.activeItems.map(name);
+  const selected = list.items.length === 0 ? [chosen].filter(Boolean) : list.selectedItems.map(name);
+  const usable = pipelines.filter(({ status }) => status === "available" || status === "untried");
+  list.items = [...first, ...usable.map((each) => choice(each))];
+  list.activeItems = list.items.filter((each) => active.includes(name(each)));
+  list.selectedItems = list.items.filter((each) => selected.includes(name(each)));
 }
 
 function namesOf(items: readonly Choice[]): string[] {

@@ -48,7 +48,11 @@ export const OpenTraceRequest = new RequestType<{ uri: string; folder: string },
 export const CompareRequest = new RequestType<{ uri: string; pipelines: string[] }, CompareResult, void>(
   "irscope/compare",
 );
-export const ProfileRequest = new RequestType<{ uri: string; calls?: number }, ProfileResult, void>("irscope/profile");
+export const ProfileRequest = new RequestType<
+  { uri: string; calls?: number; against?: string[]; withoutBreaks?: boolean },
+  ProfileResult,
+  void
+>("irscope/profile");
 export const EntriesRequest = new RequestType<{ uri: string }, Entries, void>("irscope/entries");
 export const CancelRequest = new RequestType<{ uri: string }, { cancelled: boolean }, void>("irscope/cancel");
 export const KernelsAtRequest = new RequestType<{ uri: string; line: number; run?: boolean }, KernelsAt, void>(

@@ -15,7 +15,7 @@ from irscope_server.base.results import CompareResult
 
 async def compare(server: IrscopeServer, params: CompareParams) -> CompareResult:
     """Run a document's script through several pipelines, and wait for the figures to be in the store."""
-    from irscope.driver.comparison import ComparisonCancelled
+    from irscope.driver.comparison import ComparisonCancelled, compared
 
     path = server.path_of(params.uri)
     if path is None or not server.trusted:
@@ -30,8 +30,12 @@ async def compare(server: IrscopeServer, params: CompareParams) -> CompareResult
         dataclasses.replace(server.activity.spec_of(plan, Lane.DEEP, name), symbolic_trace=False) for name in names
     ]
     try:
-        found = await server.comparisons.compare(
-            params.uri, plan.entry.key, plan.entry.name, specs, server.archive.path
+        found = await server.measurements.measure(
+            params.uri,
+            plan.entry.key,
+            f"irscope: comparing pipelines of {plan.entry.name}",
+            lambda say, stop: compared(specs, server.archive.path, on_step=say, cancel=stop),
+            lambda found: [one.run for one in found.pipelines if one.run],
         )
     except ComparisonCancelled:
         return CompareResult(None, "The comparison was cancelled.")

@@ -162,12 +162,12 @@ async def _workspace_diagnostic(
 
 def _progress_cancel(ls: IrscopeServer, params: types.WorkDoneProgressCancelParams) -> None:
     ls.activity.cancel_by_token(params.token)
-    ls.comparisons.cancel_by_token(params.token)
+    ls.measurements.cancel_by_token(params.token)
 
 
 def _shutdown(ls: IrscopeServer, params: None) -> None:
     ls.workers.stop()
-    ls.comparisons.close()
+    ls.measurements.close()
     ls.proofs.close()
     for run in ls.runs.all():
         run.cancel()

@@ -125,10 +125,10 @@ def _error_in_compiled_code(report: Report) -> Finding | None:
 
 
 def cancel(server: IrscopeServer, params: UriParams) -> CancelResult:
-    """Stop the run of a document, and its comparison of pipelines; ``cancelled`` is false if none was running."""
+    """Stop the run of a document, and what is measured of it; ``cancelled`` is false if none was running."""
     path = server.path_of(params.uri)
     key = server.key_of(path) if path is not None else ""
-    stopped = [server.runs.cancel(key), server.comparisons.cancel(key)]
+    stopped = [server.runs.cancel(key), server.measurements.cancel(key)]
     return CancelResult(any(stopped))
 
 

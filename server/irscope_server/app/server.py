@@ -28,10 +28,10 @@ from irscope_server.language.line_facts import LineFactsOfRuns
 from irscope_server.language.views import Views
 from irscope_server.running.activity import Activity, Parts
 from irscope_server.running.candidates import Search
-from irscope_server.running.comparisons import Comparisons
 from irscope_server.running.entries import BadEntry, parse_entry
 from irscope_server.running.file_states import FileStates
 from irscope_server.running.measured import Profiles
+from irscope_server.running.measurements import Measurements
 from irscope_server.running.notebooks import SYNC, Notebooks
 from irscope_server.running.plans import Planner
 from irscope_server.running.proofs import Proofs
@@ -113,7 +113,7 @@ class IrscopeServer(LanguageServer):
                 diagnostics_changed=self.publisher.changed,
             ),
         )
-        self.comparisons = Comparisons(self)
+        self.measurements = Measurements(self)
         self.archive = Archive(self.settings.store)
         self.graphs = GraphCache()
         self.on_demand = OnDemand(self, self._python_of)
@@ -329,7 +329,7 @@ class IrscopeServer(LanguageServer):
     def close(self) -> None:
         """Stops everything that runs."""
         self.activity.idle.close()
-        self.comparisons.close()
+        self.measurements.close()
         self.proofs.close()
         self.runs.close()
         self.workers.close()

@@ -74,10 +74,20 @@ class CompareParams:
 
 @dataclass(frozen=True)
 class ProfileParams:
-    """The document whose script is run and measured, and how many calls of each compiled program are."""
+    """The document whose script is run and measured, and how many calls of each compiled program are.
+
+    Parameters
+    ----------
+    against
+        Names of pipelines through which each graph between breaks is timed, too.
+    without_breaks
+        Whether the dearest breaks and recompilations are fixed for a trial, which is timed beside the script as it is.
+    """
 
     uri: str
     calls: int = 20
+    against: tuple[str, ...] = ()
+    without_breaks: bool = False
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,10 @@ class Profiles:
         if ended.profile is not None:
             self._keep((self._context.archive.path, script), Measured(ended, ended.profile))
 
+    def forget(self, script: str) -> None:
+        """The store has a newer one: it is read when it is asked for."""
+        self._known.pop((self._context.archive.path, script), None)
+
     async def touching(self, path: str) -> Measured | None:
         """The newest profiled run of what runs a file, else a known one that has times of the file."""
         path = notebook_of(path) or path

@@ -237,6 +237,25 @@ describe("the other commands", () => {
     subscription.dispose();
   });
 
+  it("Profile This File Against measures against what is chosen", async () => {
+    const { server } = await internals();
+    const editor = await openScript();
+    const profiling = vscode.commands.executeCommand("irscope.profileAgainst");
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    // Without breaks is the first one, and the first pipeline that is not Inductor the second.
+    for (let row = 0; row < 2; row++) {
+      await vscode.commands.executeCommand("workbench.action.quickOpenSelectNext");
+      await vscode.commands.executeCommand("workbench.action.quickPickManyToggle");
+    }
+    await pick(profiling);
+    const { compared } = await server.request(
+      new RequestType<object, { compared: object[] }, void>("test/checked"),
+      {},
+    );
+    const uri = editor.document.uri.toString();
+    assert.deepEqual(compared.at(-1), { uri, against: ["torchscript"], withoutBreaks: true });
+  });
+
   it("Open Trace asks the server for a run, and reveals it in the tree", async () => {
     const { server, tree } = await internals();
     await elements();

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from irscope.profiling.changes import stored_profile
 from irscope.store.store import Store
 from lsp_editor import SERVER, Editor
 from support import write
@@ -56,6 +57,47 @@ async def test_a_profile_is_on_the_lines_and_there_again_in_the_next_session(tmp
     try:
         titles = [title for _, title in await editor.lenses(editor.open(script))]
         assert any("bound" in title for title in titles), titles
+    finally:
+        await editor.close()
+
+
+BREAKS = """\
+import torch
+
+
+@torch.compile
+def f(x):
+    x = torch.relu(x) * 2
+    print("half way")
+    return x + 1
+
+
+with torch.no_grad():
+    f(torch.ones(40, 80))
+"""
+
+
+@pytest.mark.nightly  # many processes by turns
+async def test_a_profile_against_a_pipeline_and_without_breaks(tmp_path: Path) -> None:
+    editor = await start(tmp_path)
+    try:
+        uri = editor.open(write(tmp_path, BREAKS))
+        done = await editor.request("irscope/profile", uri=uri, calls=2, against=["torchscript"], withoutBreaks=True)
+        assert done.run and done.message == ""
+        with Store(str(tmp_path / "runs.db")) as store:
+            profile = stored_profile(store, done.run)
+        assert profile is not None
+        assert [[one.pipeline for one in region.elsewhere] for region in profile.regions] == [["torchscript"]] * 2
+        assert all(one.elsewhere[0].seconds is not None for one in profile.regions), profile.regions
+        [cost] = profile.breaks
+        assert cost.line == 7 and cost.removed is not None and cost.removed.saved is not None, cost
+        assert [one.run for one in editor.told["irscope/runsChanged"] if not one.running] == [done.run]
+        texts = [getattr(report, "message", "") or "" for reports in editor.progress.values() for report in reports]
+        assert any("torchscript" in text for text in texts), texts
+        lenses = [title for _, title in await editor.lenses(uri)]
+        assert any("kernels" in title for title in lenses), lenses
+        with pytest.raises(Exception, match="Unknown pipeline: 'glue'"):
+            await editor.request("irscope/profile", uri=uri, against=["glue"])
     finally:
         await editor.close()
 

@@ -1,57 +1,60 @@
-"""Comparisons of pipelines: what runs a document, through several of them; one at a time per document."""
+"""Measurements with processes of their own, as a comparison of pipelines: one at a time for what runs a document."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from irscope_server.base.context import EditorContext
 from irscope_server.base.progress import RunProgress
 from irscope_server.base.results import RunsChanged
 
-if TYPE_CHECKING:
-    from irscope.comparing.pipelines import Comparison
-    from irscope.driver.driver import RunSpec
+_T = TypeVar("_T")
+Say = Callable[[str], None]
 
 
 @dataclass
-class _Comparing:
+class _Measuring:
     stop: threading.Event = field(default_factory=threading.Event)
     progress: RunProgress | None = None
 
 
-class Comparisons:
+class Measurements:
     """Those that go on.  Everything belongs to the event loop; each has a thread, which asks its processes."""
 
     def __init__(self, editor: EditorContext) -> None:
         self._editor = editor
-        self._going: dict[str, _Comparing] = {}
+        self._going: dict[str, _Measuring] = {}
 
-    async def compare(self, uri: str, key: str, name: str, specs: Sequence[RunSpec], store_path: str) -> Comparison:
-        """The comparison, once it is in the store.
+    async def measure(
+        self,
+        uri: str,
+        key: str,
+        title: str,
+        work: Callable[[Say, threading.Event], _T],
+        runs_of: Callable[[_T], Sequence[str]],
+    ) -> _T:
+        """What the work gives, once it is in the store.  Raises what the work raises.
 
-        A newer one of the same entry cancels the older one; so does the client that asked, when it cancels its request.
+        A newer one of the same entry stops the older one; so does the client that asked, when it cancels its request.
 
         Parameters
         ----------
-        key, name
-            Of the entry: what tells it from others, and what the user calls it.
-
-        Raises
-        ------
-        irscope.driver.comparison.ComparisonCancelled
-            It was to stop.
+        key
+            Of the entry: what tells it from others.
+        work
+            Runs in a thread.  It says what it does, and ends soon after the event is set.
+        runs_of
+            The runs that it kept, for the tree.
         """
-        from irscope.driver.comparison import compared
-
         self.cancel(key)
-        mine = self._going[key] = _Comparing()
+        mine = self._going[key] = _Measuring()
         if self._editor.shows_progress:
-            mine.progress = RunProgress(self._editor, f"irscope: comparing pipelines of {name}")
+            mine.progress = RunProgress(self._editor, title)
         loop = asyncio.get_running_loop()
 
         def say(text: str) -> None:
@@ -59,10 +62,9 @@ class Comparisons:
                 loop.call_soon_threadsafe(self._say, mine, text)
 
         try:
-            found = await asyncio.to_thread(compared, specs, store_path, on_step=say, cancel=mine.stop)
-            for one in found.pipelines:
-                if one.run:
-                    self._editor.tell("irscope/runsChanged", RunsChanged(one.run, uri, running=False))
+            found = await asyncio.to_thread(work, say, mine.stop)
+            for run in runs_of(found):
+                self._editor.tell("irscope/runsChanged", RunsChanged(run, uri, running=False))
             return found
         finally:
             mine.stop.set()
@@ -72,7 +74,7 @@ class Comparisons:
                 del self._going[key]
 
     def cancel(self, key: str) -> bool:
-        """Stops the comparison of an entry; says whether there was one."""
+        """Stops the measurement of an entry; says whether there was one."""
         going = self._going.get(key)
         if going is not None:
             going.stop.set()
@@ -89,6 +91,6 @@ class Comparisons:
         for one in self._going.values():
             one.stop.set()
 
-    def _say(self, comparing: _Comparing, text: str) -> None:
-        if comparing.progress is not None:
-            comparing.progress.report(text)
+    def _say(self, measuring: _Measuring, text: str) -> None:
+        if measuring.progress is not None:
+            measuring.progress.report(text)
