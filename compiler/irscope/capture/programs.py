@@ -64,6 +64,8 @@ class ProgramCapture(Capture):
 
     _count = 0
     _is_lowering = False
+    not_called = "see the findings and gaps"
+    """Why the script calls the program as it is though it could be lowered; set by `lower`."""
 
     def why_as_python(self, program: object) -> str:
         """A program that was called, and that was not replaced by what it was lowered to."""
@@ -81,7 +83,7 @@ class ProgramCapture(Capture):
                 self.book.caught(lambda: found.append(self._compiled(program, args, kwargs)))
                 lowered.append(found[-1])
                 if found[-1] is program:
-                    self._as_python[id(program)] = f"{place_of(program)[0]} runs as Python: see the findings and gaps"
+                    self._as_python[id(program)] = f"{place_of(program)[0]} runs as Python: {self.not_called}"
             return lowered[0](*args, **kwargs)
 
         return as_module(program, called) if isinstance(program, sys.modules["torch"].nn.Module) else called
@@ -97,7 +99,7 @@ class ProgramCapture(Capture):
 
     def _compiled(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
         compile = self.begin(*place_of(program))
-        name = compile.id
+        name, self.not_called = compile.id, type(self).not_called
         start, outcome = time.perf_counter(), CompileOutcome.ERROR
         self._is_lowering = True
         try:

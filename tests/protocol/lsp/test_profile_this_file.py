@@ -95,7 +95,7 @@ async def test_a_profile_against_a_pipeline_and_without_breaks(tmp_path: Path) -
         texts = [getattr(report, "message", "") or "" for reports in editor.progress.values() for report in reports]
         assert any("torchscript" in text for text in texts), texts
         lenses = [title for _, title in await editor.lenses(uri)]
-        assert any("kernels" in title for title in lenses), lenses
+        assert any("bound" in title for title in lenses), lenses
         with pytest.raises(Exception, match="Unknown pipeline: 'glue'"):
             await editor.request("irscope/profile", uri=uri, against=["glue"])
     finally:

@@ -86,6 +86,7 @@ class ExportCapture(ProgramCapture):
         reason
             Why it does not run in place of the script's; empty if it does.
         """
+        self.not_called = reason or type(self).not_called
         inputs, outputs = texts.ports_of(made)
         text = texts.signature_text(inputs, outputs)
         if reason:
