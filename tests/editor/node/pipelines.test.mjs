@@ -100,8 +100,10 @@ describe("pipelines in the editor", () => {
     const choose = async (item, byButton) => {
       await page.locator(".tab", { hasText: "net.py" }).click();
       await workbench.command("IRScope: Show Stage…");
+      await page.locator(".quick-input-title:visible", { hasText: "Show Stage" }).waitFor({ timeout: RUN_MS });
+      await page.locator(".quick-input-widget input").fill(item); // A row that is not on the screen is not there.
       const row = rows().filter({ hasText: item }).first();
-      await row.hover({ timeout: RUN_MS });
+      await row.hover();
       await (byButton ? row.locator(".codicon-split-horizontal") : row).click();
     };
     await workbench.command("View: Close All Editors"); // Those of a first try.
