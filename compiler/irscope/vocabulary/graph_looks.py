@@ -40,8 +40,8 @@ OPERATION_TITLE = (
 )
 """A name of an operation; what people call it is in one of the two groups: ``addmm`` of ``aten.addmm.default``."""
 
-PARAMETER = r"_(?:parameters|buffers)_"
-"""In the name of an input that is a parameter."""
+PARAMETER = r"_(?:parameters|buffers)_|^[pb]_"
+"""In the name of an input that is a parameter or a buffer: as Dynamo names it, or torch.export (``p_first_weight``)."""
 
 INPUT_SCOPE = r"^[LlGg]_"
 INPUT_PATH = r"_(?:modules|parameters|buffers)_"
@@ -66,7 +66,7 @@ class Family:
 
 
 INPUT = Family("input", 6)
-CONSTANT = Family("parameter, constant", 7)
+CONSTANT = Family("parameter, constant", 7, r"(?:^|\.)const(?:ant)?(?:$|\.)")
 OTHERS = Family("pointwise and others", 5)
 FAMILIES = (
     INPUT,
@@ -74,29 +74,35 @@ FAMILIES = (
     Family(
         "matmul, convolution",
         0,
-        r"(?:^|[._])(?:mm|bmm|addmm|baddbmm|matmul|linear|convolution\w*|conv\dd|einsum|dot|_scaled_mm)(?:$|[._])",
+        r"(?:^|[._])(?:mm|bmm|addmm|baddbmm|linear|einsum|dot(?!_product)|_scaled_mm)\d*(?:$|[._])"
+        r"|matmul|gemm|fullyconnected|conv(?!ert)",
     ),
     Family("attention", 1, r"attention"),
     Family(
         "normalization, reduction",
         2,
-        r"norm|softmax|sum|mean|amax|amin|\bvar|prod|argm|cumsum|max_pool|avg_pool|logsumexp",
+        r"norm|softmax|sum|mean|amax|amin|\bvar|prod|argm|pool|logsumexp|\bmvn|\brms\b"
+        r"|(?:^|\.)reduce(?!_scatter|_precision)",
     ),
     Family(
         "view, layout",
         3,
-        r"view|reshape|transpose|permute|expand|squeeze|slice|select|getitem|clone|contiguous|cat\b|split|unbind"
-        r"|(?:^|[._])t(?:$|[._])|alias|detach|as_strided|copy|to_copy|stack|chunk|size",
+        r"view|reshape|transpose|permute|expand|squeeze|slice|(?<!hlo\.)select|getitem|clone|contiguous|cat\b|concat|split"
+        r"|unbind|(?:^|[._])t(?:$|[._])|alias|detach|as_strided|copy|to_copy|stack|chunk|(?:^|[._])size|broadcast|bitcast"
+        r"|flatten",
     ),
-    Family("indexing, random", 4, r"embedding|gather|scatter|index|rand|dropout|bernoulli|arange|full|empty|iota"),
+    Family("indexing, random", 4, r"embedding|gather|scatter|index|rand|dropout|bernoulli|range|full|empty|iota"),
     OTHERS,
 )
-"""By what the operation's name says; the first that fits counts."""
+"""By what the operation's name says, in upper or lower case; the first that fits counts.
+
+The names are those of all pipelines: ``aten.mean``, ``onnx.ReduceMean``, ``hlo.reduce``, ``tir.fused_matmul2_add``.
+"""
 
 _TITLE = re.compile(OPERATION_TITLE, re.ASCII)
 _PARAMETER = re.compile(PARAMETER)
 _INPUT_SCOPE, _INPUT_PATH = re.compile(INPUT_SCOPE), re.compile(INPUT_PATH)
-_PATTERNS = [(family, re.compile(family.pattern, re.ASCII)) for family in FAMILIES if family.pattern]
+_PATTERNS = [(family, re.compile(family.pattern, re.ASCII | re.IGNORECASE)) for family in FAMILIES if family.pattern]
 
 
 def title_of(operation: str) -> str:

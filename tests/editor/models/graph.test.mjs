@@ -351,6 +351,17 @@ describe("a graph is folded", () => {
     assert.deepEqual(found("softmax"), ["amax", "sub", "exp_9", "log_softmax"]);
   });
 
+  it("lands on the first node that computes, not on a constant of the same line", () => {
+    const model = modelOf([
+      ["constant_58", "hlo.constant", []],
+      ["weight", "get_attr", []],
+      ["dot_4", "hlo.dot", ["weight"]],
+      ["add_4", "hlo.add", ["dot_4", "constant_58"]],
+    ]);
+    assert.deepEqual(graph.mainFirst(model, [0, 1, 2, 3]), [2, 0, 1, 3]);
+    assert.deepEqual(graph.mainFirst(model, [0, 1]), [0, 1]);
+  });
+
   it("a line leads to its nodes, however its address is written", () => {
     const model = modelOf([["a", "mm", []]]);
     assert.deepEqual(model.nodesAt("file:///a b.py", 7), [0]);

@@ -9,6 +9,7 @@ import * as fs from "node:fs";
 import * as path from "node:path";
 import { VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
 import { defaultStore, onScreen } from "../screen.mjs";
+import { StageViews } from "../stageViews.mjs";
 import { ALL } from "../themes.mjs";
 import { until } from "../until.mjs";
 
@@ -37,7 +38,8 @@ class Net(torch.nn.Module):
         self.first = torch.nn.Linear(8, 16)
 
     def forward(self, x):
-        return torch.relu(self.first(x))
+        y = self.first(x)
+        return torch.relu(y)
 
 
 fast = torch.compile(Net().eval())
@@ -59,6 +61,7 @@ describe("pipelines in the editor", () => {
       return folder;
     },
   });
+  const views = new StageViews(workbench);
   const rows = () => workbench.page.locator(".quick-input-list .monaco-list-row");
 
   /** @param {string} name */
@@ -89,6 +92,59 @@ describe("pipelines in the editor", () => {
     await rows().filter({ hasText: "torch.export" }).first().click({ timeout: RUN_MS });
     await rows().filter({ hasText: "Exported program after decompositions" }).waitFor({ timeout: RUN_MS });
     await workbench.page.keyboard.press("Escape");
+  });
+
+  it("the button of an item opens it to the side: stages of two pipelines have the colours of the same lines", async () => {
+    const { page } = workbench;
+    /** Show Stage… at the source. @param {string} item @param {boolean} byButton the one that opens it to the side */
+    const choose = async (item, byButton) => {
+      await page.locator(".tab", { hasText: "net.py" }).click();
+      await workbench.command("IRScope: Show Stage…");
+      await page.locator(".quick-input-title:visible", { hasText: "Show Stage" }).waitFor({ timeout: RUN_MS });
+      await page.locator(".quick-input-widget input").fill(item); // A row that is not on the screen is not there.
+      const row = rows().filter({ hasText: item }).first();
+      await row.hover();
+      await (byButton ? row.locator(".codicon-split-horizontal") : row).click();
+    };
+    await workbench.command("View: Close All Editors"); // Those of a first try.
+    await workbench.open("net.py");
+    await choose("Another Pipeline…", false);
+    await rows().filter({ hasText: "export ·" }).first().click();
+    await rows().filter({ hasText: "Exported program after decompositions" }).click({ timeout: RUN_MS });
+    await page.locator(".tab.active", { hasText: "decomposed-program" }).waitFor();
+    await choose("Another Pipeline…", true);
+    await rows().filter({ hasText: "torchscript ·" }).click();
+    await page
+      .locator(".quick-input-title:visible", { hasText: "Show Stage to the Side" })
+      .waitFor({ timeout: RUN_MS });
+    await rows().filter({ hasText: "Inlined graph" }).click();
+    await page.locator(".tab.active", { hasText: "torchscript-inlined" }).waitFor();
+    await choose("Frozen graph", true);
+    await page.locator(".tab.active", { hasText: "torchscript-frozen" }).waitFor();
+    const shown = page.locator(".editor-group-container .tab");
+    const names = (await shown.allInnerTexts()).map((name) => name.trim().replace(/\s*\..*/s, ""));
+    assert.deepEqual(
+      names,
+      ["net", "decomposed-program", "torchscript-inlined", "torchscript-frozen"],
+      "a group for each",
+    );
+    /** The colours of the two operators. @param {string} tab @param {string} linear */
+    const colours = (tab, linear) =>
+      Promise.all([linear, "aten.relu"].map(async (text) => (await views.backgrounds(tab, text))[0] ?? ""));
+    await until(
+      async () => ({
+        exported: await colours("decomposed-program", "aten.addmm"),
+        inlined: await colours("torchscript-inlined", "aten.linear"),
+        frozen: await colours("torchscript-frozen", "aten.linear"),
+      }),
+      ({ exported, inlined, frozen }) =>
+        !exported.includes("") &&
+        new Set(exported).size === 2 &&
+        inlined.join() === exported.join() &&
+        frozen.join() === exported.join(),
+      "each line of the script has one colour, in the stages of both pipelines",
+    );
+    await workbench.screenshot("pipelines-side-by-side");
   });
 
   it("the tree has one row for the file, with the newest run of each pipeline", async () => {

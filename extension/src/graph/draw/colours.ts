@@ -38,7 +38,7 @@ export interface Colouring {
   heading?: string;
 }
 
-const PATTERNS = FAMILIES.map(({ pattern }) => (pattern === "" ? undefined : new RegExp(pattern)));
+const PATTERNS = FAMILIES.map(({ pattern }) => (pattern === "" ? undefined : new RegExp(pattern, "i")));
 const IS_PARAMETER = new RegExp(PARAMETER);
 
 export function colouring(model: Model, mode: ColourMode, lightness: Lightness): Colouring {

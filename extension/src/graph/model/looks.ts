@@ -25,34 +25,35 @@ export const CHANGES = {
 export const MANY_INPUTS = 12;
 export const OPERATION_TITLE =
   "(?:torch\\._C\\._nn\\.|torch\\._C\\._|torch\\.nn\\.functional\\.|torch\\.|operator\\.)?(?:(?:aten|prims)\\.(\\w+)(?:\\.\\w+)?|(?:aten\\.|prims\\.)?(.*?)(?:\\.(?:Tensor|default))?)";
-export const PARAMETER = "_(?:parameters|buffers)_";
+export const PARAMETER = "_(?:parameters|buffers)_|^[pb]_";
 export const INPUT_SCOPE = "^[LlGg]_";
 export const INPUT_PATH = "_(?:modules|parameters|buffers)_";
 export const FAMILIES: Family[] = [
   { name: "input", colour: 6, pattern: "" },
-  { name: "parameter, constant", colour: 7, pattern: "" },
+  { name: "parameter, constant", colour: 7, pattern: "(?:^|\\.)const(?:ant)?(?:$|\\.)" },
   {
     name: "matmul, convolution",
     colour: 0,
     pattern:
-      "(?:^|[._])(?:mm|bmm|addmm|baddbmm|matmul|linear|convolution\\w*|conv\\dd|einsum|dot|_scaled_mm)(?:$|[._])",
+      "(?:^|[._])(?:mm|bmm|addmm|baddbmm|linear|einsum|dot(?!_product)|_scaled_mm)\\d*(?:$|[._])|matmul|gemm|fullyconnected|conv(?!ert)",
   },
   { name: "attention", colour: 1, pattern: "attention" },
   {
     name: "normalization, reduction",
     colour: 2,
-    pattern: "norm|softmax|sum|mean|amax|amin|\\bvar|prod|argm|cumsum|max_pool|avg_pool|logsumexp",
+    pattern:
+      "norm|softmax|sum|mean|amax|amin|\\bvar|prod|argm|pool|logsumexp|\\bmvn|\\brms\\b|(?:^|\\.)reduce(?!_scatter|_precision)",
   },
   {
     name: "view, layout",
     colour: 3,
     pattern:
-      "view|reshape|transpose|permute|expand|squeeze|slice|select|getitem|clone|contiguous|cat\\b|split|unbind|(?:^|[._])t(?:$|[._])|alias|detach|as_strided|copy|to_copy|stack|chunk|size",
+      "view|reshape|transpose|permute|expand|squeeze|slice|(?<!hlo\\.)select|getitem|clone|contiguous|cat\\b|concat|split|unbind|(?:^|[._])t(?:$|[._])|alias|detach|as_strided|copy|to_copy|stack|chunk|(?:^|[._])size|broadcast|bitcast|flatten",
   },
   {
     name: "indexing, random",
     colour: 4,
-    pattern: "embedding|gather|scatter|index|rand|dropout|bernoulli|arange|full|empty|iota",
+    pattern: "embedding|gather|scatter|index|rand|dropout|bernoulli|range|full|empty|iota",
   },
   { name: "pointwise and others", colour: 5, pattern: "" },
 ];

@@ -1,6 +1,16 @@
-/** Which clusters are open at first. */
+/** Which clusters are open at first, and which node a command lands on. */
 
 import { childClusters, pathOf, type Cluster, type Forest } from "../model/clusters";
+import { CONSTANT, FAMILIES } from "../model/looks";
+import { CALL, type Model } from "../model/model";
+
+const IS_CONSTANT = new RegExp(FAMILIES[CONSTANT]?.pattern ?? "", "i");
+
+/** Some nodes, with the first one that computes before the others: a constant of a line is not what is looked for. */
+export function mainFirst(model: Model, nodes: readonly number[]): number[] {
+  const main = nodes.find((node) => model.kind(node) === CALL && !IS_CONSTANT.test(model.op(node)));
+  return main === undefined ? [...nodes] : [main, ...nodes.filter((node) => node !== main)];
+}
 
 /**
  * What is open at first: from the top, as long as all that shows can be laid out in a moment. Clusters of one kind that

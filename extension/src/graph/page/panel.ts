@@ -13,7 +13,7 @@ import type { Layouter } from "../layout/layout";
 import { showLegend } from "./legend";
 import { CALL, SAME, type Model } from "../model/model";
 import { groupings } from "../model/grouping";
-import { closedAround, openAtFirst } from "./opening";
+import { closedAround, mainFirst, openAtFirst } from "./opening";
 import { described } from "./outline";
 import { setText } from "../../panels/dom";
 import type { Page } from "./page";
@@ -274,9 +274,9 @@ export class GraphPanel {
     this.select(node);
   }
 
-  /** Selects the first node of some lines of the stage, opens what they all are in, and highlights them. */
+  /** Selects the first node of some lines that computes, opens what they all are in, and highlights them. */
   async land(uri: string, lines: number[]): Promise<void> {
-    const nodes = [...new Set(lines.flatMap((line) => this.model.nodesAt(uri, line)))];
+    const nodes = mainFirst(this.model, [...new Set(lines.flatMap((line) => this.model.nodesAt(uri, line)))]);
     const [first] = nodes;
     if (first === undefined) {
       return;
