@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from irscope.comparing.ranks.exposure import beside, beside_bucket, exposed_text
 from irscope.comparing.ranks.order import Step, spans_of_code, spans_of_graph, steps_of_code
 from irscope.comparing.ranks.overlaps import overlaps_of
 from irscope.protocol import SCHEMA, CompileOutcome, OutcomeKind, Report, StageRef
+from irscope_server.language.line_facts import facts_of_texts
+from irscope_server.language.line_hovers import overlap_text
 
 TRACED = """\
 class GraphModule(torch.nn.Module):
@@ -111,6 +114,7 @@ def test_what_calls_cost_is_that_of_each_call() -> None:
     assert steps_of_code(CODE, {"calls": calls}) == [
         Step("extern_kernels.mm", 6, 7), Step("cpp_fused_sin_0", 32, None), Step("cpp_fused_sin_0", 41, None),
     ]  # fmt: skip
+    damaged: Any
     for damaged in (None, [], {"calls": 3}, {"calls": [None, {"kernel": []}, {"kernel": "extern_kernels.mm"}]}):
         assert steps_of_code(CODE, damaged)[0] == Step("extern_kernels.mm")
 
@@ -230,3 +234,18 @@ def test_a_bucket_runs_beside_the_backwards_that_are_still_to_come() -> None:
     alone = list(buckets_of(run_of({"bucket-splits": SPLIT})))
     assert [(one.backward, one.beside) for one in alone] == [("", ())] * 3, "the fast lane has no backward"
     assert list(buckets_of(run_of({"bucket-splits": "class GraphModule("}))) == []
+
+
+def test_a_line_says_what_runs_beside_its_collectives() -> None:
+    exposed, moved = (
+        replace(one, file="/a.py", line=line)
+        for line, one in zip(
+            (3, 7), overlaps_of(run_of({"inference-graph": TRACED, "inference-graph-2": MOVED})), strict=True
+        )
+    )
+    facts = facts_of_texts([], overlaps=[exposed, exposed, moved])
+    (lines,) = facts.overlaps.values()
+    assert {line: len(found) for line, found in lines.items()} == {3: 2, 7: 1}
+    assert overlap_text(lines[3]) == "`all_gather_into_tensor` ×2 sends 512 B, beside it: nothing: the rank only waits"
+    assert overlap_text(lines[7]).startswith("`all_gather_into_tensor` sends 256 B, beside it: 1 ")
+    assert overlap_text([]) == ""

@@ -14,7 +14,7 @@ from typing import Any
 from irscope.comparing.ranks.differences import RankRun, line_of
 from irscope.comparing.ranks.normalized import RankNode, normalized
 from irscope.comparing.ranks.order import Span, Step, spans_of_code, spans_of_graph
-from irscope.comparing.ranks.parts import Part, parts_of
+from irscope.comparing.ranks.parts import Part, parts_of, tops_of
 from irscope.comparing.ranks.traffic import bytes_given, bytes_of
 from irscope.protocol import CollectiveOverlap, Origin, OverlapMove, StageRef
 from irscope.vocabulary.records import dataclass
@@ -38,6 +38,8 @@ def overlaps_of(run: RankRun, world: int = 0) -> list[CollectiveOverlap]:
     """
     found: list[CollectiveOverlap] = []
     for compile in run.report.compiles:
+        if not any(_communicates(run.text(stage.id)) for stage in tops_of(compile.stages)):
+            continue  # no pass makes a collective of anything else
         for part in parts_of(compile.stages, run.text):
             found += _of_part(run, compile.id, part)
             if len(found) >= _MOST:
@@ -106,12 +108,16 @@ def _read(run: RankRun, stage: StageRef) -> _Graph | None:
 
 def _spans(run: RankRun, stage: StageRef, read: Callable[[str, Any], list[Span]]) -> list[Span]:
     text = run.text(stage.id)
-    if not any(mark in text for mark in _MARKS):
+    if not _communicates(text):
         return []
     try:
         return read(text, run.data(stage.id))
     except ValueError:
         return []
+
+
+def _communicates(text: str) -> bool:
+    return any(mark in text for mark in _MARKS)
 
 
 def _named(spans: Sequence[Span], data: Any, graph: _Graph | None) -> Iterator[tuple[Span, str]]:

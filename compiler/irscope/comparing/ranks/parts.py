@@ -17,6 +17,7 @@ from irscope.vocabulary.stages import Role
 
 _AOT_ID = pattern(r"# AOT ID: \['(\d+)_(\w+)'\]")
 _BACKWARD = "backward"
+_FORWARDS = (Side.INFERENCE, Side.FORWARD)
 
 
 @dataclass(frozen=True)
@@ -47,27 +48,34 @@ def parts_of(stages: Sequence[StageRef], text: Callable[[str], str]) -> list[Par
     text
         Returns the text of a stage by its ID.
     """
-    graphs = [stage for stage in stages if stage_kind(stage.name).is_graph and not stage.passed]
+    tops = tops_of(stages)
     traced = {
-        False: [stage for stage in graphs if stage_kind(stage.name).part in (Side.INFERENCE, Side.FORWARD)],
-        True: [stage for stage in graphs if stage_kind(stage.name).part is Side.BACKWARD],
+        False: [stage for stage in tops if stage_kind(stage.name).part in _FORWARDS],
+        True: [stage for stage in tops if stage_kind(stage.name).part is Side.BACKWARD],
     }
     codes = [stage for stage in stages if role_of(stage.name) is Role.CODE]
     ids = {stage.id: (int(match[1]), match[2]) for stage in codes if (match := _AOT_ID.search(text(stage.id)[:200]))}
     forwards = sorted(number for number, side in ids.values() if side != _BACKWARD)
     found: list[Part] = []
-    for is_backward, tops in traced.items():
+    for is_backward, mine_above in traced.items():
         mine = [stage for stage in codes if (ids.get(stage.id, (0, ""))[1] == _BACKWARD) is is_backward]
         by_number = {_place(ids.get(stage.id), forwards, at): stage for at, stage in enumerate(mine)}
-        for number in range(max(len(tops), *(at + 1 for at in by_number), 0) if by_number else len(tops)):
+        for number in range(max(len(mine_above), *(at + 1 for at in by_number), 0)):
             code = by_number.get(number)
-            top = tops[number : number + 1]
+            top = mine_above[number : number + 1]
             below = _lowered(stages, code) if code is not None else []
             if top or code is not None:
                 found.append(Part(number, is_backward, (*top, *below), code))
     if found:
         return found
-    return [Part(0, False, (stage,)) for stage in graphs if stage_kind(stage.name).is_captured]
+    return [Part(0, False, (stage,)) for stage in tops]
+
+
+def tops_of(stages: Sequence[StageRef]) -> list[StageRef]:
+    """The graphs that autograd traced; where there are none, those that were captured."""
+    graphs = [stage for stage in stages if stage_kind(stage.name).is_graph and not stage.passed]
+    traced = [stage for stage in graphs if stage_kind(stage.name).part in (*_FORWARDS, Side.BACKWARD)]
+    return traced or [stage for stage in graphs if stage_kind(stage.name).is_captured]
 
 
 def _place(told: tuple[int, str] | None, forwards: Sequence[int], at: int) -> int:

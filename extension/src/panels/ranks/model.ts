@@ -1,7 +1,16 @@
 /** The ranks of a job: what is shown, in which order, with which text. */
 
 import * as units from "../../units";
-import type { RankBucket, RankCompile, RankItem, RankOverlap, Ranks, RankStage, RankStatement, RankWait } from "../results";
+import type {
+  RankBucket,
+  RankCompile,
+  RankItem,
+  RankOverlap,
+  Ranks,
+  RankStage,
+  RankStatement,
+  RankWait,
+} from "../results";
 
 /** The heads of the table of ranks; *alike* only where a run stands for others. */
 export function headsOf({ ranks }: Ranks): string[] {

@@ -4,7 +4,16 @@ import * as bridge from "../bridge";
 import { button, h, rich, select } from "../dom";
 import type { Subject } from "../messages";
 import * as units from "../../units";
-import type { RankBucket, RankCompile, RankDivergence, RankOverlap, Ranks, RankStage, RankStatement, RankWait } from "../results";
+import type {
+  RankBucket,
+  RankCompile,
+  RankDivergence,
+  RankOverlap,
+  Ranks,
+  RankStage,
+  RankStatement,
+  RankWait,
+} from "../results";
 import { Loader, notice, placeLink, type View } from "../view";
 import {
   BUCKET_HEADS,
@@ -142,7 +151,11 @@ function buckets(all: RankBucket[]): HTMLElement[] {
     return [one.code.uri === "" ? name : placeLink(one.code, name), ...marked(bucketCells(one), one.exposed, 3)];
   };
   return [
-    h("p", { class: "dim" }, "Their all-reduces are in no graph: each runs beside the backward of the parts before it."),
+    h(
+      "p",
+      { class: "dim" },
+      "Their all-reduces are in no graph: each runs beside the backward of the parts before it.",
+    ),
     rankTable("Buckets, in the order in which they are reduced", BUCKET_HEADS, all.map(row)),
   ];
 }
