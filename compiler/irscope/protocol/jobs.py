@@ -36,7 +36,7 @@ class OverlapMove:
 
     stage: str
     passed: str
-    """The pass that made this version of the graph; empty if it is a stage of its own."""
+    """The pass that made this version of the graph; empty if no pass did."""
     operations: int
 
 

@@ -71,11 +71,9 @@ describe("the model of ranks", () => {
   });
 
   it("a collective and a bucket have a cell below each head", () => {
-    const overlap = { calls: 2, ranks: 8, sentBytes: 4096, beside: "nothing", way: "", operation: "all_reduce" };
-    assert.deepEqual(model.overlapCells(overlap), ["2", "8 ranks", "4.1 kB", "nothing", "–"]);
-    assert.deepEqual(model.overlapCells({ ...overlap, ranks: null, sentBytes: null, way: "a 0 → b 1" }), [
-      "2", "–", "symbolic", "nothing", "a 0 → b 1",
-    ]); // prettier-ignore
+    const overlap = { calls: 2, ranks: 8, sentBytes: 4096, beside: "nothing", operation: "all_reduce" };
+    assert.deepEqual(model.overlapCells(overlap), ["2", "8 ranks", "4.1 kB", "nothing"]);
+    assert.deepEqual(model.overlapCells({ ...overlap, ranks: null, sentBytes: null }).slice(1, 3), ["–", "symbolic"]);
     assert.equal(model.overlapCells(overlap).length + 1, model.OVERLAP_HEADS.length);
     const bucket = { compile: "0/0", number: 1, part: "submod_2", parameters: 2, bytes: 1050624, beside: "nothing" };
     assert.deepEqual(model.bucketCells(bucket), ["submod_2", "2", "1.05 MB", "nothing"]);

@@ -63,7 +63,7 @@ def beside(one: CollectiveOverlap) -> str:
 
 def way(one: CollectiveOverlap) -> str:
     """How many operations were beside it on the way down: ``forward-graph 0 → reorder_for_locality 2 → output-code 0``;
-    empty where the number stayed the same."""
+    empty if the number stayed the same."""
     told = [(move.passed or _kind(move.stage), move.operations) for move in one.moves]
     if one.operations is not None and told and told[-1][1] != one.operations:
         told.append((_kind(one.stage), one.operations))

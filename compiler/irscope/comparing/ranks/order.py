@@ -62,7 +62,7 @@ _C10D = "c10d_functional."
 
 @dataclass(frozen=True)
 class Step:
-    """An operation of a graph, or a call of a kernel.  What it reads, writes and computes is None where it is not known."""
+    """An operation of a graph, or a call of a kernel.  What it reads, writes and computes is None if it is not known."""
 
     name: str
     moved: int | None = None

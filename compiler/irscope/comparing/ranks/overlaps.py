@@ -1,7 +1,7 @@
 """What one rank computes while its collectives run, and how that changed on the way down to output code.
 
-The order of the output code is what counts, since the scheduler of Inductor has the last word.  Where there is none (the
-fast lane, a trace that is cut) it is that of the lowest graph.
+The order of the output code is what counts, since the scheduler of Inductor has the last word.  If it is missing (the
+fast lane, a trace that is cut), it is that of the lowest graph.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _overlap(compile: str, stage: str, span: Span, facts: _Facts, moves: Iterato
 
 
 def costs_of(steps: Sequence[Step]) -> tuple[int | None, int | None]:
-    """Bytes that they move together, and their operations; None where that is not known."""
+    """Bytes that they move together, and their operations; None if that is not known."""
     moved = [step.moved for step in steps]
     flops = [step.flops for step in steps if step.flops is not None]
     return None if None in moved else sum(each or 0 for each in moved), sum(flops) if flops else None

@@ -72,7 +72,7 @@ def parts_of(stages: Sequence[StageRef], text: Callable[[str], str]) -> list[Par
 
 
 def tops_of(stages: Sequence[StageRef]) -> list[StageRef]:
-    """The graphs that autograd traced; where there are none, those that were captured."""
+    """The graphs that autograd traced; if they are missing, those that were captured."""
     graphs = [stage for stage in stages if stage_kind(stage.name).is_graph and not stage.passed]
     traced = [stage for stage in graphs if stage_kind(stage.name).part in (*_FORWARDS, Side.BACKWARD)]
     return traced or [stage for stage in graphs if stage_kind(stage.name).is_captured]

@@ -104,12 +104,12 @@ export function stageText({ same, rows, more }: RankStage): string {
   return `${units.count(differing, "statement")}${more > 0 ? " or more" : ""} ${differing === 1 && more === 0 ? "differs" : "differ"}`;
 }
 
-export const OVERLAP_HEADS = ["Collective", "Calls", "Group", "Sends", "Beside it", "On the way down"];
+export const OVERLAP_HEADS = ["Collective", "Calls", "Group", "Sends", "Beside it"];
 
 /** The cells of a row of collectives after its first one, which has links. */
-export function overlapCells({ calls, ranks, sentBytes, beside, way }: RankOverlap): string[] {
+export function overlapCells({ calls, ranks, sentBytes, beside }: RankOverlap): string[] {
   const sent = sentBytes === null ? "symbolic" : units.size(sentBytes);
-  return [String(calls), ranks === null ? "–" : units.count(ranks, "rank"), sent, beside, way || "–"];
+  return [String(calls), ranks === null ? "–" : units.count(ranks, "rank"), sent, beside];
 }
 
 export const BUCKET_HEADS = ["Bucket", "Part", "Parameters", "Sends", "Beside it"];

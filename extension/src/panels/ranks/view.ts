@@ -131,10 +131,16 @@ function overlaps({ overlaps: all, moreOverlaps, overlapText }: Ranks): HTMLElem
   if (all.length === 0) {
     return [];
   }
-  const row = (one: RankOverlap): Cell[] => [
-    h("span", {}, placeLink(one.code, one.operation), " ", one.place.uri !== "" && placeLink(one.place)),
-    ...marked(overlapCells(one), one.exposed, 3),
-  ];
+  const row = (one: RankOverlap): Cell[] => {
+    const cells = marked(overlapCells(one), one.exposed, 3);
+    const last = cells.pop() ?? "";
+    return [
+      h("span", {}, placeLink(one.code, one.operation), " ", one.place.uri !== "" && placeLink(one.place)),
+      ...cells,
+      // Not a column: a panel is narrow.
+      h("div", {}, last, one.way !== "" && h("div", { class: "dim" }, one.way)),
+    ];
+  };
   return [
     h("p", { class: "dim" }, overlapText),
     rankTable("Collectives, and what is computed beside each", OVERLAP_HEADS, all.map(row)),
