@@ -105,6 +105,13 @@ def test_output_code_in_its_order() -> None:
     assert [one.group_size for one in spans_of_code(CODE)] == [8, None, 8]
 
 
+def test_of_a_text_without_end_the_first_collectives_are_read() -> None:
+    start = "        buf{0} = torch.ops._c10d_functional.all_gather_into_tensor.default(a, 8, '3')\n        extern_kernels.mm(a, b)\n"
+    waits = "".join(f"        torch.ops._c10d_functional.wait_tensor.default(buf{at})\n" for at in range(2000))
+    found = spans_of_code("".join(start.format(at) for at in range(2000)) + waits)
+    assert (len(found), len(found[0].steps or ()), len(found[-1].steps or ())) == (500, 2000, 1501)
+
+
 def test_what_calls_cost_is_that_of_each_call() -> None:
     def call(kernel: str, handle: int | None, reads: int, flops: int | None = None) -> dict[str, Any]:
         return {"kernel": kernel, "handle": handle, "reads": reads, "writes": 1, "flops": flops}

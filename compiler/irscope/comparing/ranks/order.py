@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from irscope.comparing.ranks.normalized import collective_of, group_of, reduction_of
@@ -16,6 +17,10 @@ from irscope.ir.nodes import facts_of
 from irscope.vocabulary.patterns import pattern
 from irscope.vocabulary.records import dataclass
 
+MOST_COLLECTIVES = 500
+"""Of one text, the first ones."""
+_MOST_STEPS = 20_000
+"""Between a start and its wait: texts from elsewhere may have any number."""
 _WAIT = "wait_tensor"
 _SIZED = ("all_gather", "reduce_scatter")
 """Operations whose last number is the size of the group."""
@@ -102,6 +107,8 @@ class _Open:
         self._by_name: dict[str, int] = {}
 
     def start(self, node: GraphNode, text: str, names: list[str]) -> None:
+        if len(self._found) == MOST_COLLECTIVES:
+            return
         self._by_name.update(dict.fromkeys(names, len(self._found)))
         self._found.append((node, text, len(self.steps), -1, 0))
 
@@ -117,16 +124,16 @@ class _Open:
         for node, text, begun, ended, wait in self._found:
             operation = collective_of(node)
             sized = _SIZE.search(text) if operation.startswith(_SIZED) else None
-            lines = "\n" * (node.line - 1) + text
+            alone = replace(node, line=1)
             yield Span(
                 node.name,
                 operation,
-                reduction_of(lines, node),
-                group_of(lines, node),
+                reduction_of(text, alone),
+                group_of(text, alone),
                 int(sized[1]) if sized else None,
                 node.line,
                 wait,
-                None if ended < 0 else tuple(self.steps[begun:ended]),
+                None if ended < 0 else tuple(self.steps[begun : min(ended, begun + _MOST_STEPS)]),
             )
 
 

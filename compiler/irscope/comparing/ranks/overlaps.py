@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from irscope.comparing.ranks.differences import RankRun, line_of
 from irscope.comparing.ranks.normalized import RankNode, normalized
-from irscope.comparing.ranks.order import Span, Step, spans_of_code, spans_of_graph
+from irscope.comparing.ranks.order import MOST_COLLECTIVES, Span, Step, spans_of_code, spans_of_graph
 from irscope.comparing.ranks.parts import Part, parts_of, tops_of
 from irscope.comparing.ranks.traffic import bytes_given, bytes_of
 from irscope.protocol import CollectiveOverlap, Origin, OverlapMove, StageRef
 from irscope.vocabulary.records import dataclass
 
-_MOST = 500
-"""Collectives of a rank."""
 _MOST_NAMED = 30
 _MOST_VERSIONS = 60
 """Graphs after passes that are read for one part of a compile."""
@@ -42,12 +41,12 @@ def overlaps_of(run: RankRun, world: int = 0) -> list[CollectiveOverlap]:
             continue  # no pass makes a collective of anything else
         for part in parts_of(compile.stages, run.text):
             found += _of_part(run, compile.id, part)
-            if len(found) >= _MOST:
+            if len(found) >= MOST_COLLECTIVES:
                 break
     sizes = {one.group: one.group_size for one in found if one.group_size is not None}
     if world:
         sizes.setdefault(_DEFAULT_GROUP, world)  # PyTorch numbers groups, and the first is that of all ranks
-    return [replace(one, group_size=one.group_size or sizes.get(one.group)) for one in found[:_MOST]]
+    return [replace(one, group_size=one.group_size or sizes.get(one.group)) for one in found[:MOST_COLLECTIVES]]
 
 
 def _of_part(run: RankRun, compile: str, part: Part) -> Iterator[CollectiveOverlap]:
@@ -76,34 +75,37 @@ class _Facts:
 _NOTHING = _Facts(None, None, None)
 
 
-@dataclass(frozen=True)
 class _Graph:
     """A graph of a part, with its collectives by the names of their nodes."""
 
-    stage: StageRef
-    spans: Mapping[str, Span]
-    nodes: Callable[[], Sequence[RankNode]]
+    def __init__(self, run: RankRun, stage: StageRef, spans: Sequence[Span]) -> None:
+        self._run, self.stage = run, stage
+        self.spans: Mapping[str, Span] = {span.node: span for span in spans}
 
     def facts(self, name: str) -> _Facts:
-        nodes = self.nodes()
-        at = next((index for index, each in enumerate(nodes) if each.node.name == name), None)
-        if at is None:
+        nodes = self._nodes
+        if (at := self._places.get(name)) is None:
             return _NOTHING
-        by_name = {each.node.name: each for each in nodes}
-        return _Facts(line_of(nodes, at), bytes_given(nodes[at].node, by_name), bytes_of(nodes[at].node.detail))
+        given = bytes_given(nodes[at].node, self._by_name)
+        return _Facts(line_of(nodes, at), given, bytes_of(nodes[at].node.detail))
+
+    @cached_property
+    def _nodes(self) -> Sequence[RankNode]:
+        return normalized(self._run.text(self.stage.id), self._run.data(self.stage.id))
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {each.node.name: at for at, each in enumerate(self._nodes)}
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, RankNode]:
+        return {each.node.name: each for each in self._nodes}
 
 
 def _read(run: RankRun, stage: StageRef) -> _Graph | None:
     """A graph that communicates; None for any other, and for a text that is cut or of another version."""
     spans = _spans(run, stage, spans_of_graph)
-    kept: list[Sequence[RankNode]] = []
-
-    def nodes() -> Sequence[RankNode]:
-        if not kept:
-            kept.append(normalized(run.text(stage.id), run.data(stage.id)))
-        return kept[0]
-
-    return _Graph(stage, {span.node: span for span in spans}, nodes) if spans else None
+    return _Graph(run, stage, spans) if spans else None
 
 
 def _spans(run: RankRun, stage: StageRef, read: Callable[[str, Any], list[Span]]) -> list[Span]:
