@@ -104,6 +104,7 @@ export type Role =
   | "guards"
   | "symbols"
   | "rewritten"
+  | "splits"
   | "partition"
   | "fusion"
   | "memory"

@@ -23,7 +23,7 @@ def main() -> int:
     """The exit code is 1 where something gave way."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target", choices=TARGETS)
-    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--seconds", type=float, default=600.0, help="of processor time; default: %(default)g")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
     options = parser.parse_args()
     from judge import FuzzError

@@ -122,6 +122,14 @@ def test_an_opened_trace_has_stages_and_kernels_with_the_users_lines(opened: Ope
     assert "/home/user" not in graph, "paths in texts are those of the workspace"
 
 
+def test_the_parts_that_ddp_cut_are_a_stage(opened: Open, store: Store) -> None:
+    of_ddp = '{"optimize_ddp_split_graph": {}, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}'
+    split = b"class GraphModule(torch.nn.Module):\n    def forward(self):\n        submod_0 = self.submod_0()\n"
+    report = opened(LOG + record(of_ddp, split))
+    (stage,) = [stage for stage in report.compiles[0].stages if stage.name == "bucket-splits"]
+    assert store.stage_text(report.run, stage.id).encode() == split
+
+
 def packed(kind: str, folder: Path) -> Path:
     if kind == "folder":
         path = folder / "trace"

@@ -7,6 +7,7 @@ from irscope.pipelines import dynamo_stages
 
 DYNAMO_EVENTS = {
     "dynamo_output_graph": dynamo_stages.DYNAMO_GRAPH,
+    "optimize_ddp_split_graph": dynamo_stages.BUCKET_SPLITS,
     "dynamo_cpp_guards_str": dynamo_stages.GUARDS,
 }
 """By event the stage whose text its record carries."""

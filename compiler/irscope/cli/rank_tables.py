@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, short_path
-from irscope.protocol import Collective, CollectiveWait, RankReport, Report
+from irscope.comparing.ranks.exposure import beside, beside_bucket, exposed_text, overlap_rows, way
+from irscope.protocol import BucketSplit, Collective, CollectiveOverlap, CollectiveWait, RankReport, Report
 from irscope.vocabulary.units import duration, size, spans
 from irscope.vocabulary.visible import printable
 
@@ -22,6 +23,12 @@ def rank_lines(report: Report, paint: Paint) -> list[str]:
     if first.collectives:
         lines += [paint(f"What rank {first.rank} communicates in one call of everything:", "dim")]
         lines += [*_collectives(first, paint), ""]
+    if first.overlaps:
+        lines += [paint(f"What rank {first.rank} computes from the start of each to its wait:", "dim")]
+        lines += [*_overlaps(first.overlaps, paint), f"{exposed_text(first.overlaps)}.", ""]
+    if first.buckets:
+        lines += [paint("Buckets of DDP, whose all-reduces are in no graph, and what each can run beside:", "dim")]
+        lines += [*_buckets(first.buckets, paint), ""]
     if report.waits:
         lines += [paint("Who waited for whom, until the last rank of a collective arrived:", "dim")]
         lines += [*_waits(report.waits, paint), ""]
@@ -77,6 +84,38 @@ def _who(one: CollectiveWait) -> str:
     pairs = sorted(zip(one.ranks, one.waited, strict=True), key=lambda pair: -pair[1])
     shown = [f"rank {rank} {duration(seconds)}" for rank, seconds in pairs[:_MOST_WAITING] if seconds > 0]
     return ", ".join(shown) + (", …" if len(pairs) > _MOST_WAITING else "")
+
+
+def _overlaps(overlaps: Sequence[CollectiveOverlap], paint: Paint) -> list[str]:
+    found = overlap_rows(overlaps)
+    rows = [
+        [
+            row.first.operation,
+            str(row.calls),
+            "–" if row.first.group_size is None else str(row.first.group_size),
+            _bytes([row.sent]),
+            printable(beside(row.first)),
+            printable(way(row.first)) or "–",
+            f"{short_path(row.first.file)}:{row.first.line}" if row.first.file else "",
+        ]
+        for row in found[:_MOST_ROWS]
+    ]
+    head = ["collective", "calls", "ranks", "sends", "beside it", "on the way down", "from"]
+    lines = table(head, rows, paint, right=frozenset({1, 2, 3}))
+    rest = len(found) - len(rows)
+    return [*lines, paint(f"and {rest} more", "dim")] if rest else lines
+
+
+def _buckets(buckets: Sequence[BucketSplit], paint: Paint) -> list[str]:
+    rows = [
+        [one.compile, str(one.number), one.name, str(one.parameters), _bytes([one.bytes]), beside_bucket(one)]
+        for one in buckets[:_MOST_ROWS]
+    ]
+    lines = table(
+        ["compile", "bucket", "part", "parameters", "sends", "beside it"], rows, paint, right=frozenset({1, 3, 4})
+    )
+    rest = len(buckets) - len(rows)
+    return [*lines, paint(f"and {rest} more", "dim")] if rest else lines
 
 
 def _collectives(one: RankReport, paint: Paint) -> list[str]:

@@ -16,7 +16,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from irscope.comparing.ranks.buckets import buckets_of
 from irscope.comparing.ranks.differences import RankRun, differences
+from irscope.comparing.ranks.overlaps import overlaps_of
 from irscope.comparing.ranks.traffic import collectives_of, peak_of
 from irscope.comparing.ranks.waiting import waits_of
 from irscope.driver.driver import RunSpec, execute
@@ -178,7 +180,7 @@ def merge(
                 found = dataclasses.replace(before, count=before.count + 1)
                 ranks = (*before.ranks, *ranks)
             added[found.cause] = dataclasses.replace(found, ranks=tuple(sorted(set(ranks))))
-    reports = tuple(_rank_report(run, tuple(alike.get(run.rank, ()))) for run in runs)
+    reports = tuple(_rank_report(run, world, tuple(alike.get(run.rank, ()))) for run in runs)
     waits = waits_of({run.rank: _arrivals(store, run.report) for run in runs})
     first = runs[0].report.run
     with contextlib.suppress(LookupError):  # a run that never began is not kept
@@ -228,7 +230,7 @@ def _with_alike(ranks: Iterable[int], alike: Mapping[int, Sequence[int]]) -> tup
     return tuple(sorted({each for rank in ranks for each in (rank, *alike.get(rank, ()))}))
 
 
-def _rank_report(run: RankRun, alike: tuple[int, ...] = ()) -> RankReport:
+def _rank_report(run: RankRun, world: int, alike: tuple[int, ...]) -> RankReport:
     report = run.report
     return RankReport(
         run.rank,
@@ -239,6 +241,8 @@ def _rank_report(run: RankRun, alike: tuple[int, ...] = ()) -> RankReport:
         tuple(collectives_of(run)),
         peak_of(run),
         alike,
+        tuple(overlaps_of(run, world)),
+        tuple(buckets_of(run)),
     )
 
 

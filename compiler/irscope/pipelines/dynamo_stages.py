@@ -23,6 +23,16 @@ DYNAMO_GRAPH = StageKind(
     is_captured=True,
     is_compared=True,
 )
+BUCKET_SPLITS = StageKind(
+    "bucket-splits",
+    "Graph as DDP's buckets split it",
+    "python",
+    Role.SPLITS,
+    aside="dynamo-graph",
+    short="Bucket splits",
+    part=Part.SHARED,
+    group=DYNAMO,
+)
 GUARDS = StageKind(
     "guards", "Guards", "irscope-guards", Role.GUARDS, aside="dynamo-graph", part=Part.SHARED, group=DYNAMO
 )
@@ -42,5 +52,5 @@ PHASES = StageKind(
     "phases", "Compile time by phase", "plaintext", Role.PHASES, aside="bytecode", part=Part.SHARED, group=OTHER_GROUP
 )
 
-FIRST = (BYTECODE, SYMBOLIC_TRACE, DYNAMO_GRAPH, GUARDS, SYMBOLS, MODIFIED_BYTECODE)
+FIRST = (BYTECODE, SYMBOLIC_TRACE, DYNAMO_GRAPH, BUCKET_SPLITS, GUARDS, SYMBOLS, MODIFIED_BYTECODE)
 """In the order of the pipeline; `PHASES` comes last of all stages."""

@@ -15,8 +15,11 @@ Anything big (the text of a stage) stays in the run store and is named by id.
 from __future__ import annotations
 
 from irscope.protocol.evidence import FoundEvidence as FoundEvidence
+from irscope.protocol.jobs import BucketSplit as BucketSplit
 from irscope.protocol.jobs import Collective as Collective
+from irscope.protocol.jobs import CollectiveOverlap as CollectiveOverlap
 from irscope.protocol.jobs import CollectiveWait as CollectiveWait
+from irscope.protocol.jobs import OverlapMove as OverlapMove
 from irscope.protocol.jobs import Piece as Piece
 from irscope.protocol.messages import CompileSeen as CompileSeen
 from irscope.protocol.messages import FindingSeen as FindingSeen

@@ -31,6 +31,77 @@ class Collective:
 
 
 @dataclass(frozen=True)
+class OverlapMove:
+    """A graph on the way down in which another number of operations is between a collective's start and its wait."""
+
+    stage: str
+    passed: str
+    """The pass that made this version of the graph; empty if no pass did."""
+    operations: int
+
+
+@dataclass(frozen=True)
+class CollectiveOverlap:
+    """What a rank computes while a collective runs: all that is between its start and its wait, in one call."""
+
+    compile: str
+    stage: str
+    """Whose order it is: output code, or a graph where there is no output code."""
+    start: int
+    """1-based line of the stage's text."""
+    wait: int
+    """The line that waits for it; 0 if nothing there does."""
+    operation: str
+    reduction: str
+    group: str
+    group_size: int | None
+    """Ranks in the group; None if it is not known."""
+    sent_bytes: int | None
+    """Of what the rank gives into it; None if it is not known."""
+    received_bytes: int | None
+    file: str
+    """The user's file that it came from; empty if it is not known."""
+    line: int
+    operations: int | None
+    """Calls of kernels, or operations of the graph, in between: 0 if the rank does nothing but wait.  None if nothing there
+    waits for it."""
+    work: tuple[str, ...] = ()
+    """Their names, the first ones of many."""
+    moved_bytes: int | None = None
+    """That they read and write; None if it is not known."""
+    flops: int | None = None
+    """By PyTorch's formulas; None if none of them has one."""
+    moves: tuple[OverlapMove, ...] = ()
+    """The graph that autograd traced, and each one after it in which the number is another."""
+
+
+@dataclass(frozen=True)
+class BucketSplit:
+    """A part of a graph that Dynamo cut at the end of a bucket of DDP, whose gradients are reduced by one all-reduce.
+
+    The all-reduce is outside of the graphs: it starts when the part's backward has ended, and runs beside the backward of
+    the parts before it.
+    """
+
+    compile: str
+    number: int
+    """In the order of the backward, from 1."""
+    name: str
+    """``submod_2``"""
+    parameters: int
+    bytes: int | None
+    """Of its parameters, and so of its gradients; None if a size is symbolic."""
+    backward: str
+    """Output code of its backward, or its graph; empty if there is none."""
+    beside: tuple[str, ...]
+    """Of the parts whose backward is still to come."""
+    operations: int
+    """Calls of kernels, or operations, of these: 0 if the bucket runs beside nothing compiled."""
+    moved_bytes: int | None = None
+    flops: int | None = None
+
+
+@dataclass(frozen=True)
 class CollectiveWait:
     """All calls of one collective of the user's code, and which ranks waited in them."""
 

@@ -10,7 +10,7 @@ import enum
 from collections.abc import Sequence
 from typing import ClassVar
 
-from irscope.protocol.jobs import Collective, CollectiveWait, Piece
+from irscope.protocol.jobs import BucketSplit, Collective, CollectiveOverlap, CollectiveWait, Piece
 from irscope.vocabulary.function_names import function_title, plain_name
 from irscope.vocabulary.lanes import DEFAULT_PIPELINE, Lane
 from irscope.vocabulary.limits import Limit
@@ -304,6 +304,10 @@ class RankReport:
     """Bytes that the largest of its programs holds at its peak, inputs included; None without a memory plan."""
     alike: tuple[int, ...] = ()
     """Of an opened trace: other ranks that compiled the same, or the same but for numbers, and have no run of their own."""
+    overlaps: tuple[CollectiveOverlap, ...] = ()
+    """What it computes while each collective runs, in the order of the code."""
+    buckets: tuple[BucketSplit, ...] = ()
+    """Of DDP, in the order in which they are reduced."""
 
 
 @dataclass(frozen=True)

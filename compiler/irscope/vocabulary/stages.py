@@ -38,6 +38,8 @@ class Role(Enum):
     """Aside: symbolic sizes."""
     REWRITTEN = "rewritten"
     """Aside: the bytecode that calls compiled code; its data has ``functions``."""
+    SPLITS = "splits"
+    """Aside: a graph with the parts that it was cut into as its submodules."""
     PARTITION = "partition"
     """Aside: what the forward keeps for the backward."""
     FUSION = "fusion"

@@ -573,6 +573,38 @@ export interface RankWait {
   lateCalls: number;
 }
 
+/** Collectives of the first rank that run beside the same, from one line. */
+export interface RankOverlap {
+  operation: string;
+  place: Place;
+  calls: number;
+  /** In their group. */
+  ranks: number | null;
+  sentBytes: number | null;
+  /** Whether the rank computes nothing until they have ended. */
+  exposed: boolean;
+  /** What it computes meanwhile, in words. */
+  beside: string;
+  /** How many operations were beside it on the way down; empty if they stayed as many. */
+  way: string;
+  /** Where the first of them starts in the output code, or in the graph. */
+  code: Place;
+}
+
+/** A part of a graph that DDP's buckets cut, and what its all-reduce can run beside. */
+export interface RankBucket {
+  compile: string;
+  /** In the order of the backward, from 1. */
+  number: number;
+  part: string;
+  parameters: number;
+  bytes: number | null;
+  exposed: boolean;
+  beside: string;
+  /** Its backward. */
+  code: Place;
+}
+
 /** The ranks of a job; `reason` says in words why there are none. Ranks and compiles beyond a bound are left out, and counted. */
 export interface Ranks {
   run: string;
@@ -586,6 +618,12 @@ export interface Ranks {
   compiles: RankCompile[];
   moreCompiles: number;
   waits: RankWait[];
+  /** Those that run beside nothing come first. */
+  overlaps: RankOverlap[];
+  moreOverlaps: number;
+  /** How many of all run beside nothing; empty without collectives. */
+  overlapText: string;
+  buckets: RankBucket[];
   reason: string;
 }
 

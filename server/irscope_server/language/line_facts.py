@@ -13,10 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from irscope.comparing.ranks.differences import RankRun
+from irscope.comparing.ranks.overlaps import overlaps_of
 from irscope.ir.graphs import GraphNode, parse_graph
 from irscope.ir.nodes import facts_of
 from irscope.pipelines.registry import role_of, stage_kind
-from irscope.protocol import Compile, Report
+from irscope.protocol import CollectiveOverlap, Compile, Report
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 
@@ -95,6 +97,8 @@ class LineFacts:
         By `file_key`, first line and name of each function that was compiled in another, with the compiles.
     texts
         By `file_key`, the lines of those files as they ran.
+    overlaps
+        By `file_key` and line, the collectives that came from it, with what runs beside them.
     """
 
     ops: Mapping[str, Mapping[int, tuple[Op, ...]]] = field(default_factory=dict)
@@ -103,6 +107,7 @@ class LineFacts:
     flops: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     functions: Mapping[str, Mapping[tuple[int, str], tuple[str, ...]]] = field(default_factory=dict)
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    overlaps: Mapping[str, Mapping[int, tuple[CollectiveOverlap, ...]]] = field(default_factory=dict)
 
 
 class LineFactsOfRuns:
@@ -125,12 +130,17 @@ class LineFactsOfRuns:
 
     async def _read(self, report: Report) -> LineFacts:
         try:
-            texts, functions, sources = await self._context.archive.ask(
-                lambda store: (_read_texts(store, report), _read_functions(store, report), store.sources(report.run))
+            texts, functions, sources, overlaps = await self._context.archive.ask(
+                lambda store: (
+                    _read_texts(store, report),
+                    _read_functions(store, report),
+                    store.sources(report.run),
+                    _read_overlaps(store, report),
+                )
             )
         except Exception:  # noqa: BLE001  an unreadable store says so elsewhere; a hint is not a place for it
             return LineFacts()
-        return await asyncio.to_thread(facts_of_texts, texts, functions, sources)
+        return await asyncio.to_thread(facts_of_texts, texts, functions, sources, overlaps)
 
 
 @dataclass(frozen=True)
@@ -171,6 +181,13 @@ def _read_texts(store: Store, report: Report) -> list[CompileTexts]:
     return found[::-1]
 
 
+def _read_overlaps(store: Store, report: Report) -> list[CollectiveOverlap]:
+    """Of a rank, or of a script that is one itself."""
+    world = report.world or store.how_run(report.run)[0].get("world", 0)
+    run = RankRun(0, report, lambda id: store.stage_text(report.run, id), lambda id: store.stage_data(report.run, id))
+    return overlaps_of(run, world if isinstance(world, int) else 0)
+
+
 def _read_functions(store: Store, report: Report) -> dict[str, list[tuple[str, int, str]]]:
     """By compile, file, first line and name of the functions in it; of each frame those of the newest compiles."""
     found: dict[str, list[tuple[str, int, str]]] = {}
@@ -190,6 +207,7 @@ def facts_of_texts(
     texts: Sequence[CompileTexts],
     functions: Mapping[str, Sequence[tuple[str, int, str]]] | None = None,
     sources: Mapping[str, str] | None = None,
+    overlaps: Sequence[CollectiveOverlap] = (),
 ) -> LineFacts:
     """The facts of a run's compiles, given in their order."""
     ops: dict[str, dict[int, list[Op]]] = {}
@@ -218,7 +236,17 @@ def facts_of_texts(
         flops,
         _by_file(functions or {}),
         {file_key(file): tuple(split_lines(text)) for file, text in (sources or {}).items()},
+        _by_line(overlaps),
     )
+
+
+def _by_line(overlaps: Sequence[CollectiveOverlap]) -> dict[str, dict[int, tuple[CollectiveOverlap, ...]]]:
+    found: dict[str, dict[int, tuple[CollectiveOverlap, ...]]] = {}
+    for one in overlaps:
+        if one.file:
+            lines = found.setdefault(file_key(one.file), {})
+            lines[one.line] = (*lines.get(one.line, ()), one)
+    return found
 
 
 def _by_file(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from irscope.protocol import Kernel
+from collections.abc import Sequence
+
+from irscope.comparing.ranks.exposure import OverlapRow, beside, overlap_rows, way
+from irscope.protocol import CollectiveOverlap, Kernel
 from irscope.vocabulary import units
 
 from irscope_server.base import words
@@ -14,6 +17,7 @@ from irscope_server.language.type_labels import ops_in_order, symbol_rows, value
 
 _MOST_OPS = 5
 _MOST_KERNELS = 4
+_MOST_COLLECTIVES = 3
 
 
 async def line_text(context: SourceContext, path: str, line: int, column: int) -> str:
@@ -31,15 +35,35 @@ async def line_text(context: SourceContext, path: str, line: int, column: int) -
     back = context.views.line_map(now, view.lines)
     ran = [old for each in range(statement.line, statement.end_line + 1) if (old := back.exact(each)) is not None]
     ops = [op for old in ran for op in view.ops_at(range(old, old + 1))]
-    if not ops:
-        return ""
+    collectives = [one for old in ran for one in view.facts.overlaps.get(view.key, {}).get(old + 1, ())]
+    note = "\n\n*Before your edit.*" if view.stale else ""
+    if not ops:  # PyTorch's functions start collectives, so the operation is at a line of theirs
+        return overlap_text(collectives) + note if collectives else ""
     by_line = kernels_by_line(context, path)
     here = range(statement.line, statement.end_line + 1)
     kernels = tuple({(k.stage, k.name): k for each in here for k in by_line.get(each, ())}.values())
     flops = sum(view.facts.flops.get(view.key, {}).get(old + 1, 0) for old in ran)
-    note = "\n\n*Before your edit.*" if view.stale else ""
     said = statement_text(statement, ops, kernels, flops, view.facts)
+    said = "\n\n".join(text for text in (said, overlap_text(collectives)) if text)
     return said + note if said else ""
+
+
+def overlap_text(overlaps: Sequence[CollectiveOverlap]) -> str:
+    """What runs beside the collectives of a line; empty without any."""
+    rows = overlap_rows(overlaps)
+    said = [_overlap_row(row) for row in rows[:_MOST_COLLECTIVES]]
+    more = len(rows) - len(said)
+    return "\n\n".join([*said, *([f"and {units.count(more, 'more collective')}"] if more else [])])
+
+
+def _overlap_row(row: OverlapRow) -> str:
+    one = row.first
+    calls = f" ×{row.calls}" if row.calls > 1 else ""
+    sent = f"sends {units.size(row.sent)}, " if row.sent is not None else ""
+    only = ": the rank only waits" if one.operations == 0 else ""
+    way_down = f" ({way(one)})" if way(one) else ""
+    said = f"{sent}beside it: {beside(one)}{only}{way_down}"
+    return f"{words.code_span(one.operation)}{calls} {words.markdown(said)}"
 
 
 def statement_text(

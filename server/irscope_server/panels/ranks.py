@@ -8,9 +8,10 @@ from difflib import SequenceMatcher
 from typing import Literal
 
 from irscope.comparing.ranks.differences import RankRun, graph_pairs, matched
+from irscope.comparing.ranks.exposure import OverlapRow, beside, beside_bucket, exposed_text, overlap_rows, way
 from irscope.comparing.ranks.normalized import RankNode, normalized
 from irscope.findings.kinds.rank_divergence import KIND
-from irscope.protocol import Compile, Finding, RankReport, Report, StageRef
+from irscope.protocol import BucketSplit, Compile, Finding, RankReport, Report, StageRef
 from irscope.store.store import Store
 from irscope.vocabulary.units import spans
 
@@ -29,6 +30,9 @@ _MOST_ROWS = 200
 """Of one graph."""
 _MOST_MATCHED = 2000
 """Statements between the first and the last that differ, of each side; more are not matched with each other."""
+_MOST_OVERLAPS = 200
+_CODE = "python"
+"""The language of output code and of graphs."""
 _AROUND = 2
 """Statements that are alike, shown before and after those that differ."""
 _NONE = "This run has one process. Run several ranks with irscope run --nproc-per-node 2, or open a folder with the traces of all ranks."
@@ -127,6 +131,42 @@ class RankWait:
 
 
 @dataclass(frozen=True)
+class RankOverlap:
+    """Collectives of the first rank that run beside the same, from one line."""
+
+    operation: str
+    place: Place
+    calls: int
+    ranks: int | None
+    """In their group."""
+    sent_bytes: int | None
+    exposed: bool
+    """Whether the rank computes nothing until they have ended."""
+    beside: str
+    """What it computes meanwhile, in words."""
+    way: str
+    """How many operations were beside it on the way down; empty if they stayed as many."""
+    code: Place
+    """Where the first of them starts in the output code, or in the graph."""
+
+
+@dataclass(frozen=True)
+class RankBucket:
+    """A part of a graph that DDP's buckets cut, and what its all-reduce can run beside."""
+
+    compile: str
+    number: int
+    """In the order of the backward, from 1."""
+    part: str
+    parameters: int
+    bytes: int | None
+    exposed: bool
+    beside: str
+    code: Place
+    """Its backward."""
+
+
+@dataclass(frozen=True)
 class RanksResult:
     """The ranks of a job; `reason` says in words why there are none.
 
@@ -144,6 +184,12 @@ class RanksResult:
     """Of both ranks; those that differ come first."""
     more_compiles: int
     waits: tuple[RankWait, ...]
+    overlaps: tuple[RankOverlap, ...]
+    """Those that run beside nothing come first."""
+    more_overlaps: int
+    overlap_text: str
+    """How many of all run beside nothing; empty without collectives."""
+    buckets: tuple[RankBucket, ...]
     reason: str
 
 
@@ -152,9 +198,12 @@ async def ranks(context: ReadContext, params: RanksParams) -> Encoded:
 
     def read(store: Store, report: Report) -> RanksResult:
         if not report.ranks:
-            return RanksResult(report.run, 0, (), 0, 0, None, (), (), 0, (), _why_none(store, report.run))
+            return RanksResult(
+                report.run, 0, (), 0, 0, None, (), (), 0, (), (), 0, "", (), _why_none(store, report.run)
+            )
         found = [one for one in report.findings if one.kind == KIND.id]
         first, other = report.ranks[0], _other(report, found, params.other)
+        rows = overlap_rows(first.overlaps)
         compiles, more_compiles = _compiles(store, first, other, context.uri_of) if other is not None else ([], 0)
         return RanksResult(
             report.run,
@@ -178,6 +227,10 @@ async def ranks(context: ReadContext, params: RanksParams) -> Encoded:
                 )
                 for one in report.waits
             ),
+            tuple(_overlap(one, first.run, context.uri_of) for one in rows[:_MOST_OVERLAPS]),
+            max(0, len(rows) - _MOST_OVERLAPS),
+            f"{exposed_text(first.overlaps)}." if rows else "",
+            tuple(_bucket(one, first.run) for one in first.buckets[:_MOST_OVERLAPS]),
             "",
         )
 
@@ -215,6 +268,28 @@ def _item(one: RankReport) -> RankItem:
         sent,
         one.memory,
         spans(one.alike),
+    )
+
+
+def _overlap(row: OverlapRow, run: str, uri_of: UriOf) -> RankOverlap:
+    one = row.first
+    return RankOverlap(
+        one.operation,
+        Place(place_uri(uri_of, one.file), max(0, one.line - 1)),
+        row.calls,
+        one.group_size,
+        row.sent,
+        one.operations == 0,
+        beside(one),
+        way(one),
+        Place(uri_of_stage(run, one.stage, _CODE), max(0, one.start - 1)),
+    )
+
+
+def _bucket(one: BucketSplit, run: str) -> RankBucket:
+    code = uri_of_stage(run, one.backward, _CODE) if one.backward else ""
+    return RankBucket(
+        one.compile, one.number, one.name, one.parameters, one.bytes, not one.beside, beside_bucket(one), Place(code, 0)
     )
 
 

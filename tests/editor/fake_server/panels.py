@@ -432,7 +432,7 @@ def measured(params: Json) -> Json:
 def ranks(params: Json) -> Json:
     nothing: Json = {
         "run": params["run"], "world": 0, "ranks": [], "moreRanks": 0, "first": 0, "other": None, "divergences": [], "compiles": [],
-        "moreCompiles": 0, "waits": [],
+        "moreCompiles": 0, "waits": [], "overlaps": [], "moreOverlaps": 0, "overlapText": "", "buckets": [],
         "reason": "This run has one process.",
     }  # fmt: skip
     if params["run"] == EMPTY:
@@ -447,7 +447,7 @@ def ranks(params: Json) -> Json:
             "memory": None, "alike": alike,
         }  # fmt: skip
 
-    uri = f"irscope:/{RUN}/0/0/dynamo-graph.py"
+    uri, code = f"irscope:/{RUN}/0/0/dynamo-graph.py", f"irscope:/{RUN}/0/0/output-code.py"
     rows = [
         row("skipped", "12", ""),
         row("", "y = x.sin()", "y = x.sin()"),
@@ -469,6 +469,12 @@ def ranks(params: Json) -> Json:
         "divergences": [{"code": MARKUP, "message": MARKUP, "place": place(4), "ranks": "0, 37"}],
         "compiles": [compiled, {**compiled, "left": "", "right": "1/0", "stages": []}],
         "waits": [{"operation": "all_reduce", "place": place(4), "calls": 3, "seconds": 0.81, "longest": 0.3, "late": 1, "lateCalls": 3}],
+        "overlaps": [
+            {"operation": "all_reduce", "place": place(4), "calls": 2, "ranks": 8, "sentBytes": 4096, "exposed": True, "beside": "nothing", "way": f"forward-graph 0 → {MARKUP} 2 → output-code 0", "code": {"uri": code, "line": 4}},
+            {"operation": "all_gather_into_tensor", "place": place(5), "calls": 1, "ranks": None, "sentBytes": None, "exposed": False, "beside": f"2 ({MARKUP}, mm), 1.2 MB", "way": "", "code": {"uri": code, "line": 6}},
+        ],
+        "overlapText": "1 of 2 collectives runs beside nothing: the rank only waits.",
+        "buckets": [{"compile": "0/0", "number": 1, "part": MARKUP, "parameters": 2, "bytes": 1050624, "exposed": True, "beside": "nothing of this graph", "code": {"uri": code, "line": 0}}],
     }  # fmt: skip
 
 

@@ -12,3 +12,24 @@ describe("the run that a tab shows", () => {
     assert.equal(dock.runOf("findings", subject), "new");
   });
 });
+
+describe("a run in the list of the dock", () => {
+  const run = {
+    script: "/work/train.py",
+    lane: "deep",
+    pipeline: "inductor",
+    started: 0,
+    seconds: 1.5,
+    rank: null,
+    world: 0,
+  };
+
+  it("names its rank, since ranks of a job differ in nothing else", () => {
+    const [plain, first, second] = [run, { ...run, rank: 0, world: 8 }, { ...run, rank: 5, world: 8 }].map(
+      dock.runText,
+    );
+    assert.match(plain, /^train\.py · inductor · [\d:]+.* · 1\.5 s$/);
+    assert.match(first, /^train\.py · rank 0 of 8 · inductor · /);
+    assert.match(second, /^train\.py · rank 5 of 8 · inductor · /);
+  });
+});

@@ -69,4 +69,14 @@ describe("the model of ranks", () => {
     assert.equal(model.stageText({ ...STAGE, same: false, rows }), "1 statement differs");
     assert.equal(model.stageText({ ...STAGE, same: false, rows, more: 9 }), "1 statement or more differ");
   });
+
+  it("a collective and a bucket have a cell below each head", () => {
+    const overlap = { calls: 2, ranks: 8, sentBytes: 4096, beside: "nothing", operation: "all_reduce" };
+    assert.deepEqual(model.overlapCells(overlap), ["2", "8 ranks", "4.1 kB", "nothing"]);
+    assert.deepEqual(model.overlapCells({ ...overlap, ranks: null, sentBytes: null }).slice(1, 3), ["–", "symbolic"]);
+    assert.equal(model.overlapCells(overlap).length + 1, model.OVERLAP_HEADS.length);
+    const bucket = { compile: "0/0", number: 1, part: "submod_2", parameters: 2, bytes: 1050624, beside: "nothing" };
+    assert.deepEqual(model.bucketCells(bucket), ["submod_2", "2", "1.05 MB", "nothing"]);
+    assert.equal(model.bucketCells(bucket).length + 1, model.BUCKET_HEADS.length);
+  });
 });

@@ -123,6 +123,65 @@ def test_the_fake_group_and_four_real_ranks_agree(tmp_path: Path) -> None:
     assert real[1] == [("rank-divergence-constant", (0, 1, 2, 3), line)]
 
 
+IN_BUCKETS = """
+from torch.nn.parallel import DistributedDataParallel
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(512, 512) for _ in range(4))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x).relu()
+        return x
+
+model = torch.compile(DistributedDataParallel(Net(), bucket_cap_mb=2))
+model(torch.randn(8, 512)).sum().backward()
+"""
+
+
+@pytest.mark.nightly
+def test_buckets_of_ddp_run_beside_the_backwards_before_them(tmp_path: Path) -> None:
+    report = merged(tmp_path, IN_BUCKETS, Lane.DEEP)
+    layer = 4 * (512 * 512 + 512)
+    for rank in report.ranks:
+        assert [(one.name, one.bytes, len(one.beside)) for one in rank.buckets] == [
+            ("submod_2", layer, 2), ("submod_1", 2 * layer, 1), ("submod_0", layer, 0),
+        ]  # fmt: skip
+        assert [one.operations > 0 for one in rank.buckets] == [True, True, False]
+        with Store(str(tmp_path / "runs.db")) as store:
+            heads = [store.stage_text(rank.run, one.backward).split("\n", 1)[0] for one in rank.buckets]
+        assert heads == [f"# AOT ID: ['{number}_backward']" for number in (2, 1, 0)]
+
+
+BESIDE = """
+import torch._inductor.config as config
+
+config.reorder_for_compute_comm_overlap = True
+config.reorder_for_compute_comm_overlap_passes = ["sink_waits", "raise_comms"]
+
+@torch.compile
+def f(x, w):
+    gathered = funcol.all_gather_tensor(x, 0, dist.group.WORLD)
+    other = (w @ w).relu() @ w
+    return gathered + 1, other
+
+f(torch.ones(8, 8), torch.ones(8, 8))
+"""
+
+
+@pytest.mark.nightly
+def test_what_the_scheduler_puts_beside_a_collective(tmp_path: Path) -> None:
+    report = merged(tmp_path, BESIDE, Lane.DEEP)
+    (found,) = report.ranks[0].overlaps
+    assert (found.stage, found.operations, found.group_size) == ("0/0/output-code", 3, WORLD)
+    assert [name.startswith("cpp_fused_relu") for name in found.work] == [False, True, False]
+    with Store(str(tmp_path / "runs.db")) as store:
+        lines = store.stage_text(report.ranks[0].run, found.stage).split("\n")
+    assert "all_gather_into_tensor" in lines[found.start - 1] and "wait_tensor" in lines[found.wait - 1]
+
+
 LATE = """\
 import time
 import torch

@@ -334,6 +334,8 @@ def line_of(nodes: Sequence[RankNode], at: int) -> Origin | None:
     If a node has none (those that a pass or autograd made), it is that of the nearest node that computes what it takes,
     else of the nearest that takes what it computes.
     """
+    if nodes[at].origin is not None:
+        return nodes[at].origin
     by_name = {each.node.name: each for each in nodes}
     start = nodes[at].node
     users: dict[str, list[str]] = defaultdict(list)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from irscope.comparing.ranks.differences import RankRun, line_of
 from irscope.comparing.ranks.normalized import RankNode, group_of, normalized, reduction_of
+from irscope.ir.graphs import GraphNode
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Collective, Compile, StageRef
 from irscope.vocabulary.stages import Part, Role
@@ -46,8 +47,6 @@ def _collective(
 ) -> Collective:
     node = nodes[at].node
     origin = line_of(nodes, at)
-    sent = [bytes_of(by_name[name].node.detail) for name in node.inputs if name in by_name]
-    known = [each for each in sent if each is not None]
     return Collective(
         compile=compile.id,
         stage=stage.id,
@@ -56,11 +55,18 @@ def _collective(
         reduction=reduction_of(text, node),
         group=group_of(text, node),
         tensor=node.detail,
-        sent_bytes=sum(known) if known else None,
+        sent_bytes=bytes_given(node, by_name),
         received_bytes=bytes_of(node.detail),
         file=origin.file if origin else "",
         line=origin.line if origin else 0,
     )
+
+
+def bytes_given(node: GraphNode, by_name: Mapping[str, RankNode]) -> int | None:
+    """Of the tensors that a collective takes; None if no size is known."""
+    sent = [bytes_of(by_name[name].node.detail) for name in node.inputs if name in by_name]
+    known = [each for each in sent if each is not None]
+    return sum(known) if known else None
 
 
 def bytes_of(detail: str) -> int | None:

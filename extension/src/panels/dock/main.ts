@@ -7,9 +7,7 @@ import { announce, button, h, select } from "../dom";
 import { TABS, type Subject, type Tab } from "../messages";
 import { REGISTRY } from "../registry";
 import { notice, runButton, type Surroundings, type View } from "../view";
-import * as units from "../../units";
-import { fileName } from "../text";
-import { runOf } from "./model";
+import { runOf, runText } from "./model";
 import { creators } from "panel-views";
 import type { RunItem } from "../../protocol";
 
@@ -212,9 +210,4 @@ function setFollowing(wanted: boolean): void {
     setNothing();
   }
   void readRuns().then(() => controls.querySelector<HTMLElement>(".toggle")?.focus());
-}
-
-function runText({ script, lane, pipeline, started, seconds: took }: RunItem): string {
-  const way = lane === "deep" ? pipeline : lane; // a file may have gone through several pipelines
-  return `${fileName(script)} · ${way} · ${units.clock(started)} · ${units.duration(took)}`;
 }

@@ -1,7 +1,16 @@
 /** The ranks of a job: what is shown, in which order, with which text. */
 
 import * as units from "../../units";
-import type { RankCompile, RankItem, Ranks, RankStage, RankStatement, RankWait } from "../results";
+import type {
+  RankBucket,
+  RankCompile,
+  RankItem,
+  RankOverlap,
+  Ranks,
+  RankStage,
+  RankStatement,
+  RankWait,
+} from "../results";
 
 /** The heads of the table of ranks; *alike* only where a run stands for others. */
 export function headsOf({ ranks }: Ranks): string[] {
@@ -93,6 +102,21 @@ export function stageText({ same, rows, more }: RankStage): string {
   }
   const differing = rows.filter(({ sign }) => sign !== "" && sign !== "skipped").length;
   return `${units.count(differing, "statement")}${more > 0 ? " or more" : ""} ${differing === 1 && more === 0 ? "differs" : "differ"}`;
+}
+
+export const OVERLAP_HEADS = ["Collective", "Calls", "Group", "Sends", "Beside it"];
+
+/** The cells of a row of collectives after its first one, which has links. */
+export function overlapCells({ calls, ranks, sentBytes, beside }: RankOverlap): string[] {
+  const sent = sentBytes === null ? "symbolic" : units.size(sentBytes);
+  return [String(calls), ranks === null ? "–" : units.count(ranks, "rank"), sent, beside];
+}
+
+export const BUCKET_HEADS = ["Bucket", "Part", "Parameters", "Sends", "Beside it"];
+
+/** The cells of a bucket after its first one. */
+export function bucketCells({ part, parameters, bytes, beside }: RankBucket): string[] {
+  return [part, String(parameters), bytes === null ? "symbolic" : units.size(bytes), beside];
 }
 
 export function waitText({ calls, seconds, longest, late, lateCalls }: RankWait): string {

@@ -4,14 +4,27 @@ import * as bridge from "../bridge";
 import { button, h, rich, select } from "../dom";
 import type { Subject } from "../messages";
 import * as units from "../../units";
-import type { RankCompile, RankDivergence, Ranks, RankStage, RankStatement, RankWait } from "../results";
+import type {
+  RankBucket,
+  RankCompile,
+  RankDivergence,
+  RankOverlap,
+  Ranks,
+  RankStage,
+  RankStatement,
+  RankWait,
+} from "../results";
 import { Loader, notice, placeLink, type View } from "../view";
 import {
+  BUCKET_HEADS,
+  bucketCells,
   cellsOf,
   choices,
   compileText,
   differs,
   headsOf,
+  OVERLAP_HEADS,
+  overlapCells,
   shortened,
   SIGNS,
   stageText,
@@ -74,6 +87,8 @@ class RanksView implements View {
         ? []
         : section("Compiles", [...compiles(result.compiles, first, other), ...left(result.moreCompiles, "compile")])),
       ...section(`Ranks of ${result.world}`, [table(result), ...left(result.moreRanks, "rank")]),
+      ...section(`What rank ${first} computes while it communicates`, overlaps(result)),
+      ...section("Buckets of DDP", buckets(result.buckets)),
       ...section("Who waited for whom", result.waits.map(wait)),
     );
   }
@@ -90,15 +105,70 @@ function left(count: number, what: string): HTMLElement[] {
 
 function table(result: Ranks): HTMLElement {
   const heads = headsOf(result);
-  const row = (cells: string[]) =>
-    h("tr", {}, ...cells.map((text, index) => h("td", { "data-head": heads[index] ?? "" }, text)));
+  return rankTable(
+    "The ranks that have a run",
+    heads,
+    result.ranks.map((one) => cellsOf(one, heads)),
+  );
+}
+
+type Cell = string | HTMLElement;
+
+function rankTable(caption: string, heads: string[], rows: Cell[][]): HTMLElement {
+  const row = (cells: Cell[]) =>
+    h("tr", {}, ...cells.map((cell, index) => h("td", { "data-head": heads[index] ?? "" }, cell)));
   return h(
     "table",
     { class: "rank-table" },
-    h("caption", { class: "only-read" }, "The ranks that have a run"),
+    h("caption", { class: "only-read" }, caption),
     h("thead", {}, h("tr", {}, ...heads.map((head) => h("th", { scope: "col" }, head)))),
-    h("tbody", {}, ...result.ranks.map((one) => row(cellsOf(one, heads)))),
+    h("tbody", {}, ...rows.map(row)),
   );
+}
+
+/** The first cell leads to the code that starts the collective, and to the user's line. */
+function overlaps({ overlaps: all, moreOverlaps, overlapText }: Ranks): HTMLElement[] {
+  if (all.length === 0) {
+    return [];
+  }
+  const row = (one: RankOverlap): Cell[] => {
+    const cells = marked(overlapCells(one), one.exposed, 3);
+    const last = cells.pop() ?? "";
+    return [
+      h("span", {}, placeLink(one.code, one.operation), " ", one.place.uri !== "" && placeLink(one.place)),
+      ...cells,
+      // Not a column: a panel is narrow.
+      h("div", {}, last, one.way !== "" && h("div", { class: "dim" }, one.way)),
+    ];
+  };
+  return [
+    h("p", { class: "dim" }, overlapText),
+    rankTable("Collectives, and what is computed beside each", OVERLAP_HEADS, all.map(row)),
+    ...left(moreOverlaps, "collective"),
+  ];
+}
+
+function buckets(all: RankBucket[]): HTMLElement[] {
+  if (all.length === 0) {
+    return [];
+  }
+  const row = (one: RankBucket): Cell[] => {
+    const name = `${one.compile} ${one.number}`;
+    return [one.code.uri === "" ? name : placeLink(one.code, name), ...marked(bucketCells(one), one.exposed, 3)];
+  };
+  return [
+    h(
+      "p",
+      { class: "dim" },
+      "Their all-reduces are in no graph: each runs beside the backward of the parts before it.",
+    ),
+    rankTable("Buckets, in the order in which they are reduced", BUCKET_HEADS, all.map(row)),
+  ];
+}
+
+/** What a collective without anything beside it says of that is set off. */
+function marked(cells: string[], exposed: boolean, at: number): Cell[] {
+  return cells.map((text, index) => (exposed && index === at ? h("span", { class: "differs" }, text) : text));
 }
 
 function divergence({ code, message, place, ranks }: RankDivergence): HTMLElement {
