@@ -136,11 +136,6 @@ def test_branches_that_do_more_than_choose(body: str) -> None:
 
 
 CASES = {
-    "fixed floats": (
-        "import torch\nimport torch._dynamo\n\ndef f(x):\n    return x * SCALE\n", "SCALE", "specialize-value",
-        {"kind": "specialization", "message": "`SCALE` was fixed to 0.100000000000000 here: the compiled code is for this value only."},
-        "torch._dynamo.config.specialize_float = True\n",
-    ),
     "clocks": (
         "import time\nimport torch\n\ndef f(x):\n    start = time.time()  # begin\n    y = x + 1\n    return y, time.time() - start\n",
         "time.time()", "GB0007", {},
@@ -217,11 +212,6 @@ def test_each_family(name: str) -> None:
     """Each has a case here: a family without one is not tested."""
     text, at, code, more, wanted = CASES[name]
     assert any(wanted in after for after in changed(text, at, code, **more).values()), changed(text, at, code, **more)
-
-
-def test_a_size_that_is_fixed_is_no_float() -> None:
-    text, at, code, _, _ = CASES["fixed floats"]
-    assert not changed(text, at, code, kind="specialization", message="`x.shape[0]` was fixed to 80 here: the compiled")
 
 
 def test_what_varies_is_marked_where_the_hint_says() -> None:
