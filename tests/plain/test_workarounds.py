@@ -119,15 +119,34 @@ def test_what_wraps_a_function_stays() -> None:
 def test_what_cannot_be_replaced(at: str) -> None:
     there = finding(line_of(at) + 1)
     old = LIBRARY.split("\n")[line_of(at)]
-    assert not list(
-        workarounds(
-            there, USER, LIBRARY, lambda f, text: [Fix("", "", edits_between(text, text.replace(old, old + " # new")))]
-        )
-    )
+    assert not list(workarounds(there, USER, LIBRARY, replacing(old, old + "; new()")))  # type: ignore[arg-type]
+
+
+def test_a_change_that_is_no_code_has_no_copy() -> None:
+    assert changed("if x.sum()", "    def forward", "    @new\n    def forward") == ""
+    assert changed("if x.sum()", "x + 1", "x + 1  # new") == ""
 
 
 def test_a_change_outside_of_the_function_has_no_copy() -> None:
     assert changed("if x.sum()", "import torch\n", "import torch\nimport functools\n") == ""
+
+
+def test_a_function_that_is_called_has_a_copy() -> None:
+    library = LIBRARY.replace("if x.sum()", "if other(x).sum()")
+    propose = replacing("def other(x):\n    return x", "def other(x):\n    return abs(x)")
+    (fix,) = workarounds(finding(line_of("if x.sum()")), USER, library, propose)  # type: ignore[arg-type]
+    assert "\nrules.other.__code__ = other_without_break.__code__\n" in applied(USER, fix.edits)
+
+
+def test_an_import_that_a_module_does_not_have_is_in_the_copy() -> None:
+    def propose(there: Finding, text: str) -> list[Fix]:
+        new = text.replace("import torch\n", "import math\nimport torch\n").replace("x + 1", "math.tau")
+        return [Fix("", "", edits_between(text, new))]
+
+    (fix,) = workarounds(finding(line_of("if x.sum()")), USER, LIBRARY, propose)
+    text = applied(USER, fix.edits)
+    assert "more):\n    import math\n    # why\n    if x.sum() > 0:\n        return math.tau\n" in text
+    assert "        import math\n        # why\n" in as_patches(USER, text, {FILE: LIBRARY})[FILE]
 
 
 def test_a_second_copy_has_another_name() -> None:

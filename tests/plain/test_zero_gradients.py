@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from irscope.driver.fixing.proving import Proof, Status, Trial, _also_without_compile, _decided
 from irscope.protocol import Finding, FoundEvidence, Outcome, OutcomeKind, Position, Range, Severity
-from irscope.runner.evidence import _WITHOUT, _zeroed
+from irscope.runner.evidence import _WITHOUT, _name, _zeroed
 
 
 def call(*without: str) -> dict[str, Any]:
@@ -47,3 +47,18 @@ def test_a_change_with_which_nothing_is_compiled_is_not_verified() -> None:
     original = dataclasses.replace(trial(), findings=(finding,))
     proof = _decided(original, trial(), trial(), finding, {})
     assert (proof.status, proof.reason) == (Status.UNPROVEN, "Nothing is compiled with it.")
+
+
+def test_other_code_of_a_function_leaves_its_name() -> None:
+    """Calls of both runs are compared by name, and a workaround puts other code into a library's function."""
+
+    class Model:
+        def forward(self) -> int:
+            return 1
+
+    def forward_without_break(self: Model) -> int:
+        return 2
+
+    Model.forward.__code__ = forward_without_break.__code__
+    assert Model().forward() == 2
+    assert (_name(Model()), _name(Model().forward), _name(trial)) == ("forward", "forward", "trial")  # type: ignore[arg-type]

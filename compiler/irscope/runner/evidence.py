@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import json
 import os
 import sys
 from collections.abc import Iterator
 from typing import Any
 
-from irscope.capture.programs import place_of
 from irscope.internals import random_seeds
 from irscope.internals.compile_calls import result_hook
 from irscope.internals.hooks import Hook
@@ -82,7 +82,7 @@ class Evidence:
         torch: Any = sys.modules["torch"]
         if len(self._programs) >= _MOST_PROGRAMS or _is_operator(program):
             return compiled
-        name = f"{place_of(program)[0]}#{len(self._programs)}"
+        name = f"{_name(program)}#{len(self._programs)}"
         one = Measured(program, compiled, (), {}, False, False)
         self._programs.append(one)
         if isinstance(compiled, torch.nn.Module):
@@ -124,7 +124,7 @@ class Evidence:
         """Calls the programs on the inputs of their first calls and on others, while the backend is still replaced."""
         if "torch" not in sys.modules:
             return
-        named = [(f"{place_of(one.program)[0]}#{n}", one) for n, one in enumerate(self._programs) if one.calls]
+        named = [(f"{_name(one.program)}#{n}", one) for n, one in enumerate(self._programs) if one.calls]
         for name, one in named:
             state = {key: value.detach().clone() for key, value in _state_of(one.program).items()}
             self._results[f"{name}: parameters and buffers at the end"] = _small(leaves(state))
@@ -153,6 +153,12 @@ class Evidence:
         with open(os.path.join(self._folder, f"{ANSWER}.part"), "w", encoding="utf-8") as file:
             json.dump(answer.__dict__, file)
         os.replace(os.path.join(self._folder, f"{ANSWER}.part"), os.path.join(self._folder, ANSWER))
+
+
+def _name(program: Program) -> str:
+    """What both runs call a program: the name of its function, which stays when a fix gives the function other code."""
+    written = inspect.unwrap(getattr(program, "forward", program))  # not a decorator's
+    return str(getattr(written, "__name__", None) or type(program).__name__)
 
 
 def _is_operator(program: Program) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irscope.driver.fixing.needs import install_command, is_missing
-from irscope.findings.kinds import compiled_code_error, graph_break, recompilation
+from irscope.findings.kinds import compiled_code_error, graph_break, recompilation, specialization
 from lsprotocol import types
 
 from irscope_server.base import words
@@ -20,7 +20,7 @@ CHECK_WITHOUT_COMPILE = "irscope.server.checkWithoutCompile"
 _CHECK = "Check Without Compile"
 HOW_TO_GET_MORE = "irscope.server.howToGetMoreFixes"
 """The command that says how LibCST is installed."""
-_ON_A_TREE = (graph_break.KIND.id, recompilation.KIND.id)
+_ON_A_TREE = (graph_break.KIND.id, recompilation.KIND.id, specialization.KIND.id)
 """The kinds of findings that LibCST brings fixes for; a test compares them with the families."""
 
 

@@ -203,7 +203,7 @@ CASES = {
 }  # fmt: skip
 
 
-APART = ("branches", "comments")
+APART = ("branches", "comments", "messages", "plain numbers")
 """Those with tests of their own."""
 
 

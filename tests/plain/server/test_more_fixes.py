@@ -99,3 +99,51 @@ def test_what_a_finding_carries_keeps_the_comments_that_it_replaces() -> None:
     assert applied(COMMENTED, fix.edits).split("def f(x):\n")[1] == (
         "    # first\n    # the input\n    # and more\n    y = x.sum().detach()  # a number\n    return y  # the end\n"
     )
+
+
+PYTHON = "Compute the number with Python instead of NumPy"
+NUMPY = "import numpy as np\nimport torch\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "after"),
+    [
+        ("    if x.shape[0] % np.sum(sizes) != 0:\n", "    if x.shape[0] % sum(sizes) != 0:\n"),
+        ("    n = np.sum(sizes)\n    if n:\n", "    n = sum(sizes)\n    if n:\n"),
+        ("    n = int(np.ceil(sizes[0]))\n    if n:\n", "    n = int(math.ceil(sizes[0]))\n    if n:\n"),
+        ("    n = common(sizes)\n    if n:\n", None),  # in the function that is called
+        ("    n = np.ceil(sizes[0])\n    if n:\n", "-"),  # Python's would be an int
+        ("    n = np.sum(sizes, 0)\n    if n:\n", "-"),
+        ("    n = np.sum(sizes, axis=0)\n    if n:\n", "-"),
+        ("    sum = 1\n    if np.sum(sizes):\n", "-"),
+        ("    m = np.sum(sizes)\n    n = 1\n    if n:\n", "-"),  # not what is read
+    ],
+)
+def test_numbers_of_numpy(body: str, after: str | None) -> None:
+    rest = "        x = x + 1\n    return x\n"
+    helper = "\n\ndef common(sizes):\n    return np.lcm(sizes[0], sizes[1])\n"
+    text = f"{NUMPY}\n\ndef f(x, sizes):\n{body}{rest}{helper}"
+    made = changed(text, body[body.rindex("if ") :].rstrip("\n"), "GB0170").get(PYTHON)
+    if after == "-":
+        assert made is None
+    else:
+        new = text.replace(body, after) if after else text.replace("np.lcm(", "math.lcm(")
+        assert made == (new.replace("import torch\n", "import torch\nimport math\n") if "math." in new else new)
+
+
+@pytest.mark.parametrize(
+    ("message", "after"),
+    [
+        ('f"height {h} of {self.size[0]}"', 'f"height … of {self.size[0]}"'),
+        ('f"height {h}"', '"height …"'),
+        ('f"{{height}} {h}"', '"{height} …"'),
+        ('f"height of {self.size[0]}"', None),
+    ],
+)
+def test_a_message_that_fixes_a_size(message: str, after: str | None) -> None:
+    text = f"import torch\n\n\ndef f(self, x):\n    h = x.shape[0]\n    torch._check(h > 2, {message})\n    return x\n"
+    made = changed(text, message, "specialize-value", kind="specialization")
+    assert made == (
+        {} if after is None else {"Leave the size out of the message of the check": text.replace(message, after)}
+    )
+    assert not changed(text.replace("torch._check(", "print("), message, "specialize-value", kind="specialization")

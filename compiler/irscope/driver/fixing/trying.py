@@ -156,7 +156,9 @@ class Trying:
         found, seen = list[Fix](), set[str]()
         proposed = self._propose(finding, text)
         order = [each for own in finding.fixes for each in (*(p for p in proposed if p.title == own.title), own)]
-        for fix in (*order, *proposed, *self._workarounds(finding, text)):
+        causes = () if texts else self._specializations(finding)
+        of_causes = [each for one in causes for each in (*self._propose(one, text), *self._workarounds(one, text))]
+        for fix in (*of_causes, *order, *proposed, *self._workarounds(finding, text)):
             try:
                 changed = fix.file if fix.file not in ("", finding.file) else applied(text, fix.edits)
             except ValueError:
@@ -164,6 +166,14 @@ class Trying:
             if fix.file not in ("", finding.file) or changed not in seen:
                 seen.add(changed)
                 found.append(fix)
+        return found[:_MOST_CANDIDATES]
+
+    def _specializations(self, finding: Finding) -> list[Finding]:
+        """What may have fixed the size for which something was compiled again."""
+        original = self._prover.original
+        if original is None or finding.code != "recompile-size":
+            return []
+        found = [one for one in original.findings if one.kind == "specialization" and one.file == finding.file]
         return found[:_MOST_CANDIDATES]
 
     def _workarounds(self, finding: Finding, text: str) -> Iterator[Fix]:

@@ -27,6 +27,10 @@ _PUT = re.compile(rf"^(?:inspect\.unwrap\()?(\w+)\.([\w.]+?)\)?\.__code__ = (\w+
 _UNLIKE = frozenset({"classmethod", "setter", "cached_property", "contextmanager", "overload"})
 """Decorators whose result is not a function that `inspect.unwrap` leads back from."""
 
+_IMPORTS = re.compile(r"(?:import \w+\n)+")
+_SHORT, _MOST_CALLED = 60, 8
+"""Lines of a function, and functions, that a function calls and that are looked at with it."""
+
 _LONG = ('"""', "'''")
 """Strings of several lines, which would be other strings at another indentation."""
 
@@ -69,8 +73,9 @@ def workarounds(
 
 
 def about_one_function(text: str, line: int) -> str:
-    """A text with the function or method at a line and the imports; the other lines are empty, so that all lines keep
-    their numbers.  Empty if there is none.  A tree that keeps formatting costs seconds for a large file."""
+    """A text with the function or method at a line, the functions of the module that it calls, and the imports; the other
+    lines are empty, so that all lines keep their numbers.  Empty if there is none.  A tree that keeps formatting costs
+    seconds for a large file."""
     try:
         module = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
@@ -84,8 +89,18 @@ def about_one_function(text: str, line: int) -> str:
             kept.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     for owner in _classes(module, place):
         kept.update(range(owner.lineno, _first_line(owner.body[0])))
-    kept.update(range(_first_line(place.node), (place.node.end_lineno or place.node.lineno) + 1))
+    for function in (place.node, *_called(module, place.node)):
+        kept.update(range(_first_line(function), (function.end_lineno or function.lineno) + 1))
     return "\n".join(one if number in kept else "" for number, one in enumerate(text.split("\n"), 1))
+
+
+def _called(module: ast.Module, function: Function) -> list[Function]:
+    """The short functions of a module that a function calls by their names: what breaks may come from there."""
+    names = {one.func.id for one in ast.walk(function) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)}
+    found = [
+        one for one in module.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) and one.name in names
+    ]
+    return [one for one in found if (one.end_lineno or one.lineno) - one.lineno < _SHORT][:_MOST_CALLED]
 
 
 def _first_line(node: ast.stmt) -> int:
@@ -116,10 +131,15 @@ def _function_at(module: ast.Module, line: int) -> _Place | None:
 
 def _in_place(text: str, there: Finding, library: str, changed: str, edits: Sequence[Edit]) -> tuple[Edit, ...]:
     """The edit of the user's text; empty if the copy cannot take the place of the library's function."""
-    before = _function_at(ast.parse(library), there.range.start.line)
+    tree = ast.parse(library)
+    imported, edits = _imports_apart(library, edits)
+    lines = (*(edit.range.start.line for edit in edits[:1]), there.range.start.line)
+    before = next(filter(None, (_function_at(tree, line) for line in lines)), None)
     after = _named(changed, before.qualified) if before is not None else None
     if before is None or after is None or not _can_be_replaced(before.node):
         return ()
+    if list(map(ast.dump, before.node.body)) == list(map(ast.dump, after.body)):
+        return ()  # what is changed is no code: a decorator
     if any(
         quotes in "\n".join(changed.split("\n")[_body_start(changed, after) - 1 : after.end_lineno]) for quotes in _LONG
     ):
@@ -137,10 +157,18 @@ def _in_place(text: str, there: Finding, library: str, changed: str, edits: Sequ
     target = f"{alias}.{before.attribute}"
     unwraps = any(_word(one) not in ("staticmethod", "property") for one in before.node.decorator_list)
     imports = [one for one in ("import inspect" if unwraps else "", line) if one and not _has_line(text, one)]
-    code = _copied(changed, after, name)
+    code = _copied(changed, after, name, imported)
     put = f"{f'inspect.unwrap({target})' if unwraps else target}.__code__ = {name}.__code__"
     made = "".join(f"{one}\n" for one in imports) + f"\n\n{code}\n\n\n{put}\n"
     return (Edit(Range(at, at), made),)
+
+
+def _imports_apart(library: str, edits: Sequence[Edit]) -> tuple[str, list[Edit]]:
+    """The imports that edits add to a module, and the other edits."""
+    first = next((n for n, one in enumerate(library.split("\n"), 1) if one.startswith(("def ", "class ", "@"))), 0)
+    added = [one for one in edits if one.range.start == one.range.end and one.range.start.line <= first]
+    texts = [one.text for one in added if _IMPORTS.fullmatch(one.text)]
+    return "".join(texts), [one for one in edits if one not in added or one.text not in texts]
 
 
 def _can_be_replaced(node: Function) -> bool:
@@ -176,9 +204,10 @@ def _named(text: str, qualified: str) -> Function | None:
     return functions[0] if functions else None
 
 
-def _copied(text: str, node: Function, name: str) -> str:
+def _copied(text: str, node: Function, name: str, imports: str) -> str:
     """A function at the margin under another name, without what its code is not made of: decorators, annotations,
-    docstring, and defaults that are no constants.  They stay those of the library."""
+    docstring, and defaults that are no constants.  They stay those of the library.  It begins with the imports that the
+    library's module does not have."""
     arguments = copy.deepcopy(node.args)
     for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
         if one is not None:
@@ -187,7 +216,7 @@ def _copied(text: str, node: Function, name: str) -> str:
     arguments.kw_defaults = [one and _constant(one) for one in arguments.kw_defaults]
     body = textwrap.dedent("\n".join(text.split("\n")[_body_start(text, node) - 1 : node.end_lineno]))
     word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
-    return f"{word} {name}({ast.unparse(arguments)}):\n{textwrap.indent(body, '    ')}"
+    return f"{word} {name}({ast.unparse(arguments)}):\n{textwrap.indent(imports + body, '    ')}"
 
 
 def _constant(default: ast.expr) -> ast.expr:
