@@ -26,6 +26,8 @@ def main() -> None:
         importlib.import_module(name)
     with contextlib.suppress(Exception):  # Inductor would read all of torch's files in each fork
         sys.modules["torch._inductor.codecache"].torch_key()
+    with contextlib.suppress(Exception):  # and register a hundred patterns
+        register_patterns()
     gc.collect()
     gc.freeze()  # so that a child's collector does not copy the pages that it shares
     for line in sys.stdin:
@@ -36,6 +38,19 @@ def main() -> None:
             run(request)
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), file=answers, flush=True)
+
+
+def register_patterns() -> None:
+    """What comes before a process's first pass on a graph, as in `irscope.worker.machine_facts`."""
+    passes = [importlib.import_module(f"torch._inductor.fx_passes.{name}") for name in ("pad_mm", "fuse_attention")]
+
+    def register(input_device: Any = None) -> None:
+        passes[0]._pad_mm_init(input_device)
+        passes[1]._sfdp_init(input_device)
+
+    matcher, counters = sys.modules["torch._inductor.pattern_matcher"], sys.modules["torch._dynamo.utils"].counters
+    matcher.init_once_fakemode(register)(sys.modules["torch"].device("cpu"))
+    counters.clear()
 
 
 def run(request: dict[str, Any]) -> NoReturn:

@@ -36,3 +36,37 @@ VECTOR_ISAS = PrivateName(
 CPP_CONFIG = PrivateName(
     "what the processor can do, ahead of the first run", "torch._inductor.config", "cpp", "2.9 to 2.13"
 )
+
+# Patterns of 2.9 are made without a device.
+FAKE_INIT = PrivateName(
+    "patterns of passes, ahead of the first run",
+    "torch._inductor.pattern_matcher",
+    "init_once_fakemode",
+    "2.9 and 2.13",
+)
+"""What Inductor registers patterns in: fake tensors, and no count of what is found meanwhile."""
+PADDING_PATTERNS = PrivateName(
+    "patterns of passes, ahead of the first run", "torch._inductor.fx_passes.pad_mm", "_pad_mm_init", "2.9 and 2.13"
+)
+ATTENTION_PATTERNS = PrivateName(
+    "patterns of passes, ahead of the first run",
+    "torch._inductor.fx_passes.fuse_attention",
+    "_sfdp_init",
+    "2.9 and 2.13",
+)
+"""Both remember that they were called.  Their patterns are read from files: nothing is traced, and no thread begins."""
+PRECOMPILED_HEADER = PrivateName(
+    "the header of kernels, ahead of the first run", "torch._inductor.codecache", "_precompile_header", "2.9 and 2.13"
+)
+"""Runs the preprocessor over torch's headers to find out whether they have changed, once in each process."""
+KERNEL_LIBRARY = PrivateName(
+    "the header of kernels, ahead of the first run",
+    "torch._inductor.codecache",
+    "CppPythonBindingsCodeCache",
+    "2.9 and 2.13",
+)
+"""Its ``load_async(text, submit_fn=f)`` makes the header, and hands the compile of the text to ``f``."""
+DESCRIBED = PrivateName(
+    "patterns of passes, ahead of the first run", "torch._subclasses.meta_utils", "DESCRIBER_NEXT_ID", "2.9 and 2.13"
+)
+"""A number in records of the trace, which counts fake tensors made by patterns, too."""

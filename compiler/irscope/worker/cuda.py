@@ -53,6 +53,14 @@ def left_alone() -> Iterator[None]:
             os.environ[_NAME] = before
 
 
+def is_without_accelerators() -> bool:
+    """Whether torch is not built for any, or for CUDA only and there is no driver."""
+    version = sys.modules["torch"].version
+    if getattr(version, "hip", None) is not None or getattr(version, "xpu", None) is not None:
+        return False
+    return version.cuda is None or not _has_driver()
+
+
 def is_unusable_in_forks() -> bool:
     """Whether CUDA is initialized here, or the driver counts as used because the devices were counted."""
     torch = sys.modules["torch"]

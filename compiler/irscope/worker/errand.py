@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections.abc import Callable, Iterator
 
 TRIAL = "irscope trial"
@@ -33,6 +34,8 @@ class Errand:
         if self.pid == 0:
             with contextlib.suppress(BaseException):
                 os.close(self.fd)
+                signal.set_wakeup_fd(-1)  # it is closed now, and what is opened next has its number
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 os.nice(10)
                 let_go()
                 with named(TRIAL):

@@ -29,7 +29,7 @@ from irscope.worker.building import Built
 from irscope.worker.child import run_in_child
 from irscope.worker.errand import Errand
 from irscope.worker.layers import Layers, build_layer
-from irscope.worker.machine_facts import find_out, learn
+from irscope.worker.machine_facts import find_out, learn, prepare_deep_runs
 from irscope.worker.modules import AskedNames
 from irscope.worker.spare import Range, Spare, pages_of_a_compile, pages_told
 from irscope.worker.warmup import can_rehearse, warm_up
@@ -39,7 +39,7 @@ _FDS = 4
 _TRY_AFTER_SECONDS = 0.2
 """After so long without a request it is found out which pages a compile writes to."""
 _FIND_OUT_AFTER_SECONDS = 2.0
-"""After so long without a request more is found out about the machine."""
+"""After so long without a request more is found out about the machine; patterns take 0.4 s, in which nothing is heard."""
 _KEEP_SECONDS = 600
 """After so long without a request the spare goes, which holds some 50 MB of its own, until there is another."""
 
@@ -186,6 +186,11 @@ class ForkServer:
         if self._pages is None:
             self._errand = Errand(self._let_go, pages_of_a_compile)
         elif not self._knows_machine:
+            with AskedNames() as asked:
+                prepare_deep_runs()
+            self._names |= asked.names
+            gc.collect()
+            gc.freeze()
             self._errand, self._knows_machine = Errand(self._let_go, find_out), True
         else:
             self._wants_spare = False

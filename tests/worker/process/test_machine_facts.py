@@ -20,13 +20,27 @@ pytestmark = [
 ASKS = """\
 import torch
 import torch._inductor.compile_fx
-from torch._inductor import codecache, config, cpu_vec_isa
+from torch._inductor import codecache, config, cpp_builder, cpu_vec_isa, pattern_matcher
+from torch._inductor.fx_passes import fuse_attention, pad_mm
 
 WAYS
+
+def header():
+    made, make = [], codecache._precompile_header
+    codecache._precompile_header = lambda *command, **options: made.append(make(*command, **options)) or made[-1]
+    codecache.CppPythonBindingsCodeCache.load_async("int x;", submit_fn=lambda compile: None)
+    return made
+
+def patterns():
+    for register in (pad_mm._pad_mm_init, fuse_attention._sfdp_init):
+        register(torch.device("cpu"))
+    return [pattern[0].__name__ for pattern in pattern_matcher._known_precompiled_patterns]
 
 for name, ask in (
     ("key", lambda: codecache.torch_key().hex()),
     ("vectors", lambda: str(cpu_vec_isa.pick_vec_isa())),
+    ("header", header),
+    ("patterns", patterns),
 ):
     try:
         print(name, ask())
@@ -34,9 +48,10 @@ for name, ask in (
         print(name, "not known")
 """
 NO_WAYS = """\
-def fails(*_):
+def fails(*_, **__):
     return 1 / 0
-codecache.build_code_hash = cpu_vec_isa.VecISA._probe_load = fails
+codecache.build_code_hash = cpu_vec_isa.VecISA._probe_load = cpp_builder.run_compile_cmd = fails
+pad_mm.gen_register_replacement = fuse_attention.gen_register_replacement = fails
 if hasattr(cpu_vec_isa, "VecISA") and not hasattr(cpu_vec_isa.VecISA, "_probe_load"):
     raise AssertionError("the ways have other names")
 """
@@ -72,11 +87,28 @@ def test_forks_know_what_a_fresh_process_finds_out(worker: Worker, tmp_path: Pat
     assert len(known.split("\n")[0]) == len("key ") + 64
 
 
+def test_a_fork_sees_nothing_of_it(worker: Worker, tmp_path: Path) -> None:
+    script = write(
+        tmp_path,
+        """
+        import os, torch
+        from torch._subclasses import meta_utils
+        print(len(os.listdir("/proc/self/task")), dict(torch._dynamo.utils.counters), meta_utils.DESCRIBER_NEXT_ID)
+        """,
+    )
+    assert run_captured(script, tmp_path / "runs.db", env=ENVIRONMENT, worker=worker).stdout == "1 {} 0\n"
+
+
 def test_another_compiler_is_asked_for_itself(worker: Worker, tmp_path: Path) -> None:
     other = NO_WAYS + "import os\nos.environ['CXX'] = '/usr/bin/another-compiler'\n"
-    assert "vectors not known" in ask(worker, tmp_path, other).stdout
+    said = ask(worker, tmp_path, other).stdout
+    assert "vectors not known" in said
+    assert "header not known" in said
 
 
 def test_the_script_s_own_settings_count(worker: Worker, tmp_path: Path) -> None:
     said = ask(worker, tmp_path, NO_WAYS + "config.cpp.vec_isa_ok = False\n").stdout
-    assert said == found_out(tmp_path, "config.cpp.vec_isa_ok = False\n")
+    key_and_vectors = slice(0, 2)
+    found = found_out(tmp_path, "config.cpp.vec_isa_ok = False\n").splitlines()
+    assert said.splitlines()[key_and_vectors] == found[key_and_vectors]
+    assert "header not known" in said  # that of kernels without vectors
