@@ -203,7 +203,7 @@ CASES = {
 }  # fmt: skip
 
 
-APART = ("branches", "comments")
+APART = ("indices", "sizes in buckets", "branches", "comments")
 """Those with tests of their own."""
 
 
