@@ -22,7 +22,7 @@ from irscope.driver.fixing.texts import applied, diff_of
 from irscope.driver.fixing.trying import Candidate, Propose, Together, Tried, Trying
 from irscope.protocol import Finding, Fix, OutcomeKind, to_json
 from irscope.usercode.reading import read_bounded
-from irscope.usercode.source import decode_source
+from irscope.usercode.source import decode_source, source_encoding
 from irscope.vocabulary import units
 from irscope.vocabulary.visible import printable
 from irscope.worker.client import Worker
@@ -107,14 +107,25 @@ def _say(what: str) -> None:
 
 
 def _write(path: str, before: str, text: str) -> None:
-    """Writes a file with the line ends that it had.  Raises LookupError if it has changed since it was read."""
+    """Writes a file with the line ends and the encoding that it had.
+
+    Raises LookupError if it has changed since it was read, or if its encoding lacks a character of the new text.
+    """
     data = read_bounded(path)
     if decode_source(data) != before:
         raise LookupError(f"{path} was changed meanwhile. Nothing is written there; run the command again.")
     if b"\r\n" in data:
         text = text.replace("\n", "\r\n")
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        file.write(text)
+    encoding = source_encoding(data)
+    try:
+        new = text.encode(encoding)
+    except UnicodeEncodeError as error:
+        lacks = f"The fix has {text[error.start]!r}, which the encoding of {path} ({encoding}) lacks."
+        raise LookupError(
+            f"{lacks} Nothing is written there; save the file as UTF-8 and run the command again."
+        ) from None
+    with open(path, "wb") as file:
+        file.write(new)
 
 
 def _place(finding: Finding) -> dict[str, Any]:

@@ -88,6 +88,7 @@ def in_buckets(compiled):
 
 """
 FUNCTION = "def f(x, m, scale=2):\n    return x * m\n"
+METHOD = "    def forward(self, x, m, scale=2):\n        return x * m\n"
 EXPLAINED = (
     "The guard that failed: tensor 'x' size mismatch at index 1. expected 9, actual 7\n"
     "Sizes that were not the same in all compiles: `x` in dimension 1, `m` in dimension 1."
@@ -105,6 +106,12 @@ EXPLAINED = (
             f"import torch\n\n{FUNCTION}\n\ng = torch.compile(f)\n",
             f"import torch\n\n{FUNCTION}\n\n{PADDED}g = in_buckets(torch.compile(f))\n",
         ),
+        (  # a compiled module stays one
+            f"import torch\n\nclass Net(torch.nn.Module):\n{METHOD}\nnet = torch.compile(Net())\n",
+            f"import torch\n\nclass Net(torch.nn.Module):\n{METHOD}\n\n{PADDED}"
+            "net = torch.compile(Net())\nnet.forward = in_buckets(net.forward)\n",
+        ),
+        (f"import torch\n\nclass Net(torch.nn.Module):\n{METHOD}\nrun(torch.compile(Net()))\n", None),
         (f"import torch\n\n{FUNCTION}\ng = torch.compile(f)\nh = torch.compile(f)\n", None),
         (f"import torch\n\n{FUNCTION}".replace("scale", "*scale").replace("=2", "") + "g = torch.compile(f)\n", None),
     ],

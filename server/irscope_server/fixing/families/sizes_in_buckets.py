@@ -17,7 +17,7 @@ from irscope_server.fixing.families.sizes import compiling
 from irscope_server.fixing.imports import above
 from irscope_server.fixing.marking import varying_sizes
 from irscope_server.fixing.model import Family, Proposal
-from irscope_server.fixing.source import Source
+from irscope_server.fixing.source import Source, statements
 
 _TITLE = "Pad the size to a multiple of {bucket} before the call{cut}"
 _CUT = ", and cut the result"
@@ -41,8 +41,9 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         return
     for cut in (_CUT, ""):
         made = _decorator(source, function, torch, names, list(varying), dimensions.copy().pop(), bucket, bool(cut))
-        title = _TITLE.format(bucket=bucket, cut=cut)
-        yield Proposal(title, _CAVEAT.format(bucket=bucket), _with(source, compiled[0], made))
+        text = _with(source, compiled[0], made, _is_method(source, function))
+        if text is not None:
+            yield Proposal(_TITLE.format(bucket=bucket, cut=cut), _CAVEAT.format(bucket=bucket), text)
 
 
 def _parameters(source: Source, function: cst.FunctionDef) -> list[str] | None:
@@ -51,8 +52,11 @@ def _parameters(source: Source, function: cst.FunctionDef) -> list[str] | None:
     if params.kwonly_params or params.star_kwarg is not None or isinstance(params.star_arg, cst.Param):
         return None
     names = [one.name.value for one in (*params.posonly_params, *params.params)]
-    is_method = isinstance(source.parent(source.parent(function) or function), cst.ClassDef)
-    return names[1:] if is_method else names
+    return names[1:] if _is_method(source, function) else names
+
+
+def _is_method(source: Source, function: cst.FunctionDef) -> bool:
+    return isinstance(source.parent(source.parent(function) or function), cst.ClassDef)
 
 
 def _bucket(finding: Finding) -> int | None:
@@ -90,8 +94,9 @@ def _decorator(
     )
 
 
-def _with(source: Source, compiled: cst.CSTNode, made: tuple[str, str]) -> str:
-    """The text with the decorator, at the one compile that there is."""
+def _with(source: Source, compiled: cst.CSTNode, made: tuple[str, str], is_module: bool) -> str | None:
+    """The text with the decorator, at the one compile that there is; a compiled module stays a module.  None if it has
+    no name."""
     name, text = made
     decorator = compiled if isinstance(compiled, cst.Decorator) else source.parent(compiled)
     function = source.parent(decorator) if isinstance(decorator, cst.Decorator) else None
@@ -102,8 +107,15 @@ def _with(source: Source, compiled: cst.CSTNode, made: tuple[str, str]) -> str:
         now[where : where + 1] = [one, decorator.with_changes(leading_lines=[])]
         return above(source, function, text, {function: function.with_changes(decorators=now)})
     assert isinstance(compiled, cst.Call)
-    call = cst.Call(cst.Name(name), [cst.Arg(compiled)])
-    return above(source, compiled, text, {compiled: call})
+    if not is_module:
+        call = cst.Call(cst.Name(name), [cst.Arg(compiled)])
+        return above(source, compiled, text, {compiled: call})
+    line, assign = source.statement(compiled), source.parent(compiled)
+    if not isinstance(line, cst.SimpleStatementLine) or not isinstance(assign, cst.Assign) or len(line.body) > 1:
+        return None
+    net = source.code(assign.targets[0].target)
+    after = statements(f"{net}.forward = {name}({net}.forward)\n")
+    return above(source, compiled, text, {line: cst.FlattenSentinel([line, *after])})
 
 
 FAMILY = Family("sizes in buckets", ("recompilation",), _propose, ("recompile-size",))
