@@ -248,7 +248,7 @@ class _Using(cst.CSTTransformer):
         return updated if self._in_kept else cst.parse_expression(self._count())
 
     def _count(self) -> str:
-        """Where the text asks first whether there is a row, it divides by one where there is none: both sides of the
+        """Where the text asks first whether there is a row, it divides by one if there is none: both sides of the
         branch will be computed."""
         least = ".clamp(min=1)" if self._is_asked and not self._in_test else ""
         return f"{self._mask}.count_nonzero(){least}"
