@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import importlib.util
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from irscope.cli import agents
 from irscope.cli.main import main
 from irscope_server.agents.answers import Answer, Answers, ToolFailure
 from irscope_server.agents.commands import Commands, option, word
+from irscope_server.agents.tools import Tools
 
 ROOT = Path(__file__).parents[2]
 
@@ -97,3 +101,34 @@ def test_no_permission_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("asyncio.create_subprocess_exec", never)
     with pytest.raises(ToolFailure, match="--allow-run"):
         Commands("/nowhere/runs.db", sys.executable, False).execute(["run"], [], 1).send(None)
+
+
+class Asked(Commands):
+    """Notes what would be started."""
+
+    def __init__(self) -> None:
+        super().__init__("runs.db", "python", allow_run=True)
+        self.started: list[str] = []
+
+    async def execute(
+        self,
+        words: Sequence[str],
+        args: Sequence[str],
+        seconds: float,
+        *,
+        stores: bool = True,
+        codes: Sequence[int] = (0,),
+    ) -> str:
+        self.started = list(words)
+        return "{}"
+
+
+def test_what_the_arguments_of_a_tool_start() -> None:
+    asked = Asked()
+    with contextlib.suppress(KeyError):  # what the run would print is not the subject
+        asyncio.run(Tools(asked).run("a.py", lane="fast", pipeline="torchscript", target="h100"))
+    assert asked.started[2:5] == ["--lane=fast", "--pipeline=torchscript", "--target=h100"]
+    asyncio.run(Tools(asked).try_fix("a.py", measure=True))
+    assert asked.started == ["fix", "--seconds=120", "--measure", "a.py"]
+    with pytest.raises(ToolFailure):
+        asyncio.run(Tools(asked).run("a.py", pipeline="--store=x"))

@@ -32,7 +32,7 @@ def add_to(fix: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     fix.add_argument(
         "--measure", action="store_true",
-        help="run the script through the whole pipeline with and without the verified fixes, and time both in turns",
+        help="run the script through the whole pipeline with and without the verified fixes, and time both in turns; where sizes are dynamic, also with static ones",
     )  # fmt: skip
     fix.add_argument(
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,

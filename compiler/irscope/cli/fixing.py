@@ -17,16 +17,18 @@ from irscope.driver.fixing.gains import ROUNDS, MeasuredGain, measure
 from irscope.driver.fixing.library import Patch, patch_file, workaround_of
 from irscope.driver.fixing.needs import NEEDS, install_command, is_missing
 from irscope.driver.fixing.proving import Prover, Status
-from irscope.driver.fixing.texts import diff_of
+from irscope.driver.fixing.static_sizes import StaticSizes, static_sizes
+from irscope.driver.fixing.texts import applied, diff_of
 from irscope.driver.fixing.trying import Candidate, Propose, Together, Tried, Trying
-from irscope.protocol import Finding, OutcomeKind, to_json
+from irscope.protocol import Finding, Fix, OutcomeKind, to_json
 from irscope.usercode.reading import read_bounded
-from irscope.usercode.source import decode_source
+from irscope.usercode.source import decode_source, source_encoding
 from irscope.vocabulary import units
 from irscope.vocabulary.visible import printable
 from irscope.worker.client import Worker
 
 _PROPOSALS = "irscope_server.fixing.proposals"
+_STATIC = "irscope_server.fixing.static_sizes"
 
 
 def fix(options: argparse.Namespace) -> int:
@@ -43,17 +45,20 @@ def fix(options: argparse.Namespace) -> int:
             findings = sorted(original.findings, key=lambda f: (f.file, f.range))
             chosen = [f for f in findings if not options.only or f.code in options.only or f.kind in options.only]
             say = _say if sys.stderr.isatty() else lambda what: None
-            trying = Trying(prover, options.seconds, say, _proposing(), patches=True)
+            propose = _proposing()
+            trying = Trying(prover, options.seconds, say, propose or _nothing, patches=True)
             tried = [trying.finding(finding) for finding in chosen]
             together = trying.together(tried)
             before = {path: prover.text_of(path) for path in together.texts}
+            static = _static(prover, spec, options.script) if options.measure and propose is not None else None
         gain = measure(spec, together.texts) if options.measure and together.texts else None
     finally:
         worker.stop()
     if options.json:
-        print(json.dumps({**_data(tried, together, before), "measured": _measured(gain)}, indent=1))
+        data = {**_data(tried, together, before), "measured": _measured(gain), "static": _static_data(static)}
+        print(json.dumps(data, indent=1))
     else:
-        to_stdout([*_lines(tried, together, before), *_measured_lines(gain)])
+        to_stdout([*_lines(tried, together, before), *_measured_lines(gain), *_static_lines(static)])
     if options.patches:
         for name, text in _patch_files(tried):
             os.makedirs(options.patches, exist_ok=True)
@@ -77,12 +82,22 @@ def _patch_files(tried: list[Tried]) -> Iterator[tuple[str, str]]:
                 yield name, patch_file(one.finding, patch, workaround_of(one.finding, title))
 
 
-def _proposing() -> Propose:
+def _nothing(finding: Finding, text: str) -> tuple[Fix, ...]:
+    return ()
+
+
+def _static(prover: Prover, spec: RunSpec, script: str) -> StaticSizes | None:
+    """What comes of static sizes, in the file of the script alone."""
+    static = importlib.import_module(_STATIC).static_sizes
+    return static_sizes(prover, spec, os.path.abspath(os.path.join(spec.cwd or "", script)), static)
+
+
+def _proposing() -> Propose | None:
     """What gives more candidates: the server's package, which this one does not know, where it and LibCST are installed."""
     if importlib.util.find_spec("irscope_server") is None or is_missing():
         words = f"{NEEDS} is not installed, so most fixes are not tried. To install it: {install_command()}"
         print(f"irscope fix: {words}", file=sys.stderr)
-        return lambda finding, text: ()
+        return None
     propose: Propose = importlib.import_module(_PROPOSALS).proposals
     return propose
 
@@ -92,14 +107,25 @@ def _say(what: str) -> None:
 
 
 def _write(path: str, before: str, text: str) -> None:
-    """Writes a file with the line ends that it had.  Raises LookupError if it has changed since it was read."""
+    """Writes a file with the line ends and the encoding that it had.
+
+    Raises LookupError if it has changed since it was read, or if its encoding lacks a character of the new text.
+    """
     data = read_bounded(path)
     if decode_source(data) != before:
         raise LookupError(f"{path} was changed meanwhile. Nothing is written there; run the command again.")
     if b"\r\n" in data:
         text = text.replace("\n", "\r\n")
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        file.write(text)
+    encoding = source_encoding(data)
+    try:
+        new = text.encode(encoding)
+    except UnicodeEncodeError as error:
+        lacks = f"The fix has {text[error.start]!r}, which the encoding of {path} ({encoding}) lacks."
+        raise LookupError(
+            f"{lacks} Nothing is written there; save the file as UTF-8 and run the command again."
+        ) from None
+    with open(path, "wb") as file:
+        file.write(new)
 
 
 def _place(finding: Finding) -> dict[str, Any]:
@@ -174,6 +200,35 @@ def _measured_lines(gain: MeasuredGain | None) -> Iterator[str]:
     ]
     word = "" if gain.is_significant else " The two overlap: no difference is shown."
     yield f"A call takes {sides[0]}; it was {sides[1]}. Median, least and most of {ROUNDS} rounds in turns.{word}"
+
+
+def _static_data(static: StaticSizes | None) -> dict[str, Any] | None:
+    if static is None:
+        return None
+    fix, proof = static.fix, static.proof
+    return {
+        "title": fix.title, "caveat": fix.caveat, "status": proof.status.value, "checks": list(proof.checks),
+        "file": static.file, "edits": to_json(fix.edits), "is_faster": not static.why_not, "why_not": static.why_not,
+        "measured": _measured(static.gain),
+    }  # fmt: skip
+
+
+def _static_lines(static: StaticSizes | None) -> Iterator[str]:
+    """A change that costs compile time is told, and never applied: how many sizes will come only the user knows."""
+    if static is None:
+        return
+    yield ""
+    if static.gain is None or static.why_not:
+        yield printable(f"Static sizes are not worth it: {static.why_not}")
+        if static.gain is not None:
+            yield from _measured_lines(static.gain)
+        return
+    yield printable(f"Static sizes are faster here: {static.fix.title}. {static.fix.caveat} It is not applied.")
+    yield from _measured_lines(static.gain)
+    text = decode_source(read_bounded(static.file))
+    yield from (
+        printable(line) for line in diff_of(text, applied(text, static.fix.edits), os.path.relpath(static.file))
+    )
 
 
 def _diff(together: Together, before: dict[str, str]) -> Iterator[str]:

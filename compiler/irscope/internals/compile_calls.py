@@ -32,3 +32,22 @@ def compiling_hook(take: Callable[[Any, Callable[..., Any], dict[str, Any]], Any
         return replace_attribute(torch, "compile", compile)
 
     return Hook("the programs that the script passes to torch.compile", "torch", "2.13", apply)
+
+
+def caller_hook(see: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Hook:
+    """Uses what ``see(function)`` returns in place of a function that the script decorates with
+    ``torch.compiler.disable(recursive=False)``: plain code around compiled code."""
+
+    def apply(compiler: types.ModuleType) -> Undo:
+        before: Callable[..., Any] = vars(compiler)["disable"]
+
+        def disable(fn: Any = None, recursive: bool = True, **options: Any) -> Any:
+            if recursive:
+                return before(fn, recursive=recursive, **options)
+            if fn is None:
+                return functools.partial(disable, recursive=recursive, **options)
+            return before(see(before(fn, recursive=False, **options)), recursive=False, **options)
+
+        return replace_attribute(compiler, "disable", disable)
+
+    return Hook("the plain functions around compiled ones", "torch.compiler", "2.13", apply)

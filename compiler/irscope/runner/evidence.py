@@ -5,6 +5,9 @@ compares its own with that.  Each compiled program gives: the results of its cal
 script on the inputs of its first call and on disturbed ones, from the same random numbers, with the gradients; what it
 changes of its inputs; and the parameters and buffers of its module at the end.
 
+A program that is called by a plain function which calls nothing else that is compiled (a decorator that pads sizes, say)
+is looked at from outside: with the inputs and results of that function.
+
 The file is written and read by the two processes of the user's interpreter alone, as plain tensors (``weights_only``).
 """
 
@@ -20,7 +23,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from irscope.internals import random_seeds
-from irscope.internals.compile_calls import result_hook
+from irscope.internals.compile_calls import caller_hook, result_hook
 from irscope.internals.hooks import Hook
 from irscope.internals.refusals import refusal_hook
 from irscope.protocol import FoundEvidence
@@ -43,6 +46,15 @@ _MOST_DIFFERENCES = 5
 _SEED = 20
 
 
+class _Around:
+    """A call of a plain function around compiled ones, and the program that was called in it first."""
+
+    def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.function, self.args, self.kwargs = function, cloned(args), cloned(kwargs)
+        self.program: Measured | None = None
+        self.name = ""
+
+
 class Evidence:
     """Takes the place of `irscope.runner.rounds.Rounds`: notes the programs of a script, and looks at them at its end.
 
@@ -62,12 +74,18 @@ class Evidence:
         self._programs: list[Measured] = []
         self._results: dict[str, dict[str, Any]] = {}
         self._answer = FoundEvidence()
+        self._around: list[_Around] = []
         self._over = False
         self._refusals = 0
 
     def hooks(self) -> list[Hook]:
         """What sees the programs, and what makes the random numbers of both runs the same."""
-        return [*random_seeds.hooks(_SEED), result_hook(self._see), refusal_hook(self._refused)]
+        return [
+            *random_seeds.hooks(_SEED),
+            result_hook(self._see),
+            caller_hook(self._see_caller),
+            refusal_hook(self._refused),
+        ]
 
     def _refused(self, gb_type: str, functions: list[str], places: list[str]) -> None:
         """Written at once: the script may fail for it."""
@@ -87,7 +105,7 @@ class Evidence:
         self._programs.append(one)
         if isinstance(compiled, torch.nn.Module):
             compiled.register_forward_pre_hook(
-                lambda module, args, kwargs: self._begin(one, args, kwargs), with_kwargs=True
+                lambda module, args, kwargs: self._begin(name, one, args, kwargs), with_kwargs=True
             )
             compiled.register_forward_hook(lambda module, args, result: self._keep(name, one, result))
             return compiled
@@ -96,17 +114,41 @@ class Evidence:
         def called(*args: Any, **kwargs: Any) -> Any:
             if torch.compiler.is_compiling():  # a part of a program that is noted already
                 return compiled(*args, **kwargs)
-            self._begin(one, args, kwargs)
+            self._begin(name, one, args, kwargs)
             result = compiled(*args, **kwargs)
             self._keep(name, one, result)
             return result
 
         return called
 
-    def _begin(self, one: Measured, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _see_caller(self, function: Any) -> Any:
+        torch: Any = sys.modules["torch"]
+
+        @functools.wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            if torch.compiler.is_compiling() or self._over:
+                return function(*args, **kwargs)
+            around = _Around(function, args, kwargs)
+            self._around.append(around)
+            try:
+                result = function(*args, **kwargs)
+            finally:
+                self._around.pop()
+            if around.program is not None:
+                self._keep(around.name, around.program, result)
+            return result
+
+        return called
+
+    def _begin(self, name: str, one: Measured, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         torch: Any = sys.modules["torch"]
         if torch.compiler.is_compiling() or self._over:
             return
+        around = self._around[-1] if self._around else None
+        if around is not None and around.program is None:
+            around.program, around.name = one, name
+            if not one.calls:
+                one.compiled, args, kwargs = around.function, around.args, around.kwargs
         if not one.calls:
             one.args, one.kwargs = cloned(args), cloned(kwargs)
             one.grad, one.inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
@@ -115,6 +157,8 @@ class Evidence:
     def _keep(self, name: str, one: Measured, result: Any) -> None:
         if sys.modules["torch"].compiler.is_compiling() or self._over:
             return
+        if self._around and self._around[-1].program is one:
+            return  # what the function around it returns is kept
         if one.calls <= _MOST_CALLS:
             self._results[f"{name}: result of call {one.calls}"] = _small(leaves(result))
 

@@ -86,7 +86,8 @@ DISTURBANCES: dict[str, Callable[[Any, Any], Any] | None] = {
     "the run's inputs": None, "with noise": _noisy, "negated": _negated, "larger": _larger, "smaller": _smaller,
     "all alike": _alike, "all alike and negative": _alike_below,
 }  # fmt: skip
-"""How inputs are changed, by name: floating-point elements as it says, other elements change places."""
+"""How inputs are changed, by name: floating-point elements as it says.  Other elements change places, or become all like
+the largest or the smallest of them."""
 
 
 def disturbed(value: Any, how: Callable[[Any, Any], Any] | None) -> Any:
@@ -107,6 +108,8 @@ def _disturbed_tensor(tensor: Any, how: Callable[[Any, Any], Any] | None, torch:
         other = how(detached, torch).to(detached.dtype)
     elif detached.dtype is torch.bool and how is _negated:
         other = ~detached
+    elif how in (_alike, _alike_below):  # one of the elements for all of them: an index stays valid, too
+        other = (detached.amax() if how is _alike else detached.amin()).expand(detached.shape)
     else:
         other = _shuffled(detached, torch)
     same = torch.empty_strided(detached.shape, detached.stride(), dtype=detached.dtype, device=detached.device)

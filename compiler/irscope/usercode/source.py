@@ -47,11 +47,15 @@ def read_source(path: str) -> str:
 
 def decode_source(data: bytes) -> str:
     """Bytes of a Python file as text, by its byte-order mark or coding comment, with universal newlines."""
+    return io.TextIOWrapper(io.BytesIO(data), encoding=source_encoding(data), errors="replace", newline=None).read()
+
+
+def source_encoding(data: bytes) -> str:
+    """The encoding of a Python file: that of its byte-order mark or coding comment, else UTF-8."""
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
     except SyntaxError:
-        encoding = "utf-8"
-    return io.TextIOWrapper(io.BytesIO(data), encoding=encoding, errors="replace", newline=None).read()
+        return "utf-8"
 
 
 def line_text(path: str, line: int) -> str:

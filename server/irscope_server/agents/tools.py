@@ -26,18 +26,22 @@ class Tools:
         script: str = "",
         args: list[str] | None = None,
         lane: Literal["deep", "fast"] = "deep",
+        pipeline: str = "",
+        target: str = "",
         seconds: int = 300,
     ) -> Answer:
         """Run a Python script under capture (needs --allow-run) and list its findings, compiles and kernels; without a
         script, list the stored runs.  lane "fast": graph breaks and recompilations only, in seconds; "deep": every stage
-        down to the kernels.  seconds: the script is stopped then."""
+        down to the kernels.  pipeline: through another compiler than inductor (torchscript).  target: predict the kernels
+        for a device, too (h100).  seconds: the script is stopped then."""
         if not script:
             return Answer(
                 await self._commands.read("list"), note="Stored runs, newest first. findings(run=ID) tells more."
             )
         limit = _seconds(seconds)
+        chosen = [f"--lane={lane}", *option("--pipeline", pipeline), *option("--target", target)]
         output = await self._commands.execute_json(
-            ["run", "--json", f"--lane={lane}", f"--budget={limit}", word(script, "script")], args or (), limit + _GRACE
+            ["run", "--json", *chosen, f"--budget={limit}", word(script, "script")], args or (), limit + _GRACE
         )
         return Answer(reports.summary(output), {"run": output["run"]})
 
@@ -134,13 +138,15 @@ class Tools:
         return Answer(_compact(text), {"compile": compile, "stage": stage})
 
     async def try_fix(
-        self, script: str, args: list[str] | None = None, only: str = "", apply: bool = False, seconds: int = 120
-    ) -> Answer:
+        self, script: str, args: list[str] | None = None, only: str = "", apply: bool = False,
+        measure: bool = False, seconds: int = 120,
+    ) -> Answer:  # fmt: skip
         """Try the fixes of a script's findings, and prove them (needs --allow-run): each runs beside the original, and is
         verified if the finding is gone, none is new, and results and gradients are the same.  Returns a diff of the
-        verified ones; apply: also write it.  only: a code (GB0170) or kind.  seconds: begin no other trial then."""
+        verified ones; apply: also write it; measure: also what it does to kernels and the time of a call.  only: a code (GB0170) or kind.  seconds: begin no other trial then."""
         limit = _seconds(seconds)
         command = ["fix", f"--seconds={limit}", *option("--only", only), *(["--apply"] if apply else [])]
+        command += ["--measure"] if measure else []
         command.append(word(script, "script"))
         text = await self._commands.execute(command, args or (), limit + 5 * _GRACE, stores=False)
         return Answer(text, note="The verified fixes were written." if apply else "Nothing was written.")

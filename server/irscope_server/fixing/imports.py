@@ -25,10 +25,13 @@ def above(source: Source, node: cst.CSTNode, text: str, changes: dict[cst.CSTNod
     made = statements(text)
     leading = getattr(body[number], "leading_lines", ())
     made[0] = made[0].with_changes(leading_lines=leading)
-    spare = [cst.EmptyLine(indent=False)] * (2 if isinstance(body[number], (cst.FunctionDef, cst.ClassDef)) else 0)
+    defines = any(isinstance(one, (cst.FunctionDef, cst.ClassDef)) for one in (made[0], body[number]))
+    spare = [cst.EmptyLine(indent=False)] * (2 if defines else 0)
     comments = [line for line in leading if line.comment is not None]
     if comments:  # they are about the function
         made[0] = made[0].with_changes(leading_lines=[line for line in leading if line.comment is None])
+    if isinstance(made[0], cst.FunctionDef) and sum(line.comment is None for line in leading) < len(spare):
+        made[0] = made[0].with_changes(leading_lines=spare)
     body[number] = body[number].with_changes(leading_lines=[*spare, *comments])
     return cst.parse_module(changed).with_changes(body=[*body[:number], *made, *body[number:]]).code
 

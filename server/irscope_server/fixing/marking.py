@@ -38,7 +38,7 @@ def marked_at_call(source: Source, finding: Finding) -> str | None:
     if not isinstance(call, cst.Call) or not isinstance(statement, cst.SimpleStatementLine):
         return None
     torch = source.module_name("torch")
-    varying = dict(_varying(finding))
+    varying = dict(varying_sizes(finding))
     if torch is None or not varying:
         return None
     mark = (
@@ -63,7 +63,7 @@ def marked_at_call(source: Source, finding: Finding) -> str | None:
     return source.changed({statement: cst.FlattenSentinel([*lines, after])})
 
 
-def _varying(finding: Finding) -> Iterator[tuple[str, list[int]]]:
+def varying_sizes(finding: Finding) -> Iterator[tuple[str, list[int]]]:
     """The dimensions that vary, by the path of the tensor: ``x``, ``batch['ids']``."""
     every = _ALL.search(finding.explanation)
     found: dict[str, list[int]] = {}

@@ -203,7 +203,7 @@ CASES = {
 }  # fmt: skip
 
 
-APART = ("branches", "comments", "messages", "plain numbers")
+APART = ("branches", "comments", "indices", "messages", "plain numbers", "sizes in buckets")
 """Those with tests of their own."""
 
 

@@ -232,3 +232,73 @@ def test_edits_that_overlap_are_refused() -> None:
     edits = [Edit(Range(Position(1, 0), Position(1, n)), "") for n in (2, 3)]
     with pytest.raises(ValueError, match="overlap"):
         applied("abcdef", edits)
+
+
+PADDED = """\
+import torch
+
+def in_buckets(compiled):
+    return compiled
+
+@in_buckets
+@torch.compile
+def f(x, weight):
+    rows = []
+    for row in x:
+        rows.append(row.cos() @ weight)
+    return torch.stack(rows)
+
+for n in (8, 5):
+    f(torch.randn(n, 4), torch.ones(4, 4, requires_grad=True)).sum()
+"""
+PAD = "x = torch.nn.functional.pad(x, (0, 0, 0, -size % 8))"
+IN_BUCKETS = f"""\
+    @torch.compiler.disable(recursive=False)
+    def call(x, weight):
+        size = x.shape[0]
+        {PAD}
+        return compiled(x, weight)[:size]
+    return call
+"""
+
+
+@pytest.mark.parametrize("prover", [PADDED], indirect=True)
+@pytest.mark.parametrize(
+    ("old", "new", "status"),
+    [
+        ("", "", Status.VERIFIED),
+        (PAD, PAD.replace("(0, 0, 0, -size % 8)", "(0, 0, -size % 8, 0)"), Status.DISPROVEN),  # zeros before the rows
+        ("[:size]", "", Status.DISPROVEN),
+        (PAD, f"{PAD}; weight.detach().add_(1)", Status.DISPROVEN),  # changes an input
+        ("return compiled", "compiled(x, weight); return compiled", Status.DISPROVEN),  # another call
+        ("    @torch.compiler.disable(recursive=False)\n", "", Status.DISPROVEN),  # the program sees what is padded
+    ],
+)
+def test_what_a_function_around_a_compiled_one_gives_counts(prover: Prover, old: str, new: str, status: Status) -> None:
+    proof = changed(prover, "    return compiled\n", IN_BUCKETS.replace(old, new) if old else IN_BUCKETS)
+    assert proof.status is status, proof
+
+
+ALIKE = """\
+import torch
+
+@torch.compile
+def f(x, labels):
+    rows = (labels != -100).nonzero().squeeze(1)
+    if rows.numel() == 0:
+        return x.sum() * 0 + 1
+    return x[rows].sum()
+
+f(torch.randn(4, 3), torch.tensor([-100, 2, 1, -100]))
+"""
+
+
+@pytest.mark.parametrize("prover", [ALIKE], indirect=True)
+@pytest.mark.parametrize(("empty", "status"), [(1, Status.VERIFIED), (0, Status.DISPROVEN)])
+def test_elements_that_are_integers_may_all_be_alike(prover: Prover, empty: int, status: Status) -> None:
+    """Only then no row is chosen."""
+    assert prover.original is not None
+    old = ALIKE[ALIKE.index("    rows") : ALIKE.index("\nf(torch")].rstrip("\n")
+    new = f"""    m = labels != -100
+    return torch.where(m.any(), torch.where(m[:, None], x, 0).sum(), x.sum() * 0 + {empty})"""
+    assert changed(prover, old, new).status is status

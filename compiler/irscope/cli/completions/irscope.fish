@@ -151,7 +151,7 @@ complete -c irscope -n '_shtab_irscope_using fix' -l apply -d 'write the verifie
 complete -c irscope -n '_shtab_irscope_using fix' -l only -x -d 'only findings of this code (GB0059) or kind (graph-break); may be repeated'
 complete -c irscope -n '_shtab_irscope_using fix' -l seconds -x -d 'begin no other trial after so many seconds (default: 300)'
 complete -c irscope -n '_shtab_irscope_using fix' -l patches -xka "(__fish_complete_directories)" -d 'write a patch file with a text for the pull request for each break in an installed library that a change of it removes'
-complete -c irscope -n '_shtab_irscope_using fix' -l measure -d 'run the script through the whole pipeline with and without the verified fixes, and time both in turns'
+complete -c irscope -n '_shtab_irscope_using fix' -l measure -d 'run the script through the whole pipeline with and without the verified fixes, and time both in turns; where sizes are dynamic, also with static ones'
 complete -c irscope -n '_shtab_irscope_using fix' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs the script'
 complete -c irscope -n '_shtab_irscope_using fix' -l cwd -xka "(__fish_complete_directories)" -d 'working folder of the script (default: the current one)'
 complete -c irscope -n '_shtab_irscope_using fix' -l json -d 'print data instead of text (docs/json.md)'

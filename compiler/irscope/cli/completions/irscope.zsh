@@ -169,7 +169,7 @@ _shtab_irscope_fix_options=(
   "*--only[only findings of this code (GB0059) or kind (graph-break)\; may be repeated]:CODE:"
   "--seconds[begin no other trial after so many seconds (default\: 300)]:N:"
   "--patches[write a patch file with a text for the pull request for each break in an installed library that a change of it removes]:DIR:_files -/"
-  "--measure[run the script through the whole pipeline with and without the verified fixes, and time both in turns]"
+  "--measure[run the script through the whole pipeline with and without the verified fixes, and time both in turns\; where sizes are dynamic, also with static ones]"
   "--python[interpreter that runs the script]:PATH:_files"
   "--cwd[working folder of the script (default\: the current one)]:DIR:_files -/"
   "--json[print data instead of text (docs\/json.md)]"

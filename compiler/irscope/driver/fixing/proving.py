@@ -13,7 +13,7 @@ import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from irscope.driver.driver import RunSpec, execute
@@ -144,6 +144,14 @@ class Prover:
             proof = _also_without_compile(proof, self.eager, self._run(texts, without_compile=True))
         return proof, trial
 
+    def prove_same(self, texts: Mapping[str, str], may_come: Callable[[Finding], bool]) -> tuple[Proof, Trial]:
+        """As `prove`, of a change that is not for a finding; of those that come, some may."""
+        assert self.original is not None and self.eager is not None
+        trial = self._run(texts)
+        matches = {path: LineMatch(self.text_of(path), text) for path, text in texts.items()}
+        seen = dataclasses.replace(trial, findings=tuple(one for one in trial.findings if not may_come(one)))
+        return _decided(self.original, self.eager, seen, None, matches), trial
+
     def _run(
         self,
         texts: Mapping[str, str],
@@ -194,7 +202,11 @@ def _answer(path: str) -> FoundEvidence | None:
         return None
 
 
-def _decided(original: Trial, eager: Trial, trial: Trial, finding: Finding, matches: Mapping[str, LineMatch]) -> Proof:
+def _decided(
+    original: Trial, eager: Trial, trial: Trial, finding: Finding | None, matches: Mapping[str, LineMatch]
+) -> Proof:
+    """What follows from a trial; ``finding`` is what must be gone."""
+
     def same(old: Finding, new: Finding) -> bool:
         if (old.kind, old.code, old.file) != (new.kind, new.code, new.file):
             return False
@@ -213,7 +225,7 @@ def _decided(original: Trial, eager: Trial, trial: Trial, finding: Finding, matc
         if eager.outcome.kind is OutcomeKind.COMPLETED and trial.outcome.kind in _OWN_FAILURES:
             return proof(Status.DISPROVEN, f"The script fails with it: {trial.outcome.message}")
         return proof(Status.UNPROVEN, f"The run did not end well: {trial.outcome.message}")
-    if finding.cause not in {one.cause for one in removes}:
+    if finding is not None and finding.cause not in {one.cause for one in removes}:
         return proof(Status.DISPROVEN, "The finding is still there.")
     if status is Status.DISPROVEN:
         return proof(status, reason)

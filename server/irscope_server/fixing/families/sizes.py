@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 import libcst.matchers as m
@@ -31,26 +31,36 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 def _dynamic(source: Source) -> Iterator[Proposal]:
     """``dynamic=True`` for the one compile of the file."""
-    found = [node for node in m.findall(source.module, m.Call() | m.Decorator()) if _compiles(source, node)]
-    calls = [one for one in found if isinstance(one, cst.Call)]
-    bare = [one for one in found if isinstance(one, cst.Decorator) and not isinstance(one.decorator, cst.Call)]
-    if len(calls) + len(bare) != 1:
-        return
+    found = compiling(source)
+    if len(found) == 1:
+        yield Proposal(_DYNAMIC, _DYNAMIC_CAVEAT, source.changed(with_dynamic(found, "True")))
+
+
+def with_dynamic(compiled: Sequence[cst.CSTNode], value: str) -> dict[cst.CSTNode, Change]:
+    """Calls and decorators of ``torch.compile`` with this value of ``dynamic``."""
     changes: dict[cst.CSTNode, Change] = {}
-    for one in calls:
-        kept = [arg for arg in one.args if arg.keyword is None or arg.keyword.value != "dynamic"]
-        if len(kept) < len(one.args):
-            changes |= {arg.value: cst.Name("True") for arg in one.args if arg not in kept}
+    for one in compiled:
+        if isinstance(one, cst.Decorator):
+            changes[one.decorator] = cst.Call(one.decorator, [_keyword("dynamic", value)])
+            continue
+        assert isinstance(one, cst.Call)
+        given = [arg for arg in one.args if arg.keyword is not None and arg.keyword.value == "dynamic"]
+        if given:
+            changes |= {arg.value: cst.Name(value) for arg in given}
         else:
-            changes[one] = one.with_changes(args=[*kept, _keyword("dynamic", "True")])
-    for decorator in bare:
-        changes[decorator.decorator] = cst.Call(decorator.decorator, [_keyword("dynamic", "True")])
-    yield Proposal(_DYNAMIC, _DYNAMIC_CAVEAT, source.changed(changes))
+            changes[one] = one.with_changes(args=[*one.args, _keyword("dynamic", value)])
+    return changes
 
 
 def _keyword(name: str, value: str) -> cst.Arg:
     equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
     return cst.Arg(cst.Name(value), keyword=cst.Name(name), equal=equal)
+
+
+def compiling(source: Source) -> list[cst.CSTNode]:
+    """The calls of ``torch.compile`` and its bare decorators."""
+    found = [node for node in m.findall(source.module, m.Call() | m.Decorator()) if _compiles(source, node)]
+    return [one for one in found if not isinstance(one, cst.Decorator) or not isinstance(one.decorator, cst.Call)]
 
 
 def _compiles(source: Source, node: cst.CSTNode) -> bool:

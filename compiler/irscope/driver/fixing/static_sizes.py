@@ -1,0 +1,72 @@
+"""Whether a script with dynamic sizes is faster when each size has its own compile.
+
+Dynamic sizes serve all sizes with one compile, but its code knows less.  Where few sizes occur, the trial of the changed
+text shows that the results are the same, and the whole pipeline is timed with both, in turns.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from irscope.driver.driver import RunSpec
+from irscope.driver.fixing.gains import MeasuredGain, measure
+from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
+from irscope.driver.fixing.texts import applied
+from irscope.protocol import Finding, Fix
+from irscope.vocabulary.records import dataclass
+
+MOST_SIZES = 4
+"""Compiles of one function that are few."""
+_OF_SIZES = ("recompile-size", "recompile-condition")
+
+Static = Callable[[str, bool], Fix | None]
+"""Gives the change of a text; the other argument says whether a run has made sizes dynamic by itself."""
+
+
+@dataclass(frozen=True)
+class StaticSizes:
+    """The change, what its trial has shown, and what was measured; ``why_not`` if it is not worth it."""
+
+    fix: Fix
+    file: str
+    proof: Proof
+    gain: MeasuredGain | None
+    why_not: str
+
+
+def static_sizes(prover: Prover, spec: RunSpec, file: str, static: Static) -> StaticSizes | None:
+    """None if the sizes of a script, an absolute path, are not dynamic."""
+    assert prover.original is not None
+    by_itself = any(one.code in _OF_SIZES for one in prover.original.findings)
+    text = prover.text_of(file)
+    fix = static(text, by_itself)
+    if fix is None or not fix.edits:
+        return None
+    changed = {file: applied(text, fix.edits)}
+    proof, trial = prover.prove_same(changed, _may_come)
+    if proof.status is not Status.VERIFIED:
+        return StaticSizes(fix, file, proof, None, proof.reason)
+    if (sizes := _most_compiles(trial)) > MOST_SIZES:
+        return StaticSizes(fix, file, proof, None, f"One function would have {sizes} compiles.")
+    gain = measure(spec, changed)
+    return StaticSizes(fix, file, proof, gain, _why_not(gain))
+
+
+def _may_come(finding: Finding) -> bool:
+    return finding.code in _OF_SIZES
+
+
+def _most_compiles(trial: Trial) -> int:
+    """Of one function."""
+    counts = Counter((one.file, one.line, one.function) for one in trial.compiles if one.graph_ops)
+    return max(counts.values(), default=0)
+
+
+def _why_not(gain: MeasuredGain) -> str:
+    before, after = gain.before.call, gain.after.call
+    if before is None or after is None:
+        return gain.before.why or gain.after.why or "Calls were not timed."
+    if not gain.is_significant:
+        return "The times of both overlap: no difference is shown."
+    return "" if after.high < before.low else "It is not faster."
