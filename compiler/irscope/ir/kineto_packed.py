@@ -20,7 +20,7 @@ _GZIP = 31
 class PackedText:
     """The text of a file that is packed with gzip, for a ``with`` statement.
 
-    Raises EOFError if it is cut off, zlib.error if it is damaged, and UnicodeDecodeError if it is no text.
+    Raises EOFError if it is cut off, zlib.error if it is damaged, and UnicodeDecodeError if its bytes are not UTF-8.
     """
 
     def __init__(self, file: IO[bytes]) -> None:

@@ -23,7 +23,7 @@ class QuickArgs(msgspec.Struct, frozen=True, gc=False):
 
 
 class QuickEvent(msgspec.Struct, frozen=True, gc=False):
-    """An event as it stands in the trace: times are in microseconds, and ``ts`` is None where it is missing."""
+    """An event with the names and units of the trace: times are in microseconds, and ``ts`` is None if it is missing."""
 
     ph: str = ""
     cat: str = ""

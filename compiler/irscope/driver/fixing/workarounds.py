@@ -139,7 +139,7 @@ def _in_place(text: str, there: Finding, library: str, changed: str, edits: Sequ
     if before is None or after is None or not _can_be_replaced(before.node):
         return ()
     if list(map(ast.dump, before.node.body)) == list(map(ast.dump, after.body)):
-        return ()  # what is changed is no code: a decorator
+        return ()  # only a decorator or a comment is changed
     if any(
         quotes in "\n".join(changed.split("\n")[_body_start(changed, after) - 1 : after.end_lineno]) for quotes in _LONG
     ):
