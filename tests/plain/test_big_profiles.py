@@ -17,7 +17,7 @@ import irscope.driver.opened_profile as opening
 import pytest
 from irscope.cli.main import main
 from irscope.driver.opened_profile import opened
-from irscope.ir import kineto, kineto_parts
+from irscope.ir import kineto, kineto_parts, kineto_quick
 from irscope.ir.kineto import Event, Taker, TraceError, read_events
 from irscope.ir.kineto_parts import parts_of, read_part
 from irscope.profiling.batches import Columns
@@ -237,7 +237,9 @@ def test_an_odd_event_is_read_the_same_by_msgspec(
 def test_without_msgspec_a_trace_is_read_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = recorded("inference", tmp_path, 2)
     expected = figures(opened(path, None, None))
-    monkeypatch.setitem(sys.modules, "irscope.ir.kineto_quick", None)
+    monkeypatch.setitem(sys.modules, "msgspec", None)
+    kineto_quick._decoder.cache_clear()
+    assert EventColumns()._taker() is None
     assert figures(opened(path, None, None)) == expected
 
 

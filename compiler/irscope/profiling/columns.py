@@ -8,13 +8,11 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irscope.ir.kineto import LONGEST_NAME, LONGEST_WORD, MOST_EVENTS, Event, Taker, TraceError, made, row
+from irscope.ir.kineto_quick import QuickEvent, quick_events
 from irscope.profiling.timeline import DEVICE, HOST, OVERHEAD
-
-if TYPE_CHECKING:
-    from irscope.ir.kineto_quick import QuickEvent
 
 NO_ID = -1
 IDS = ("correlation", "External id", "Sequence number")
@@ -74,9 +72,8 @@ class EventColumns:
         return len(self.start)
 
     def _taker(self) -> Taker | None:
-        try:  # what captures does without it, and few open a profile
-            from irscope.ir.kineto_quick import events
-        except ImportError:
+        events = quick_events()
+        if events is None:
             return None
 
         def take(text: str) -> bool:
