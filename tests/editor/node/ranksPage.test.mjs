@@ -29,16 +29,26 @@ const ROWS = [
   row("left", "mask = torch.ops.aten.bitwise_and(le, transformer_encoder_layer_attention_mask_of_the_first_block)", ""),
   row("right", "", MARKUP),
 ];
+const CODE = { uri: "irscope:/rank-0/0/0/output-code.py", line: 30 };
 const STAGE = { title: "Dynamo graph", left: LEFT, right: RIGHT, same: false, rows: ROWS, more: 0 };
 const COMPILE = { function: "loss_of", place: PLACE, left: "1/0", right: "1/0", outcome: "", stages: [STAGE] };
+/** @param {boolean} exposed */
+const overlap = (exposed) => ({
+  operation: exposed ? "all_reduce" : "all_gather_into_tensor", place: PLACE, calls: 24, ranks: exposed ? 8 : null,
+  sentBytes: exposed ? 26_214_400 : null, exposed, code: CODE,
+  beside: exposed ? "nothing" : `3 (triton_poi_fused_native_layer_norm_gelu_of_the_first_block_0, extern_kernels.mm, ${MARKUP}), 12.6 MB`,
+  way: exposed ? "" : "forward-graph 0 → reorder_for_locality 2 → output-code 3",
+}); // prettier-ignore
 const JOB = {
   run: "rank-0", world: 2, ranks: [rank(0), rank(1)], moreRanks: 0, first: 0, other: 1, reason: "", moreCompiles: 0,
   divergences: [{ code: "rank-divergence-value", message: `A **constant** of ${MARKUP} is 2.0 on rank 0.`, place: PLACE, ranks: "0, 1" }],
   compiles: [COMPILE, { ...COMPILE, function: "forward", left: "0/0", right: "0/0", stages: [{ ...STAGE, same: true, rows: [] }] }],
   waits: [{ operation: "all_reduce", place: PLACE, calls: 3, seconds: 0.81, longest: 0.3, late: 1, lateCalls: 3 }],
+  overlaps: [overlap(true), overlap(false)], moreOverlaps: 0, overlapText: "1 of 2 collectives runs beside nothing: the rank only waits.",
+  buckets: [{ compile: "0/0", number: 1, part: "submod_2", parameters: 12, bytes: 26_214_400, exposed: true, beside: "nothing of this graph", code: CODE }],
 }; // prettier-ignore
 const NONE = {
-  ...JOB, world: 0, ranks: [], other: null, divergences: [], compiles: [], waits: [],
+  ...JOB, world: 0, ranks: [], other: null, divergences: [], compiles: [], waits: [], overlaps: [], overlapText: "", buckets: [],
   reason: "This run has one process. Run several ranks with irscope run --nproc-per-node 2.",
 }; // prettier-ignore
 const ALIKE = Array.from({ length: 120 }, (_, at) => `${at * 8}-${at * 8 + 6}`).join(", ");
@@ -48,6 +58,8 @@ const CROWDED = {
   ranks: Array.from({ length: 24 }, (_, at) => rank(at, at < 2 ? ALIKE : "")),
   moreRanks: 3840,
   moreCompiles: 55,
+  overlaps: Array.from({ length: 40 }, (_, at) => overlap(at % 3 === 0)),
+  moreOverlaps: 460,
   compiles: [
     { ...COMPILE, stages: [{ ...STAGE, rows: Array.from({ length: 6 }, () => ROWS).flat(), more: 917 }] },
     ...Array.from({ length: 12 }, (_, at) => ({ ...COMPILE, left: "", right: `${at}/0`, stages: [] })),
@@ -88,7 +100,10 @@ describe("the ranks of a job in a page of their own", () => {
     for (const [theme, width] of LOOKS) {
       it(`${name}: is legible in ${theme} at ${width} px`, async () => {
         const { page, frame, close } = await open(theme, width, job);
-        await frame.locator(job.ranks.length === 0 ? ".notice" : "table.rank-table").waitFor();
+        await frame
+          .locator(job.ranks.length === 0 ? ".notice" : "table.rank-table")
+          .first()
+          .waitFor();
         const picture = path.join(SCREENSHOTS, `ranks-${name}-${theme}-${width}`);
         await page.screenshot({ path: `${picture}.png` });
         const inner = page.frames().find((each) => each !== page.mainFrame());
@@ -142,7 +157,12 @@ describe("the ranks of a job in a page of their own", () => {
 
   it("counts what it leaves out", async () => {
     const { frame, close } = await open("dark", 1340, CROWDED);
-    for (const text of ["and 3,840 more ranks", "and 55 more compiles", "and 917 more rows"]) {
+    for (const text of [
+      "and 3,840 more ranks",
+      "and 55 more compiles",
+      "and 917 more rows",
+      "and 460 more collectives",
+    ]) {
       await frame.getByText(text).waitFor();
     }
     await close();

@@ -10,9 +10,11 @@ from irscope.protocol import Compile, CompileOutcome, Progress
 from support import run_forked, write
 
 SCRIPT = """\
+import irscope.capture.progress
 import torch
 import torch._inductor.config
 
+irscope.capture.progress._PAUSE = 0  # kernels of the cache come at once
 torch._inductor.config.compile_threads = 1
 
 
@@ -37,7 +39,7 @@ def test_one_compile_thread(tmp_path: Path) -> None:
         "compiling kernel 2 of 2",
     ]
     assert [(one.done, one.total) for one in progress[-2:]] == [(0, 2), (1, 2)]
-    assert progress[-1].text == "compiling kernel 2 of 2: f (script.py:7, 0/0)"
+    assert progress[-1].text == "compiling kernel 2 of 2: f (script.py:9, 0/0)"
     assert ran.report.capture_gaps == ()
 
 
