@@ -23,7 +23,7 @@ _MOST_ROWS = 200
 
 
 def job_parts(report: Report, redaction: Redaction) -> Iterator[Markup]:
-    """The sections; none for a run that is no job."""
+    """The sections; none for a run that is not a job."""
     if not report.ranks:
         return
     first = report.ranks[0]
