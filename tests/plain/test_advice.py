@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from irscope.capture.break_message import BreakMessage
+from irscope.capture.stack import FramePlace
 from irscope.findings import advice
 from irscope.findings.advice import RULES, BreakContext, Edit, Option, Words, words_for
 from irscope.findings.advice.spot import Spot
@@ -327,3 +328,17 @@ def test_the_page_lists_every_id() -> None:
     page = DOCS.read_text(encoding="utf-8")
     assert [code for code in RULES if code not in page] == []
     assert len(RULES) >= 40
+
+
+@pytest.mark.parametrize(
+    "library", ["torch/distributed/fsdp/_fully_shard/_fsdp_common.py", "torch/_dynamo/decorators.py"]
+)
+def test_a_sharded_module_is_compiled_by_itself(tmp_path: Path, library: str) -> None:
+    file = Breaking(tmp_path, "def f(x):\n    return block(x)\n")
+    where = Range(Position(2, 11), Position(2, 19))
+    beneath = (FramePlace(f"/env/{library}", "wrapper", where, traced=True),)
+    node = node_at_range(str(file.path), where)
+    words = words_for(BreakContext((message("GB0007"),), str(file.path), "f", where, node, "", True, beneath))
+    is_sharded = "_fully_shard" in library
+    assert ("`fully_shard`" in words.message) is is_sharded
+    assert ("torch.compile(block)" in " ".join(words.hints)) is is_sharded

@@ -273,9 +273,20 @@ def test_long_lines_are_skipped(opened: Open, monkeypatch: pytest.MonkeyPatch) -
 def test_a_bomb_is_refused(opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("irscope.opening.logs._FREE", 1 << 20)
     bomb = tmp_path / "bomb.log.gz"
-    bomb.write_bytes(gzip.compress(LOG[:20_000] + b"\0" * (64 << 20)))
+    bomb.write_bytes(gzip.compress(LOG[:100] + b"\0" * (64 << 20)))
     with pytest.raises(TraceError, match="packed too tightly"):
         opened(bomb)
+
+
+def test_what_is_before_a_bomb_is_read(opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("irscope.opening.logs._FREE", 1 << 20)
+    bomb = tmp_path / "bomb.log.gz"
+    bomb.write_bytes(gzip.compress(LOG + b"\0" * (64 << 20)))
+    report = opened(bomb)
+    assert "packed too tightly" in gaps(report)
+    assert found(report) == LIVE
+    with pytest.raises(TraceError, match="too long|packed too tightly"):
+        opened(bomb, strict=True)
 
 
 @pytest.mark.parametrize("keep", [10, 5_000, 60_000])

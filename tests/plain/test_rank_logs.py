@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import sys
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from irscope.cli.main import main
@@ -68,6 +70,41 @@ def test_an_archive_of_ranks(traces: Path, tmp_path: Path, capsys: pytest.Captur
 def test_one_log_by_name_is_opened_alone(traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = opened(traces, tmp_path / "runs.db", capsys, "--log", "rank_23")
     assert report["ranks"] == [] and report["world"] == 0
+
+
+ALONE = """\
+class GraphModule(torch.nn.Module):
+    def forward(self, a: "f32[8, 8][8, 1]cpu"):
+        sent: "f32[8, 8][8, 1]cpu" = torch.ops._c10d_functional.all_reduce.default(a, 'sum', '0')
+        waited: "f32[8, 8][8, 1]cpu" = torch.ops._c10d_functional.wait_tensor.default(sent);  sent = None
+        return (waited,)
+"""
+
+
+@pytest.mark.parametrize("rank", [3, None, True])
+def test_the_log_of_one_rank_alone_has_what_it_communicates(
+    rank: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "dedicated_log_torch_trace_rank_3_x.log"
+    ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0, **({} if rank is None else {"rank": rank})}
+    payload = "\n".join(f"\t{line}" for line in ALONE.rstrip("\n").split("\n"))
+    digest = hashlib.md5(ALONE.rstrip("\n").encode(), usedforsecurity=False).hexdigest()
+    head = "V1125 07:00:00.000000 1 torch/x.py:1] "
+    log.write_text(
+        f"{head}{json.dumps({'dynamo_start': {'stack': []}, **ids})}\n"
+        f"{head}{json.dumps({'aot_inference_graph': {}, **ids, 'has_payload': digest})}\n{payload}\n"
+    )
+    report = opened(log, tmp_path / "runs.db", capsys)
+    found: Any = report["ranks"]
+    assert report["world"] == 0, "how many ranks the job has is not known"
+    if rank != 3:
+        assert found == []
+        return
+    assert [(one["rank"], [each["sent_bytes"] for each in one["collectives"]]) for one in found] == [(3, [256])]
+    assert main(["open", str(log), "--store", str(tmp_path / "runs.db")]) == 0
+    shown = capsys.readouterr().out
+    assert "What rank 3 communicates in one call of everything" in shown and "all_reduce (sum)" in shown
+    assert "1 of 1 collective (256 B of 256 B) runs beside nothing" in shown
 
 
 def test_a_damaged_rank_is_counted_and_the_others_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,10 +12,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from facts import a_finding
 from irscope.cli.main import main
 from irscope.opening.paths import Roots
 from irscope.opening.trace_run import TraceSpec, open_trace
 from irscope.protocol import (
+    BucketSplit,
+    Collective,
+    CollectiveOverlap,
+    CollectiveWait,
     Compile,
     CompileOutcome,
     Finding,
@@ -24,6 +29,7 @@ from irscope.protocol import (
     OutcomeKind,
     Position,
     Range,
+    RankReport,
     Severity,
     StageRef,
 )
@@ -103,6 +109,48 @@ def test_markup_in_names_is_text(tmp_path: Path) -> None:
     assert "&lt;script&gt;" in text
     assert Tags(text).open == []
     assert "href" not in text, "an address that is not plain is no link"
+
+
+def test_a_job_has_its_ranks_and_what_they_communicate(tmp_path: Path) -> None:
+    done = Outcome(OutcomeKind.COMPLETED, 0, "done", 1.0)
+    sent = Collective("0/0", "0/0/forward-graph", "x", "all_reduce", "sum", "0", "f32[8]cpu", 32, 32, "/a/b/net.py", 7)
+    beside = CollectiveOverlap(
+        compile="0/0", stage="0/0/output-code", operation="all_gather", reduction="", group="0", group_size=8, start=3,
+        wait=4, operations=0, work=(), moved_bytes=None, flops=None, sent_bytes=64, received_bytes=64, file="/a/b/net.py",
+        line=9, moves=(),
+    )  # fmt: skip
+    bucket = BucketSplit("0/0", 1, "submod_2", 4, 1024, "", ("submod_1",), 3)
+    wait = CollectiveWait("barrier", "/a/b/net.py", 11, 5, 2.0, 1.0, 1, 4, (0, 1), (2.0, 0.0))
+    with Store(str(tmp_path / "runs.db")) as store:
+        run = store.create_run("/a/b/net.py", (), Lane.DEEP, "")
+        store.put_finding(run, a_finding(file="/a/b/net.py", ranks=(0, 1, 2)))
+        store.set_outcome(run, done)
+        one = RankReport(0, run, done, 1, 2, (sent, sent), 4096, (1, 2), (beside,), (bucket,))
+        store.put_ranks(run, 3, (one,), (wait,))
+        text, hidden = (page_of(store, store.report(run), Redaction(each), pictures=False) for each in ((), (PATHS,)))
+    assert Tags(text).open == []
+    rows = [re.sub(r"<[^>]+>", "|", row).strip("|").replace("||", "|") for row in re.findall(r"<tr>(.*?)</tr>", text)]
+    assert "0 of 3|completed|1, 2|1|2|2|64 B|4.1 kB" in rows
+    assert "all_reduce (sum)|f32[8]cpu|/a/b/net.py:7|2|64 B" in rows, "alike ones are one row"
+    assert any(row.startswith("all_gather|nothing|") and row.endswith("/a/b/net.py:9|1|8|64 B") for row in rows)
+    assert "0/0|submod_2|the backward of 1 part: 3 operations|1|4|1.02 kB" in rows
+    assert "barrier|rank 1 (4 of 5)|/a/b/net.py:11|5|2.0 s|1.0 s" in rows
+    assert "1 of 1 collective (64 B of 64 B) runs beside nothing" in text
+    assert "On ranks 0-2" in text
+    assert "/a/b/" not in hidden and "net.py:9" in hidden
+
+
+def test_a_divergence_has_its_minimal_reproducer(tmp_path: Path) -> None:
+    with Store(str(tmp_path / "runs.db")) as store:
+        run = store.create_run("/net.py", (), Lane.DEEP, "")
+        compile = Compile("0/0", "f", "/net.py", 1, CompileOutcome.COMPILED, 0, 1, 0.1)
+        store.put_compile(run, compile)
+        made = {"reproducer": {"script": "import torch\nprint('<b>')", "inputs": "0001.pt"}}
+        store.put_stage(run, "0/0", StageRef("0/0/divergence", "divergence", "plaintext", 3), "found", 1.0, made)
+        store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "done", 1.0))
+        pages = [page_of(store, store.report(run), Redaction(each), pictures=False) for each in ((), (SOURCE,))]
+    assert "print(&#x27;&lt;b&gt;&#x27;)" in pages[0] and "--reproducer FILE" in pages[0]
+    assert "reproducer" not in pages[1].lower(), "it is made of the user's code"
 
 
 def test_paths_can_be_left_out(page: PageOf) -> None:

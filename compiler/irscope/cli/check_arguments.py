@@ -17,8 +17,8 @@ its bound: for CI, a pre-commit hook, or before a push (docs/ci.md).
 exit codes:
   0   all scripts are clean
   1   a finding that fails, or a number over its bound
-  2   wrong usage
-  3   the environment cannot run a script (no such file, no torch, torch too old), or a file or the store cannot be used
+  2   wrong usage, or no such file
+  3   the environment cannot run a script (no torch, torch too old), or a file or the store cannot be used
   4   a script failed, crashed, or was stopped by a limit: nobody knows whether it is clean
 
 Without --lane the fast lane is used, unless a bound or a kind of finding is only known in the deep one.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import os
 import sqlite3
 import sys
 from collections.abc import Mapping
@@ -28,9 +29,15 @@ from irscope.usercode.notebooks import is_notebook
 
 
 def check(options: argparse.Namespace) -> int:
-    """Runs the scripts and prints what fails; returns the exit code."""
+    """Runs the scripts and prints what fails; returns the exit code.
+
+    Raises LookupError if a script is not there; none has run then.
+    """
     limits = limits_of(options)
     lane = _lane(options, limits)
+    for script in options.scripts:
+        if not os.path.exists(script):  # before the first of them runs, which may take long
+            raise LookupError(f"File not found: {os.path.abspath(script)}.")
     baseline = read_baseline(options.baseline) if options.baseline else {}
     for path in filter(None, (options.output, options.write_baseline)):
         refuse_unwritable(path)

@@ -53,7 +53,7 @@ A comment `# irscope: ignore[GB0059] reason` hides a finding on its line.
 exit codes:
   0   captured, whatever the script did: its own failure is in the outcome (with `run --exit-code`: the script's own code)
   1   `irscope diverge` found a divergence, `irscope verify-target` a difference, or `irscope check` what must not be there
-  2   wrong usage, or the store has nothing with that name
+  2   wrong usage, the store has nothing with that name, or `irscope check` has no such file
   3   the environment cannot run it (no such file, no torch, torch too old), or a file or the store cannot be used
   4   with `irscope check`: a script failed
   70  irscope itself failed; with IRSCOPE_DEBUG=1 it shows the traceback

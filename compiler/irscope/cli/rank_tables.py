@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, short_path
-from irscope.comparing.ranks.exposure import beside, beside_bucket, exposed_text, overlap_rows, way
-from irscope.protocol import BucketSplit, Collective, CollectiveOverlap, CollectiveWait, RankReport, Report
+from irscope.comparing.ranks.exposure import (
+    beside,
+    beside_bucket,
+    bytes_text,
+    collective_rows,
+    exposed_text,
+    overlap_rows,
+    sent_by,
+    way,
+)
+from irscope.protocol import BucketSplit, CollectiveOverlap, CollectiveWait, RankReport, Report
 from irscope.vocabulary.units import duration, size, spans
 from irscope.vocabulary.visible import printable
 
@@ -35,18 +43,13 @@ def rank_lines(report: Report, paint: Paint) -> list[str]:
     return lines
 
 
-def named(ranks: Sequence[int]) -> str:
-    """``ranks 0, 37``, ``ranks 0-36, 38-1023``."""
-    return f"{'rank' if len(ranks) == 1 else 'ranks'} {spans(ranks)}"
-
-
 def _ranks(report: Report, paint: Paint) -> list[str]:
     shown = report.ranks[:_MOST_ROWS]
     has_alike = any(one.alike for one in shown)
     rows = [
         [
-            f"{one.rank} of {report.world}", printable(one.run), one.outcome.kind.value, str(one.compiles),
-            str(one.kernels), str(len(one.collectives)), _bytes([each.sent_bytes for each in one.collectives]),
+            f"{one.rank} of {report.world}" if report.world else str(one.rank), printable(one.run), one.outcome.kind.value, str(one.compiles),
+            str(one.kernels), str(len(one.collectives)), bytes_text(sent_by(one.collectives)),
             size(one.memory) if one.memory is not None else "–", *([spans(one.alike) or "–"] if has_alike else []),
         ]
         for one in shown
@@ -93,7 +96,7 @@ def _overlaps(overlaps: Sequence[CollectiveOverlap], paint: Paint) -> list[str]:
             row.first.operation,
             str(row.calls),
             "–" if row.first.group_size is None else str(row.first.group_size),
-            _bytes([row.sent]),
+            bytes_text(row.sent),
             printable(beside(row.first)),
             printable(way(row.first)) or "–",
             f"{short_path(row.first.file)}:{row.first.line}" if row.first.file else "",
@@ -108,7 +111,7 @@ def _overlaps(overlaps: Sequence[CollectiveOverlap], paint: Paint) -> list[str]:
 
 def _buckets(buckets: Sequence[BucketSplit], paint: Paint) -> list[str]:
     rows = [
-        [one.compile, str(one.number), one.name, str(one.parameters), _bytes([one.bytes]), beside_bucket(one)]
+        [one.compile, str(one.number), one.name, str(one.parameters), bytes_text(one.bytes), beside_bucket(one)]
         for one in buckets[:_MOST_ROWS]
     ]
     lines = table(
@@ -120,33 +123,14 @@ def _buckets(buckets: Sequence[BucketSplit], paint: Paint) -> list[str]:
 
 def _collectives(one: RankReport, paint: Paint) -> list[str]:
     """Alike ones in one row; those that send most first."""
-    counts = Counter(_alike(each) for each in one.collectives)
-    total = {key: _sum([each.sent_bytes for each in one.collectives if _alike(each) == key]) for key in counts}
-    keys = sorted(counts, key=lambda key: -(total[key] or 0))
+    found = collective_rows(one.collectives)
     rows = [
         [
-            f"{operation} ({reduction})" if reduction else operation,
-            str(counts[key]),
-            printable(tensor) or "–",
-            _bytes([total[key]]),
-            f"{short_path(file)}:{line}" if file else "",
+            row.title, str(row.calls), printable(row.first.tensor) or "–", bytes_text(row.sent),
+            f"{short_path(row.first.file)}:{row.first.line}" if row.first.file else "",
         ]
-        for key in keys[:_MOST_ROWS]
-        for operation, reduction, tensor, file, line in [key]
-    ]
+        for row in found[:_MOST_ROWS]
+    ]  # fmt: skip
     lines = table(["collective", "calls", "gives", "sends", "from"], rows, paint, right=frozenset({1, 3}))
-    rest = len(keys) - len(rows)
+    rest = len(found) - len(rows)
     return [*lines, paint(f"and {rest} more", "dim")] if rest else lines
-
-
-def _alike(each: Collective) -> tuple[str, str, str, str, int]:
-    return each.operation, each.reduction, each.tensor, each.file, each.line
-
-
-def _sum(sizes: Sequence[int | None]) -> int | None:
-    return None if any(each is None for each in sizes) else sum(each or 0 for each in sizes)
-
-
-def _bytes(sizes: Sequence[int | None]) -> str:
-    total = _sum(sizes)
-    return "symbolic" if total is None else size(total)

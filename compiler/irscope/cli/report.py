@@ -6,7 +6,7 @@ import textwrap
 from collections import Counter
 
 from irscope.cli.piece_tables import piece_lines
-from irscope.cli.rank_tables import named, rank_lines
+from irscope.cli.rank_tables import rank_lines
 from irscope.cli.tables import listed_in, table
 from irscope.cli.text import Paint, short_path, terminal_width, width_of
 from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Range, Report, Severity, causes_only
@@ -14,7 +14,7 @@ from irscope.store.store import Store
 from irscope.usercode.notebooks import notebook_of
 from irscope.usercode.source import line_text, use_overlays
 from irscope.vocabulary.lanes import DEFAULT_PIPELINE
-from irscope.vocabulary.units import count, duration, kernels
+from irscope.vocabulary.units import count, duration, kernels, ranks_named
 from irscope.vocabulary.visible import printable
 
 _SEVERITY_STYLE = {
@@ -76,7 +76,7 @@ def finding_lines(finding: Finding, paint: Paint) -> list[str]:
         said = f"in {count(len(finding.compiles), 'compile')}: {shown}"
         lines += [paint(line, "dim") for line in _wrapped(said, "  ")]
     if finding.ranks:
-        lines.append(paint(f"  on {named(finding.ranks)}", "dim"))
+        lines.append(paint(f"  on {ranks_named(finding.ranks)}", "dim"))
     if finding.cost.graphs or finding.cost.seconds:
         lines.append(
             paint(

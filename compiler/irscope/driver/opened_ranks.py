@@ -8,15 +8,15 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from irscope.driver.ranks import RankDone, merge
+from irscope.driver.ranks import RankDone, keep_alone, merge
 from irscope.opening.rank_logs import RankLog, has_ranks, rank_logs
-from irscope.opening.trace_run import TraceSpec, open_trace
+from irscope.opening.trace_run import TraceSpec, open_rank, open_trace
 from irscope.opening.warnings import TraceError, Warnings
 from irscope.protocol import CaptureGap, Message
 from irscope.store.store import Store
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.suggestions import listed
-from irscope.vocabulary.units import count, spans
+from irscope.vocabulary.units import count, ranks_named
 
 MOST_OPENED = 8
 """Ranks that are opened as runs; each takes about a second, and its place in the store."""
@@ -43,11 +43,11 @@ def open_traces(spec: TraceSpec, store: Store, on_message: Callable[[Message], N
         It cannot be read.
     """
     if spec.log or spec.compile or not has_ranks(spec.path):
-        return open_trace(spec, store, on_message)
+        return _alone(spec, store, on_message)
     warnings = Warnings(spec.strict)
     logs = rank_logs(spec.path, warnings)
     if len(logs) < 2:
-        return open_trace(spec, store, on_message)
+        return _alone(spec, store, on_message)
     world = logs[-1].rank + 1
     chosen, left = chosen_of(logs)
     done: list[RankDone] = []
@@ -65,6 +65,14 @@ def open_traces(spec: TraceSpec, store: Store, on_message: Callable[[Message], N
     for gap in [*warnings.gaps(), *_gaps(spec, logs, chosen, left)]:
         store.put_gap(done[0].run, gap)
     return done[0].run
+
+
+def _alone(spec: TraceSpec, store: Store, on_message: Callable[[Message], None]) -> str:
+    """Opens one log; of a job's rank also what it communicates is kept."""
+    run, rank = open_rank(spec, store, on_message)
+    if rank is not None:
+        keep_alone(store, run, rank)
+    return run
 
 
 def chosen_of(logs: Sequence[RankLog]) -> tuple[list[Chosen], list[RankLog]]:
@@ -88,8 +96,8 @@ def _gaps(
     found = []
     ranks = {log.rank for log in logs}
     if missing := sorted(set(range(min(logs[-1].rank + 1, 1 << 20))) - ranks):
-        ranks_text = f"{'rank' if len(missing) == 1 else 'ranks'} {spans(missing)}"
-        found.append(CaptureGap(f"the trace of {count(len(missing), 'rank')}", f"No log was found for {ranks_text}."))
+        why = f"No log was found for {ranks_named(missing)}."
+        found.append(CaptureGap(f"the trace of {count(len(missing), 'rank')}", why))
     if left:
         name = listed([log.name for log in left])
         why = f"At most {MOST_OPENED} are opened. One of each other group: --log NAME ({name})."

@@ -197,6 +197,14 @@ def merge(
     )
 
 
+def keep_alone(store: Store, run: str, rank: int) -> None:
+    """Keeps what one rank communicates, of whose job nothing else is known; nothing if it does not."""
+    report = store.report(run, sizes=False)
+    found = _rank_report(_rank_run(store, RankDone(rank, run, report.outcome)), 0, ())
+    if found.collectives or found.buckets:
+        store.put_ranks(run, 0, (found,))
+
+
 def _arrivals(store: Store, report: Report) -> list[Any]:
     """When a rank arrived at its collectives; none under the fake group."""
     with contextlib.suppress(LookupError):

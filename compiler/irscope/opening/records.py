@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from irscope.opening.logs import HEAD, Log, is_unpack_error
-from irscope.opening.warnings import Warnings
+from irscope.opening.warnings import TraceError, Warnings
 from irscope.usercode.reading import read_bounded, real_path
 from irscope.vocabulary.records import dataclass
 
@@ -43,11 +43,17 @@ def read_records(log: Log, warnings: Warnings) -> Iterator[RawRecord]:
 
 
 def _lines(log: Log, warnings: Warnings) -> Iterator[tuple[int, bytes]]:
-    """The lines with their numbers, without those that are too long."""
-    number, skipping = 0, False
+    """The lines with their numbers, without those that are too long.  Raises TraceError if the log is packed too tightly
+    from its begin on; later, what was before is kept."""
+    number, skipping, given = 0, False, False
     while True:
         try:
             line = log.stream.readline(_LONGEST_LINE)
+        except TraceError as error:
+            if not given:
+                raise
+            warnings.add(f"the rest is left out ({str(error).rstrip('.')})", f"{log.name}:{number + 1}")
+            return
         except Exception as error:
             if not is_unpack_error(error):
                 raise
@@ -58,6 +64,7 @@ def _lines(log: Log, warnings: Warnings) -> Iterator[tuple[int, bytes]]:
         ends = line.endswith(b"\n")
         number += not skipping
         if not skipping and (ends or len(line) < _LONGEST_LINE):
+            given = True
             yield number, line
         elif not skipping:
             warnings.add("a line is too long", f"{log.name}:{number}")

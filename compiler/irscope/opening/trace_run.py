@@ -93,7 +93,15 @@ def _log_of(spec: TraceSpec, warnings: Warnings) -> Iterator[Log]:
 
 
 def open_trace(spec: TraceSpec, store: Store, on_message: Callable[[Message], None] = lambda message: None) -> str:
-    """Writes a trace into the store as a run; returns the run's id.
+    """As `open_rank`; returns the run's id alone."""
+    return open_rank(spec, store, on_message)[0]
+
+
+def open_rank(
+    spec: TraceSpec, store: Store, on_message: Callable[[Message], None] = lambda message: None
+) -> tuple[str, int | None]:
+    """Writes a trace into the store as a run; returns the run's id, and which rank of a job wrote it: None if no job was
+    initialized.
 
     Raises
     ------
@@ -126,7 +134,7 @@ def open_trace(spec: TraceSpec, store: Store, on_message: Callable[[Message], No
         run,
         Outcome(OutcomeKind.COMPLETED, None, "The trace was read to its end.", round(time.monotonic() - started, 3)),
     )
-    return run
+    return run, reading.rank
 
 
 class _Reading:
@@ -146,6 +154,7 @@ class _Reading:
         self._script, self._torch = "", "unknown"  # 2.9 does not write its version into a trace
         self._other_text: set[str] = set()
         self.seen = 0
+        self.rank: int | None = None
 
     def _send(self, message: Message) -> None:
         if isinstance(message, GapSeen) and message.gap.what.startswith(_OF_EVENT):
@@ -176,6 +185,8 @@ class _Reading:
             self._warnings.add("a record names no event", f"record {self.seen + 1}")
             return
         self.seen += 1
+        if self.rank is None and type(rank := raw.metadata.get("rank")) is int:
+            self.rank = rank
         self._pieces.take(record, raw.time)
         if record.event == "str":
             raw = self._string(raw, record)

@@ -329,9 +329,10 @@ class Report:
     predicted_kernels: tuple[Kernel, ...] = ()
     """The kernels of the predictions."""
     world: int = 0
-    """How many ranks the job has; 0: any other run."""
+    """How many ranks the job has; 0: any other run, or it is not known."""
     ranks: tuple[RankReport, ...] = ()
-    """The ranks that were run.  Compiles and kernels of the report are those of the first."""
+    """The ranks that were run.  Compiles and kernels of the report are those of the first.  The trace of one rank alone has
+    that one, if it communicates."""
     waits: tuple[CollectiveWait, ...] = ()
     """Of real ranks on one machine: who waited in which collective."""
     pieces: tuple[Piece, ...] = ()

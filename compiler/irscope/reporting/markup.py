@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
 
 from irscope.vocabulary.visible import visible
 
@@ -33,3 +34,15 @@ def link(url: str, label: str) -> Markup:
     if not re.fullmatch(r"https://[\w./#?=&%~+-]+", url):
         return text_of(label)
     return element("a", label, href=url, rel="noreferrer")
+
+
+def grid(head: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> Markup:
+    """A table whose columns after the first ``texts`` are numbers."""
+
+    def line(tag: str, cells: Sequence[str]) -> Markup:
+        return element(
+            "tr", *(element(tag, cell, class_="number" if at >= texts else "") for at, cell in enumerate(cells))
+        )
+
+    lines = ([line("th", head)] if head else []) + [line("td", row) for row in rows]
+    return element("div", element("table", *lines), class_="table")

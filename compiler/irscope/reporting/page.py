@@ -6,19 +6,20 @@ import base64
 import hashlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from irscope.findings.registry import kind_of
 from irscope.pipelines.registry import pipeline_named, role_of, stage_kind
 from irscope.protocol import Compile, Finding, Range, Report, StageRef, causes_only
 from irscope.reporting.graphs import Pictures
-from irscope.reporting.markup import Markup, element, link, text_of
+from irscope.reporting.markup import Markup, element, grid, link, text_of
+from irscope.reporting.ranks import job_parts
 from irscope.reporting.redaction import LEFT_OUT, REDACTIONS, Redaction
 from irscope.reporting.style import STYLE
 from irscope.store.store import Store, StoreError
 from irscope.vocabulary.function_names import function_title
 from irscope.vocabulary.stages import Role
-from irscope.vocabulary.units import count, duration, size
+from irscope.vocabulary.units import count, duration, ranks_named, size
 
 _LONGEST_STAGE = 200_000
 _MOST_TEXT = 20_000_000
@@ -51,7 +52,8 @@ class _Page:
         digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
         policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
         stages = element("h2", "Stages"), *(self._compile(one) for one in self._report.compiles[:_MOST_COMPILES])
-        body = [*self._head(), *self._findings(), *self._compiles(), *stages, *self._environment()]
+        body = [*self._head(), *self._findings(), *self._compiles(), *job_parts(self._report, self._redaction), *stages]
+        body += self._environment()
         return "".join(
             [
                 '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
@@ -101,6 +103,8 @@ class _Page:
         ]
         if finding.compiles:
             parts.append(element("p", f"In {', '.join(finding.compiles[:20])}", class_="dim"))
+        if finding.ranks:
+            parts.append(element("p", f"On {ranks_named(finding.ranks)}", class_="dim"))
         if finding.link:
             parts.append(element("p", link(finding.link, finding.link)))
         return element("section", *parts, class_=f"finding {finding.severity.value}")
@@ -134,7 +138,7 @@ class _Page:
              str(one.graph_ops), str(by_compile.get(one.id, 0)), str(one.restarts), duration(one.seconds)]
             for one in self._report.compiles[:_MOST_COMPILES]
         ]  # fmt: skip
-        yield _table(["compile", "function", "at", "outcome", "operations", "kernels", "restarts", "time"], rows, 4)
+        yield grid(["compile", "function", "at", "outcome", "operations", "kernels", "restarts", "time"], rows, 4)
         if len(self._report.compiles) > _MOST_COMPILES:
             more = len(self._report.compiles) - _MOST_COMPILES
             yield element("p", f"{more} more compiles are left out.", class_="dim")
@@ -160,7 +164,22 @@ class _Page:
         kept = text[: min(_LONGEST_STAGE, self._room)]
         self._room -= len(kept)
         cut = [element("p", f"Cut: it has {size(len(text))}.", class_="dim")] if len(kept) < len(text) else []
-        return element("details", element("summary", title), drawn, element("pre", self._redaction.text(kept)), *cut)
+        more = self._reproducer(stage) if role_of(stage.name) is Role.DIVERGENCE else ()
+        return element(
+            "details", element("summary", title), drawn, element("pre", self._redaction.text(kept)), *cut, *more
+        )
+
+    def _reproducer(self, stage: StageRef) -> Iterator[Markup]:
+        """Of a divergence: the script that shows it by itself."""
+        data = self._store.stage_data(self._report.run, stage.id)
+        made = data.get("reproducer") if isinstance(data, dict) else None
+        if not isinstance(made, dict) or not isinstance(script := made.get("script"), str):
+            return
+        yield element("h4", "Minimal reproducer")
+        if made.get("inputs"):
+            said = "It loads the inputs of the run: irscope diverge --reproducer FILE writes them beside it."
+            yield element("p", said, class_="dim")
+        yield element("pre", self._redaction.text(script[:_LONGEST_STAGE]))
 
     # --- environment --------------------------------------------------------------------------------------------------
 
@@ -180,7 +199,7 @@ class _Page:
             ["Reported", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())],
         ]
         yield element("h2", "Environment")
-        yield _table([], [row for row in facts if row[1]], 2)
+        yield grid([], [row for row in facts if row[1]], 2)
         gaps = [(one.what, one.why) for one in report.capture_gaps]
         if self._pictures is not None and self._pictures.problem:
             gaps.append(("pictures of graphs", self._pictures.problem))
@@ -190,17 +209,3 @@ class _Page:
         if self._redaction.takes_paths or self._redaction.takes_source:
             taken = [one for one in REDACTIONS if one in self._redaction.parts]
             yield element("p", f"Left out of this report: {', '.join(taken)}.", class_="dim")
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> Markup:
-    """A table whose columns after the first ``texts`` are numbers."""
-    lines = (
-        [element("tr", *(element("th", cell, class_="number" if at >= texts else "") for at, cell in enumerate(head)))]
-        if head
-        else []
-    )
-    lines += [
-        element("tr", *(element("td", cell, class_="number" if at >= texts else "") for at, cell in enumerate(row)))
-        for row in rows
-    ]
-    return element("div", element("table", *lines), class_="table")

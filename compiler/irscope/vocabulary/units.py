@@ -67,6 +67,11 @@ def spans(numbers: Iterable[int], most: int = 8) -> str:
     return ", ".join(texts[:most]) + (", …" if len(texts) > most else "")
 
 
+def ranks_named(ranks: Sequence[int]) -> str:
+    """Ranks of a job in words: ``rank 3``, ``ranks 0, 37``, ``ranks 0-36, 38-1023``."""
+    return f"{'rank' if len(ranks) == 1 else 'ranks'} {spans(ranks)}"
+
+
 def count(number: int, one: str = "", many: str = "") -> str:
     """Format a number of things: ``1 graph``, ``1,200 graphs``; without a noun ``1,200``.
 

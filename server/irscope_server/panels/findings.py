@@ -10,7 +10,7 @@ from irscope.findings.kinds import rank_divergence
 from irscope.findings.registry import kind_of
 from irscope.protocol import Finding, Lane, Report, Severity
 from irscope.store.store import Store
-from irscope.vocabulary.units import spans
+from irscope.vocabulary.units import ranks_named
 
 from irscope_server.base import words
 from irscope_server.base.context import ReadContext
@@ -212,7 +212,7 @@ def _ranks(finding: Finding, everyone: Set[int]) -> str:
         return ""
     if everyone <= set(finding.ranks) and finding.kind != rank_divergence.KIND.id:
         return "all ranks"
-    return f"{'rank' if len(finding.ranks) == 1 else 'ranks'} {spans(finding.ranks)}"
+    return ranks_named(finding.ranks)
 
 
 def place_of(finding: Finding, uri_of: UriOf) -> Place:

@@ -52,6 +52,12 @@ describe("the model of ranks", () => {
     );
   });
 
+  it("one rank alone is not said to be like the others", () => {
+    const job = { ...JOB, other: null, divergences: [], compiles: [] };
+    assert.equal(model.summaryOf(job), "All ranks compiled the same");
+    assert.equal(model.summaryOf({ ...job, world: 0 }), "");
+  });
+
   it("rows say what they are", () => {
     const row = (/** @type {string} */ sign, left = "x") => ({ sign, left, right: "", leftLine: 0, rightLine: 0 });
     const words = [row("changed"), row("left"), row("right"), row(""), row("skipped", "1"), row("skipped", "12")].map(

@@ -238,6 +238,7 @@ def test_an_old_python(tmp_path: Path) -> None:
             "only `irscope run`, `check`, `verify-target`, `fix`, `compare`, `profile`, `diff`, `values` and `diverge` take arguments after --",
         ),
         (["verify-target", "h100", "EMPTY/none.py"], "The script did not run to its end: File not found: "),
+        (["check", "EMPTY/none.py"], "File not found: "),
         (["show", "no-such-run"], "No run is named no-such-run."),
         (["show", "--store", "EMPTY/runs.db"], "yet. Start one: irscope run"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.protocol import BucketSplit, CollectiveOverlap
+from irscope.protocol import BucketSplit, Collective, CollectiveOverlap
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.units import count, flops, size
 
@@ -31,6 +31,39 @@ class OverlapRow:
     sent: int | None
 
 
+@dataclass(frozen=True)
+class CollectiveRow:
+    """Collectives of one line that give the same.
+
+    Parameters
+    ----------
+    first
+        The first of them.
+    calls
+        How many there are.
+    sent
+        Bytes of all of them; None if one is not known.
+    """
+
+    first: Collective
+    calls: int
+    sent: int | None
+
+    @property
+    def title(self) -> str:
+        """``all_reduce (sum)``."""
+        return f"{self.first.operation} ({self.first.reduction})" if self.first.reduction else self.first.operation
+
+
+def collective_rows(collectives: Sequence[Collective]) -> list[CollectiveRow]:
+    """Those that send most come first."""
+    alike: dict[tuple[object, ...], list[Collective]] = {}
+    for one in collectives:
+        alike.setdefault((one.operation, one.reduction, one.tensor, one.file, one.line), []).append(one)
+    rows = [CollectiveRow(each[0], len(each), sent_by(each)) for each in alike.values()]
+    return sorted(rows, key=lambda row: -(row.sent or 0))
+
+
 def overlap_rows(overlaps: Sequence[CollectiveOverlap]) -> list[OverlapRow]:
     """Those that run beside nothing come first, then those that send most."""
     alike: dict[tuple[object, ...], list[CollectiveOverlap]] = {}
@@ -44,10 +77,15 @@ def overlap_rows(overlaps: Sequence[CollectiveOverlap]) -> list[OverlapRow]:
     return sorted(rows, key=lambda row: (row.first.operations != 0, -(row.sent or 0)))
 
 
-def sent_by(overlaps: Sequence[CollectiveOverlap]) -> int | None:
+def sent_by(collectives: Sequence[Collective] | Sequence[CollectiveOverlap]) -> int | None:
     """The bytes that they send together; None if one is not known."""
-    known = [one.sent_bytes for one in overlaps]
+    known = [one.sent_bytes for one in collectives]
     return None if None in known else sum(each or 0 for each in known)
+
+
+def bytes_text(sent: int | None) -> str:
+    """``131 kB``, or that the size of a tensor is a symbol."""
+    return "symbolic" if sent is None else size(sent)
 
 
 def beside(one: CollectiveOverlap) -> str:

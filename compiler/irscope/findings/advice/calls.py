@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 
 from irscope.findings.advice import arrays, output, randomness
@@ -15,12 +16,15 @@ from irscope.findings.advice.spot import Spot
 _CONTEXT = re.compile(r"module: (?P<module>[^,]*), qualname: (?P<name>[^,]*), skip reason")
 _DISABLE = ("torch.compiler.disable", "torch._dynamo.disable")
 _KEPT = "The reason why it was put there may still apply."
+_SHARDING = "/torch/distributed/fsdp/_fully_shard/"
 _ONCE = "It is then the same in every call."
 
 
 def skipped_call(spot: Spot) -> Advice:
     """GB0007, GB0008, GB0147, GB0148, GB0156 and their like: by what the user's line calls."""
     name = name_at(spot)
+    if any(_SHARDING in place.file.replace(os.sep, "/") for place in spot.context.beneath):
+        return _sharded(spot)
     if _steps(spot, name):
         return stepped(spot)
     if name in ("warnings.warn", "warnings.warn_explicit"):
@@ -31,6 +35,23 @@ def skipped_call(spot: Spot) -> Advice:
         if any(name == p or (p[-1] == "." and name.startswith(p)) for p in family.prefixes):
             return Advice(f"{spot.short(spot.expression)} {family.what}", family.why, family.options(spot))
     return by_method(spot) or _unknown(spot)
+
+
+def _sharded(spot: Spot) -> Advice:
+    """A module under ``fully_shard`` (FSDP2), whose hooks are under ``torch._dynamo.disable``."""
+    return Advice(
+        f"{spot.short(spot.expression)} runs a module under `fully_shard`, and Dynamo does not trace the hooks of FSDP2",
+        "They gather the parameters before the module runs, and scatter the gradients after it. PyTorch runs them as plain "
+        "Python, so no graph goes across a sharded module, and none has FSDP2's collectives.",
+        (
+            Option(
+                "Compile each module before it is sharded, in place of the model around them",
+                "block = torch.compile(block)\nfully_shard(block)",
+                "Names in its state dict begin with `_orig_mod.` then; `block.compile()` keeps the names, "
+                "and compiles a `forward` of your own, but not a block of PyTorch's, such as `nn.Sequential`.",
+            ),
+        ),
+    )
 
 
 def _steps(spot: Spot, name: str) -> bool:

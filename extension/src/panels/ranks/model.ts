@@ -49,9 +49,9 @@ export function choices({ ranks, first }: Ranks): { value: string; text: string 
 }
 
 /** `2 of 5 compiles differ`. */
-export function summaryOf({ compiles, other, divergences }: Ranks): string {
+export function summaryOf({ compiles, other, divergences, world }: Ranks): string {
   if (other === null) {
-    return divergences.length === 0 ? "All ranks compiled the same" : "";
+    return divergences.length === 0 && world > 0 ? "All ranks compiled the same" : "";
   }
   const differing = compiles.filter(differs).length;
   return differing === 0

@@ -86,7 +86,10 @@ class RanksView implements View {
       ...(other === null
         ? []
         : section("Compiles", [...compiles(result.compiles, first, other), ...left(result.moreCompiles, "compile")])),
-      ...section(`Ranks of ${result.world}`, [table(result), ...left(result.moreRanks, "rank")]),
+      ...section(result.world === 0 ? "The only rank that has a trace" : `Ranks of ${result.world}`, [
+        table(result),
+        ...left(result.moreRanks, "rank"),
+      ]),
       ...section(`What rank ${first} computes while it communicates`, overlaps(result)),
       ...section("Buckets of DDP", buckets(result.buckets)),
       ...section("Who waited for whom", result.waits.map(wait)),
