@@ -32,6 +32,8 @@ _ASKED = (
     ["show", "--time"], ["show", "--compile", "0/0", "--stage", "dynamo-graph"], ["show", "--stage", "0/0/symbolic-trace"],
     ["show", "--kernel", "k0"], ["diff"], ["diff", "--stage", "0/0/dynamo-graph", "0/0/post-grad-graph"],
 )  # fmt: skip
+_OPEN_SECONDS = 4 * HANG_SECONDS
+"""A log may have hundreds of megabytes."""
 
 
 def fuzz(seconds: float, random: Random, folder: Path) -> int:
@@ -97,7 +99,7 @@ class Reader:
             if passed_at_this_load(since) > 10 * HANG_SECONDS:
                 judge.fail(f"{arguments} does not end")
         answer: dict[str, Any] = json.loads(self._answers.readline() or '{"code": -1, "said": "it has died"}')
-        judge.answered(since)
+        judge.answered(since, _OPEN_SECONDS if arguments[0] == "open" else HANG_SECONDS)
         if answer["code"] not in (0, 2, 3):
             judge.fail(f"{arguments}: exit code {answer['code']}: {answer['said']}")
         return int(answer["code"])
