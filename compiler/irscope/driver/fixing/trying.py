@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from irscope.driver.fixing.library import Patch
 from irscope.driver.fixing.places import in_library
+from irscope.driver.fixing.plain_functions import plain_functions
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
 from irscope.driver.fixing.texts import applied, edits_between
 from irscope.driver.fixing.workarounds import CAVEAT, IN_A_COPY, as_patches, workarounds
@@ -147,7 +148,8 @@ class Trying:
     def _fixes(self, finding: Finding, texts: Mapping[str, str]) -> list[Fix]:
         """The candidates of a finding that was found in texts, the best first; each changed text once.
 
-        What `propose` gives under the title of one of the finding's own comes before that one: it keeps comments.
+        What `propose` gives under the title of one of the finding's own comes before that one: it keeps comments.  Last
+        are functions of a library that are left to Python, beyond the number of the others.
         """
         try:
             text = texts.get(finding.file) or self._prover.text_of(finding.file)
@@ -166,7 +168,9 @@ class Trying:
             if fix.file not in ("", finding.file) or changed not in seen:
                 seen.add(changed)
                 found.append(fix)
-        return found[:_MOST_CANDIDATES]
+        original = self._prover.original
+        compiles = original.compiles if original is not None and not texts else ()
+        return [*found[:_MOST_CANDIDATES], *plain_functions(finding, text, compiles, self._prover.text_of)]
 
     def _specializations(self, finding: Finding) -> list[Finding]:
         """What may have fixed the size for which something was compiled again."""
