@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from irscope.capture.stack import CAUSE_IN_LIBRARY
+from irscope.cli.fixing import _measured_lines
+from irscope.driver.fixing.gains import MeasuredGain, Side, Spread
 from irscope.driver.fixing.plain_functions import plain_functions
 from irscope.driver.fixing.texts import applied
 from irscope.protocol import Compile, CompileOutcome, Finding, Position, Range, Related, Severity
@@ -40,7 +42,6 @@ CODE = 1
 """,
 }
 USER = "import torch\nfrom deciding import Rule\n\nrule = torch.compile(Rule())\nrule(torch.ones(3))\n"
-IN_USER = "import torch\nfrom deciding import Rule\n\n\ndef f(rule, x):\n    return rule(x)\n"
 HELPER = '''\
 import inspect
 from torch._dynamo.eval_frame import skip_code
@@ -94,14 +95,19 @@ def test_what_was_compiled_again() -> None:
     [
         ([], USER, 5),  # not in a library
         ([("/env/lib/python3.11/site-packages/torch/nn/functional.py", 2)], USER, 5),
-        ([(RULES, 7)], IN_USER, 6),  # a function of the user's would break at the call
-        ([(RULES, 7), ("user.py", 6)], IN_USER, 9),
         ([(HELP, 7)], USER, 5),  # code of a module, which runs once
         ([(RULES, 7)], "torch.ones(3)\n", 1),  # nowhere after an import
     ],
 )
 def test_where_it_is_not_offered(places: list[tuple[str, int]], text: str, line: int) -> None:
     assert not changed(finding(*places, line=line), text)
+
+
+def test_a_function_of_the_users_would_break_at_the_call() -> None:
+    own = Compile("1/1", "f", "user.py", 3, CompileOutcome.GRAPH_BREAK, 0, 1, 0.1)
+    assert not changed(finding((RULES, 7)), compiles=(own,))
+    assert changed(finding((RULES, 7)), compiles=(dataclasses.replace(own, file=RULES),))
+    assert changed(finding((RULES, 7)), compiles=(dataclasses.replace(own, id="1/0"),))
 
 
 def test_two_of_them_share_what_they_need() -> None:
@@ -145,3 +151,16 @@ def test_names_that_the_text_has_already() -> None:
     (made,) = changed(finding((RULES, 7)), text)
     assert "from deciding import rules as rules_2\n" in made
     assert "leave_to_python(rules_2.Rule.inner)\n" in made
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (3.0, 4.0, "It is slower with the change."),
+        (1.5, 4.0, "The two overlap: no difference is shown."),
+        (0.5, 0.9, "in turns."),
+    ],
+)
+def test_what_is_slower_is_said(low: float, high: float, words: str) -> None:
+    old, new = (Side(1, 1, 1.0, spread) for spread in (Spread(1.5, 1.0, 2.0), Spread(low, low, high)))
+    assert list(_measured_lines(MeasuredGain(old, new)))[-1].endswith(words)

@@ -7,12 +7,13 @@ nothing that broke is repaired.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
 
 from irscope.driver.fixing.places import is_of_library
 from irscope.driver.fixing.workarounds import after_imports, attribute_at, fresh, has_line, module_of
 from irscope.protocol import Compile, Edit, Finding, Fix, Position, Range
+from irscope.usercode.user_files import is_package_file
 
 TITLE = "Leave functions of the library to Python, and compile what they call"
 _CAVEAT = (
@@ -34,9 +35,6 @@ def {_HELPER}(function):
 '''
 _IMPORTS = ("import inspect", "from torch._dynamo.eval_frame import skip_code")
 
-Places = Iterable[tuple[str, int]]
-"""Files and lines."""
-
 
 def plain_functions(
     finding: Finding, text: str, compiles: Sequence[Compile], text_of: Callable[[str], str]
@@ -52,9 +50,9 @@ def plain_functions(
     text_of
         Reads a file of a library.  May raise OSError.
     """
-    places = list(_on_the_way(finding, text) if finding.kind == "graph-break" else _compiled_again(finding, compiles))
+    found = _on_the_way if finding.kind == "graph-break" else _compiled_again
     functions: dict[tuple[str, str], None] = {}
-    for file, line in places:
+    for file, line in found(finding, compiles):
         try:
             name = attribute_at(text_of(file), line)
         except OSError:
@@ -71,11 +69,10 @@ def plain_functions(
         yield Fix(TITLE, _CAVEAT.format(names), edits)
 
 
-def _on_the_way(finding: Finding, text: str) -> Iterator[tuple[str, int]]:
+def _on_the_way(finding: Finding, compiles: Sequence[Compile]) -> Iterator[tuple[str, int]]:
     """The library's functions from the user's call to a break: each of them would break where it calls the next."""
-    own = [(one.file, one.range.start.line) for one in finding.related if one.is_call and not is_of_library(one.file)]
-    if any(attribute_at(text, line) for _, line in [*own, (finding.file, finding.range.start.line)]):
-        return  # a function of the user's is on the way
+    if any(one.id in finding.compiles and not is_package_file(one.file) for one in compiles):
+        return  # a function of the user's is compiled, and calls them
     for one in finding.related:
         if is_of_library(one.file):
             yield one.file, one.range.start.line
