@@ -79,7 +79,9 @@ def test_every_function_on_the_way_to_a_break() -> None:
     calls = "leave_to_python(rules.Rule.inner)\nleave_to_python(help.helped)\nleave_to_python(rules.Rule.forward)\n"
     assert made == f"{head}\n{HELPER.format(imports)}{calls}\n{tail}"
     (fix,) = plain_functions(one, USER, (), LIBRARY.__getitem__)
-    assert fix.caveat.startswith("`Rule.inner`, `helped`, `Rule.forward` run as plain Python: their own operations")
+    assert fix.caveat.startswith(
+        "These run as plain Python: `Rule.inner`, `helped`, `Rule.forward`. Their own operations"
+    )
 
 
 def test_what_was_compiled_again() -> None:
@@ -88,6 +90,7 @@ def test_what_was_compiled_again() -> None:
     (made,) = changed(finding(kind="recompilation"), compiles=(again, *others))
     assert made.count("leave_to_python(") == 2
     assert "leave_to_python(rules.Rule.size.fget)\n" in made
+    assert not changed(finding(kind="specialization"), compiles=(again,))
 
 
 @pytest.mark.parametrize(
@@ -115,6 +118,7 @@ def test_two_of_them_share_what_they_need() -> None:
     (second,) = plain_functions(finding((RULES, 4)), USER, (), LIBRARY.__getitem__)
     together = applied(USER, [*first.edits, *(one for one in second.edits if one not in first.edits)])
     (after,) = changed(finding((RULES, 4)), applied(USER, first.edits))
+    assert "leave_to_python(rules.Rule.inner)\nleave_to_python(rules.Rule.forward)\n" in after
     assert left_to_python(together) == left_to_python(after) == ["<lambda>", "forward", "inner"]
     for made in (together, after):
         assert made.count("def leave_to_python") == made.count("import rules") == 1
@@ -151,6 +155,15 @@ def test_names_that_the_text_has_already() -> None:
     (made,) = changed(finding((RULES, 7)), text)
     assert "from deciding import rules as rules_2\n" in made
     assert "leave_to_python(rules_2.Rule.inner)\n" in made
+    other = RULES.replace("/deciding/", "/other/")
+    (made,) = [
+        applied(USER, fix.edits)
+        for fix in plain_functions(
+            finding((RULES, 7), (other, 7)), USER, (), {**LIBRARY, other: LIBRARY[RULES]}.__getitem__
+        )
+    ]
+    assert "from other import rules as other_rules\n" in made
+    assert "leave_to_python(rules.Rule.inner)\nleave_to_python(other_rules.Rule.inner)\n" in made
 
 
 @pytest.mark.parametrize(

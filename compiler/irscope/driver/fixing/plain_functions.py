@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import PurePath
 
 from irscope.driver.fixing.places import is_of_library
 from irscope.driver.fixing.workarounds import after_imports, attribute_at, fresh, has_line, module_of
@@ -17,8 +16,8 @@ from irscope.usercode.user_files import is_package_file
 
 TITLE = "Leave functions of the library to Python, and compile what they call"
 _CAVEAT = (
-    "{} run as plain Python: their own operations are not compiled, and each function that they call is compiled by "
-    "itself. That can be slower: `irscope fix --measure` compares. `skip_code` is not a public name of PyTorch."
+    "These run as plain Python: {}. Their own operations are not compiled, and each function that they call is compiled "
+    "by itself. That can be slower: `irscope fix --measure` compares. `skip_code` is not a public name of PyTorch."
 )
 _MOST_FUNCTIONS = 16
 _HELPER = "leave_to_python"
@@ -50,7 +49,9 @@ def plain_functions(
     text_of
         Reads a file of a library.  May raise OSError.
     """
-    found = _on_the_way if finding.kind == "graph-break" else _compiled_again
+    found = {"graph-break": _on_the_way, "recompilation": _compiled_again}.get(finding.kind)
+    if found is None:
+        return
     functions: dict[tuple[str, str], None] = {}
     for file, line in found(finding, compiles):
         try:
@@ -86,13 +87,17 @@ def _compiled_again(finding: Finding, compiles: Sequence[Compile]) -> Iterator[t
 
 
 def _after(text: str) -> Position | None:
-    """Where the calls are put: after the helper, if the text has it; else after the imports."""
+    """Where the calls are put: after those that the text has; else after the imports."""
     try:
         body = ast.parse(text).body
     except SyntaxError:
         return None
-    ends = [one.end_lineno for one in body if isinstance(one, ast.FunctionDef) and one.name == _HELPER]
-    return Position((ends[0] or 0) + 1, 0) if ends else after_imports(text)
+    calls = [one.end_lineno or 0 for one in body if isinstance(one, ast.Expr) and _calls_helper(one.value)]
+    return Position(calls[-1] + 1, 0) if calls else after_imports(text)
+
+
+def _calls_helper(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == _HELPER
 
 
 def _pieces(text: str, functions: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -107,7 +112,7 @@ def _pieces(text: str, functions: Sequence[tuple[str, str]]) -> Iterator[str]:
             if has_line(text, line):
                 continue
             if (other := fresh(name, text)) != name or name in list(aliases.values())[:-1]:
-                aliases[module] = other if other != name else f"{PurePath(package.replace('.', '/')).name}_{name}"
+                aliases[module] = other if other != name else f"{package.rpartition('.')[2]}_{name}"
                 line += f" as {aliases[module]}"
             yield f"{line}\n"
     if not has_line(text, f"def {_HELPER}(function):"):
