@@ -7,6 +7,7 @@ nothing that broke is repaired.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from irscope.driver.fixing.places import is_of_library
@@ -21,6 +22,7 @@ _CAVEAT = (
 )
 _MOST_FUNCTIONS = 16
 _HELPER = "leave_to_python"
+_CALL = re.compile(rf"^{_HELPER}\(\w+\.([\w.]+)\)$", re.MULTILINE)
 _DEFINITION = f'''
 
 def {_HELPER}(function):
@@ -66,8 +68,13 @@ def plain_functions(
         return
     edits = tuple(Edit(Range(at, at), made) for made in _pieces(text, list(functions)))
     if edits:
-        names = ", ".join(f"`{name.removesuffix('.fget')}`" for _, name in functions)
-        yield Fix(TITLE, _CAVEAT.format(names), edits)
+        yield Fix(TITLE, caveat_of("".join(edit.text for edit in edits)), edits)
+
+
+def caveat_of(text: str) -> str:
+    """What a text costs that leaves functions to Python: which ones they are."""
+    names = dict.fromkeys(one[1] for one in _CALL.finditer(text))
+    return _CAVEAT.format(", ".join(f"`{name.removesuffix('.fget')}`" for name in names))
 
 
 def _on_the_way(finding: Finding, compiles: Sequence[Compile]) -> Iterator[tuple[str, int]]:
