@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ from irscope.capture.stack import CAUSE_IN_LIBRARY
 from irscope.cli.fixing import _measured_lines
 from irscope.driver.fixing.gains import MeasuredGain, Side, Spread
 from irscope.driver.fixing.plain_functions import plain_functions
+from irscope.driver.fixing.proving import Proof, Status
 from irscope.driver.fixing.texts import applied
+from irscope.driver.fixing.trying import Trying
 from irscope.protocol import Compile, CompileOutcome, Finding, Position, Range, Related, Severity
 
 RULES, HELP = (
@@ -177,3 +180,27 @@ def test_names_that_the_text_has_already() -> None:
 def test_what_is_slower_is_said(low: float, high: float, words: str) -> None:
     old, new = (Side(1, 1, 1.0, spread) for spread in (Spread(1.5, 1.0, 2.0), Spread(low, low, high)))
     assert list(_measured_lines(MeasuredGain(old, new)))[-1].endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("first", "words"), [("The finding is still there.", "Rule.size.fget"), ("The results differ.", "")]
+)
+def test_one_finding_may_be_of_several_functions(first: str, words: str) -> None:
+    """Where it is still there, for another function, that one is left to Python, too."""
+    one = dataclasses.replace(finding(kind="recompilation"), code="recompile-value")
+    again = Compile("1/1", "inner", RULES, 6, CompileOutcome.COMPILED, 0, 1, 0.1)
+    is_there = "still" in first
+    proofs = [Proof(Status.DISPROVEN, first, () if is_there else (one,)), Proof(Status.VERIFIED, "", (one,))]
+    left = SimpleNamespace(findings=(one,) if is_there else (), compiles=(dataclasses.replace(again, line=9),))
+    prover: Any = SimpleNamespace(
+        original=SimpleNamespace(findings=(one,), compiles=(again,)),
+        text_of=lambda path: USER if path == "user.py" else LIBRARY[path],
+        prove=lambda texts, finding: (proofs.pop(0), left),
+    )
+    (tried,) = Trying(prover, 10).finding(one).candidates
+    assert tried.proof.status is (Status.VERIFIED if words else Status.DISPROVEN)
+    made = applied(USER, tried.edits)
+    assert "leave_to_python(rules.Rule.inner)\n" in made
+    assert (made.count("leave_to_python(rules.Rule.size.fget)\n"), "`Rule.size`" in tried.caveat) == (
+        (1, True) if words else (0, False)
+    )
