@@ -23,7 +23,9 @@ def propose(one: Finding, text: str) -> list[Fix]:
 
 
 def titles(one: Finding, *others: Finding, texts: Any = None) -> list[str]:
-    prover: Any = SimpleNamespace(original=SimpleNamespace(findings=(one, *others)), text_of=lambda path: TEXT)
+    prover: Any = SimpleNamespace(
+        original=SimpleNamespace(compiles=(), findings=(one, *others)), text_of=lambda path: TEXT
+    )
     return [fix.title for fix in Trying(prover, 1, propose=propose)._fixes(one, texts or {})]
 
 

@@ -199,6 +199,7 @@ def _measured_lines(gain: MeasuredGain | None) -> Iterator[str]:
         for one in (new.call, old.call)
     ]
     word = "" if gain.is_significant else " The two overlap: no difference is shown."
+    word = " It is slower with the change." if gain.is_slower else word
     yield f"A call takes {sides[0]}; it was {sides[1]}. Median, least and most of {ROUNDS} rounds in turns.{word}"
 
 

@@ -11,6 +11,7 @@ import fix_rates
 import pytest
 from irscope.cli import fixing
 from irscope.driver.driver import RunSpec
+from irscope.driver.fixing.plain_functions import TITLE as PLAIN_TITLE
 from irscope.driver.fixing.proving import Proof, Prover, Status
 from irscope.driver.fixing.texts import applied, diff_of, edits_between
 from irscope.driver.fixing.trying import Trying
@@ -170,6 +171,35 @@ def test_a_break_in_a_library_has_a_patch(tmp_path: Path) -> None:
     applied = subprocess.run(["git", "apply", "-"], input=text, text=True, cwd=library.parent, check=False)
     assert applied.returncode == 0
     assert "# a comment of the library\n    return torch.where(" in library.read_text()
+
+
+LOOPS = """\
+import gc
+
+
+def helped(x):
+    return x.sin() + x.cos()
+
+
+def looped(x):
+    for _ in range(2):
+        gc.get_count()
+        x = helped(x)
+    return x
+"""
+
+
+@pytest.mark.nightly
+def test_a_function_of_a_library_is_left_to_python(tmp_path: Path) -> None:
+    library = write(tmp_path, LOOPS, "site-packages/looping.py")
+    head = f"import sys; sys.path.append({str(library.parent)!r})\nimport torch, looping\n\n"
+    script = write(tmp_path, f"{head}torch.compile(looping.looped)(torch.ones(3))\n")
+    with Prover(RunSpec(str(script))) as prover:
+        (finding,) = prover.begin().findings
+        best = Trying(prover, 100).finding(finding).candidates[0]
+    assert (best.title, best.proof.status) == (PLAIN_TITLE, Status.VERIFIED), best
+    assert best.proof.gain is not None and best.proof.gain.graphs[1] == 1  # that of `helped`
+    assert "leave_to_python(looping_2.looped)\n" in applied(script.read_text(), best.edits)
 
 
 @pytest.mark.parametrize(

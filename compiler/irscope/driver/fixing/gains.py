@@ -54,6 +54,12 @@ class MeasuredGain:
         first, second = self.before.call, self.after.call
         return first is not None and second is not None and (second.high < first.low or first.high < second.low)
 
+    @property
+    def is_slower(self) -> bool:
+        """Whether a call takes longer with the change, beyond the spread."""
+        first, second = self.before.call, self.after.call
+        return first is not None and second is not None and second.low > first.high
+
 
 def measure(
     spec: RunSpec, texts: Mapping[str, str], rounds: int = ROUNDS, cancel: threading.Event | None = None

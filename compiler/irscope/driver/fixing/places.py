@@ -19,11 +19,11 @@ def path_in_library(file: str) -> str:
 def in_library(finding: Finding) -> Finding | None:
     """The finding at the library's line; None if the cause is in the user's code."""
     for place in finding.related:
-        if place.message.startswith(CAUSE_IN_LIBRARY) and _is_patched(place.file):
+        if place.message.startswith(CAUSE_IN_LIBRARY) and is_of_library(place.file):
             return dataclasses.replace(finding, file=place.file, range=place.range, fixes=(), related=())
     return None
 
 
-def _is_patched(file: str) -> bool:
+def is_of_library(file: str) -> bool:
     """A package's file, but torch's own: what breaks there is reached on purpose."""
     return is_package_file(file) and "/torch/" not in file.replace(os.sep, "/")

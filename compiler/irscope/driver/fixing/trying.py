@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from irscope.driver.fixing.library import Patch
 from irscope.driver.fixing.places import in_library
+from irscope.driver.fixing.plain_functions import TITLE as LEFT_TO_PYTHON
+from irscope.driver.fixing.plain_functions import caveat_of, plain_functions
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
 from irscope.driver.fixing.texts import applied, edits_between
 from irscope.driver.fixing.workarounds import CAVEAT, IN_A_COPY, as_patches, workarounds
@@ -147,7 +149,8 @@ class Trying:
     def _fixes(self, finding: Finding, texts: Mapping[str, str]) -> list[Fix]:
         """The candidates of a finding that was found in texts, the best first; each changed text once.
 
-        What `propose` gives under the title of one of the finding's own comes before that one: it keeps comments.
+        What `propose` gives under the title of one of the finding's own comes before that one: it keeps comments.  Last
+        are functions of a library that are left to Python, beyond the number of the others.
         """
         try:
             text = texts.get(finding.file) or self._prover.text_of(finding.file)
@@ -166,7 +169,9 @@ class Trying:
             if fix.file not in ("", finding.file) or changed not in seen:
                 seen.add(changed)
                 found.append(fix)
-        return found[:_MOST_CANDIDATES]
+        original = self._prover.original
+        compiles = original.compiles if original is not None and not texts else ()
+        return [*found[:_MOST_CANDIDATES], *plain_functions(finding, text, compiles, self._prover.text_of)]
 
     def _specializations(self, finding: Finding) -> list[Finding]:
         """What may have fixed the size for which something was compiled again."""
@@ -199,13 +204,36 @@ class Trying:
         except (OSError, ValueError) as error:
             proof = Proof(Status.UNPROVEN, f"It could not be applied: {error}.")
             return Candidate(fix.title, fix.caveat, file, fix.edits, proof)
-        titles, edits = fix.title, fix.edits
+        titles, caveat, edits = fix.title, fix.caveat, fix.edits
+        if fix.title == LEFT_TO_PYTHON:
+            text, proof, trial = self._more_plain(finding, file, text, proof, trial)
+            caveat, edits = caveat_of(text), edits_between(before, text)
         if proof.status is Status.UNPROVEN and proof.adds:
             chain = self._chain(finding, file, text, proof, trial)
             if chain is not None:
                 text, proof, more = chain
                 titles, edits = "; then ".join([fix.title, *more]), edits_between(before, text)
-        return Candidate(titles, fix.caveat, file, edits, proof)
+        return Candidate(titles, caveat, file, edits, proof)
+
+    def _more_plain(
+        self, finding: Finding, file: str, text: str, proof: Proof, trial: Trial
+    ) -> tuple[str, Proof, Trial]:
+        """Leaves more functions to Python: those of a finding that comes, or that is still there, since one finding may
+        be of several functions."""
+        for _ in range(_LONGEST_CHAIN):
+            is_gone = finding.cause in {one.cause for one in proof.removes}
+            alike = [
+                one for one in trial.findings if (one.kind, one.code, one.file) == (finding.kind, finding.code, file)
+            ]
+            left = proof.adds if is_gone else (*alike, *proof.adds)
+            found = [fix for one in left for fix in plain_functions(one, text, trial.compiles, self._prover.text_of)]
+            changed = applied(text, found[0].edits) if found else text
+            if proof.status is Status.VERIFIED or changed == text or self.is_over:
+                break
+            self._on_try(f"then {found[0].title}")
+            text = changed
+            proof, trial = self._prover.prove({file: text}, finding)
+        return text, proof, trial
 
     def _chain(
         self, finding: Finding, file: str, text: str, proof: Proof, trial: Trial

@@ -115,11 +115,13 @@ def _classes(module: ast.Module, place: _Place) -> Iterator[ast.ClassDef]:
         body = found.body
 
 
-def _function_at(module: ast.Module, line: int) -> _Place | None:
-    """The function of the module, or method of a class, that a line is in."""
+def _function_at(
+    module: ast.Module, line: int, first: Callable[[ast.stmt], int] = lambda node: node.lineno
+) -> _Place | None:
+    """The function of the module, or method of a class, that a line is in.  It begins where ``first`` says."""
     body, names = module.body, list[str]()
     while True:
-        inside = next((one for one in body if one.lineno <= line <= (one.end_lineno or one.lineno)), None)
+        inside = next((one for one in body if first(one) <= line <= (one.end_lineno or one.lineno)), None)
         if isinstance(inside, ast.ClassDef):
             body = inside.body
             names.append(inside.name)
@@ -127,6 +129,17 @@ def _function_at(module: ast.Module, line: int) -> _Place | None:
             return _Place(".".join([*names, inside.name]), inside)
         else:
             return None
+
+
+def attribute_at(text: str, line: int) -> str:
+    """How Python calls the outermost function of a module, or method of a class, that a line is in: ``Block.forward``,
+    ``Block.size.fget`` of a property.  Its decorators belong to it.  Empty if there is none."""
+    try:
+        module = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return ""
+    place = _function_at(module, line, _first_line)
+    return place.attribute if place is not None else ""
 
 
 def _in_place(text: str, there: Finding, library: str, changed: str, edits: Sequence[Edit]) -> tuple[Edit, ...]:
@@ -147,16 +160,16 @@ def _in_place(text: str, there: Finding, library: str, changed: str, edits: Sequ
     last = before.node.end_lineno or before.node.lineno
     if any(edit.range.start.line < before.node.lineno or edit.range.end.line > last + 1 for edit in edits):
         return ()  # it also needs something that the library's module does not have
-    at = _after_imports(text)
+    at = after_imports(text)
     if at is None:
         return ()
     module = module_of(there.file)
     package, _, alias = module.rpartition(".")
-    name = _fresh(f"{before.node.name.strip('_')}{_SUFFIX}", text)
+    name = fresh(f"{before.node.name.strip('_')}{_SUFFIX}", text)
     line = f"from {package} import {alias}" if package else f"import {alias}"
     target = f"{alias}.{before.attribute}"
     unwraps = any(_word(one) not in ("staticmethod", "property") for one in before.node.decorator_list)
-    imports = [one for one in ("import inspect" if unwraps else "", line) if one and not _has_line(text, one)]
+    imports = [one for one in ("import inspect" if unwraps else "", line) if one and not has_line(text, one)]
     code = _copied(changed, after, name, imported)
     put = f"{f'inspect.unwrap({target})' if unwraps else target}.__code__ = {name}.__code__"
     made = "".join(f"{one}\n" for one in imports) + f"\n\n{code}\n\n\n{put}\n"
@@ -234,7 +247,7 @@ def _body_start(text: str, node: Function) -> int:
     return start
 
 
-def _after_imports(text: str) -> Position | None:
+def after_imports(text: str) -> Position | None:
     """The line after the imports at the top of a text."""
     try:
         body = ast.parse(text).body
@@ -249,14 +262,16 @@ def _after_imports(text: str) -> Position | None:
     return Position(last + 1, 0) if 0 < last < len(text.split("\n")) else None
 
 
-def _fresh(name: str, text: str) -> str:
+def fresh(name: str, text: str) -> str:
+    """A name that a text does not have: the given one, or one with a number."""
     made, number = name, 2
     while re.search(rf"\b{made}\b", text):
         made, number = f"{name}_{number}", number + 1
     return made
 
 
-def _has_line(text: str, line: str) -> bool:
+def has_line(text: str, line: str) -> bool:
+    """Whether a line of a text is this one."""
     return re.search(rf"^{re.escape(line)}$", text, re.MULTILINE) is not None
 
 

@@ -1,0 +1,130 @@
+"""Functions of an installed library that the user's file leaves to Python, so that only what they call is compiled.
+
+It is the last thing that is tried for a break or a recompilation in a library: nothing of the library is changed, and
+nothing that broke is repaired.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from irscope.driver.fixing.places import is_of_library
+from irscope.driver.fixing.workarounds import after_imports, attribute_at, fresh, has_line, module_of
+from irscope.protocol import Compile, Edit, Finding, Fix, Position, Range
+from irscope.usercode.user_files import is_package_file
+
+TITLE = "Leave functions of the library to Python, and compile what they call"
+_CAVEAT = (
+    "These run as plain Python: {}. Their own operations are not compiled, and each function that they call is compiled "
+    "by itself. That can be slower: `irscope fix --measure` compares. `skip_code` is not a public name of PyTorch."
+)
+_MOST_FUNCTIONS = 16
+_HELPER = "leave_to_python"
+_CALL = re.compile(rf"^{_HELPER}\(\w+\.([\w.]+)\)$", re.MULTILINE)
+_DEFINITION = f'''
+
+def {_HELPER}(function):
+    """Lets a function and what is defined in it run as plain Python; what they call is compiled."""
+    codes = [inspect.unwrap(function).__code__]
+    for code in codes:
+        skip_code(code)
+        codes += [one for one in code.co_consts if inspect.iscode(one)]
+
+
+'''
+_IMPORTS = ("import inspect", "from torch._dynamo.eval_frame import skip_code")
+
+
+def plain_functions(
+    finding: Finding, text: str, compiles: Sequence[Compile], text_of: Callable[[str], str]
+) -> Iterator[Fix]:
+    """The change of the user's text; nothing if a function of the user's would have to be left to Python, too.
+
+    Parameters
+    ----------
+    text
+        Of the user's file.
+    compiles
+        Of the run in which the finding was found.
+    text_of
+        Reads a file of a library.  May raise OSError.
+    """
+    found = {"graph-break": _on_the_way, "recompilation": _compiled_again}.get(finding.kind)
+    if found is None:
+        return
+    functions: dict[tuple[str, str], None] = {}
+    for file, line in found(finding, compiles):
+        try:
+            name = attribute_at(text_of(file), line)
+        except OSError:
+            return
+        if not name:
+            return
+        functions[module_of(file), name] = None
+    at = _after(text)
+    if at is None or not 0 < len(functions) <= _MOST_FUNCTIONS:
+        return
+    edits = tuple(Edit(Range(at, at), made) for made in _pieces(text, list(functions)))
+    if edits:
+        yield Fix(TITLE, caveat_of("".join(edit.text for edit in edits)), edits)
+
+
+def caveat_of(text: str) -> str:
+    """What a text costs that leaves functions to Python: which ones they are."""
+    names = dict.fromkeys(one[1] for one in _CALL.finditer(text))
+    return _CAVEAT.format(", ".join(f"`{name.removesuffix('.fget')}`" for name in names))
+
+
+def _on_the_way(finding: Finding, compiles: Sequence[Compile]) -> Iterator[tuple[str, int]]:
+    """The library's functions from the user's call to a break: each of them would break where it calls the next."""
+    if any(one.id in finding.compiles and not is_package_file(one.file) for one in compiles):
+        return  # a function of the user's is compiled, and calls them
+    for one in finding.related:
+        if is_of_library(one.file):
+            yield one.file, one.range.start.line
+
+
+def _compiled_again(finding: Finding, compiles: Sequence[Compile]) -> Iterator[tuple[str, int]]:
+    """The library's function that was compiled again."""
+    for one in compiles:
+        if one.id in finding.compiles and is_of_library(one.file):
+            yield one.file, one.line
+
+
+def _after(text: str) -> Position | None:
+    """Where the calls are put: after those that the text has; else after the imports."""
+    try:
+        body = ast.parse(text).body
+    except SyntaxError:
+        return None
+    calls = [one.end_lineno or 0 for one in body if isinstance(one, ast.Expr) and _calls_helper(one.value)]
+    return Position(calls[-1] + 1, 0) if calls else after_imports(text)
+
+
+def _calls_helper(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == _HELPER
+
+
+def _pieces(text: str, functions: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """What is put into the text.  In pieces, so that two such changes have the same ones in common."""
+    yield from (f"{line}\n" for line in _IMPORTS if not has_line(text, line))
+    aliases: dict[str, str] = {}
+    for module, _ in functions:
+        if module not in aliases:
+            package, _, name = module.rpartition(".")
+            line = f"from {package} import {name}" if package else f"import {name}"
+            aliases[module] = name
+            if has_line(text, line):
+                continue
+            if (other := fresh(name, text)) != name or name in list(aliases.values())[:-1]:
+                aliases[module] = other if other != name else f"{package.rpartition('.')[2]}_{name}"
+                line += f" as {aliases[module]}"
+            yield f"{line}\n"
+    if not has_line(text, f"def {_HELPER}(function):"):
+        yield _DEFINITION
+    for module, name in functions:
+        call = f"{_HELPER}({aliases[module]}.{name})"
+        if not has_line(text, call):
+            yield f"{call}\n"
