@@ -53,7 +53,7 @@ describe("the model of ranks", () => {
   });
 
   it("one rank alone is not said to be like the others", () => {
-    const job = { ...JOB, other: null, divergences: [], compiles: [] };
+    const job = { ...JOB, world: 2, other: null, divergences: [], compiles: [] };
     assert.equal(model.summaryOf(job), "All ranks compiled the same");
     assert.equal(model.summaryOf({ ...job, world: 0 }), "");
   });
