@@ -261,10 +261,10 @@ def test_a_packed_trace_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("spoilt", "why"),
     [
-        (lambda packed: packed[:500], "ends before"),
-        (lambda packed: packed[:300] + bytes(100) + packed[400:], "Error"),
-        (lambda packed: packed[:-8] + b"1234" + packed[-4:], "incorrect data check"),
-        (lambda packed: gzip.compress(b'{"traceEvents": [') + b"what is this", "incorrect header check"),
+        (lambda packed: packed[:500], "ended before"),
+        (lambda packed: packed[:300] + bytes(100) + packed[400:], "rror"),
+        (lambda packed: packed[:-8] + b"1234" + packed[-4:], "CRC check failed"),
+        (lambda packed: gzip.compress(b'{"traceEvents": [') + b"what is this", "Not a gzipped file"),
     ],
 )
 def test_a_damaged_packed_trace_is_an_error(tmp_path: Path, spoilt: Callable[[bytes], bytes], why: str) -> None:

@@ -7,17 +7,14 @@ an error with a sentence.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import io
+import gzip
 import json
 import math
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
-
-from irscope.ir.kineto_packed import PackedText
 
 _BLOCK = 1 << 22
 _TRIES = 3
@@ -83,13 +80,12 @@ def read_events(path: str, left_out: Counter[str] | None = None, taker: Taker | 
     OSError
         The file cannot be read.
     """
+    with open(path, "rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
     try:
-        with open(path, "rb") as file, contextlib.ExitStack() as stack:
-            is_packed = file.read(2) == b"\x1f\x8b"
-            file.seek(0)
-            text = stack.enter_context(PackedText(file)) if is_packed else io.TextIOWrapper(file, encoding="utf-8")
+        with gzip.open(path, "rt", encoding="utf-8") if packed else open(path, encoding="utf-8") as text:
             yield from events_of(text, Counter() if left_out is None else left_out, taker=taker)
-    except (UnicodeDecodeError, EOFError, zlib.error) as error:
+    except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise TraceError(f"{path} cannot be read as a trace: {error}.") from error
 
 

@@ -189,9 +189,8 @@ def _span_of(event: Event) -> tuple[float, float]:
 
 
 def _nested(events: list[Event]) -> list[_Span]:
-    events.sort(
-        key=operator.attrgetter("seconds"), reverse=True
-    )  # the longest of those that begin at once is around the others
+    # Of those that begin at once the longest is around the others.
+    events.sort(key=operator.attrgetter("seconds"), reverse=True)
     events.sort(key=operator.attrgetter("start"))
     outer: list[_Span] = []
     open_: list[_Span] = []

@@ -46,7 +46,7 @@ class CollectiveOverlap:
 
     compile: str
     stage: str
-    """Whose order it is: output code, or a graph where there is no output code."""
+    """The stage whose order this is: the output code, or a graph if there is no output code."""
     start: int
     """1-based line of the stage's text."""
     wait: int

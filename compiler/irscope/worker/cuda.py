@@ -54,7 +54,7 @@ def left_alone() -> Iterator[None]:
 
 
 def is_without_accelerators() -> bool:
-    """Whether torch is not built for any, or for CUDA only and there is no driver."""
+    """Whether torch can use none here: it is built for none, or for CUDA only and there is no driver."""
     version = sys.modules["torch"].version
     if getattr(version, "hip", None) is not None or getattr(version, "xpu", None) is not None:
         return False
