@@ -454,7 +454,7 @@ export interface LinesOf {
   lines: number[];
 }
 
-/** The lines that belong together with the one that was asked for, by document. */
+/** The lines that belong together with the one that was asked for, by document; of a stage the line that computes most comes first, then the others as they follow. */
 export interface Counterparts {
   places: LinesOf[];
 }

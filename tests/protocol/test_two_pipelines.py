@@ -19,7 +19,7 @@ import torch
 
 def scale(x, w):
     y = x @ w
-    return torch.relu(y) + 1
+    return torch.relu(y.t()) + 1
 
 
 fast = torch.compile(scale)
@@ -78,6 +78,8 @@ async def test_two_pipelines_side_by_side(stored: Stored) -> None:
         lines = {one.uri: list(one.lines) for one in found.places}
         for ran in (traced, exported):
             assert ran.line(" relu: ") in lines[ran.uri], "the cursor in the source marks both"
+            first, *others = lines[ran.uri]
+            assert first == ran.line(" relu: ") and first > min(others), "what computes comes before a view"
     finally:
         write(folder, SCRIPT)
         await editor.close()

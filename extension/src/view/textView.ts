@@ -142,12 +142,13 @@ export class TextView {
     this.view.dispatch({ effects: setLinks.of(lines) });
   }
 
-  /** Marks the counterparts of a line in another text, and shows the first where none of them is seen. */
+  /** Marks the counterparts of a line in another text; where none of them is seen, shows the one that was given first. */
   mark(lines: number[]): void {
     const { doc } = this.view.state;
-    const known = [...new Set(lines)].filter((line) => line >= 0 && line < doc.lines).sort((a, b) => a - b);
+    const given = [...new Set(lines)].filter((line) => line >= 0 && line < doc.lines);
+    const known = [...given].sort((a, b) => a - b);
     const effects: StateEffect<unknown>[] = [setActive.of(known)];
-    const [first] = known;
+    const [first] = given;
     if (first !== undefined && !known.some((line) => this.isSeen(line))) {
       effects.push(EditorView.scrollIntoView(doc.line(first + 1).from, { y: "center" }));
     }

@@ -316,7 +316,8 @@ class LinesOf:
 
 @dataclass(frozen=True)
 class CounterpartsResult:
-    """The lines that belong together with the one that was asked for, by document."""
+    """The lines that belong together with the one that was asked for, by document; of a stage the line that computes
+    most comes first, then the others as they follow."""
 
     places: tuple[LinesOf, ...]
 

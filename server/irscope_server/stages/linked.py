@@ -15,6 +15,7 @@ from irscope.store.store import Store
 
 from irscope_server.base.context import ReadContext
 from irscope_server.base.line_map import LineMap
+from irscope_server.base.main_first import is_ranked, weight
 from irscope_server.base.messages import Encoded
 from irscope_server.base.params import CounterpartsParams, LinkedLinesParams
 from irscope_server.base.results import CounterpartsResult, LineKey, LinesOf, LinkedLinesResult
@@ -25,6 +26,8 @@ from irscope_server.base.wire import to_wire
 T = TypeVar("T")
 
 _MOST_RUNS = 4
+_MOST_TEXTS = 8
+"""Of the stages of a run, whose lines are kept: those that are open beside each other."""
 
 
 class RunReader:
@@ -35,6 +38,7 @@ class RunReader:
         self.linked = LinkedLines(store, report)
         self.stages: dict[str, StageRef] = {stage.id: stage for one in report.compiles for stage in one.stages}
         self._sources: Mapping[str, Sequence[str]] | None = None
+        self._texts: dict[str, Sequence[str]] = {}
 
     def stage_of(self, candidates: Sequence[str]) -> StageRef:
         """Raises NoDocument."""
@@ -42,6 +46,24 @@ class RunReader:
         if known is None:
             raise NoDocument(f"Run {self.report.run} has no stage {candidates[0]}.")
         return known
+
+    def main_first(self, stage: str, lines: Sequence[int]) -> tuple[int, ...]:
+        """Lines (1-based) of a stage, with the one that computes most before the others."""
+        ref = self.stages.get(stage)
+        if ref is None or len(lines) < 2 or not is_ranked(ref.name):
+            return tuple(lines)
+        rows = self._rows(stage)
+        items = {item.element.line: item for item in self.linked.thread.items(stage).items}
+        known = [line for line in lines if line in items and line <= len(rows)]
+        main = min(known, key=lambda line: weight(ref.name, items[line], rows[line - 1]), default=lines[0])
+        return (main, *(line for line in lines if line != main))
+
+    def _rows(self, stage: str) -> Sequence[str]:
+        if stage not in self._texts:
+            if len(self._texts) >= _MOST_TEXTS:
+                self._texts.pop(next(iter(self._texts)))
+            self._texts[stage] = split_lines(self.store.stage_text(self.report.run, stage))
+        return self._texts[stage]
 
     def code_at(self, origin: Origin) -> str:
         """A line of the user's files as the run had it; empty if it is not known."""
@@ -193,7 +215,7 @@ async def counterparts(context: LinkContext, params: CounterpartsParams) -> Coun
             sources = origins = run.linked.source_of(start, params.line + 1)
         else:
             return [], []
-        places = [LinesOf(stages[stage], tuple(line - 1 for line in lines)) for stage, lines in found.items()]
+        places = [_lines_of(run, stage, stages[stage], lines) for stage, lines in found.items()]
         for uri, (path, now) in texts.items():
             if uri != params.uri and (lines := _placed(run, path, now, origins)):
                 places.append(LinesOf(uri, lines))
@@ -225,7 +247,7 @@ async def _in_other_runs(context: LinkContext, params: CounterpartsParams, sourc
             if known is not None and line is not None:
                 for stage, lines in run.linked.counterparts_of_source(known[0], line + 1, stages).items():
                     found.setdefault(stage, set()).update(lines)
-        return [LinesOf(stages[stage], tuple(sorted(line - 1 for line in lines))) for stage, lines in found.items()]
+        return [_lines_of(run, stage, stages[stage], sorted(lines)) for stage, lines in found.items()]
 
     places: list[LinesOf] = []
     for name, uris in documents.items():
@@ -234,6 +256,10 @@ async def _in_other_runs(context: LinkContext, params: CounterpartsParams, sourc
         except LookupError:
             continue  # the run was deleted meanwhile
     return places
+
+
+def _lines_of(run: RunReader, stage: str, uri: str, lines: Sequence[int]) -> LinesOf:
+    return LinesOf(uri, tuple(line - 1 for line in run.main_first(stage, lines)))
 
 
 def _origin(run: RunReader, path: str, now: Sequence[str], line: int) -> Origin | None:

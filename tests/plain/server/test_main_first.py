@@ -6,7 +6,7 @@ import pytest
 from irscope.pipelines.registry import pipelines
 from irscope.protocol import StageRef
 from irscope.provenance.elements import Item, items_of
-from irscope_server.dap.engine.main_first import in_order, weight
+from irscope_server.base.main_first import in_order, weight
 
 GRAPH = """
 class G(torch.nn.Module):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from irscope.protocol import Origin
 from irscope.provenance import SOURCE, Element
 
+from irscope_server.base.main_first import MOST_OF_WORK, in_order, weight
 from irscope_server.dap.base.sections import DAMAGED, Section, real
-from irscope_server.dap.engine.main_first import MOST_OF_WORK, in_order, weight
 from irscope_server.dap.engine.recording import PlaceInRun, Recording, Track
 from irscope_server.dap.trace.traces import TraceSection
 

@@ -1,4 +1,4 @@
-"""Of what one thing became, what computes comes first: a step in goes there.
+"""Of what one thing became, what computes comes first: a step in goes there, and a command at a line lands there.
 
 An operation becomes several: constants, the memory of its result, a change of layout, and then what the line is about.
 Stages know no more than names of operations, so these decide; what is unknown counts as something that computes.
@@ -32,6 +32,11 @@ _LONGEST = 120
 """Characters of a line in which its operation is looked for."""
 
 
+def is_ranked(stage: str) -> bool:
+    """Whether some lines of this kind of stage come before others."""
+    return role_of(stage) in _RANKED
+
+
 def weight(stage: str, item: Item, row: str) -> int:
     """How far back something is among its siblings: 0 for much work, 1 for any, 2 for layouts, 3 for what is given.
 
@@ -42,7 +47,7 @@ def weight(stage: str, item: Item, row: str) -> int:
     row
         Its line in the stage's text, which tells the operation where the stage is not a graph.
     """
-    if role_of(stage) not in _RANKED:
+    if not is_ranked(stage):
         return 0
     if item.op and item.op != "call":
         return 3
