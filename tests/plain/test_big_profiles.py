@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gzip
 import json
@@ -490,6 +491,10 @@ def test_the_processes_that_read_end_with_the_one_that_is_killed() -> None:
         assert process.stdout is not None
         pids = [int(process.stdout.readline()) for _ in range(2)]
         process.kill()
-        # They hold the other end of the pipe as long as they run.
-        assert process.stdout.read() == ""
+        try:  # they hold the other end of the pipe as long as they run
+            assert process.communicate(timeout=20)[0] == ""
+        finally:
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
     assert pids[0] != pids[1]
