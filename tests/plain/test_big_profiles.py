@@ -414,7 +414,7 @@ def test_a_large_packed_trace_is_read_by_several_processes(
 
 def test_which_packed_traces_are_large(tmp_path: Path) -> None:
     path = tmp_path / "trace.json.gz"
-    for begin, size, is_large in ((b"\x1f\x8b", 4 << 20, True), (b"\x1f\x8b", 1 << 20, False), (b"{}", 4 << 20, False)):
+    for begin, size, is_large in ((b"\x1f\x8b", 5 << 20, True), (b"\x1f\x8b", 3 << 20, False), (b"{}", 5 << 20, False)):
         with path.open("wb") as file:
             file.write(begin)
             file.truncate(size)

@@ -11,8 +11,7 @@ import os
 import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from irscope.ir.kineto import MOST_EVENTS, TraceError, read_events
 from irscope.ir.kineto_packed import PackedParts, Place, is_large_packed
@@ -26,9 +25,11 @@ from irscope.profiling.profile import Profile
 from irscope.profiling.timeline import timeline
 from irscope.profiling.totals import Totals
 from irscope.protocol import Report
-from irscope.runner.warden import end_with_parent
 from irscope.store.store import Store
 from irscope.vocabulary.units import count
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 _BATCH = 40_000
 """Events; as objects they have some 40 MB."""
@@ -155,6 +156,8 @@ def _side_by_side(work: Callable[[_T], _R], things: Iterable[_T], ahead: int = M
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
+
+    from irscope.runner.warden import end_with_parent
 
     try:
         with ProcessPoolExecutor(_processes(), multiprocessing.get_context("fork"), end_with_parent) as pool:

@@ -18,8 +18,8 @@ from typing import NamedTuple
 from irscope.ir.kineto import MOST_CHARACTERS, Event, Taker, TraceError, events_of
 from irscope.ir.kineto_parts import LONGEST_LOOK, Part, last_cut
 
-_LEAST_PACKED = 2 << 20
-"""Bytes, which are some 20 MB of text; a smaller trace is read faster than processes are started."""
+_LEAST_PACKED = 4 << 20
+"""Bytes, which are some 40 MB of text; a smaller trace is read faster than processes are started."""
 _ROOM = 1 << 23
 """Bytes of the longest part."""
 _READ = 1 << 18
