@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gzip
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,9 @@ import irscope.driver.opened_profile as opening
 import pytest
 from irscope.cli.main import main
 from irscope.driver.opened_profile import opened
-from irscope.ir import kineto, kineto_parts, kineto_quick
+from irscope.ir import kineto, kineto_packed, kineto_parts, kineto_quick
 from irscope.ir.kineto import Event, Taker, TraceError, read_events
+from irscope.ir.kineto_packed import PackedParts, is_large_packed
 from irscope.ir.kineto_parts import parts_of, read_part
 from irscope.profiling.batches import Columns
 from irscope.profiling.columns import EventColumns
@@ -341,3 +344,157 @@ def test_a_large_trace_is_read_by_several_processes(tmp_path: Path, monkeypatch:
     Path(path).write_text(json.dumps(data)[:-20])
     with pytest.raises(TraceError, match="damaged or cut off"):
         opened(path, None, None)
+
+
+# --- packed parts that are read side by side --------------------------------------------------------------------------
+
+
+def in_packed_parts(path: str) -> tuple[list[Event], int]:
+    """The events, and in how many parts they were."""
+    with PackedParts(path, 3) as packed:
+        parts = [list(packed.read(place, Counter())) for place in packed.places()]
+    return [event for part in parts for event in part], len(parts)
+
+
+def packed_in_many(data: bytes, members: int = 1, after: bytes = b"") -> bytes:
+    length = len(data) // members + 1
+    return b"".join(gzip.compress(data[at : at + length]) for at in range(0, len(data), length)) + after
+
+
+def a_text(folder: Path, name: str = "break", indent: int | None = None, **more: Any) -> bytes:
+    data = json.loads(Path(recorded(name, folder, 6)).read_text()) | more
+    text = json.dumps(data, indent=indent, ensure_ascii=False)
+    return text.replace("aten::empty", 'aten::\u00e9mpty, {\\"ph\\": 1}').encode()
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kineto_packed, "_LEAST_PACKED", 100)
+    monkeypatch.setattr(kineto_packed, "_ROOM", 30_000)
+    monkeypatch.setattr(kineto_packed, "_READ", 1001)
+    monkeypatch.setattr(opening, "_processes", lambda: 2)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize(("members", "after"), [(1, b""), (50, bytes(2000)), (3, gzip.compress(b"") * 200)])
+def test_packed_parts_have_the_events_of_the_whole(
+    tmp_path: Path, small_parts: None, indent: int | None, members: int, after: bytes
+) -> None:
+    path, data = tmp_path / "trace.json.gz", a_text(tmp_path, indent=indent, other=[{"ph": "X"}])
+    path.write_bytes(packed_in_many(data, members, after))
+    (tmp_path / "trace.json").write_bytes(data)
+    found, parts = in_packed_parts(str(path))
+    assert found == list(read_events(str(tmp_path / "trace.json"))) and len(found) > 300
+    assert parts > len(data) / 30_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere one process reads")
+def test_a_large_packed_trace_is_read_by_several_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_parts: None
+) -> None:
+    plain, path = tmp_path / "trace.json", tmp_path / "trace.json.gz"
+    plain.write_bytes(a_text(tmp_path))
+    path.write_bytes(gzip.compress(plain.read_bytes()))
+    read, readers = PackedParts.read, tmp_path / "readers"
+
+    def noted(self: PackedParts, *args: Any) -> Iterator[Event]:
+        with readers.open("a") as out:
+            out.write(f"{os.getpid()}\n")
+        return read(self, *args)
+
+    left_out, expected = Counter[str](), EventColumns(read_events(str(plain)))
+    monkeypatch.setattr(PackedParts, "read", noted)
+    monkeypatch.setattr(opening, "read_events", lambda *_: pytest.fail("one process reads"))
+    columns = opening._read(str(path), left_out)
+    by = readers.read_text().split()
+    assert everything(columns) == everything(expected) and not left_out
+    assert str(os.getpid()) not in by and len(by) > 2
+    assert opening._PACKED == []
+
+
+def test_which_packed_traces_are_large(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json.gz"
+    for begin, size, is_large in ((b"\x1f\x8b", 5 << 20, True), (b"\x1f\x8b", 3 << 20, False), (b"{}", 5 << 20, False)):
+        with path.open("wb") as file:
+            file.write(begin)
+            file.truncate(size)
+        assert is_large_packed(str(path)) == is_large
+
+
+def test_a_packed_trace_that_is_short_is_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_parts: None
+) -> None:
+    path = tmp_path / "trace.json.gz"
+    path.write_bytes(
+        gzip.compress(b'{"traceEvents": [' + b'{"ph": "X", "name": "a", "cat": "cpu_op", "ts": 1}]}') * 1
+        + gzip.compress(b"") * 99
+    )
+    monkeypatch.setattr(opening, "_side_by_side", lambda *_: pytest.fail("processes for nothing"))
+    monkeypatch.setattr(opening, "read_events", lambda *_: pytest.fail("it is read twice"))
+    assert len(opening._read(str(path), Counter())) == 1
+
+
+SPOILT: dict[str, Callable[[bytes, bytes], bytes]] = {
+    "cut off": lambda data, packed: packed[: len(packed) * 3 // 4],
+    "damaged": lambda data, packed: packed[: len(packed) // 2] + bytes(100) + packed[len(packed) // 2 + 100 :],
+    "checksum": lambda data, packed: packed[:-8] + b"1234" + packed[-4:],
+    "garbage": lambda data, packed: packed + b"what is this",
+    "list cut off": lambda data, packed: gzip.compress(data[:-100]),
+    "not UTF-8": lambda data, packed: gzip.compress(data[:90_000] + b"\xff" + data[90_000:]),
+    "a long list after it": lambda data, packed: gzip.compress(data[:-1] + b', "x": ' + data + b"}"),
+    "events in an argument": lambda data, packed: gzip.compress(data.replace(b'"args": {', b'"args": {"x": [1' + b', {"ph": 1}' * 9000 + b"], ", 1)),
+    "spaces": lambda data, packed: gzip.compress(data[:50_000] + b" " * 100_000 + data[50_000:]),
+    "a long event": lambda data, packed: gzip.compress(data.replace(b'"args": {', b'"args": {"x": "' + b"y" * 70_000 + b'", ', 1)),
+    "odd events": lambda data, packed: gzip.compress(data.replace(b"}, {", b'}, 5, [], {"ph": "X"}, {', 50)),
+    "a list": lambda data, packed: gzip.compress(data[data.index(b"[") : -1]),
+    "no trace": lambda data, packed: gzip.compress(data.replace(b"traceEvents", b"other")),
+    "nothing": lambda data, packed: gzip.compress(b"") * 50,
+    "deep": lambda data, packed: gzip.compress(data.replace(b'"args": {', b'"args": {"x": ' + b"[" * 5000 + b"]" * 5000 + b", ", 1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("spoilt", SPOILT.values(), ids=SPOILT.keys())
+def test_an_odd_packed_trace_is_the_same_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_parts: None, spoilt: Callable[[bytes, bytes], bytes]
+) -> None:
+    path, data = tmp_path / "trace.json.gz", a_text(tmp_path)
+    path.write_bytes(spoilt(data, gzip.compress(data)))
+
+    def read() -> tuple[list[Event] | str, Counter[str]]:
+        left_out: Counter[str] = Counter()
+        try:
+            return everything(opening._read(str(path), left_out)), left_out
+        except TraceError as error:
+            return str(error), left_out
+
+    parts = read()
+    monkeypatch.setattr(opening, "_processes", lambda: 1)
+    assert parts == read()
+
+
+ENDED = """
+import os, sys, time
+import irscope.driver.opened_profile as opening
+
+def work(number):
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+
+opening._processes = lambda: 2
+list(opening._side_by_side(work, range(2)))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere one process reads")
+def test_the_processes_that_read_end_with_the_one_that_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", ENDED], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        pids = [int(process.stdout.readline()) for _ in range(2)]
+        process.kill()
+        try:  # they hold the other end of the pipe as long as they run
+            assert process.communicate(timeout=20)[0] == ""
+        finally:
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+    assert pids[0] != pids[1]

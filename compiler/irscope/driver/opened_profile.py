@@ -6,13 +6,15 @@ import contextlib
 import dataclasses
 import functools
 import gc
+import itertools
 import os
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 from irscope.ir.kineto import MOST_EVENTS, TraceError, read_events
+from irscope.ir.kineto_packed import PackedParts, Place, is_large_packed
 from irscope.ir.kineto_parts import parts_of, read_part
 from irscope.ir.roofline import peaks_of
 from irscope.profiling.batches import Columns
@@ -25,6 +27,9 @@ from irscope.profiling.totals import Totals
 from irscope.protocol import Report
 from irscope.store.store import Store
 from irscope.vocabulary.units import count
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 _BATCH = 40_000
 """Events; as objects they have some 40 MB."""
@@ -76,16 +81,23 @@ def _read(path: str, left_out: Counter[str]) -> EventColumns:
             TraceError
         ):  # a cut was no cut; or the trace is damaged, and the other reader says where
             return _read_in_parts(path, parts, left_out)
+    if _processes() > 1 and is_large_packed(path):
+        with contextlib.suppress(TraceError):
+            return _read_packed(path, left_out)
     return EventColumns.read(functools.partial(read_events, path), left_out)
 
 
 def _read_in_parts(path: str, parts: list[tuple[int, int]], left_out: Counter[str]) -> EventColumns:
+    return _put_together(_side_by_side(functools.partial(_read_part, path), parts), left_out)
+
+
+def _put_together(parts: Iterable[tuple[EventColumns, Counter[str]]], left_out: Counter[str]) -> EventColumns:
     whole, missing = EventColumns(), Counter[str]()
-    for columns, more in _side_by_side(functools.partial(_read_part, path), parts):
+    for columns, more in parts:
         whole.extend(columns)
         missing.update(more)
-    if len(whole) > MOST_EVENTS:
-        raise TraceError(f"The trace has more than {MOST_EVENTS} events.")
+        if len(whole) > MOST_EVENTS:
+            raise TraceError(f"The trace has more than {MOST_EVENTS} events.")
     left_out.update(missing)
     return whole
 
@@ -93,6 +105,30 @@ def _read_in_parts(path: str, parts: list[tuple[int, int]], left_out: Counter[st
 def _read_part(path: str, part: tuple[int, int]) -> tuple[EventColumns, Counter[str]]:
     left_out: Counter[str] = Counter()
     return EventColumns.read(functools.partial(read_part, path, *part), left_out), left_out
+
+
+_PACKED: list[PackedParts] = []
+"""What the processes that read parts have from their parent, without a copy."""
+
+
+def _read_packed(path: str, left_out: Counter[str]) -> EventColumns:
+    """The events of a packed trace: this process unpacks, and others read.  Raises as `read_events`."""
+    ahead = _processes() + 2
+    with PackedParts(path, ahead) as packed, contextlib.closing(packed.places()) as places:
+        _PACKED[:] = [packed]
+        try:
+            first = next(places)
+            if first.is_last:
+                return _put_together([_read_place(first)], left_out)
+            # When it asks for a place that is used again, it has what was read there.
+            return _put_together(_side_by_side(_read_place, itertools.chain([first], places), ahead), left_out)
+        finally:
+            _PACKED.clear()
+
+
+def _read_place(place: Place) -> tuple[EventColumns, Counter[str]]:
+    left_out: Counter[str] = Counter()
+    return EventColumns.read(functools.partial(_PACKED[0].read, place), left_out), left_out
 
 
 _STATE: list[tuple[Columns, Joined | None, Report | None]] = []
@@ -110,17 +146,28 @@ def _parts(columns: Columns, joined: Joined | None, report: Report | None) -> It
         _STATE.clear()
 
 
-def _side_by_side(work: Callable[[_T], _R], things: Sequence[_T]) -> Iterator[_R]:
-    """The results in the order of the things.  Raises TraceError if a process was killed."""
+def _side_by_side(work: Callable[[_T], _R], things: Iterable[_T], ahead: int = MOST_EVENTS) -> Iterator[_R]:
+    """The results in the order of the things, of which so many are taken before the first result is given.
+
+    Raises TraceError if a process was killed.
+    """
     # Few traces need these, and they take time to import.  A pool of `multiprocessing` would wait for ever if one
     # of its processes was killed, for example since memory is short.
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
+    from irscope.runner.warden import end_with_parent
+
     try:
-        with ProcessPoolExecutor(min(_processes(), len(things)), multiprocessing.get_context("fork")) as pool:
-            yield from pool.map(work, things)
+        with ProcessPoolExecutor(_processes(), multiprocessing.get_context("fork"), end_with_parent) as pool:
+            waiting: deque[Future[_R]] = deque()
+            for thing in things:
+                waiting.append(pool.submit(work, thing))
+                if len(waiting) >= ahead:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
     except BrokenProcessPool as error:
         raise TraceError(
             "A process that reads the trace was killed, maybe since memory is short: record fewer steps."

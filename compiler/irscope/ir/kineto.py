@@ -25,7 +25,7 @@ _LONGEST_EVENT = 1 << 20
 _LONGEST_HEAD = 1 << 24
 """Characters before the events: the properties of devices."""
 MOST_EVENTS = 10_000_000
-_MOST_CHARACTERS = 8 << 30
+MOST_CHARACTERS = 8 << 30
 LONGEST_NAME = 2000
 LONGEST_WORD = 80
 """Characters of a category, or of half the name of a row."""
@@ -159,7 +159,7 @@ def _objects(text: Text, is_part: bool, taker: Taker | None) -> Iterator[Any]:
         if value is _MORE:  # it ends in the next block, or is damaged
             more = text.read(_BLOCK) if len(block) - at <= _LONGEST_EVENT else ""
             seen += len(more)
-            if not more or seen > _MOST_CHARACTERS:
+            if not more or seen > MOST_CHARACTERS:
                 raise TraceError("The trace is damaged or cut off in its list of events.")
             block, at, is_new = block[at:] + more, 0, True
         else:
@@ -168,8 +168,9 @@ def _objects(text: Text, is_part: bool, taker: Taker | None) -> Iterator[Any]:
 
 def _whole_events(block: str, at: int, taker: Taker | None) -> tuple[list[Any], int]:
     """The events that end in a block, and where the next one begins; none if they are taken, or if the block is not only events."""
+    end = len(block)
     for _ in range(_TRIES):
-        if (end := block.rfind("{", at)) <= at:
+        if (end := block.rfind("{", at, end)) <= at:
             break
         comma = block.rfind(",", at, end)
         if comma > at and not block[comma + 1 : end].strip():
@@ -180,7 +181,6 @@ def _whole_events(block: str, at: int, taker: Taker | None) -> tuple[list[Any], 
                 return json.loads(events), end
             except (ValueError, RecursionError):
                 pass
-        block = block[:end]
     return [], at
 
 

@@ -11,13 +11,16 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator
-from typing import IO
+from typing import Protocol
 
 from irscope.ir.kineto import Event, Taker, TraceError, events_of
 
 _LEAST_PART = 32 << 20
 """Bytes; a smaller trace is read faster than processes are started."""
-_LONGEST_LOOK = 1 << 20
+LONGEST_LOOK = 1 << 20
+"""Bytes in which an event has to begin."""
+_LONGEST_GAP = 1000
+"""Bytes between two events."""
 _TRIES = 200
 
 
@@ -45,18 +48,29 @@ def read_part(path: str, begin: int, end: int, left_out: Counter[str], taker: Ta
     """
     with open(path, "rb") as file:
         is_last = end == os.fstat(file.fileno()).st_size
+        part = Part(file, begin, end, not begin, is_last)
         try:
-            yield from events_of(_Part(file, begin, end, is_last), left_out, is_part=not is_last, taker=taker)
+            yield from events_of(part, left_out, is_part=not is_last, taker=taker)
         except UnicodeDecodeError as error:
             raise TraceError(f"{path} cannot be read as a trace: {error}.") from error
 
 
-class _Part:
+class Bytes(Protocol):
+    """What a part is in: a file, or memory."""
+
+    def seek(self, at: int, /) -> object:
+        """Goes to a place."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes; none at the end."""
+
+
+class Part:
     """A part as a whole list of events: what is missing before and after it is put there."""
 
-    def __init__(self, file: IO[bytes], begin: int, end: int, is_last: bool) -> None:
+    def __init__(self, file: Bytes, begin: int, end: int, is_first: bool, is_last: bool) -> None:
         self._file, self._left = file, end - begin
-        self._before, self._after = "[" if begin else "", "" if is_last else "]"
+        self._before, self._after = "" if is_first else "[", "" if is_last else "]"
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         file.seek(begin)
 
@@ -71,20 +85,35 @@ class _Part:
         return text
 
 
-def _cut(file: IO[bytes], near: int) -> int | None:
+def _cut(file: Bytes, near: int) -> int | None:
     """Where after a place an event seems to begin."""
     file.seek(near)
-    data, at = file.read(_LONGEST_LOOK), 0
+    data, at = file.read(LONGEST_LOOK), 0
     for _ in range(_TRIES):
         at = data.find(b"{", at + 1)
         if at < 0:
             return None
-        if data[:at].rstrip().endswith(b",") and _is_event(data, at):
+        if _begins(data, at):
             return near + at
     return None
 
 
-def _is_event(data: bytes, at: int) -> bool:
+def last_cut(data: bytes) -> int | None:
+    """Where the last event seems to begin that also ends in these bytes."""
+    at = len(data)
+    for _ in range(_TRIES):
+        at = data.rfind(b"{", 1, at)
+        if at < 0:
+            return None
+        if _begins(data, at):
+            return at
+    return None
+
+
+def _begins(data: bytes, at: int) -> bool:
+    """Whether an event seems to begin at a place."""
+    if not data[max(0, at - _LONGEST_GAP) : at].rstrip().endswith(b","):
+        return False
     try:
         found, _ = json.JSONDecoder().raw_decode(data[at : at + 20_000].decode("utf-8", "replace"))
     except (ValueError, RecursionError):
