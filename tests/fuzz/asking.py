@@ -2,65 +2,43 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from support import stalled
+from support import Instant, passed_at_this_load, stalled
 
 _MILLION = 1e6
-_BILLION = 1e9
 
 
 @dataclass(frozen=True)
 class Asking:
-    """A process that is asked something now.
-
-    Parameters
-    ----------
-    starts_others
-        It starts processes for the answer.  When they have ended, nobody knows how long they have waited for a processor;
-        then that of the whole machine counts.
-    """
+    """A process that is asked something now."""
 
     pid: int
-    starts_others: bool = False
-    _clock: float = field(default_factory=time.monotonic, init=False)
-    _stalled: tuple[float, float] = field(default_factory=lambda: (stalled(), _stalled_by_disk()), init=False)
-    _computed: float = field(default=0.0, init=False)
-    _waited: dict[str, float] = field(default_factory=dict, init=False)
+    _begun: Instant = field(default_factory=Instant, init=False)
+    _disk: float = field(default_factory=lambda: _stalled_by_disk(), init=False)
+    _computed: float = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_computed", _computed(self.pid))
-        object.__setattr__(self, "_waited", self._waits())
 
     def passed(self) -> float:
         """Seconds since then by the clock."""
-        return time.monotonic() - self._clock
+        return time.monotonic() - self._begun
 
     def seconds(self) -> float:
-        """Seconds since then in which it computed, or waited for anything but a processor and a disk.
+        """Seconds since then in which it computed, or in which nothing on this machine waited for a processor or a disk.
 
-        A process that others keep from its processor, or that has the lowest priority, takes no longer by this.  One that
-        sleeps does.
+        A process that others keep from its processor, or that has the lowest priority, takes no longer by this; neither
+        does one that waits for a process of its own to which that happens.  That it sleeps is seen only on a machine that
+        has time for it.
         """
-        passed = self.passed() - max(0.0, _stalled_by_disk() - self._stalled[1])
-        waits = sum(max(0.0, now - self._waited.get(task, 0.0)) for task, now in self._waits().items())
-        waits = max(waits, stalled() - self._stalled[0]) if self.starts_others else waits
-        return max(passed - waits, _computed(self.pid) - self._computed)
-
-    def _waits(self) -> dict[str, float]:
-        """Seconds that each thread of it, and of this process, which asks, has waited for a processor."""
-        found = {}
-        for pid in {self.pid, os.getpid()}:
-            with contextlib.suppress(OSError):
-                for task in os.listdir(f"/proc/{pid}/task"):
-                    with contextlib.suppress(OSError, ValueError, IndexError):
-                        text = Path(f"/proc/{pid}/task/{task}/schedstat").read_text()
-                        found[task] = int(text.split()[1]) / _BILLION
-        return found
+        if not stalled():  # the system does not tell
+            return passed_at_this_load(self._begun)
+        waited = stalled() - self._begun.stalled + _stalled_by_disk() - self._disk
+        return max(self.passed() - waited, _computed(self.pid) - self._computed)
 
 
 def _computed(pid: int) -> float:

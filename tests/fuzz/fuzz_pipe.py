@@ -39,7 +39,7 @@ def fuzz(seconds: float, random: Random, folder: Path) -> int:
     python.chmod(0o755)
     written = folder / "bytes"
     garbler = Garbler(random, {"file": [str(script)], "line": [1, 2, 3], "is": [cls.__name__ for cls in _MESSAGES]})
-    judge = Judge(os.getpid(), folder, starts_others=True)
+    judge = Judge(os.getpid(), folder)
     env = {"IRSCOPE_FUZZ": str(folder), "IRSCOPE_FUZZ_BYTES": str(written), "TMPDIR": str(temporary)}
     over, count = until(seconds), 0
     while not over():

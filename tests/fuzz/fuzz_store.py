@@ -23,6 +23,7 @@ from judge import HANG_SECONDS, Judge, nothing_left, until
 from lsp_editor import SERVER
 from made import SCRIPT
 from raw import Raw
+from support import Instant, passed_at_this_load
 
 HERE = Path(__file__).parent
 _SERVER_EVERY = 20
@@ -33,6 +34,8 @@ _ASKED = (
 )  # fmt: skip
 _OPEN_SECONDS = 4 * HANG_SECONDS
 """A log may have hundreds of megabytes."""
+_LOADED = 6
+"""How much longer a command may seem to take, by an estimate of the load, before it counts as one that never ends."""
 
 
 def fuzz(seconds: float, random: Random, folder: Path) -> int:
@@ -91,11 +94,11 @@ class Reader:
     def _answer(self, arguments: list[str], judge: Judge) -> int:
         assert self._process.stdin
         judge.note(json.dumps(arguments).encode())
-        asked_at = judge.asks()
+        begun, asked_at = Instant(), judge.asks()
         self._process.stdin.write(json.dumps(arguments).encode() + b"\n")
         self._process.stdin.flush()
         while not select.select([self._answers], [], [], 1.0)[0]:
-            if asked_at.seconds() > 10 * HANG_SECONDS:
+            if max(asked_at.seconds(), passed_at_this_load(begun) / _LOADED) > 10 * HANG_SECONDS:
                 judge.fail(f"{arguments} does not end")
         answer: dict[str, Any] = json.loads(self._answers.readline() or '{"code": -1, "said": "it has died"}')
         judge.answered(asked_at, _OPEN_SECONDS if arguments[0] == "open" else HANG_SECONDS)

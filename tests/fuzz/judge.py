@@ -29,12 +29,11 @@ class FuzzError(AssertionError):
 class Judge:
     """Looks at one process.
 
-    ``folder`` takes what was sent last, for a person to send it again; ``starts_others`` as in `Asking`.
+    ``folder`` takes what was sent last, for a person to send it again.
     """
 
     pid: int
     folder: Path
-    starts_others: bool = False
     sent: list[bytes] = field(default_factory=list)
     _begin: int = 0
 
@@ -47,7 +46,7 @@ class Judge:
 
     def asks(self) -> Asking:
         """Now, after all messages that were noted."""
-        return Asking(self.pid, self.starts_others)
+        return Asking(self.pid)
 
     def answered(self, asked: Asking, most: float = HANG_SECONDS) -> None:
         """After the answer to what was asked at that moment.
