@@ -10,7 +10,7 @@ from lsprotocol import types
 
 def _notebooks() -> Notebooks:
     editor = SimpleNamespace(remember_open=lambda uri, path: None, remember_closed=lambda path: None)
-    return Notebooks(editor)  # type: ignore[arg-type]
+    return Notebooks(editor)
 
 
 def _opened(name: str, cells: dict[str, str]) -> types.DidOpenNotebookDocumentParams:
