@@ -177,6 +177,13 @@ def test_redaction_knows_paths_of_all_systems() -> None:
     assert redaction.text(given) == "…/net.py …/net.py …/x.py https://pytorch.org/docs/x.html a/b x / y"
 
 
+def test_redaction_knows_paths_that_pytorch_has_shortened() -> None:
+    """Of the lines in its guards: what a path has in common with PyTorch's own folder is gone, and a character more."""
+    redaction = Redaction([PATHS])
+    given = "L['x'] # y = a / b  # ome/me/my project/net.py:7 in f\n# File: /home/me/net.py:3 in f, code: y = a / b"
+    assert redaction.text(given) == "L['x'] # y = a / b  # …/net.py:7 in f\n# File: …/net.py:3 in f, code: y = a / b"
+
+
 def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = str(tmp_path / "runs.db")
     assert main(["open", str(TRACES / "trace.log.gz"), "--source-root", str(TRACES), "--store", store]) == 0
