@@ -10,6 +10,8 @@ from pathlib import Path
 from support import Instant, passed_at_this_load, stalled
 
 _MILLION = 1e6
+_REFRESHED_SECONDS = 2.1
+"""After these, what the system tells of waiting is true of the moment before: it counts every two seconds."""
 
 
 @dataclass(frozen=True)
@@ -24,21 +26,30 @@ class Asking:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_computed", _computed(self.pid))
 
-    def passed(self) -> float:
-        """Seconds since then by the clock."""
-        return time.monotonic() - self._begun
-
-    def seconds(self) -> float:
-        """Seconds since then in which it computed, or in which nothing on this machine waited for a processor or a disk.
+    def over(self, most: float) -> float:
+        """Seconds since then in which it computed, or in which nothing on this machine waited for a processor or a disk;
+        0 if these are no more than so many.
 
         A process that others keep from its processor, or that has the lowest priority, takes no longer by this; neither
         does one that waits for a process of its own to which that happens.  That it sleeps is seen only on a machine that
         has time for it.
         """
+        passed = self.passed()
+        if passed <= most or self._seconds(passed) <= most:
+            return 0.0
+        time.sleep(_REFRESHED_SECONDS)
+        seconds = self._seconds(passed)
+        return seconds if seconds > most else 0.0
+
+    def passed(self) -> float:
+        """Seconds since then by the clock."""
+        return time.monotonic() - self._begun
+
+    def _seconds(self, passed: float) -> float:
         if not stalled():  # the system does not tell
             return passed_at_this_load(self._begun)
         waited = stalled() - self._begun.stalled + _stalled_by_disk() - self._disk
-        return max(self.passed() - waited, _computed(self.pid) - self._computed)
+        return max(passed - waited, _computed(self.pid) - self._computed)
 
 
 def _computed(pid: int) -> float:

@@ -23,7 +23,7 @@ from judge import HANG_SECONDS, Judge, nothing_left, until
 from lsp_editor import SERVER
 from made import SCRIPT
 from raw import Raw
-from support import Instant, passed_at_this_load
+from support import Instant, late
 
 HERE = Path(__file__).parent
 _SERVER_EVERY = 20
@@ -98,7 +98,7 @@ class Reader:
         self._process.stdin.write(json.dumps(arguments).encode() + b"\n")
         self._process.stdin.flush()
         while not select.select([self._answers], [], [], 1.0)[0]:
-            if max(asked_at.seconds(), passed_at_this_load(begun) / _LOADED) > 10 * HANG_SECONDS:
+            if asked_at.over(10 * HANG_SECONDS) or late(begun, _LOADED * 10 * HANG_SECONDS):
                 judge.fail(f"{arguments} does not end")
         answer: dict[str, Any] = json.loads(self._answers.readline() or '{"code": -1, "said": "it has died"}')
         judge.answered(asked_at, _OPEN_SECONDS if arguments[0] == "open" else HANG_SECONDS)

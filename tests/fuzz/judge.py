@@ -56,7 +56,7 @@ class Judge:
         most
             Seconds that it may take, however busy the machine is.
         """
-        if asked.passed() > most and (seconds := asked.seconds()) > most:
+        if seconds := asked.over(most):
             self.fail(f"no answer for {seconds:.1f} s")
         grown = processes.resident_bytes([self.pid]) - self._begin
         if grown > GROWTH_BYTES:
