@@ -58,7 +58,10 @@ describe("the model of ranks", () => {
     assert.equal(model.summaryOf({ ...job, world: 0 }), "");
     const alone = { ...job, ranks: [{ ...job.ranks[0], alike: "" }] };
     assert.equal(model.summaryOf(alone), "Rank 0 alone was compiled");
-    assert.equal(model.summaryOf({ ...alone, ranks: [{ ...job.ranks[0], alike: "1" }] }), "All ranks compiled the same");
+    assert.equal(
+      model.summaryOf({ ...alone, ranks: [{ ...job.ranks[0], alike: "1" }] }),
+      "All ranks compiled the same",
+    );
   });
 
   it("rows say what they are", () => {
