@@ -18,7 +18,6 @@ from dap_schema import problem_of, schema
 from garble import Garbler
 from judge import Judge, nothing_left, until
 from raw import Raw
-from support import Instant
 
 # They end the adapter, or the session; a life ends with one of them.
 _LAST = ("terminate", "disconnect")
@@ -105,10 +104,10 @@ def _speak(raw: Raw, garbler: Garbler, judge: Judge, over: Callable[[], bool]) -
             if not share:
                 commands[sent] = command
             sent += 1
-        since = Instant()
+        asked = judge.asks()
         raw.write(_frame(_request(sent, "threads", {})))
         raw.until(lambda message, seq=sent: message.get("request_seq") == seq and message["command"] == "threads")  # type: ignore[misc]
-        judge.answered(since)
+        judge.answered(asked)
         sent += 1
         _look_at(raw.seen, commands, garbler, judge)
         raw.seen.clear()

@@ -21,7 +21,6 @@ from lsp_editor import PLAYING_SERVER
 from lsprotocol import types
 from made import SCRIPT, act
 from raw import Raw
-from support import Instant
 
 # They end the server, or begin it.
 _NOT_SENT = {"exit", "shutdown", "initialize"}
@@ -88,9 +87,9 @@ def _speak(raw: Raw, garbler: Garbler, judge: Judge, ends: Callable[[], bool]) -
             judge.note(data)
             raw.write(data)
             sent += 1
-        since = Instant()
+        asked = judge.asks()
         raw.ask(f"probe-{probe}", "irscope/cancel", {"uri": "file:///never.py"})
-        judge.answered(since)
+        judge.answered(asked)
         for message in raw.seen:
             garbler.learn(message.get("result"), _LEARNED)
             if message.get("method") == "window/logMessage":

@@ -16,7 +16,7 @@ from irscope.driver.driver import RunSpec, execute
 from irscope.protocol import Budget, Message, Report, encode_message, from_json, to_json
 from irscope.store.store import Store
 from judge import Judge, nothing_left, until
-from support import Instant, run_cli
+from support import run_cli
 
 _PYTHON = """\
 #!/bin/sh
@@ -47,12 +47,12 @@ def fuzz(seconds: float, random: Random, folder: Path) -> int:
         data = _bytes(garbler)
         written.write_bytes(data)
         judge.note(data)
-        since = Instant()
+        asked = judge.asks()
         if random.random() < 0.97:
             _execute(RunSpec(str(script), python=str(python), env=env, budget=Budget(seconds=20)), store, judge)
         else:
             _on_the_command_line(script, python, store, env, judge, json_asked=random.random() < 0.5)
-        judge.answered(since)
+        judge.answered(asked)
         count += 1
     nothing_left(f"IRSCOPE_FUZZ={folder}", temporary)
     return count

@@ -23,7 +23,7 @@ from judge import HANG_SECONDS, Judge, nothing_left, until
 from lsp_editor import SERVER
 from made import SCRIPT
 from raw import Raw
-from support import Instant, passed_at_this_load
+from support import Instant, late
 
 HERE = Path(__file__).parent
 _SERVER_EVERY = 20
@@ -34,6 +34,8 @@ _ASKED = (
 )  # fmt: skip
 _OPEN_SECONDS = 4 * HANG_SECONDS
 """A log may have hundreds of megabytes."""
+_LOADED = 6
+"""How much longer a command may seem to take, by an estimate of the load, before it counts as one that never ends."""
 
 
 def fuzz(seconds: float, random: Random, folder: Path) -> int:
@@ -92,14 +94,14 @@ class Reader:
     def _answer(self, arguments: list[str], judge: Judge) -> int:
         assert self._process.stdin
         judge.note(json.dumps(arguments).encode())
-        since = Instant()
+        begun, asked_at = Instant(), judge.asks()
         self._process.stdin.write(json.dumps(arguments).encode() + b"\n")
         self._process.stdin.flush()
         while not select.select([self._answers], [], [], 1.0)[0]:
-            if passed_at_this_load(since) > 10 * HANG_SECONDS:
+            if asked_at.over(10 * HANG_SECONDS) or late(begun, _LOADED * 10 * HANG_SECONDS):
                 judge.fail(f"{arguments} does not end")
         answer: dict[str, Any] = json.loads(self._answers.readline() or '{"code": -1, "said": "it has died"}')
-        judge.answered(since, _OPEN_SECONDS if arguments[0] == "open" else HANG_SECONDS)
+        judge.answered(asked_at, _OPEN_SECONDS if arguments[0] == "open" else HANG_SECONDS)
         if answer["code"] not in (0, 2, 3):
             judge.fail(f"{arguments}: exit code {answer['code']}: {answer['said']}")
         return int(answer["code"])
@@ -165,10 +167,10 @@ def _ask_server(store: Path, folder: Path, env: dict[str, str], garbler: Garbler
 
             garbler = Garbler(garbler.random, {"run": names or ["x"], "stage": ["0/0/dynamo-graph", "0/0/post-grad-graph", "0/0/symbolic-trace"], "uri": [(folder / "model.py").as_uri()]})  # fmt: skip
             for number, method in enumerate(sorted({name for name in _methods() if name.startswith("irscope/")}), 2):
-                since = Instant()
+                asked_at = judge.asks()
                 if method not in ("irscope/trusted", "irscope/run"):
                     raw.ask(number, method, garbler.of_type(_type_of(method)))
-                judge.answered(since)
+                judge.answered(asked_at)
             for message in raw.seen:
                 if message.get("method") == "window/logMessage":
                     judge.said(str(message["params"]))
@@ -193,11 +195,11 @@ def _ask_debugger(store: Path, folder: Path, env: dict[str, str]) -> None:
             ]  # fmt: skip
             judge = Judge(raw.process.pid, folder)
             for seq, (command, arguments) in enumerate(asked, 1):
-                since = Instant()
+                asked_at = judge.asks()
                 raw.write(_frame(_request(seq, command, arguments)))
                 if command != "disconnect":
                     raw.until(lambda message, seq=seq: message.get("request_seq") == seq)  # type: ignore[misc]
-                    judge.answered(since)
+                    judge.answered(asked_at)
             raw.wait(10)
         finally:
             raw.close()

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from asking import Asking
 from irscope.system import processes
-from support import Instant, passed_at_this_load
+from support import Instant, late
 
 HANG_SECONDS = 2.0
 GROWTH_BYTES = 200 << 20
@@ -43,15 +44,19 @@ class Judge:
         """Keeps a message until the process has proven that it lives."""
         self.sent.append(data[:100_000])
 
-    def answered(self, since: Instant, most: float = HANG_SECONDS) -> None:
-        """After an answer to something that was sent at that moment, behind all messages that were noted.
+    def asks(self) -> Asking:
+        """Now, after all messages that were noted."""
+        return Asking(self.pid)
+
+    def answered(self, asked: Asking, most: float = HANG_SECONDS) -> None:
+        """After the answer to what was asked at that moment.
 
         Parameters
         ----------
         most
-            Seconds that it may take on a machine that does nothing else.
+            Seconds that it may take, however busy the machine is.
         """
-        if time.monotonic() - since > most and (seconds := passed_at_this_load(since)) > most:
+        if seconds := asked.over(most):
             self.fail(f"no answer for {seconds:.1f} s")
         grown = processes.resident_bytes([self.pid]) - self._begin
         if grown > GROWTH_BYTES:
@@ -71,16 +76,16 @@ class Judge:
 
 
 def nothing_left(mark: str, temporary: Path) -> None:
-    """Raises FuzzError if a process that has the mark in its environment is alive after ten seconds, or a file is left.
+    """Raises FuzzError if a process that has the mark in its environment stays alive, or a file is left.
 
     Parameters
     ----------
     temporary
         Was the folder for temporary files of what was looked at.
     """
-    deadline = time.monotonic() + _END_SECONDS
+    begun = Instant()
     while running := _marked(mark):
-        if time.monotonic() > deadline:
+        if late(begun, _END_SECONDS):
             raise FuzzError(f"processes are left: {running}")
         time.sleep(0.05)
     if files := sorted(os.listdir(temporary)):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from facts import a_compile, a_finding, an_outcome
+from irscope.comparing.ranks.traffic import UNSEEN
 from irscope.protocol import Lane, OutcomeKind, RankReport, StageRef
 from irscope.store.store import Store
 from irscope_server.panels import ranks
@@ -112,6 +113,14 @@ def test_two_ranks_side_by_side(job: tuple[str, list[str]]) -> None:
     assert alone["ranks"] == [] and "rank 1 of 2" in alone["reason"]
     with pytest.raises(Refused, match="Rank 9"):
         asked(path, "irscope/ranks", run=first, other="9")
+
+
+def test_collectives_that_the_fast_lane_does_not_see_are_named(job: tuple[str, list[str]]) -> None:
+    path, (first, _) = job
+    assert asked(path, "irscope/ranks", run=first)["unseen"] == ""
+    with Store(path) as store:
+        store.put_gap(first, UNSEEN)
+    assert "A deep run shows them." in asked(path, "irscope/ranks", run=first)["unseen"]
 
 
 def test_ranks_and_compiles_that_are_left_out_are_counted(

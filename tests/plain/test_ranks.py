@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from irscope.cli.arguments import read
 from irscope.cli.torchrun import command_of
 from irscope.comparing.ranks.differences import RankRun, What, differences, first_difference
 from irscope.comparing.ranks.normalized import normalized
-from irscope.comparing.ranks.traffic import bytes_of, collectives_of
+from irscope.comparing.ranks.traffic import UNSEEN, bytes_of, collectives_of, unseen_collectives
 from irscope.comparing.ranks.waiting import waits_of
 from irscope.driver.driver import RunSpec
 from irscope.driver.jobs import job_of, others_of
@@ -156,6 +157,27 @@ def test_collectives_with_their_bytes(graph: str) -> None:
     (found,) = collectives_of(run_of(0, filled(graph)))
     assert (found.operation, found.reduction, found.group) == ("all_reduce", "sum", "3")
     assert (found.sent_bytes, found.received_bytes, found.line) == (32, 32, 3)
+
+
+DTENSOR = """\
+class GraphModule(torch.nn.Module):
+    def forward(self, L_x_: "DTensor(f32[8, 8][8, 1]cpu, P(sum))"):
+        l_x_ = L_x_
+        y: "DTensor(f32[8, 8][8, 1]cpu, R)" = l_x_.redistribute(placements = [R]);  l_x_ = None
+        return (y,)
+"""
+
+
+def test_collectives_of_dtensor_are_not_in_the_captured_graph(graph: str) -> None:
+    """Nothing says that there are none: the report says that they are not seen."""
+    assert not list(collectives_of(run_of(0, DTENSOR)))
+    assert unseen_collectives(run_of(0, DTENSOR)) == UNSEEN
+    assert unseen_collectives(run_of(0, filled(graph))) is None
+    lower = StageRef("0/0/inference-graph", "inference-graph", "python", len(DTENSOR))
+    deep = run_of(0, DTENSOR)
+    (compile,) = deep.report.compiles
+    deep = run_of(0, DTENSOR, (replace(compile, stages=(*compile.stages, lower)),))
+    assert unseen_collectives(deep) is None
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_a_job_has_its_ranks_and_what_they_communicate(tmp_path: Path) -> None:
     assert "all_reduce (sum)|f32[8]cpu|/a/b/net.py:7|2|64 B" in rows, "alike ones are one row"
     assert any(row.startswith("all_gather|nothing|") and row.endswith("/a/b/net.py:9|1|8|64 B") for row in rows)
     assert "0/0|submod_2|the backward of 1 part: 3 operations|1|4|1.02 kB" in rows
-    assert "barrier|rank 1 (4 of 5)|/a/b/net.py:11|5|2.0 s|1.0 s" in rows
+    assert "barrier|rank 1 (4 of 5)|rank 0 2.0 s|/a/b/net.py:11|5|2.0 s|1.0 s" in rows
     assert "1 of 1 collective (64 B of 64 B) runs beside nothing" in text
     assert "On ranks 0-2" in text
     assert "/a/b/" not in hidden and "net.py:9" in hidden
@@ -175,6 +175,13 @@ def test_redaction_knows_paths_of_all_systems() -> None:
         "/home/a b/secret project/net.py C:\\Users\\me\\net.py ~/work/x.py https://pytorch.org/docs/x.html a/b x / y"
     )
     assert redaction.text(given) == "…/net.py …/net.py …/x.py https://pytorch.org/docs/x.html a/b x / y"
+
+
+def test_redaction_knows_paths_that_pytorch_has_shortened() -> None:
+    """Of the lines in its guards: what a path has in common with PyTorch's own folder is gone, and a character more."""
+    redaction = Redaction([PATHS])
+    given = "L['x'] # y = a / b  # ome/me/my project/net.py:7 in f\n# File: /home/me/net.py:3 in f, code: y = a / b"
+    assert redaction.text(given) == "L['x'] # y = a / b  # …/net.py:7 in f\n# File: …/net.py:3 in f, code: y = a / b"
 
 
 def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,7 +57,8 @@ def test_it_is_one_error_with_a_sentence(path: str, run: str, change: str, ask: 
 
 
 @pytest.mark.parametrize(
-    "change", ["lane = 'no lane'", "outcome = 'x'", "started = 1e300", "started = 'soon'", "script = x'ff'"]
+    "change",
+    ["lane = 'no lane'", "outcome = 'x'", "started = 1e300", "started = 1e18", "started = 'soon'", "script = x'ff'"],
 )
 def test_a_damaged_run_hides_no_other(path: str, run: str, change: str) -> None:
     with Store(path) as store:

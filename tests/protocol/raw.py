@@ -95,7 +95,13 @@ class Raw:
         self.notify("textDocument/didOpen", {"textDocument": document})
 
     def wait(self, seconds: float = 60.0) -> int:
-        return self.process.wait(seconds)
+        begun = Instant()
+        while True:
+            try:
+                return self.process.wait(1.0)
+            except subprocess.TimeoutExpired:
+                if late(begun, seconds):
+                    raise
 
     def close(self) -> None:
         if self.process.poll() is None:

@@ -3,134 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, short_path
-from irscope.comparing.ranks.exposure import (
-    beside,
-    beside_bucket,
-    bytes_text,
-    collective_rows,
-    exposed_text,
-    overlap_rows,
-    sent_by,
-    way,
-)
-from irscope.protocol import BucketSplit, CollectiveOverlap, CollectiveWait, RankReport, Report
-from irscope.vocabulary.units import duration, size, spans
+from irscope.comparing.ranks import columns
+from irscope.comparing.ranks.columns import Column
+from irscope.comparing.ranks.exposure import collective_rows, exposed_text, overlap_rows
+from irscope.protocol import Report
 from irscope.vocabulary.visible import printable
 
+_Row = TypeVar("_Row")
 _MOST_ROWS = 20
-_MOST_WAITING = 3
 
 
 def rank_lines(report: Report, paint: Paint) -> list[str]:
     """The tables, with empty lines after them."""
-    lines = [*_ranks(report, paint), ""]
+    lines = [*_table(columns.of_ranks(report.ranks[:_MOST_ROWS], report.world), report.ranks, paint, "more ranks"), ""]
     first = report.ranks[0]
     if first.collectives:
         lines += [paint(f"What rank {first.rank} communicates in one call of everything:", "dim")]
-        lines += [*_collectives(first, paint), ""]
+        lines += [*_table(columns.of_collectives(_at), collective_rows(first.collectives), paint), ""]
     if first.overlaps:
         lines += [paint(f"What rank {first.rank} computes from the start of each to its wait:", "dim")]
-        lines += [*_overlaps(first.overlaps, paint), f"{exposed_text(first.overlaps)}.", ""]
+        lines += _table(columns.of_overlaps(_at), overlap_rows(first.overlaps), paint)
+        lines += [f"{exposed_text(first.overlaps)}.", ""]
     if first.buckets:
         lines += [paint("Buckets of DDP, whose all-reduces are in no graph, and what each can run beside:", "dim")]
-        lines += [*_buckets(first.buckets, paint), ""]
+        lines += [*_table(columns.of_buckets(), first.buckets, paint), ""]
     if report.waits:
         lines += [paint("Who waited for whom, until the last rank of a collective arrived:", "dim")]
-        lines += [*_waits(report.waits, paint), ""]
+        lines += [*_table(columns.of_waits(_at), report.waits, paint), ""]
     return lines
 
 
-def _ranks(report: Report, paint: Paint) -> list[str]:
-    shown = report.ranks[:_MOST_ROWS]
-    has_alike = any(one.alike for one in shown)
-    rows = [
-        [
-            f"{one.rank} of {report.world}" if report.world else str(one.rank), printable(one.run), one.outcome.kind.value, str(one.compiles),
-            str(one.kernels), str(len(one.collectives)), bytes_text(sent_by(one.collectives)),
-            size(one.memory) if one.memory is not None else "–", *([spans(one.alike) or "–"] if has_alike else []),
-        ]
-        for one in shown
-    ]  # fmt: skip
-    head = [
-        "rank",
-        "run",
-        "outcome",
-        "compiles",
-        "kernels",
-        "collectives",
-        "sends",
-        "holds",
-        *(["alike"] if has_alike else []),
-    ]
-    lines = table(head, rows, paint, right=frozenset({3, 4, 5, 6, 7}), whole=frozenset({0, 1}))
-    rest = len(report.ranks) - len(shown)
-    return [*lines, paint(f"and {rest} more ranks", "dim")] if rest else lines
+def _table(shown: Sequence[Column[_Row]], rows: Sequence[_Row], paint: Paint, rest: str = "more") -> list[str]:
+    """The first rows, and how many more there are."""
+    texts = [[printable(cell) for cell in row] for row in columns.cells(shown, rows[:_MOST_ROWS])]
+    numbers = frozenset(at for at, column in enumerate(shown) if column.is_number)
+    ids = frozenset(at for at, column in enumerate(shown) if column.is_id)
+    lines = table([column.head for column in shown], texts, paint, right=numbers, whole=ids)
+    left = len(rows) - len(texts)
+    return [*lines, paint(f"and {left} {rest}", "dim")] if left else lines
 
 
-def _waits(waits: Sequence[CollectiveWait], paint: Paint) -> list[str]:
-    rows = [
-        [
-            one.operation, str(one.calls), duration(one.seconds), duration(one.longest),
-            f"rank {one.late} ({one.late_calls} of {one.calls})", _who(one),
-            f"{short_path(one.file)}:{one.line}" if one.file else "–",
-        ]
-        for one in waits[:_MOST_ROWS]
-    ]  # fmt: skip
-    head = ["collective", "calls", "waited", "longest", "last to arrive", "who waited", "from"]
-    return table(head, rows, paint, right=frozenset({1, 2, 3}), whole=frozenset({0}))
-
-
-def _who(one: CollectiveWait) -> str:
-    pairs = sorted(zip(one.ranks, one.waited, strict=True), key=lambda pair: -pair[1])
-    shown = [f"rank {rank} {duration(seconds)}" for rank, seconds in pairs[:_MOST_WAITING] if seconds > 0]
-    return ", ".join(shown) + (", …" if len(pairs) > _MOST_WAITING else "")
-
-
-def _overlaps(overlaps: Sequence[CollectiveOverlap], paint: Paint) -> list[str]:
-    found = overlap_rows(overlaps)
-    rows = [
-        [
-            row.first.operation,
-            str(row.calls),
-            "–" if row.first.group_size is None else str(row.first.group_size),
-            bytes_text(row.sent),
-            printable(beside(row.first)),
-            printable(way(row.first)) or "–",
-            f"{short_path(row.first.file)}:{row.first.line}" if row.first.file else "",
-        ]
-        for row in found[:_MOST_ROWS]
-    ]
-    head = ["collective", "calls", "ranks", "sends", "beside it", "on the way down", "from"]
-    lines = table(head, rows, paint, right=frozenset({1, 2, 3}))
-    rest = len(found) - len(rows)
-    return [*lines, paint(f"and {rest} more", "dim")] if rest else lines
-
-
-def _buckets(buckets: Sequence[BucketSplit], paint: Paint) -> list[str]:
-    rows = [
-        [one.compile, str(one.number), one.name, str(one.parameters), bytes_text(one.bytes), beside_bucket(one)]
-        for one in buckets[:_MOST_ROWS]
-    ]
-    lines = table(
-        ["compile", "bucket", "part", "parameters", "sends", "beside it"], rows, paint, right=frozenset({1, 3, 4})
-    )
-    rest = len(buckets) - len(rows)
-    return [*lines, paint(f"and {rest} more", "dim")] if rest else lines
-
-
-def _collectives(one: RankReport, paint: Paint) -> list[str]:
-    """Alike ones in one row; those that send most first."""
-    found = collective_rows(one.collectives)
-    rows = [
-        [
-            row.title, str(row.calls), printable(row.first.tensor) or "–", bytes_text(row.sent),
-            f"{short_path(row.first.file)}:{row.first.line}" if row.first.file else "",
-        ]
-        for row in found[:_MOST_ROWS]
-    ]  # fmt: skip
-    lines = table(["collective", "calls", "gives", "sends", "from"], rows, paint, right=frozenset({1, 3}))
-    rest = len(found) - len(rows)
-    return [*lines, paint(f"and {rest} more", "dim")] if rest else lines
+def _at(file: str, line: int) -> str:
+    return f"{short_path(file)}:{line}" if file else ""

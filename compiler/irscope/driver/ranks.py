@@ -19,7 +19,7 @@ from typing import Any
 from irscope.comparing.ranks.buckets import buckets_of
 from irscope.comparing.ranks.differences import RankRun, differences
 from irscope.comparing.ranks.overlaps import overlaps_of
-from irscope.comparing.ranks.traffic import collectives_of, peak_of
+from irscope.comparing.ranks.traffic import collectives_of, peak_of, unseen_collectives
 from irscope.comparing.ranks.waiting import waits_of
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.rank_places import at_user_lines
@@ -183,7 +183,12 @@ def merge(
     reports = tuple(_rank_report(run, world, tuple(alike.get(run.rank, ()))) for run in runs)
     waits = waits_of({run.rank: _arrivals(store, run.report) for run in runs})
     first = runs[0].report.run
+    unseen = next(filter(None, map(unseen_collectives, runs)), None)
+    gaps = runs[0].report.capture_gaps
     with contextlib.suppress(LookupError):  # a run that never began is not kept
+        if unseen is not None:
+            gaps = (*gaps, unseen)
+            store.put_gap(first, unseen)
         for finding in (*findings, *added.values()):
             store.put_finding(first, finding)
         store.put_ranks(first, world, reports, waits)
@@ -193,6 +198,7 @@ def merge(
         world=world,
         ranks=reports,
         waits=waits,
+        capture_gaps=gaps,
         outcome=_outcome(done),
     )
 

@@ -10,6 +10,9 @@ PATHS, SOURCE = "paths", "source"
 REDACTIONS = (PATHS, SOURCE)
 _PATH = re.compile(r"""(?<![\w.:/\\~-])(?:[A-Za-z]:[\\/]|~?/)(?:[^\s"'`<>|:*?(),;\[\]{}/\\]+[\\/])+""")
 """The folders of an absolute path; what comes after them is the file's name."""
+_FRAME = re.compile(r"(#\s(?:File: )?)[^#\n]*[\\/]([^\\/#\n]+:\d+ in )")
+"""In the comment of a guard.  PyTorch takes the beginning that a path has in common with its own folder away, so that
+``/home/me/net.py`` can be ``ome/me/net.py``."""
 _CODE = re.compile(r"(?m)(, code: |^\s*code: ).*$")
 _QUOTED = re.compile(r"`[^`\n]*`")
 _INDENTED = re.compile(r"(?m)^[ \t]{4,}\S.*$\n?")
@@ -51,7 +54,7 @@ class Redaction:
         if self.takes_paths:
             for folder in self._folders:
                 text = text.replace(folder, "…/")
-            text = _PATH.sub("…/", text)
+            text = _FRAME.sub(r"\1…/\2", _PATH.sub("…/", text))
         if self.takes_source:
             text = _CODE.sub(lambda match: f"{match[1]}{LEFT_OUT}", text)
         return text

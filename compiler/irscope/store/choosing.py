@@ -57,9 +57,8 @@ def _summaries(db: sqlite3.Connection, which: str, *values: object) -> list[RunS
     )
     found = []
     for run, script, lane, started, torch, outcome, *rest, args in rows:
-        with contextlib.suppress(
-            ValueError, KeyError, TypeError, OverflowError, RecursionError
-        ):  # of the others all is known
+        # Of the others all is known.  A time in a year beyond C's numbers is an OSError.
+        with contextlib.suppress(ValueError, KeyError, TypeError, OverflowError, OSError, RecursionError):
             summary = RunSummary(run, script, Lane(lane), started, torch, outcome_in(outcome), *rest)
             rank, world = _rank_in(args)
             summary = replace(summary, rank=rank, world=world)

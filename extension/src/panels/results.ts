@@ -624,6 +624,8 @@ export interface Ranks {
   /** How many of all run beside nothing; empty without collectives. */
   overlapText: string;
   buckets: RankBucket[];
+  /** Which collectives are not counted, and why; empty if all are. */
+  unseen: string;
   reason: string;
 }
 

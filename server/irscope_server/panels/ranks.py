@@ -10,6 +10,7 @@ from typing import Literal
 from irscope.comparing.ranks.differences import RankRun, graph_pairs, matched
 from irscope.comparing.ranks.exposure import OverlapRow, beside, beside_bucket, exposed_text, overlap_rows, way
 from irscope.comparing.ranks.normalized import RankNode, normalized
+from irscope.comparing.ranks.traffic import UNSEEN
 from irscope.findings.kinds.rank_divergence import KIND
 from irscope.protocol import BucketSplit, Compile, Finding, RankReport, Report, StageRef
 from irscope.store.store import Store
@@ -190,6 +191,8 @@ class RanksResult:
     overlap_text: str
     """How many of all run beside nothing; empty without collectives."""
     buckets: tuple[RankBucket, ...]
+    unseen: str
+    """Which collectives are not counted, and why; empty if all are."""
     reason: str
 
 
@@ -199,7 +202,7 @@ async def ranks(context: ReadContext, params: RanksParams) -> Encoded:
     def read(store: Store, report: Report) -> RanksResult:
         if not report.ranks:
             return RanksResult(
-                report.run, 0, (), 0, 0, None, (), (), 0, (), (), 0, "", (), _why_none(store, report.run)
+                report.run, 0, (), 0, 0, None, (), (), 0, (), (), 0, "", (), "", _why_none(store, report.run)
             )
         found = [one for one in report.findings if one.kind == KIND.id]
         first, other = report.ranks[0], _other(report, found, params.other)
@@ -231,6 +234,7 @@ async def ranks(context: ReadContext, params: RanksParams) -> Encoded:
             max(0, len(rows) - _MOST_OVERLAPS),
             f"{exposed_text(first.overlaps)}." if rows else "",
             tuple(_bucket(one, first.run) for one in first.buckets[:_MOST_OVERLAPS]),
+            next((f"Not counted: {gap.what}. {gap.why}." for gap in report.capture_gaps if gap == UNSEEN), ""),
             "",
         )
 

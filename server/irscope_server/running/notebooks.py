@@ -58,6 +58,8 @@ class Notebooks:
         path = to_fs_path(uri) if uri_scheme(uri) == "file" else None
         if path is None:
             return None
+        if path in self._cells:  # opened twice, and not closed between
+            self._arrange(path, ())
         self._cells[path] = []
         self._count[path] = 0
         self._editor.remember_open(uri, path)
@@ -98,8 +100,13 @@ class Notebooks:
                 self._sources[document.uri] = document.text
 
     def _arrange(self, path: str, cells: Sequence[types.NotebookCell]) -> None:
-        """Gives names to new cells, and forgets those that are gone."""
-        uris = [c.document for c in cells if c.kind is types.NotebookCellKind.Code and c.document in self._sources]
+        """Gives names to new cells, and forgets those that are gone.
+
+        A document that is a cell of another notebook stays that one's: it has one name, which goes with its notebook.
+        """
+        others = {uri for each, uris in self._cells.items() if each != path for uri in uris}
+        code = [cell.document for cell in cells if cell.kind is types.NotebookCellKind.Code]
+        uris = [uri for uri in code if uri in self._sources and uri not in others]
         for uri in set(self._cells[path]) - set(uris):
             self._editor.remember_closed(self._names.pop(uri))
             self._sources.pop(uri, None)

@@ -56,6 +56,12 @@ describe("the model of ranks", () => {
     const job = { ...JOB, world: 2, other: null, divergences: [], compiles: [] };
     assert.equal(model.summaryOf(job), "All ranks compiled the same");
     assert.equal(model.summaryOf({ ...job, world: 0 }), "");
+    const alone = { ...job, ranks: [{ ...job.ranks[0], alike: "" }] };
+    assert.equal(model.summaryOf(alone), "Rank 0 alone was compiled");
+    assert.equal(
+      model.summaryOf({ ...alone, ranks: [{ ...job.ranks[0], alike: "1" }] }),
+      "All ranks compiled the same",
+    );
   });
 
   it("rows say what they are", () => {

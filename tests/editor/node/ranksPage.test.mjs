@@ -40,7 +40,7 @@ const overlap = (exposed) => ({
   way: exposed ? "" : "forward-graph 0 → reorder_for_locality 2 → output-code 3",
 }); // prettier-ignore
 const JOB = {
-  run: "rank-0", world: 2, ranks: [rank(0), rank(1)], moreRanks: 0, first: 0, other: 1, reason: "", moreCompiles: 0,
+  run: "rank-0", world: 2, ranks: [rank(0), rank(1)], moreRanks: 0, first: 0, other: 1, unseen: "", reason: "", moreCompiles: 0,
   divergences: [{ code: "rank-divergence-value", message: `A **constant** of ${MARKUP} is 2.0 on rank 0.`, place: PLACE, ranks: "0, 1" }],
   compiles: [COMPILE, { ...COMPILE, function: "forward", left: "0/0", right: "0/0", stages: [{ ...STAGE, same: true, rows: [] }] }],
   waits: [{ operation: "all_reduce", place: PLACE, calls: 3, seconds: 0.81, longest: 0.3, late: 1, lateCalls: 3 }],

@@ -10,10 +10,17 @@ from irscope.comparing.ranks.differences import RankRun, line_of
 from irscope.comparing.ranks.normalized import RankNode, group_of, normalized, reduction_of
 from irscope.ir.graphs import GraphNode
 from irscope.pipelines.registry import role_of, stage_kind
-from irscope.protocol import Collective, Compile, StageRef
+from irscope.protocol import CaptureGap, Collective, Compile, StageRef
 from irscope.vocabulary.stages import Part, Role
 
 _TENSOR = re.compile(r"(?P<letters>[a-z]+)(?P<bits>\d+)(?:[a-z]\w*)?\[(?P<sizes>[^\]]*)\]")
+_DTENSOR = ('"DTensor(', "torch.distributed.tensor")
+"""In a captured graph: an annotation, or the function or placement that makes one."""
+UNSEEN = CaptureGap(
+    "collectives of DTensor",
+    "AOTAutograd makes them from the captured graph; the fast lane ends before that, and a cache hit skips it."
+    " A deep run shows them",
+)
 _PARTS = (Part.INFERENCE, Part.FORWARD, Part.BACKWARD)
 
 
@@ -21,7 +28,7 @@ def collectives_of(run: RankRun) -> Iterator[Collective]:
     """The collectives of one call of everything that a rank compiled.
 
     They are read from the graphs of AOTAutograd, forward and backward; in the fast lane, which has none, from the
-    captured graph.
+    captured graph.  That has none of DTensor's: see `unseen_collectives`.
     """
     for compile in run.report.compiles:
         for stage in _graphs(compile):
@@ -34,6 +41,18 @@ def collectives_of(run: RankRun) -> Iterator[Collective]:
             for at, each in enumerate(nodes):
                 if each.collective:
                     yield _collective(compile, stage, text, nodes, by_name, at)
+
+
+def unseen_collectives(run: RankRun) -> CaptureGap | None:
+    """Where a function works on DTensors and has no graph below the captured one; None if there is no such function.
+
+    Dynamo keeps operations on DTensors as they are.  AOTAutograd makes collectives of them, of the backward as well.
+    """
+    for compile in run.report.compiles:
+        for stage in _graphs(compile):
+            if stage_kind(stage.name).is_captured and any(word in run.text(stage.id) for word in _DTENSOR):
+                return UNSEEN
+    return None
 
 
 def _graphs(compile: Compile) -> list[StageRef]:

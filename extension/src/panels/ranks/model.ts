@@ -49,8 +49,11 @@ export function choices({ ranks, first }: Ranks): { value: string; text: string 
 }
 
 /** `2 of 5 compiles differ`. */
-export function summaryOf({ compiles, other, divergences, world }: Ranks): string {
+export function summaryOf({ compiles, other, divergences, world, ranks, first }: Ranks): string {
   if (other === null) {
+    if (world > 1 && ranks.length === 1 && ranks[0]?.alike === "") {
+      return `Rank ${first} alone was compiled`;
+    }
     return divergences.length === 0 && world > 0 ? "All ranks compiled the same" : "";
   }
   const differing = compiles.filter(differs).length;

@@ -89,6 +89,7 @@ class RanksView implements View {
       ...section(result.world === 0 ? "The only rank that has a trace" : `Ranks of ${result.world}`, [
         table(result),
         ...left(result.moreRanks, "rank"),
+        ...(result.unseen === "" ? [] : [h("p", { class: "dim" }, result.unseen)]),
       ]),
       ...section(`What rank ${first} computes while it communicates`, overlaps(result)),
       ...section("Buckets of DDP", buckets(result.buckets)),
