@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from irscope.cli.main import main
-from irscope.opening.pieces import alike
+from irscope.opening.alike_graphs import alike
 
 LAYER = """\
 class GraphModule(torch.nn.Module):
