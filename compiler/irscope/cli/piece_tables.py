@@ -42,7 +42,7 @@ def _by_number(size: tuple[str, tuple[int, float]]) -> tuple[int, float, str]:
     return *size[1], size[0]
 
 
-def _title(name: str, row: dict[tuple[int, int], list[Piece]]) -> str:
+def _title(name: str, row: dict[str, list[Piece]]) -> str:
     names = {one.name for found in row.values() for one in found}
     return printable(name if len(names) == 1 else f"{name} and {len(names) - 1} alike")
 

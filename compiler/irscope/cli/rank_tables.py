@@ -93,7 +93,7 @@ def _overlaps(overlaps: Sequence[CollectiveOverlap], paint: Paint) -> list[str]:
     found = overlap_rows(overlaps)
     rows = [
         [
-            row.first.operation,
+            row.title,
             str(row.calls),
             "–" if row.first.group_size is None else str(row.first.group_size),
             bytes_text(row.sent),

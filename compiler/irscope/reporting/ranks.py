@@ -66,7 +66,7 @@ def _communication(one: RankReport, redaction: Redaction) -> Iterator[Markup]:
         yield element("h3", f"What rank {one.rank} computes from the start of each to its wait")
         found = [
             [
-                row.first.operation, beside(row.first), way(row.first), _at(redaction, row.first.file, row.first.line),
+                row.title, beside(row.first), way(row.first), _at(redaction, row.first.file, row.first.line),
                 str(row.calls), str(row.first.group_size or ""), bytes_text(row.sent),
             ]
             for row in overlap_rows(one.overlaps)

@@ -64,7 +64,7 @@ def _overlap_row(row: OverlapRow) -> str:
     only = ": the rank only waits" if one.operations == 0 else ""
     way_down = f" ({way(one)})" if way(one) else ""
     said = f"{among}{sent}beside it: {beside(one)}{only}{way_down}"
-    return f"{words.code_span(one.operation)}{calls} {words.markdown(said)}"
+    return f"{words.code_span(row.title)}{calls} {words.markdown(said)}"
 
 
 def statement_text(
