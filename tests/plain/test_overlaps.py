@@ -178,6 +178,21 @@ def test_the_group_of_all_ranks_has_the_size_of_the_job() -> None:
     assert overlaps_of(run_of({"dynamo-graph": COALESCED}))[0].group_size is None
 
 
+def test_a_group_of_some_ranks_has_the_size_that_the_rank_saw() -> None:
+    graph = {"dynamo-graph": COALESCED.replace("'0'", "'17'")}
+    assert {one.group_size for one in overlaps_of(run_of(graph), world=64)} == {None}
+    found = overlaps_of(run_of(graph), world=64, groups={"17": 8})
+    assert {one.group_size for one in found} == {8}
+    assert overlap_text(found[:1]).startswith("`all_reduce_coalesced` among 8 ranks, sends 64 B, ")
+
+
+def test_a_backward_has_rows_of_its_own() -> None:
+    forward = overlaps_of(run_of({"inference-graph": TRACED}))
+    backward = [replace(one, stage="0/0/output-code-backward") for one in forward]
+    titles = [row.title for row in overlap_rows([*forward, *backward])]
+    assert titles == ["all_gather_into_tensor", "all_gather_into_tensor, backward"]
+
+
 def test_rows_begin_with_what_runs_beside_nothing() -> None:
     found = overlaps_of(run_of({"inference-graph": TRACED, "inference-graph-2": MOVED, "inference-graph-3": MOVED}))
     rows = overlap_rows(found)
@@ -253,6 +268,9 @@ def test_a_line_says_what_runs_beside_its_collectives() -> None:
     facts = facts_of_texts([], overlaps=[exposed, exposed, moved])
     (lines,) = facts.overlaps.values()
     assert {line: len(found) for line, found in lines.items()} == {3: 2, 7: 1}
-    assert overlap_text(lines[3]) == "`all_gather_into_tensor` ×2 sends 512 B, beside it: nothing: the rank only waits"
-    assert overlap_text(lines[7]).startswith("`all_gather_into_tensor` sends 256 B, beside it: 1 ")
+    assert (
+        overlap_text(lines[3])
+        == "`all_gather_into_tensor` ×2 among 8 ranks, sends 512 B, beside it: nothing: the rank only waits"
+    )
+    assert overlap_text(lines[7]).startswith("`all_gather_into_tensor` among 8 ranks, sends 256 B, beside it: 1 ")
     assert overlap_text([]) == ""

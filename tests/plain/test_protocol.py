@@ -7,7 +7,6 @@ import enum
 import json
 import re
 import typing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,8 +68,7 @@ from irscope.protocol import (
 )
 from irscope.provenance.fusions import Decision, FusionAnswer, Side
 from irscope.provenance.lines import LineStep, LineTrail, StageElement
-
-DOCS = Path(__file__).parents[2] / "docs" / "json.md"
+from json_docs import documented_tables
 
 MESSAGES: list[Message] = [
     Started("2.13.0+cpu"),
@@ -154,16 +152,6 @@ DOCUMENTED: dict[str, Any] = {
         VersionDiff, VersionSide, Difference, Cause, EnvironmentChange, KeyComparison, KeyDifference,
     )
 }  # fmt: skip
-
-
-def documented_tables() -> dict[str, dict[str, tuple[str, str]]]:
-    """Class → key → type and meaning, as the documentation has them."""
-    tables: dict[str, dict[str, tuple[str, str]]] = {}
-    for section in DOCS.read_text(encoding="utf-8").split("\n### ")[1:]:
-        title, _, body = section.partition("\n")
-        rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+) \|$", body.split("\n## ")[0], re.MULTILINE)
-        tables[title] = {key: (type_, meaning) for key, type_, meaning in rows}
-    return tables
 
 
 def test_the_documentation_has_every_class() -> None:

@@ -180,7 +180,9 @@ def merge(
                 found = dataclasses.replace(before, count=before.count + 1)
                 ranks = (*before.ranks, *ranks)
             added[found.cause] = dataclasses.replace(found, ranks=tuple(sorted(set(ranks))))
-    reports = tuple(_rank_report(run, world, tuple(alike.get(run.rank, ()))) for run in runs)
+    reports = tuple(
+        _rank_report(run, world, tuple(alike.get(run.rank, ())), _groups(store, run.report.run)) for run in runs
+    )
     waits = waits_of({run.rank: _arrivals(store, run.report) for run in runs})
     first = runs[0].report.run
     unseen = next(filter(None, map(unseen_collectives, runs)), None)
@@ -206,7 +208,7 @@ def merge(
 def keep_alone(store: Store, run: str, rank: int) -> None:
     """Keeps what one rank communicates, of whose job nothing else is known; nothing if it does not."""
     report = store.report(run, sizes=False)
-    found = _rank_report(_rank_run(store, RankDone(rank, run, report.outcome)), 0, ())
+    found = _rank_report(_rank_run(store, RankDone(rank, run, report.outcome)), 0, (), {})
     if found.collectives or found.buckets:
         store.put_ranks(run, 0, (found,))
 
@@ -244,7 +246,7 @@ def _with_alike(ranks: Iterable[int], alike: Mapping[int, Sequence[int]]) -> tup
     return tuple(sorted({each for rank in ranks for each in (rank, *alike.get(rank, ()))}))
 
 
-def _rank_report(run: RankRun, world: int, alike: tuple[int, ...]) -> RankReport:
+def _rank_report(run: RankRun, world: int, alike: tuple[int, ...], groups: Mapping[str, int]) -> RankReport:
     report = run.report
     return RankReport(
         run.rank,
@@ -255,9 +257,18 @@ def _rank_report(run: RankRun, world: int, alike: tuple[int, ...]) -> RankReport
         tuple(collectives_of(run)),
         peak_of(run),
         alike,
-        tuple(overlaps_of(run, world)),
+        tuple(overlaps_of(run, world, groups)),
         tuple(buckets_of(run)),
     )
+
+
+def _groups(store: Store, run: str) -> dict[str, int]:
+    """How many ranks each process group has, as the run of a rank kept it; of an opened trace nothing is known."""
+    with contextlib.suppress(LookupError):
+        found = store.how_run(run)[0].get("groups")
+        if isinstance(found, dict):
+            return {name: size for name, size in found.items() if isinstance(size, int)}
+    return {}
 
 
 def _has_one_rank(store: Store, run: str) -> bool:

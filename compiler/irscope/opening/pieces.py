@@ -1,8 +1,8 @@
-"""The pieces of a model that vLLM compiles by themselves, for several sizes each: what became of each piece and size.
+"""The pieces of a model that are compiled by themselves, for several sizes each: what became of each piece and size.
 
 vLLM writes ``vllm_piecewise_compile_start`` before it compiles a piece for a range of sizes, and the graph of each piece
-once (``vllm_submod_…``).  What Inductor writes until the next start belongs to that piece and range.  A trace
-without these records has no pieces.  The names of the records are from vLLM's published source.
+once (``vllm_submod_…``).  What Inductor writes until the next start belongs to that piece and range.  The
+names of these records are from vLLM's published source.  In a trace without them `CompiledPieces` looks for pieces.
 """
 
 from __future__ import annotations
@@ -10,17 +10,16 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Iterable
 
 from irscope.capture.trace import Record
+from irscope.opening.alike_graphs import alike
+from irscope.opening.compiled_pieces import CompiledPieces
 from irscope.protocol import Piece
 
 _START = "vllm_piecewise_compile_start"
 _GRAPH = re.compile(r"vllm_(?:submod|subgraph)_")
 _CACHE = {"fx_graph_cache_hit": "hit", "fx_graph_cache_miss": "miss", "fx_graph_cache_bypass": "bypass"}
 _COMPILED = ("inductor_output_code", "fx_graph_cache_hit")
-_NAME = re.compile(r"[A-Za-z_][\w.]*")
-_DTYPE = re.compile(r"(?:f|bf|i|u|b|c)\d+$")
 _MOST = 20_000
 _DAY = 86_400.0
 
@@ -30,11 +29,14 @@ class Pieces:
 
     def __init__(self) -> None:
         self._found: list[Piece] = []
+        self._others = CompiledPieces()
         self._graphs: dict[str, str] = {}
         self._began = 0.0
 
     def take(self, record: Record, seconds: float) -> None:
         """One record, with the time of day at which it was written; 0 if that is not known."""
+        if not self._found:
+            self._others.take(record, seconds)
         if record.event == _START:
             self._start(record, seconds)
         elif record.event == "graph_dump" and _GRAPH.match(name := str(record.facts.get("name", ""))):
@@ -58,37 +60,26 @@ class Pieces:
         low, high = (facts.get(f"compile_range_{end}") for end in ("start", "end"))
         if not isinstance(low, int) or not isinstance(high, int):
             return
-        index = facts.get("piecewise_index")
+        index, is_single = facts.get("piecewise_index"), bool(facts.get("is_single_size")) or low == high
         self._began = seconds
         self._found.append(
             Piece(
                 index=index if isinstance(index, int) else len(self._found),
                 name=str(facts.get("submod_name") or f"piece {index}")[:200],
                 smallest=low,
-                largest=low if facts.get("is_single_size") else high,
+                largest=low if is_single else high,
                 cuda_graph=facts.get("is_cudagraph_capture_size") is True,
+                size=str(low) if is_single else f"{low}–{high}",
+                compile=record.compile or "",
             )
         )
 
     def folded(self) -> tuple[Piece, ...]:
         """All pieces and ranges; those with the graph of an earlier piece name it."""
+        if not self._found:
+            return self._others.folded()
         first: dict[str, str] = {}
         like: dict[str, str] = {}
         for name, graph in self._graphs.items():
             like[name] = first.setdefault(graph, name) if graph else name
         return tuple(dataclasses.replace(one, like=like.get(one.name, one.name)) for one in self._found)
-
-
-def alike(graph: str) -> str:
-    """The text of a graph in which names with numbers are numbered by their order, so that layers that do the same have one
-    text; operations, types, sizes and constants stay."""
-    names: dict[str, str] = {}
-
-    def named(found: re.Match[str]) -> str:
-        name = found[0]
-        if "." in name or _DTYPE.match(name) or not any(char.isdigit() for char in name):
-            return name
-        return names.setdefault(name, f"v{len(names)}")
-
-    lines: Iterable[str] = (line.split("#", 1)[0].rstrip() for line in graph.splitlines())
-    return _NAME.sub(named, "\n".join(line for line in lines if line))

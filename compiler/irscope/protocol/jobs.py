@@ -125,20 +125,30 @@ class CollectiveWait:
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a model that vLLM compiled by itself, for one range of sizes."""
+    """A piece of a model that was compiled by itself, for one size or one range of sizes.
+
+    vLLM names its pieces and says which sizes they are for.  Those of SGLang, DDP and other back ends are known from the
+    order of PyTorch's own records.
+    """
 
     index: int
     name: str
+    """vLLM's (``submod_0``), or ``piece 0``."""
     smallest: int
-    largest: int
-    """Of the range; both are the same for a single size."""
-    cuda_graph: bool = False
-    """Whether a CUDA graph is captured for it."""
+    """Of the range; of several sizes that vary, of the first."""
+    largest: int | None
+    """The same for a single size; None if the piece takes any size from the smallest on."""
+    cuda_graph: bool | None = False
+    """Whether a CUDA graph is captured for it; None if the trace does not say, which only vLLM's does."""
     compiled: bool = False
     """Whether there was code for it in the end, compiled or from the cache."""
     cache: str = ""
     """``hit``, ``miss`` or ``bypass`` of the FX graph cache; empty if it is not known."""
     seconds: float = 0.0
-    """From its begin to the last that Inductor wrote of it."""
+    """From the first to the last that PyTorch wrote of it."""
     like: str = ""
     """The first piece with the same graph, by name; its own name if there is none before it."""
+    size: str = ""
+    """What it was compiled for, in words: ``1–512``, ``8``, ``4 × 128``, ``any size``; ``one size`` if nothing shows another."""
+    compile: str = ""
+    """The compile of Dynamo; empty if it was compiled after that, for a size that came later."""

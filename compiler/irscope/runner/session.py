@@ -48,6 +48,7 @@ class Session:
         self._capture = capture_of(pipeline_named(request.pipeline), self._book)
         self._stop_listening: list[Undo] = []
         self._device = ""
+        self._groups: dict[str, int] = {}
         steady = [self._steady.hook()] if request.budget.steady_calls else []
         self._rounds = self._new_rounds() if request.rounds or request.evidence else None
         rounds = self._rounds.hooks() if self._rounds else []  # after the capture's, so that it sees their results
@@ -138,6 +139,7 @@ class Session:
             self._hooks.__exit__()
             self._book.guarded(self._keep_device)()
             self._book.guarded(self._keep_files)()
+            self._book.guarded(self._keep_groups)()
             self._book.guarded(self._keep_one_rank)()
             self._book.guarded(self._keep_arrivals)()
             self._book.close()
@@ -146,6 +148,7 @@ class Session:
         self._messages.send(message)
         if isinstance(message, CompileSeen):
             self._book.guarded(self._keep_device)()  # now, since a crash may end the run
+            self._book.guarded(self._keep_groups)()  # now, since scripts destroy them at their end
             self._steady.compile_changed(message.compile)
         elif isinstance(message, FindingSeen):
             self._steady.found(message.finding)
@@ -169,6 +172,17 @@ class Session:
         is_on = getattr(config, "compile_on_one_rank", None)
         if self._request.world and self._book.store is not None and isinstance(is_on, bool):
             self._book.store.put_one_rank(self._request.run, is_on)
+
+    def _keep_groups(self) -> None:
+        """Of a rank of a job: keeps how many ranks each process group has, since graphs have its name alone."""
+        if not self._request.world or self._book.store is None or "torch.distributed" not in sys.modules:
+            return
+        from irscope.internals.process_groups import group_sizes  # here: only ranks need it
+
+        known = {**self._groups, **group_sizes()}
+        if known != self._groups:
+            self._groups = known
+            self._book.store.put_groups(self._request.run, known)
 
     def _keep_arrivals(self) -> None:
         """Of a real rank: keeps when it arrived at each collective."""

@@ -88,7 +88,7 @@ def _ranks_in(text: str) -> tuple[int, tuple[RankReport, ...], tuple[CollectiveW
 
 
 def _pieces_in(text: str) -> tuple[Piece, ...]:
-    """What vLLM compiled piece by piece, of an opened trace."""
+    """What was compiled piece by piece, of an opened trace."""
     how = json.loads(text)
     return from_json(tuple[Piece, ...], how["pieces"]) if isinstance(how, dict) and "pieces" in how else ()
 

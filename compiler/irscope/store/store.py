@@ -247,6 +247,11 @@ class Store:
         args = json.dumps({**how, "compile_on_one_rank": is_on})
         self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (args, run))
 
+    def put_groups(self, run: str, sizes: Mapping[str, int]) -> None:
+        """Keeps how many ranks each process group of a rank has, by its name."""
+        how, _ = self.how_run(run)
+        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (json.dumps({**how, "groups": dict(sizes)}), run))
+
     def put_arrivals(self, run: str, arrivals: Sequence[object]) -> None:
         """Keeps when a rank arrived at its collectives, as plain JSON values."""
         how, _ = self.how_run(run)
@@ -254,7 +259,7 @@ class Store:
         self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (args, run))
 
     def put_pieces(self, run: str, pieces: Sequence[Piece]) -> None:
-        """Keeps what vLLM compiled piece by piece."""
+        """Keeps what was compiled piece by piece."""
         how, _ = self.how_run(run)
         args = json.dumps({**how, "pieces": to_json(list(pieces))})
         self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (args, run))

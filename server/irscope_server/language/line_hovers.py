@@ -59,11 +59,12 @@ def overlap_text(overlaps: Sequence[CollectiveOverlap]) -> str:
 def _overlap_row(row: OverlapRow) -> str:
     one = row.first
     calls = f" ×{row.calls}" if row.calls > 1 else ""
+    among = f"among {units.count(one.group_size, 'rank')}, " if one.group_size is not None else ""
     sent = f"sends {units.size(row.sent)}, " if row.sent is not None else ""
     only = ": the rank only waits" if one.operations == 0 else ""
     way_down = f" ({way(one)})" if way(one) else ""
-    said = f"{sent}beside it: {beside(one)}{only}{way_down}"
-    return f"{words.code_span(one.operation)}{calls} {words.markdown(said)}"
+    said = f"{among}{sent}beside it: {beside(one)}{only}{way_down}"
+    return f"{words.code_span(row.title)}{calls} {words.markdown(said)}"
 
 
 def statement_text(

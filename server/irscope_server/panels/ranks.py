@@ -278,7 +278,7 @@ def _item(one: RankReport) -> RankItem:
 def _overlap(row: OverlapRow, run: str, uri_of: UriOf) -> RankOverlap:
     one = row.first
     return RankOverlap(
-        one.operation,
+        row.title,
         Place(place_uri(uri_of, one.file), max(0, one.line - 1)),
         row.calls,
         one.group_size,

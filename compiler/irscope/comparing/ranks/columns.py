@@ -68,7 +68,7 @@ def of_collectives(at: At) -> list[Column[CollectiveRow]]:
 def of_overlaps(at: At) -> list[Column[OverlapRow]]:
     """What runs beside each collective."""
     return [
-        Column("collective", lambda row: row.first.operation),
+        Column("collective", lambda row: row.title),
         Column("calls", lambda row: str(row.calls), is_number=True),
         Column("ranks", lambda row: str(row.first.group_size or _NONE), is_number=True),
         Column("sends", lambda row: bytes_text(row.sent), is_number=True),

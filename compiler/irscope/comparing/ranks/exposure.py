@@ -30,6 +30,11 @@ class OverlapRow:
     calls: int
     sent: int | None
 
+    @property
+    def title(self) -> str:
+        """``all_reduce``, or ``all_reduce, backward``."""
+        return self.first.operation + _step(self.first.stage)
+
 
 @dataclass(frozen=True)
 class CollectiveRow:
@@ -51,15 +56,17 @@ class CollectiveRow:
 
     @property
     def title(self) -> str:
-        """``all_reduce (sum)``."""
-        return f"{self.first.operation} ({self.first.reduction})" if self.first.reduction else self.first.operation
+        """``all_reduce (sum)``, or ``all_reduce (sum), backward``."""
+        reduction = f" ({self.first.reduction})" if self.first.reduction else ""
+        return self.first.operation + reduction + _step(self.first.stage)
 
 
 def collective_rows(collectives: Sequence[Collective]) -> list[CollectiveRow]:
     """Those that send most come first."""
     alike: dict[tuple[object, ...], list[Collective]] = {}
     for one in collectives:
-        alike.setdefault((one.operation, one.reduction, one.tensor, one.file, one.line), []).append(one)
+        key = one.operation, one.reduction, one.tensor, one.file, one.line, _step(one.stage)
+        alike.setdefault(key, []).append(one)
     rows = [CollectiveRow(each[0], len(each), sent_by(each)) for each in alike.values()]
     return sorted(rows, key=lambda row: -(row.sent or 0))
 
@@ -141,3 +148,8 @@ def _short(name: str) -> str:
 
 def _kind(stage: str) -> str:
     return stage.rpartition("/")[2]
+
+
+def _step(stage: str) -> str:
+    """What tells the collectives of a backward from those of its forward, which may be of the same line."""
+    return ", backward" if "backward" in _kind(stage) else ""

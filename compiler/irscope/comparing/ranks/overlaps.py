@@ -25,15 +25,18 @@ _MOST_VERSIONS = 60
 """Graphs after passes that are read for one part of a compile."""
 _MARKS = ("c10d", "symm_mem")
 _DEFAULT_GROUP = "0"
+_NO_GROUPS: Mapping[str, int] = {}
 
 
-def overlaps_of(run: RankRun, world: int = 0) -> list[CollectiveOverlap]:
+def overlaps_of(run: RankRun, world: int = 0, groups: Mapping[str, int] = _NO_GROUPS) -> list[CollectiveOverlap]:
     """The collectives of one call of everything that a rank compiled, each with what is computed beside it.
 
     Parameters
     ----------
     world
         Ranks of the whole job, which are those of its first group; 0 if it is not known.
+    groups
+        Ranks of the groups that the rank was seen to have, by name.  Of others the operations that name a size tell it.
     """
     found: list[CollectiveOverlap] = []
     for compile in run.report.compiles:
@@ -43,7 +46,7 @@ def overlaps_of(run: RankRun, world: int = 0) -> list[CollectiveOverlap]:
             found += _of_part(run, compile.id, part)
             if len(found) >= MOST_COLLECTIVES:
                 break
-    sizes = {one.group: one.group_size for one in found if one.group_size is not None}
+    sizes = {**groups, **{one.group: one.group_size for one in found if one.group_size is not None}}
     if world:
         sizes.setdefault(_DEFAULT_GROUP, world)  # PyTorch numbers groups, and the first is that of all ranks
     return [replace(one, group_size=one.group_size or sizes.get(one.group)) for one in found[:MOST_COLLECTIVES]]
