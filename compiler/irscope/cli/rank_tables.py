@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from irscope.cli.tables import table
-from irscope.cli.text import Paint, short_path
+from irscope.cli.text import Paint, print_json, short_path, to_stdout
 from irscope.comparing.ranks.exposure import (
     beside,
     beside_bucket,
@@ -16,12 +17,13 @@ from irscope.comparing.ranks.exposure import (
     sent_by,
     way,
 )
-from irscope.protocol import BucketSplit, CollectiveOverlap, CollectiveWait, RankReport, Report
-from irscope.vocabulary.units import duration, size, spans
-from irscope.vocabulary.visible import printable
+from irscope.protocol import BucketSplit, CollectiveOverlap, CollectiveWait, RankReport, Report, to_json
+from irscope.vocabulary.units import duration, ranks_named, size, spans
+from irscope.vocabulary.visible import bounded, printable
 
 _MOST_ROWS = 20
 _MOST_WAITING = 3
+_LONGEST_MESSAGE = 400
 
 
 def rank_lines(report: Report, paint: Paint) -> list[str]:
@@ -41,6 +43,32 @@ def rank_lines(report: Report, paint: Paint) -> list[str]:
         lines += [paint("Who waited for whom, until the last rank of a collective arrived:", "dim")]
         lines += [*_waits(report.waits, paint), ""]
     return lines
+
+
+def show_ranks(report: Report, *, as_json: bool) -> int:
+    """Prints the ranks of a stored run, and a line for each finding with the ranks that have it."""
+    if as_json:
+        found = [finding for finding in report.findings if finding.ranks]
+        ranks = {"ranks": report.ranks, "waits": report.waits, "findings": found}
+        print_json({"run": report.run, "world": report.world, **{name: to_json(one) for name, one in ranks.items()}})
+        return 0
+    if not report.ranks:
+        print(f"Run {report.run} is not one of several ranks. `irscope run --world N` runs ranks of a job.")
+        return 0
+    to_stdout([*_by_rank(report), *rank_lines(report, Paint(sys.stdout))])
+    return 0
+
+
+def _by_rank(report: Report) -> list[str]:
+    """Those of the fewest ranks first: what all have does not tell them apart."""
+    lines = [
+        printable(
+            f"{short_path(one.file)}:{one.range.start.line}: {one.kind} {one.code} on {ranks_named(one.ranks)}: "
+            f"{bounded(one.message, _LONGEST_MESSAGE)}"
+        )
+        for one in sorted(report.findings, key=lambda finding: len(finding.ranks)) if one.ranks
+    ]  # fmt: skip
+    return [*lines, ""] if lines else []
 
 
 def _ranks(report: Report, paint: Paint) -> list[str]:
