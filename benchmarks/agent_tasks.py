@@ -212,16 +212,16 @@ def graphs(folder: Path, python: str) -> list[Task]:
     text = next(text for text, _ in KERNELS.values() if "a = x.sin()" in text)
     (folder / "chain_of_nodes.py").write_text(text)
     tasks = []
-    for node, wanted in {"b": r"^b = .*<- a, ", "e": r"^f = |^g = .*<- e, ", "i": r"^i = .*<- h, "}.items():
+    for node, wanted in {"b": r"^b = .*<- a, ", "e": r"^g = matmul .*<- e\b", "i": r"^i = .*<- h, "}.items():
 
         async def recipe(asked: Asked, node: str = node) -> None:
-            run = await asked("run", script="chain_of_nodes.py")
+            run = await asked("run", script="chain_of_nodes.py", lane="fast")
             await asked("stage", run=run_of(run), stage="0/0/dynamo-graph", node=node, around=1)
 
         def answered(said: str, wanted: str = wanted) -> bool:
             return bool(re.search(wanted, said, re.MULTILINE))
 
-        tasks.append(Task("graph", f"chain_of_nodes.py: {node}", "chain_of_nodes.py", "graph_code", recipe, answered, lambda text: "torch.exp" in text))  # fmt: skip
+        tasks.append(Task("graph", f"chain_of_nodes.py: {node}", "chain_of_nodes.py", "graph_code", recipe, answered, lambda text: "torch.exp" in text, eager=True))  # fmt: skip
     return tasks
 
 

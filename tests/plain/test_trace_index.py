@@ -110,7 +110,7 @@ def test_a_log_is_followed(log: Path, tmp_path: Path, capsys: pytest.CaptureFixt
         return end is not None
 
     growing.write_bytes(text[:5000])
-    options = argparse.Namespace(trace=str(growing), json=True)
+    options = argparse.Namespace(trace=str(growing), json=True, log="")
     assert follow(options, str(tmp_path / "index"), grow) == 0
     printed = [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()]
     assert printed == indexed(log, tmp_path / "other")[0]
