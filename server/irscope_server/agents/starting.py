@@ -35,7 +35,7 @@ def joined(option_name: str, names: Sequence[str] | None) -> list[str]:
 def one_of(**given: object) -> None:
     """Raises ToolFailure if more than one of the arguments is given."""
     if len(found := [name for name, value in given.items() if value]) > 1:
-        raise ToolFailure(f"Give one of {', '.join(found)}, and not several: each is a question of its own.")
+        raise ToolFailure(f"Give one of {', '.join(found)}, and not several: each is a separate question.")
 
 
 async def script(
@@ -91,7 +91,7 @@ async def trace(commands: Commands, path: str, compile: str, overview: bool, sec
     report = await commands.read_json("open", *option("--compile", compile), file, seconds=limit)
     if "findings" not in report:
         raise ToolFailure("This is a trace of torch.profiler. profile(trace=...) tells whose time it is.")
-    return Answer(reports.summary(report), {"run": report["run"]}, "Opened; nothing of it was executed.")
+    return Answer(reports.summary(report), {"run": report["run"]}, "Opened; none of it was executed.")
 
 
 async def list_pipelines(commands: Commands, seconds: int) -> Answer:
