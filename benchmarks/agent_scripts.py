@@ -147,3 +147,131 @@ BREAKING = {
     "clock": _model("begun = time.perf_counter()\nz = y.exp()\nf.seconds = time.perf_counter() - begun\nreturn z", "import time"),
 }  # fmt: skip
 """Models that break, each in a form of its kind."""
+
+RANK_BRANCH = """\
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+
+
+@torch.compile(backend="eager")
+def step(x):
+    y = x.sin()
+    if rank == {odd}:
+        y = y * 3
+    dist.all_reduce(y)
+    return y + 1
+
+
+step(torch.ones(4))
+"""
+"""One rank of the job compiles another graph."""
+
+RANK_LATE = """\
+import time
+
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+x = torch.ones(4)
+for _ in range(3):
+    if rank == {late}:
+        time.sleep(0.4)
+    dist.all_reduce(x)
+f = torch.compile(lambda x: x.sin(), backend="eager")
+f(x)
+dist.barrier()
+dist.destroy_process_group()
+"""
+"""One rank of the job keeps the others waiting."""
+
+IN_TESTS = """\
+import torch
+
+
+def test_whole():
+    torch.compile(lambda x: x.sin(), backend="eager")(torch.ones(3))
+
+
+def test_broken():
+    def f(x):
+        y = x + 1
+        print("here")
+        return y.cos()
+
+    torch.compile(f, backend="eager")(torch.ones(3))
+"""
+
+FAILS = {
+    "compiled": """\
+import torch
+
+
+def backend(graph, inputs):
+    def run(*inputs):
+        raise RuntimeError("wrong code")
+
+    return run
+
+
+@torch.compile(backend=backend)
+def f(x):
+    return x + 1
+
+
+f(torch.ones(4))
+""",
+    "always": """\
+import torch
+
+
+@torch.compile(backend="eager")
+def f(x, i):
+    return x.index_select(0, i)
+
+
+f(torch.ones(4), torch.tensor([9]))
+""",
+}
+"""Whether the error is of compiled code alone."""
+
+STEPS = {
+    "plain": """\
+import torch
+
+f = torch.compile(lambda x: x.sin() + 1, backend="eager", dynamic=False)
+f(torch.ones(3))
+""",
+    "again": """\
+import torch
+
+f = torch.compile(lambda x: x.sin() + 1, backend="eager", dynamic=False)
+for size in (3, 4, 5, 6):
+    f(torch.ones(size))
+""",
+}
+"""Whether a function is compiled only once."""
+
+TWO_ROADS = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        y = torch.relu(self.a(x))
+        return {operation}
+
+
+torch.manual_seed(0)
+with torch.no_grad():
+    torch.compile(Net().eval())(torch.randn(4, 8))
+"""
+"""An operation that ONNX's exporter does not know is left to eager."""

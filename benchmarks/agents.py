@@ -1,14 +1,16 @@
 """Whether an agent gets to the answer: questions with known answers, put to `irscope mcp` by a scripted client.
 
-    python benchmarks/agents.py [--only KIND] [--json FILE]
+    python benchmarks/agents.py [--only KIND …] [--without-logs] [--python PATH] [--json FILE]
 
 Each question has a recipe of at most three calls, which does not know the answer.  It is answered if what must be said
 is in what the tools said.  Counted are the calls and the bytes of their answers, and beside them the bytes that
-`TORCH_LOGS` prints for the same script, with the narrowest names that could answer it.
+`TORCH_LOGS` prints for the same script, with the narrowest names that could answer it; of a trace the bytes of its logs.
 
 What is true does not come from irscope: of graph breaks and guards it is what `tests/cases` measured with PyTorch's own
 records; of kernels what is in the script by construction, and in the output code that PyTorch logs; of fusion what
-PyTorch's log says of a pair; of passes the pass that the script planted.  A model is break-free if PyTorch logs no graph
+PyTorch's log says of a pair; of passes the pass that the script planted; of ranks the one that the script or the trace makes different or late; of
+pipelines the operator that ONNX has not, or the branch that torch.export cannot take; of tests, errors and graphs what is
+in the script.  A model is break-free if PyTorch logs no graph
 break of the script as the tool left it, and the script ends well.
 
 One of the questions can count on a run that another one has started: its call and its bytes count for each of them.
@@ -26,12 +28,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from agent_scripts import APART, BREAKING, KERNELS, PLANTED
+from agent_tasks import BEYOND, Asked, Task, run_of
 from mcp import StdioServerParameters
 from mcp.client import Client
 from mcp.client.stdio import stdio_client
@@ -53,53 +55,14 @@ _EAGER = (
 """Graph breaks and recompilations are the same with the eager backend, and no kernels are compiled for them."""
 
 
-@dataclass
-class Asked:
-    """A question as it was put: the calls made for it, and the bytes of what they said."""
-
-    ask: Callable[[str, dict[str, Any]], Awaitable[str]]
-    calls: int = 0
-    bytes: int = 0
-    said: list[str] = field(default_factory=list)
-
-    async def __call__(self, tool: str, **arguments: Any) -> str:
-        text = await self.ask(tool, arguments)
-        self.calls += 1
-        self.bytes += len(text.encode())
-        self.said.append(text)
-        return text
-
-
-@dataclass(frozen=True)
-class Task:
-    """A question.
-
-    Parameters
-    ----------
-    recipe
-        Makes the calls.
-    answered
-        Whether the answer is in what was said.
-    script, logs, eager
-        What `TORCH_LOGS` is asked for the same: the script, the names, and whether the backend does not matter.
-    in_log
-        Whether the answer is in that log.
-    """
-
-    kind: str
-    name: str
-    script: str
-    logs: str
-    recipe: Callable[[Asked], Awaitable[None]]
-    answered: Callable[[str], bool]
-    in_log: Callable[[str], bool]
-    eager: bool = False
-
-
 def main() -> int:
     """Prints a line for each question and a table; returns 1 if one is not answered within the bounds."""
     parser = argparse.ArgumentParser(description="Asks irscope mcp questions with known answers.")
-    parser.add_argument("--only", default="", help="only questions of this kind")
+    parser.add_argument("--only", nargs="+", default=[], help="only questions of these kinds")
+    parser.add_argument("--without-logs", action="store_true", help="do not ask TORCH_LOGS, except for what is true")
+    parser.add_argument(
+        "--python", default=sys.executable, help="interpreter that runs scripts; ONNX is asked if it has it"
+    )
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args()
     for name in [name for name in os.environ if name.startswith(("TORCH", "IRSCOPE"))]:
@@ -107,8 +70,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="irscope-agents-") as name:
         folder = Path(name)
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "kernels")
-        tasks = [task for task in made(folder) if options.only in ("", task.kind)]
-        rows = asyncio.run(put(tasks, folder))
+        makers = [maker for kind, maker in MAKERS.items() if not options.only or kind in options.only]
+        tasks = [task for maker in makers for task in maker(folder, options.python)]
+        rows = asyncio.run(put(tasks, folder, options.python, with_logs=not options.without_logs))
     print("\n".join(table(rows)))
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
@@ -118,23 +82,37 @@ def main() -> int:
 # --- the questions ----------------------------------------------------------------------------------------------------
 
 
-def made(folder: Path) -> list[Task]:
-    """All questions, with their scripts in the folder."""
+def _cases(folder: Path) -> tuple[str, ...]:
     shutil.copytree(CASES / "scripts", folder, dirs_exist_ok=True)
-    tasks = [task for name in case_names() for task in (*breaks(name), *guards(name))]
-    for name, (text, lines) in KERNELS.items():
+    return tuple(case_names())
+
+
+def all_kernels(folder: Path, python: str) -> list[Task]:
+    """Which kernel did a line become?"""
+    for name, (text, _) in KERNELS.items():
         (folder / f"{name}.py").write_text(text)
-        tasks += [kernel(name, text, start, word) for start, word in lines.items()]
+    return [kernel(name, text, start, word) for name, (text, lines) in KERNELS.items() for start, word in lines.items()]
+
+
+def all_pairs(folder: Path, python: str) -> list[Task]:
+    """Why were two not fused?"""
     (folder / "apart.py").write_text(APART)
     pairs = re.findall(r"cannot fuse (op\d+) with (op\d+): (.+)", log(folder, "apart.py", "fusion", False))
-    tasks += [apart(*pair) for pair in sorted(set(pairs))[:_PAIRS]]
+    return [apart(*pair) for pair in sorted(set(pairs))[:_PAIRS]]
+
+
+def all_planted(folder: Path, python: str) -> list[Task]:
+    """Which pass changed a number?"""
     for name, text in PLANTED.items():
         (folder / f"{name}.py").write_text(text)
-        tasks.append(planted(name))
+    return [planted(name) for name in PLANTED]
+
+
+def all_breaking(folder: Path, python: str) -> list[Task]:
+    """Make this model break-free."""
     for name, text in BREAKING.items():
         (folder / f"breaking_{name}.py").write_text(text)
-        tasks.append(breaking(folder, f"breaking_{name}.py"))
-    return tasks
+    return [breaking(folder, f"breaking_{name}.py") for name in BREAKING]
 
 
 def breaks(case: str) -> list[Task]:
@@ -231,31 +209,35 @@ def breaking(folder: Path, script: str) -> Task:
     return Task("fix", script, script, "graph_breaks", recipe, answered, lambda text: False, eager=True)
 
 
+MAKERS: dict[str, Callable[[Path, str], list[Task]]] = {
+    "break": lambda folder, python: [task for name in _cases(folder) for task in breaks(name)],
+    "guard": lambda folder, python: [task for name in _cases(folder) for task in guards(name)],
+    "kernel": all_kernels,
+    "fusion": all_pairs,
+    "pass": all_planted,
+    "fix": all_breaking,
+    **BEYOND,
+}
+"""By kind of question: writes the scripts into a folder, and returns the questions."""
+
+
 def plain(text: str) -> str:
     """A guard without the ways of writing a name: ``L['n']`` is ``n``."""
     return re.sub(r"\s+", "", re.sub(r"\b[LG]\['(\w+)'\]", r"\1", text))
 
 
-def run_of(text: str) -> str:
-    """The ID of the run in an answer.  Raises SystemExit if there is none."""
-    match = re.match(r"run=(\S+)", text)
-    if match is None:
-        sys.exit(f"no run in the answer: {text[:1000]}")
-    return match[1]
-
-
 # --- asking -----------------------------------------------------------------------------------------------------------
 
 
-async def put(tasks: list[Task], folder: Path) -> list[dict[str, Any]]:
+async def put(tasks: list[Task], folder: Path, python: str, *, with_logs: bool) -> list[dict[str, Any]]:
     """Asks everything; the same call is made once."""
     server = StdioServerParameters(
-        command=sys.executable, args=["-m", "irscope", "mcp", "--allow-run", f"--store={folder / 'runs.db'}"],
+        command=sys.executable, args=["-m", "irscope", "mcp", "--allow-run", f"--store={folder / 'runs.db'}", f"--python={python}"],
         cwd=folder, env=dict(os.environ),
     )  # fmt: skip
     known: dict[str, str] = {}
     logs: dict[tuple[str, str], str] = {
-        (task.script, task.logs): log(folder, task.script, task.logs, task.eager)
+        (task.script, task.logs): log(folder, task.script, task.logs, task.eager) if with_logs else ""
         for task in {(task.script, task.logs): task for task in tasks}.values()
     }
     rows = []
@@ -277,7 +259,8 @@ async def put(tasks: list[Task], folder: Path) -> list[dict[str, Any]]:
                 "calls": asked.calls, "bytes": asked.bytes, "log_bytes": len(text.encode()), "in_log": task.in_log(text),
             }  # fmt: skip
             rows.append(row)
-            print(f"{'ok ' if row['answered'] else 'NOT'} {task.kind:7} {task.name}", flush=True)
+            figures = f"{asked.calls} calls {asked.bytes:>6,} bytes {row['log_bytes']:>7,} {'in log' if row['in_log'] else ''}"
+            print(f"{'ok ' if row['answered'] else 'NOT'} {task.kind:9} {figures:40} {task.name}", flush=True)
             if not row["answered"]:
                 print("\n".join(f"      {line}" for line in "\n".join(asked.said)[-1500:].split("\n")), flush=True)
     return rows
@@ -285,6 +268,8 @@ async def put(tasks: list[Task], folder: Path) -> list[dict[str, Any]]:
 
 def log(folder: Path, script: str, names: str, eager: bool, must_end_well: bool = False) -> str:
     """What `TORCH_LOGS` prints for a script; *Graph break* if it must end well and does not."""
+    if not names:
+        return "".join(path.read_text(errors="replace") for path in sorted((folder / script).iterdir()))
     start = ["-c", _EAGER, script] if eager else [script]
     done = subprocess.run(
         [sys.executable, *start], cwd=folder, env={**os.environ, **_NO_GRAPH_CACHE, "TORCH_LOGS": names}, capture_output=True, text=True,

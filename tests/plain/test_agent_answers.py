@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib.util
+import inspect
 import json
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -14,6 +16,7 @@ from typing import Any
 
 import pytest
 from irscope.cli import agents
+from irscope.cli.arguments import read
 from irscope.cli.main import main
 from irscope_server.agents.answers import Answer, Answers, ToolFailure
 from irscope_server.agents.commands import Commands, option, word
@@ -44,6 +47,22 @@ def test_the_editor_offers_the_server_that_it_registers() -> None:
     assert f'PROVIDER = "{provider["id"]}"' in source
     setting = manifest["contributes"]["configuration"]["properties"]["irscope.agents.allowRun"]
     assert (setting["default"], setting["scope"]) == (False, "machine")
+
+
+def test_each_command_of_the_editor_has_its_row() -> None:
+    titles = [one["title"] for one in json.loads((ROOT / "package.json").read_text())["contributes"]["commands"]]
+    text = (ROOT / "docs" / "agents.md").read_text().partition("## What a person can do in the editor")[2]
+    rows = re.findall(r"(?m)^\| ([^|`]+) \| .+ \|$", text)
+    assert [row for row in rows if row not in ("command", "command line")][: len(titles)] == titles
+
+
+def test_the_calls_in_the_docs_have_parameters_that_there_are() -> None:
+    text = "".join((ROOT / "docs" / name).read_text() for name in ("agents.md", "SKILL.md"))
+    calls = [(tool, given) for tool, given in re.findall(r"\b(\w+)\(([^()]*)\)", text) if hasattr(Tools, tool)]
+    assert len(calls) > 40
+    for tool, given in calls:
+        known = inspect.signature(getattr(Tools, tool)).parameters
+        assert set(re.findall(r"(\w+)=", re.sub(r'"[^"]*"', "", given))) <= set(known), (tool, given)
 
 
 def pages(text: str, limit: int) -> list[str]:
@@ -110,25 +129,101 @@ class Asked(Commands):
         super().__init__("runs.db", "python", allow_run=True)
         self.started: list[str] = []
 
-    async def execute(
-        self,
-        words: Sequence[str],
-        args: Sequence[str],
-        seconds: float,
-        *,
-        stores: bool = True,
-        codes: Sequence[int] = (0,),
-    ) -> str:
+    async def _output(self, words: Sequence[str], seconds: float, codes: Sequence[int]) -> tuple[str, str]:
         self.started = list(words)
-        return "{}"
+        return "{}", ""
 
 
 def test_what_the_arguments_of_a_tool_start() -> None:
     asked = Asked()
     with contextlib.suppress(KeyError):  # what the run would print is not the subject
         asyncio.run(Tools(asked).run("a.py", lane="fast", pipeline="torchscript", target="h100"))
-    assert asked.started[2:5] == ["--lane=fast", "--pipeline=torchscript", "--target=h100"]
-    asyncio.run(Tools(asked).try_fix("a.py", measure=True))
-    assert asked.started == ["fix", "--seconds=120", "--measure", "a.py"]
+    assert asked.started[3:6] == ["--json", "--lane=fast", "--pipeline=torchscript"]
+    assert "--target=h100" in asked.started
+    asyncio.run(Tools(asked).try_fix("a.py", measure=True, patches="out"))
+    assert asked.started[2:] == ["--seconds=120", "--measure", "--patches=out", "a.py", "--"]
     with pytest.raises(ToolFailure):
         asyncio.run(Tools(asked).run("a.py", pipeline="--store=x"))
+
+
+RUN = ["run", f"--store={Path('runs.db').absolute()}", "--python=python"]
+STARTED: dict[str, tuple[str, dict[str, Any], list[str]]] = {
+    "a test": ("run", {"pytest": "t.py::a"}, [*RUN, "--json", "--lane=deep", "--budget=300", "--pytest=t.py::a", "--"]),
+    "ranks": (
+        "run", {"script": "a.py", "world": 8, "nproc": 2, "ranks": "0,7", "args": ["--x"]},
+        [*RUN, "--json", "--lane=deep", "--world=8", "--nproc-per-node=2", "--ranks=0,7", "--budget=300", "a.py", "--", "--x"],
+    ),
+    "without compile": (
+        "run", {"script": "a.py", "check_without_compile": True, "seconds": 9},
+        [*RUN, "--json", "--lane=deep", "--check-without-compile", "--budget=9", "a.py", "--"],
+    ),
+    "a check": (
+        "run", {"script": "a.py", "checks": ["graph-break", "max-graphs=1", "GB0059"]},
+        ["check", *RUN[1:], "--fail-on=graph-break,GB0059", "--max-graphs=1", "--budget=300", "a.py", "--"],
+    ),
+    "pipelines": ("run", {"what": "pipelines"}, ["pipelines", "--python=python"]),
+    "an environment": ("run", {"environment": "onnx"}, ["env", "--python=python", "--yes", "create", "onnx"]),
+    "compared": (
+        "diff", {"script": "a.py", "pipelines": ["inductor", "onnx"]},
+        ["compare", *RUN[1:], "--pipelines=inductor,onnx", "a.py", "--"],
+    ),
+    "versions": (
+        "diff", {"script": "a.py", "interpreters": ["old/python", "new/python"], "seconds": 100},
+        ["diff", RUN[1], "--python=old/python", "--python=new/python", "--seconds=50", "a.py", "--"],
+    ),
+    "a reproducer": (
+        "values", {"script": "a.py", "reproducer": "wrong.py"},
+        ["diverge", *RUN[1:], "--call=1", "--budget=300", "--reproducer=wrong.py", "a.py", "--"],
+    ),
+    "measured": (
+        "profile", {"script": "a.py", "against": ["onnx"], "without_breaks": True},
+        ["profile", *RUN[1:], "--calls=20", "--against=onnx", "--without-breaks", "a.py", "--"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STARTED)
+def test_each_mode_starts_its_command(name: str) -> None:
+    """And irscope's own parser takes it, so that no option of a tool is a name of the past."""
+    tool, arguments, expected = STARTED[name]
+    asked = Asked()
+    with contextlib.suppress(KeyError):
+        asyncio.run(getattr(Tools(asked), tool)(**arguments))
+    assert asked.started == expected
+    read(asked.started)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("run", {"script": "a.py", "checks": ["--store=x"]}),
+        ("run", {"pytest": "--store=x"}),
+        ("run", {"environment": "--folder=/"}),
+        ("diff", {"script": "a.py", "pipelines": ["inductor", "--store=x"]}),
+        ("diff", {"script": "a.py", "interpreters": ["one"]}),
+        ("values", {"script": "a.py", "reproducer": "-x"}),
+        ("stage", {"node": "relu"}),
+    ],
+)
+def test_what_is_not_an_answer_is_refused(tool: str, arguments: dict[str, Any], tmp_path: Path) -> None:
+    asked = Asked()
+    asked.run_id = lambda name: "a"  # type: ignore[method-assign]
+    with pytest.raises(ToolFailure):
+        asyncio.run(getattr(Tools(asked), tool)(**arguments))
+    assert asked.started == []
+
+
+def test_which_traces_may_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("work/in", "named/in", "workspace"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "work" / "out").symlink_to(tmp_path / "workspace")
+    monkeypatch.chdir(tmp_path / "work")
+    commands = Commands("runs.db", "python", False, [str(tmp_path / "named")])
+    for path in ("in", ".", str(tmp_path / "named" / "in")):
+        assert commands.trace_file(path) == os.path.realpath(path)
+    for path in ("out", "..", "../workspace", "/", str(tmp_path / "workspace"), "in/../../workspace"):
+        with pytest.raises(ToolFailure, match="outside of the folders"):
+            commands.trace_file(path)
+    with pytest.raises(ToolFailure, match="no such file"):
+        commands.trace_file("nothing")
+    assert Commands("runs.db", "python", True).trace_file("..") == str(tmp_path)

@@ -15,7 +15,8 @@ from irscope.cli.main import main
 from irscope.ir.modules import Path as Modules
 from irscope.pictures.dot import mixed, quoted, short, to_dot
 from irscope.pictures.folding import Box, Frame, fold
-from irscope.pictures.graph import PictureGraph, PictureNode
+from irscope.pictures.graph import PictureGraph, PictureNode, near
+from irscope.pictures.outline import to_lines
 from irscope.pictures.rendering import RenderingError, render
 from irscope.protocol import Lane, StageRef
 from irscope.store.store import Store
@@ -252,6 +253,64 @@ def test_dot_goes_to_standard_output(store: str, capsys: pytest.CaptureFixture[s
     assert "5 nodes; 2 nodes in 1 folded module (--depth 0)" in folded
 
 
+def test_a_graph_as_text(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def lines(*arguments: str) -> list[str]:
+        assert main(["graph", "--store", store, *STAGE, "--text", *arguments]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    assert lines("--depth", "0") == [
+        "0/0/inference-graph: 5 nodes; 2 nodes in 1 folded module (--depth 0)",
+        "arg0_1 = input f32[5]",
+        "[self.inner] Inner, 2 nodes <- arg0_1",
+        "add = add f32[5] <- [self.inner]  model.py:15",
+        "output = output <- add",
+    ]
+    assert lines("--node", "sin", "--around", "1") == [
+        "0/0/inference-graph: 3 nodes",
+        "arg0_1 = input f32[5]",
+        "self.inner: Inner",
+        "  sin = sin f32[5] <- arg0_1  model.py:15",
+        "  exp = exp f32[5] <- sin  model.py:15",
+    ]
+    data = json.loads("\n".join(lines("--node", "sin", "--around", "0", "--json")))
+    assert (data["nodes"], data["dot"], data["format"], len(data["text"].split("\n"))) == (1, None, "text", 1)
+    assert main(["graph", "--store", store, *STAGE, "--text", "--node", "sine"]) == 2
+    assert "no node sine. Did you mean sin?" in capsys.readouterr().err
+    assert main(["graph", "--store", store, *STAGE, "--text", "-o", "x.dot"]) == 2
+    assert "leave --output out" in capsys.readouterr().err
+
+
+def test_text_has_the_edges_of_folded_modules_and_of_what_is_left_out() -> None:
+    assert to_lines(NET, fold(NET, 2)) == [
+        "x = input f32[2]  model.py:3",
+        "net: Net",
+        "  net.enc",
+        "    [net.enc.0] Layer, 2 nodes <- x",
+        "    [net.enc.1] 2 nodes <- [net.enc.0] ×2",
+        "  e = e f32[2] <- [net.enc.1]  model.py:3",
+        "out = out f32[2] <- e  model.py:3",
+    ]
+    assert to_lines(NET, fold(NET, 99, 2)) == [
+        "x = input f32[2]  model.py:3",
+        "net: Net",
+        "  net.enc",
+        "    net.enc.0: Layer",
+        "      a = a f32[2] <- x  model.py:3",
+    ]
+    assert to_lines(NET, fold(near(NET, "d", 1), 99)) != to_lines(NET, fold(NET, 99))
+
+
+@pytest.mark.parametrize(("steps", "names"), [(0, "c"), (1, "b c d"), (2, "a b c d e"), (99, "x a b c d e out")])
+def test_what_is_near_a_node(steps: int, names: str) -> None:
+    part = near(NET, "c", steps)
+    assert [node.name for node in part.nodes] == names.split()
+    kept = set(names.split())
+    edges = [(NET.nodes[a].name, NET.nodes[b].name) for a, b in NET.edges]
+    assert [(part.nodes[a].name, part.nodes[b].name) for a, b in part.edges] == [
+        edge for edge in edges if set(edge) <= kept
+    ]
+
+
 def test_dot_needs_no_graphviz(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in ("x.dot", "x.gv", "X.DOT"):
@@ -270,7 +329,7 @@ def test_the_picture_as_data(store: str, tmp_path: Path, capsys: pytest.CaptureF
     data = json.loads(capsys.readouterr().out)
     assert {**data, "run": ""} == {
         "run": "", "stage": "0/0/inference-graph", "file": str(path), "format": "dot", "engine": "", "nodes": 5,
-        "boxes": 2, "folded": 1, "left_out": 2, "depth": 0, "dot": None,
+        "boxes": 2, "folded": 1, "left_out": 2, "depth": 0, "dot": None, "text": None,
     }  # fmt: skip
     assert main(["graph", "--store", store, *STAGE, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)

@@ -17,6 +17,7 @@ from irscope.driver.opened_ranks import MOST_OPENED, chosen_of
 from irscope.opening.rank_logs import RankLog, digested, has_ranks, rank_logs, rank_of
 from irscope.opening.warnings import TraceError, Warnings
 from irscope.vocabulary.units import spans
+from irscope_server.agents.reports import summary
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from many_ranks import diverging, written
@@ -54,6 +55,19 @@ def test_one_rank_of_each_group_is_opened(traces: Path, tmp_path: Path, capsys: 
     assert main(["show", "--store", str(tmp_path / "runs.db")]) == 0
     shown = capsys.readouterr().out
     assert "1-22, 24-39" in shown and "on ranks 0, 23" in shown
+    assert main(["show", "--ranks", "--store", str(tmp_path / "runs.db")]) == 0
+    first, *_ = shown = capsys.readouterr().out.splitlines()
+    assert "steps.py:12: rank-divergence rank-divergence-graph on ranks 0, 23: " in first, (
+        "what tells them apart comes first"
+    )
+    assert any(line.startswith("23 of 40") for line in shown)
+    assert main(["show", "--ranks", "--json", "--store", str(tmp_path / "runs.db")]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["world"], data["ranks"]) == (RANKS, report["ranks"]) and len(data["findings"]) == len(found)  # type: ignore[arg-type]
+    told = summary(report).split("\n")
+    assert [line.partition(": run ")[0] for line in told if line.startswith("rank ")] == ["rank 0", "rank 23"]
+    assert any(line.endswith("0 collectives, alike: ranks 1-22, 24-39") for line in told)
+    assert any(" rank-divergence rank-divergence-graph on ranks 0, 23: " in line for line in told)
 
 
 def test_an_archive_of_ranks(traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,6 +87,18 @@ def test_one_compile_is_opened_alone(log: Path, tmp_path: Path, capsys: pytest.C
     assert "irscope open" in capsys.readouterr().out
 
 
+def test_of_a_folder_its_log_is_indexed(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store, folder = str(tmp_path / "runs.db"), tmp_path / "logs"
+    folder.mkdir()
+    log.rename(folder / "a.log")
+    (folder / "b.log").write_bytes(b"short")
+    assert main(["open", str(folder), "--store", store, "--overview", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["path"] == str(folder / "a.log") and found["compiles"]
+    assert main(["open", str(folder), "--store", store, "--json", "--compile", found["compiles"][0]["id"]]) == 0
+    assert len(json.loads(capsys.readouterr().out)["compiles"]) == 1
+
+
 def test_a_log_is_followed(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text, growing = log.read_bytes(), tmp_path / "growing.log"
     parts = iter([len(text) // 2, len(text)])
@@ -98,7 +110,7 @@ def test_a_log_is_followed(log: Path, tmp_path: Path, capsys: pytest.CaptureFixt
         return end is not None
 
     growing.write_bytes(text[:5000])
-    options = argparse.Namespace(trace=str(growing), json=True)
+    options = argparse.Namespace(trace=str(growing), json=True, log="")
     assert follow(options, str(tmp_path / "index"), grow) == 0
     printed = [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()]
     assert printed == indexed(log, tmp_path / "other")[0]

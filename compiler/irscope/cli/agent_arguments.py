@@ -12,7 +12,8 @@ DESCRIPTION = """\
 Serves the Model Context Protocol on standard input and output, so that an agent can ask what torch.compile did: findings,
 what a line became, why kernels were not fused, stages, differences (docs/agents.md).  The client starts this command.
 
-It needs the package mcp: pip install 'irscope[mcp]'.  Without --allow-run nothing is run: the tools read stored runs."""
+It needs the package mcp: pip install 'irscope[mcp]'.  Without --allow-run nothing is run: the tools read stored runs, and open traces that lie
+below the working folder."""
 
 
 def add_options(command: Parser) -> None:
@@ -20,7 +21,11 @@ def add_options(command: Parser) -> None:
     command.description = DESCRIPTION
     command.add_argument(
         "--allow-run", action="store_true",
-        help="let the client run scripts, apply fixes and start compilers; without it stored runs can be read",
+        help="let the client run scripts, apply fixes and start compilers; without it stored runs and traces of this folder can be read",
+    )  # fmt: skip
+    command.add_argument(
+        "--traces", metavar="DIR", action="append", default=[],
+        help="without --allow-run: a folder whose traces the client may open, beside the working folder; may be repeated",
     )  # fmt: skip
     add_store(command)
     command.add_argument(

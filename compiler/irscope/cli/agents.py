@@ -25,4 +25,4 @@ def serve(options: argparse.Namespace) -> int:
             )
             return 3
     gc.enable()  # `main` stops it for commands that end soon
-    return int(importlib.import_module(_SERVER).serve(options.store, options.python, options.allow_run))
+    return int(importlib.import_module(_SERVER).serve(options.store, options.python, options.allow_run, options.traces))

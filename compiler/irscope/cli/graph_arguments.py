@@ -15,8 +15,9 @@ more boxes than a picture can show; the picture says what is folded and left out
   irscope graph --stage 0/0/forward-graph -o forward.svg      also .pdf and .png
   irscope graph --stage 0/0/joint-graph --depth 1 -o joint.png
   irscope graph --stage 0/0/forward-graph > forward.dot
+  irscope graph --stage 0/0/forward-graph --text --node relu_1    as text: the nodes around one
 
-Pictures need the program `dot` of Graphviz; DOT needs nothing."""
+Pictures need the program `dot` of Graphviz; DOT and text need nothing."""
 
 PICTURES = ("svg", "pdf", "png")
 """Formats that Graphviz makes, as its option -T names them."""
@@ -37,6 +38,14 @@ def add_to(graph: argparse.ArgumentParser) -> None:
     graph.add_argument(
         "-o", "--output", metavar="FILE", type=_picture_file, default=STANDARD_OUTPUT,
         help="a file that ends in .svg, .pdf, .png or .dot; - is DOT on standard output (default: %(default)s)",
+    )  # fmt: skip
+    graph.add_argument(
+        "--text", action="store_true", help="print text instead of DOT: a node a line, with what it takes"
+    )
+    graph.add_argument("--node", metavar="NAME", help="draw only the nodes around this one")
+    graph.add_argument(
+        "--around", metavar="N", type=_whole_number, default=2,
+        help="with --node: those within N edges of it (default: %(default)s)",
     )  # fmt: skip
     graph.add_argument(
         "--depth", metavar="N", type=_whole_number,

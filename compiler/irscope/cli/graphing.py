@@ -10,10 +10,11 @@ from pathlib import Path
 
 from irscope.cli.diffing import find_stage
 from irscope.cli.graph_arguments import STANDARD_OUTPUT, format_of
-from irscope.cli.text import print_json, short_path
+from irscope.cli.text import print_json, short_path, to_stdout
 from irscope.pictures.dot import to_dot, told
 from irscope.pictures.folding import Picture, fold
-from irscope.pictures.graph import read_graph
+from irscope.pictures.graph import PictureGraph, near, read_graph
+from irscope.pictures.outline import to_lines
 from irscope.pictures.rendering import RenderingError, render
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, Report, StageRef, to_json
@@ -40,6 +41,8 @@ class Drawing:
         Modules that are drawn as one box.
     dot
         Where no file was named.
+    text
+        With ``--text``, in place of ``dot``.
     """
 
     run: str
@@ -53,10 +56,13 @@ class Drawing:
     left_out: int
     depth: int
     dot: str | None
+    text: str | None
 
 
 def graph(options: argparse.Namespace) -> int:
-    """Writes the picture.  Raises LookupError if the run has no such graph."""
+    """Writes the picture.  Raises LookupError if the run has no such graph, or the graph no such node."""
+    if options.text and options.output != STANDARD_OUTPUT:
+        raise LookupError("--text is for standard output: leave --output out.")
     with Store(options.store) as store:
         report = store.report(store.find_run(options.run))
         compile, stage = _graph_stage(report, options)
@@ -64,7 +70,12 @@ def graph(options: argparse.Namespace) -> int:
             read = read_graph(store, report.run, compile, stage)
         except ValueError as error:
             raise LookupError(f"{stage.id} cannot be drawn: {error}.") from error
+    if options.node is not None:
+        read = near(read, options.node, options.around)
     picture = fold(read, options.depth, options.max_nodes)
+    if options.text:
+        _print_text(report, stage, read, picture, options)
+        return 0
     file = f" · {short_path(compile.file)}:{compile.line}" if compile.file else ""
     dot = to_dot(read, picture, f"{stage_kind(stage.name).title} {stage.id} of {compile.function}{file}", options.theme)
     format = format_of(options.output) or ""
@@ -84,6 +95,16 @@ def graph(options: argparse.Namespace) -> int:
         _write(options.output, data)
     _tell(report, stage, picture, engine, dot, options)
     return 0
+
+
+def _print_text(
+    report: Report, stage: StageRef, read: PictureGraph, picture: Picture, options: argparse.Namespace
+) -> None:
+    lines = to_lines(read, picture)
+    if options.json:
+        print_json(to_json(_drawing(report, stage, picture, "", text="\n".join(lines))))
+        return
+    to_stdout([printable(f"{stage.id}: {told(picture)}"), *map(printable, lines)])
 
 
 def _graph_stage(report: Report, options: argparse.Namespace) -> tuple[Compile, StageRef]:
@@ -106,27 +127,28 @@ def _write(path: str, data: bytes) -> None:
 def _tell(
     report: Report, stage: StageRef, picture: Picture, engine: str, dot: str, options: argparse.Namespace
 ) -> None:
-    boxes = list(picture.root.boxes())
     to_file = options.output != STANDARD_OUTPUT
     if options.json:
-        drawing = Drawing(
-            report.run,
-            stage.id,
-            os.path.abspath(options.output) if to_file else None,
-            format_of(options.output) or "",
-            engine,
-            picture.nodes,
-            len(boxes),
-            sum(box.is_folded for box in boxes),
-            picture.left_out,
-            picture.depth,
-            None if to_file else dot,
-        )
+        file = os.path.abspath(options.output) if to_file else None
+        format = format_of(options.output) or ""
+        drawing = _drawing(report, stage, picture, format, file=file, engine=engine, dot=None if to_file else dot)
         print_json(to_json(drawing))
     else:
         print(printable(f"{short_path(options.output)}: {stage.id}, {told(picture)}"))
     if engine == "sfdp":
         complain(
             f"irscope: Graphviz's `dot` was not ready after {duration(options.timeout)}, so `sfdp` laid the graph out: "
-            f"without frames and layers. It has {count(len(boxes), 'box', 'boxes')}: --depth and --max-nodes draw fewer."
+            f"without frames and layers. It has {count(len(list(picture.root.boxes())), 'box', 'boxes')}: --depth and --max-nodes draw fewer."
         )
+
+
+def _drawing(
+    report: Report, stage: StageRef, picture: Picture, format: str, *,
+    file: str | None = None, engine: str = "", dot: str | None = None, text: str | None = None,
+) -> Drawing:  # fmt: skip
+    boxes = list(picture.root.boxes())
+    folded = sum(box.is_folded for box in boxes)
+    return Drawing(
+        report.run, stage.id, file, format or "text", engine, picture.nodes, len(boxes), folded, picture.left_out,
+        picture.depth, dot, text,
+    )  # fmt: skip

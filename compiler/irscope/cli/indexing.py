@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.opening.index import IndexedCompile, Overview, TraceIndex
+from irscope.opening.logs import log_in
 from irscope.opening.warnings import TraceError
 from irscope.protocol import to_json
 from irscope.system.streams import complain
@@ -24,7 +25,7 @@ _HEAD = ["compile", "function", "at", "ops", "time", ""]
 def overview(options: argparse.Namespace, folder: str) -> int:
     """Indexes a log, or continues its index, and prints its longest compiles."""
     try:
-        with TraceIndex(options.trace, folder) as index:
+        with TraceIndex(log_in(options.trace, options.log), folder) as index:
             index.update()
             found = index.overview()
     except TraceError as error:
@@ -70,7 +71,7 @@ def follow(options: argparse.Namespace, folder: str, wait: Callable[[], bool] | 
         Waits for more, and says whether to go on; None: half a second, always.
     """
     try:
-        with TraceIndex(options.trace, folder) as index:
+        with TraceIndex(log_in(options.trace, options.log), folder) as index:
             while True:
                 for one in index.update():
                     line = json.dumps(to_json(one)) if options.json else "  ".join(_rows([one])[0]).rstrip()

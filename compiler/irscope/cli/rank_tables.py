@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TypeVar
 
 from irscope.cli.tables import table
-from irscope.cli.text import Paint, short_path
+from irscope.cli.text import Paint, print_json, short_path, to_stdout
 from irscope.comparing.ranks import columns
 from irscope.comparing.ranks.columns import Column
 from irscope.comparing.ranks.exposure import collective_rows, exposed_text, overlap_rows
-from irscope.protocol import Report
-from irscope.vocabulary.visible import printable
+from irscope.protocol import Report, to_json
+from irscope.vocabulary.units import ranks_named
+from irscope.vocabulary.visible import bounded, printable
 
 _Row = TypeVar("_Row")
 _MOST_ROWS = 20
+_LONGEST_MESSAGE = 400
 
 
 def rank_lines(report: Report, paint: Paint) -> list[str]:
@@ -35,6 +38,32 @@ def rank_lines(report: Report, paint: Paint) -> list[str]:
         lines += [paint("Who waited for whom, until the last rank of a collective arrived:", "dim")]
         lines += [*_table(columns.of_waits(_at), report.waits, paint), ""]
     return lines
+
+
+def show_ranks(report: Report, *, as_json: bool) -> int:
+    """Prints the ranks of a stored run, and a line for each finding with the ranks that have it."""
+    if as_json:
+        found = [finding for finding in report.findings if finding.ranks]
+        ranks = {"ranks": report.ranks, "waits": report.waits, "findings": found}
+        print_json({"run": report.run, "world": report.world, **{name: to_json(one) for name, one in ranks.items()}})
+        return 0
+    if not report.ranks:
+        print(f"Run {report.run} is not one of several ranks. `irscope run --world N` runs ranks of a job.")
+        return 0
+    to_stdout([*_by_rank(report), *rank_lines(report, Paint(sys.stdout))])
+    return 0
+
+
+def _by_rank(report: Report) -> list[str]:
+    """Those of the fewest ranks first: what all have does not tell them apart."""
+    lines = [
+        printable(
+            f"{short_path(one.file)}:{one.range.start.line}: {one.kind} {one.code} on {ranks_named(one.ranks)}: "
+            f"{bounded(one.message, _LONGEST_MESSAGE)}"
+        )
+        for one in sorted(report.findings, key=lambda finding: len(finding.ranks)) if one.ranks
+    ]  # fmt: skip
+    return [*lines, ""] if lines else []
 
 
 def _table(shown: Sequence[Column[_Row]], rows: Sequence[_Row], paint: Paint, rest: str = "more") -> list[str]:

@@ -61,6 +61,10 @@ def show(options: argparse.Namespace) -> int:
             return _stage(store, report, options)
         if options.guards:
             return _guards(store, report, options)
+        if options.ranks:
+            from irscope.cli.rank_tables import show_ranks
+
+            return show_ranks(report, as_json=options.json)
         if options.time:
             from irscope.cli.times import show_times
 

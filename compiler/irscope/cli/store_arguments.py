@@ -75,6 +75,10 @@ def add_show(show: Parser) -> None:
     show.add_argument(
         "--autotuning", action="store_true", help="what max-autotune tried for each operator, and what each choice took"
     )
+    show.add_argument(
+        "--ranks", action="store_true",
+        help="the ranks of a job: what each compiled and communicates, and who waited; its findings by rank",
+    )  # fmt: skip
     show.add_argument("--time", action="store_true", help="where the compile time went: per phase, pass and kernel")
     show.add_argument(
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,

@@ -79,6 +79,17 @@ def is_trace(path: str) -> bool:
         return False
 
 
+def log_in(path: str, chosen: str) -> str:
+    """The file of the log that `open_log` reads, where the path is a folder; else the path.  Raises as that does."""
+    return os.path.join(path, _choose(_sizes(path), chosen, path)) if os.path.isdir(path) else path
+
+
+def _sizes(folder: str) -> dict[str, int]:
+    """The logs of a folder, with their sizes."""
+    sizes = {name: size_of(os.path.join(folder, name)) for name in os.listdir(folder)[:_MOST_MEMBERS]}
+    return {name: size for name, size in sizes.items() if size > 0 and may_be_log(name)}
+
+
 @contextlib.contextmanager
 def open_log(path: str, chosen: str, warnings: Warnings) -> Iterator[Log]:
     """The log to read.
@@ -96,8 +107,8 @@ def open_log(path: str, chosen: str, warnings: Warnings) -> Iterator[Log]:
         The file cannot be read.
     """
     if os.path.isdir(path):
-        sizes = {name: size_of(os.path.join(path, name)) for name in os.listdir(path)[:_MOST_MEMBERS]}
-        name = _choose({name: size for name, size in sizes.items() if size > 0 and may_be_log(name)}, chosen, path)
+        sizes = _sizes(path)
+        name = _choose(sizes, chosen, path)
         with open_file(os.path.join(path, name)) as stream:
             yield _log(name, stream, path, _others(sizes, name))
         return

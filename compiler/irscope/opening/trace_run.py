@@ -15,7 +15,7 @@ from irscope.capture import stack
 from irscope.capture.run_book import RunBook
 from irscope.capture.trace import RECOMPILATION, Record, TraceHandler, parse_record
 from irscope.opening.index import TraceIndex
-from irscope.opening.logs import Log, open_log
+from irscope.opening.logs import Log, log_in, open_log
 from irscope.opening.moments import Moments
 from irscope.opening.paths import Paths, Roots
 from irscope.opening.pieces import Pieces
@@ -86,7 +86,7 @@ def _log_of(spec: TraceSpec, warnings: Warnings) -> Iterator[Log]:
         with open_log(spec.path, spec.log, warnings) as log:
             yield log
         return
-    with TraceIndex(spec.path, spec.index) as index:
+    with TraceIndex(log_in(spec.path, spec.log), spec.index) as index:
         index.update()
         with index.log_of(spec.compile) as log:
             yield log

@@ -11,6 +11,7 @@ from irscope.provenance.graph_facts import facts_along
 from irscope.store.store import Store
 from irscope.vocabulary.graph_looks import Family, family_of, input_name, title_of
 from irscope.vocabulary.records import dataclass
+from irscope.vocabulary.suggestions import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,24 @@ def read_graph(store: Store, run: str, compile: Compile, stage: StageRef) -> Pic
     types = dict(module for module in modules if module is not None)
     backward = {(_BACKWARD, *path): kind for path, kind in types.items()}
     return PictureGraph(tuple(nodes), tuple(edges), {**backward, **types})
+
+
+def near(graph: PictureGraph, name: str, steps: int) -> PictureGraph:
+    """The part of a graph within so many edges of a node, along and against them.  Raises LookupError for no such node."""
+    numbers = {node.name: number for number, node in enumerate(graph.nodes)}
+    if name not in numbers:
+        raise LookupError(f"This graph has no node {name}.{did_you_mean(name, list(numbers))}")
+    beside: dict[int, set[int]] = {}
+    for source, user in graph.edges:
+        beside.setdefault(source, set()).add(user)
+        beside.setdefault(user, set()).add(source)
+    kept = reached = {numbers[name]}
+    for _ in range(steps):
+        reached = {other for number in reached for other in beside.get(number, ())} - kept
+        kept = kept | reached
+    order = {number: at for at, number in enumerate(sorted(kept))}
+    edges = tuple((order[source], order[user]) for source, user in graph.edges if source in order and user in order)
+    return PictureGraph(tuple(graph.nodes[number] for number in order), edges, graph.types)
 
 
 _BACKWARD = "backward"

@@ -45,15 +45,37 @@ class Commands:
         The interpreter that runs scripts.
     allow_run
         Whether code may be run.
+    traces
+        Folders below which traces may be opened also where no code may be run, beside the working folder.
     """
 
-    def __init__(self, store: str, python: str, allow_run: bool) -> None:
+    def __init__(self, store: str, python: str, allow_run: bool, traces: Sequence[str] = ()) -> None:
         self.store, self.python, self.allow_run = os.path.abspath(os.path.expanduser(store)), python, allow_run
+        self._readable = [os.path.realpath(os.path.expanduser(folder)) for folder in (os.getcwd(), *traces)]
 
     def need_permission(self) -> None:
         """Raises ToolFailure if no code may be run."""
         if not self.allow_run:
             raise ToolFailure(_NOT_ALLOWED)
+
+    def trace_file(self, path: str) -> str:
+        """The path of a trace that the client may have opened.  Raises ToolFailure.
+
+        A client that may run code can read any file by that; one that may not must not learn what is elsewhere.
+        """
+        real = os.path.realpath(os.path.expanduser(word(path, "trace")))
+        if not self.allow_run and not any(
+            real == one or real.startswith(one.rstrip(os.sep) + os.sep) for one in self._readable
+        ):
+            raise ToolFailure(
+                "This trace is outside of the folders that may be read: the working folder, and those that the user names "
+                "with `irscope mcp --traces DIR`. With --allow-run any trace can be opened."
+            )
+        if not os.path.exists(real):
+            raise ToolFailure(
+                "There is no such file or folder. trace: a folder of TORCH_TRACE, a log of it, or an archive."
+            )
+        return real
 
     def run_id(self, name: str) -> str:
         """The ID of the run that is named by a prefix; of the newest for no name.  Raises ToolFailure."""
@@ -73,50 +95,68 @@ class Commands:
         if not stored and made_on_demand(report, stage):
             self.need_permission()
 
-    async def read(self, *words: str) -> str:
-        """What a command that reads the store prints.  Raises ToolFailure."""
-        return await self._output([words[0], f"--store={self.store}", *words[1:]], READ_SECONDS, (0,))
+    async def read(self, *words: str, seconds: float = READ_SECONDS, stores: bool = True) -> str:
+        """What a command that executes nothing prints.  Raises ToolFailure.
 
-    async def read_json(self, *words: str) -> Any:
+        Parameters
+        ----------
+        stores
+            Whether the command takes the store.
+        """
+        store = [f"--store={self.store}"] if stores else []
+        return (await self._output([words[0], *store, *words[1:]], seconds, (0,)))[0]
+
+    async def read_json(self, *words: str, seconds: float = READ_SECONDS) -> Any:
         """The same as data.  Raises ToolFailure."""
-        return _loaded(await self.read(*words, "--json"))
+        return _loaded(await self.read(*words, "--json", seconds=seconds))
 
     async def execute(
         self,
         words: Sequence[str],
-        args: Sequence[str],
+        args: Sequence[str] | None,
         seconds: float,
         *,
         stores: bool = True,
         codes: Sequence[int] = (0,),
+        python: bool = True,
     ) -> str:
-        """What a command that runs a script prints.
+        """What a command that runs code prints.
 
         Parameters
         ----------
         words
             The command and its options.
         args
-            Arguments of the script.
+            Arguments of the script; None if the command takes none.
         stores
             Whether the command takes the store.
         codes
             Exit codes that are not a failure.
+        python
+            Whether it takes the interpreter that runs scripts.
 
         Raises ToolFailure, also where no code may be run.
         """
+        return (await self._executed(words, args, seconds, stores, codes, python))[0]
+
+    async def execute_json(self, words: Sequence[str], args: Sequence[str], seconds: float) -> tuple[Any, str]:
+        """The same as data, whatever the exit code says, and what the script printed.  Raises ToolFailure."""
+        out, printed = await self._executed(words, args, seconds, True, (0,), True)
+        return _loaded(out), printed
+
+    async def _executed(
+        self, words: Sequence[str], args: Sequence[str] | None, seconds: float, stores: bool, codes: Sequence[int], python: bool
+    ) -> tuple[str, str]:  # fmt: skip
         self.need_permission()
-        if any("\0" in arg for arg in args):
+        if any("\0" in arg for arg in args or ()):
             raise ToolFailure("An argument has a zero byte.")
         store = [f"--store={self.store}"] if stores else []
-        command = [words[0], *store, f"--python={self.python}", *words[1:], "--", *args]
+        interpreter = [f"--python={self.python}"] if python else []
+        command = [words[0], *store, *interpreter, *words[1:], *(["--", *args] if args is not None else [])]
         return await self._output(command, seconds, codes)
 
-    async def execute_json(self, words: Sequence[str], args: Sequence[str], seconds: float) -> Any:
-        """The same as data, whatever the exit code says.  Raises ToolFailure."""
-        return _loaded(await self.execute(words, args, seconds))
-
-    async def _output(self, words: Sequence[str], seconds: float, codes: Sequence[int]) -> str:
+    async def _output(self, words: Sequence[str], seconds: float, codes: Sequence[int]) -> tuple[str, str]:
+        """Standard output, and standard error, where a command with ``--json`` has what the script prints."""
         variables = {**os.environ, "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
         variables.pop("COLUMNS", None)  # tables as wide as they are
         process = await asyncio.create_subprocess_exec(
@@ -139,7 +179,7 @@ class Commands:
             raise ToolFailure(
                 f"irscope {words[0]} failed, exit code {process.returncode}.\n{marked(said[-_MOST_OF_ERROR:])}"
             )
-        return out.decode("utf-8", "replace")
+        return out.decode("utf-8", "replace"), error.decode("utf-8", "replace")
 
 
 async def _bounded(stream: asyncio.StreamReader) -> bytes:

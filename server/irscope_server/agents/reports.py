@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from irscope.vocabulary.units import ranks_named, spans
 from irscope.vocabulary.visible import bounded
 
 Report = dict[str, Any]
@@ -14,6 +15,7 @@ Finding = dict[str, Any]
 
 _MESSAGE = 220
 """Characters of a message in a list."""
+_MOST_RANKS = 12
 _END = "\n"
 _IN_FULL = 3
 """So many findings are told in full; more are a list, and each in full by its ID."""
@@ -41,8 +43,23 @@ def summary(report: Report) -> str:
             f"  compiled again because: {bounded(reason.partition(_END)[0], _MESSAGE)}"
             for reason in each["reasons"][:2]
         ]
+    lines += ranks(report)
     lines += [f"not captured: {gap['what']}: {bounded(gap['why'], _MESSAGE)}" for gap in report["capture_gaps"]]
     return "\n".join(lines)
+
+
+def ranks(report: Report) -> list[str]:
+    """A line for each rank of a job, with its own run."""
+    shown = report["ranks"][:_MOST_RANKS]
+    lines = []
+    for one in shown:
+        alike = f", alike: ranks {spans(one['alike'])}" if one["alike"] else ""
+        lines.append(
+            f"rank {one['rank']}: run {one['run']} {one['outcome']['kind']}, {one['compiles']} compiles, "
+            f"{one['kernels']} kernels, {len(one['collectives'])} collectives{alike}"
+        )
+    rest = len(report["ranks"]) - len(shown)
+    return [*lines, *([f"and {rest} more ranks"] if rest else [])]
 
 
 def numbered(report: Report) -> list[tuple[str, Finding]]:
@@ -71,7 +88,8 @@ def short(path: str) -> str:
 def _head(id: str, finding: Finding) -> str:
     start = finding["range"]["start"]
     times = f" x{finding['count']}" if finding["count"] > 1 else ""
-    return f"{id} {short(finding['file'])}:{start['line']}:{start['column'] + 1} {finding['kind']} {finding['code']}{times}"
+    on = f" on {ranks_named(finding['ranks'])}" if finding["ranks"] else ""
+    return f"{id} {short(finding['file'])}:{start['line']}:{start['column'] + 1} {finding['kind']} {finding['code']}{times}{on}"
 
 
 def _in_full(id: str, finding: Finding) -> list[str]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
-from irscope_server.agents import reports
+from irscope_server.agents import reports, starting
 from irscope_server.agents.answers import Answer, ToolFailure
 from irscope_server.agents.commands import Commands, option, word, words
 from irscope_server.agents.debugging import Debugging
 
-_SLOWEST = 3600
-_GRACE = 60.0
-"""Seconds that a command gets beyond those of its script."""
+_MOST_NODES = 60
+"""Boxes of a graph before it is folded by module: about as many lines as an answer has."""
 
 
 class Tools:
@@ -25,33 +25,75 @@ class Tools:
         self,
         script: str = "",
         args: list[str] | None = None,
+        pytest: str = "",
+        trace: str = "",
+        what: Literal["runs", "pipelines", "devices"] = "runs",
         lane: Literal["deep", "fast"] = "deep",
         pipeline: str = "",
         target: str = "",
+        world: int = 0,
+        nproc: int = 0,
+        ranks: str = "",
+        check_without_compile: bool = False,
+        checks: list[str] | None = None,
+        compile: str = "",
+        overview: bool = False,
+        report: str = "",
+        run: str = "",
+        environment: str = "",
         seconds: int = 300,
     ) -> Answer:
-        """Run a Python script under capture (needs --allow-run) and list its findings, compiles and kernels; without a
-        script, list the stored runs.  lane "fast": graph breaks and recompilations only, in seconds; "deep": every stage
-        down to the kernels.  pipeline: through another compiler than inductor (torchscript).  target: predict the kernels
-        for a device, too (h100).  seconds: the script is stopped then."""
-        if not script:
-            return Answer(
-                await self._commands.read("list"), note="Stored runs, newest first. findings(run=ID) tells more."
-            )
-        limit = _seconds(seconds)
+        """Start here: puts a run into the store and lists its findings, compiles, kernels and ranks.  One of:
+        script (or pytest="tests/test_a.py::test_b"), run under capture (needs --allow-run).  lane "fast": graph breaks and
+        recompilations only, in seconds; "deep": every stage down to the kernels.  pipeline: another compiler than inductor.
+        target: also predict the kernels for a device (h100).  world, ranks: ranks "0,37" of a job of that size, simulated
+        here; nproc: real ranks on this machine.  check_without_compile: if it fails, does it without compile, too?
+        checks: instead say whether it is clean, ["graph-break", "max-graphs=1"].
+        trace: what TORCH_TRACE wrote elsewhere (folder, log, archive; of all ranks), opened without running anything; of a
+        big or growing log, overview lists the longest compiles, and compile="0/0" opens one.
+        what: lists the stored runs, the pipelines and which work here, or the known devices.
+        report="page.html": write run=ID as a page.  environment: install what a pipeline needs.
+        seconds: the limit; it is stopped then."""
+        test = option("--pytest", pytest)
+        starting.one_of(script=script, pytest=pytest, trace=trace, report=report, environment=environment)
+        if trace:
+            return await starting.trace(self._commands, trace, compile, overview, seconds)
+        if report:
+            return await starting.page(self._commands, report, run)
+        if environment:
+            return await starting.environment(self._commands, environment, seconds)
+        if not script and not test:
+            return await self._list(what, target, seconds)
+        if checks is not None:
+            if not script:
+                raise ToolFailure("checks needs a script.")
+            chosen = [*(["--lane=fast"] if lane == "fast" else []), *option("--pipeline", pipeline)]
+            return await starting.check(self._commands, checks, chosen, script, args or (), seconds)
         chosen = [f"--lane={lane}", *option("--pipeline", pipeline), *option("--target", target)]
-        output = await self._commands.execute_json(
-            ["run", "--json", *chosen, f"--budget={limit}", word(script, "script")], args or (), limit + _GRACE
-        )
-        return Answer(reports.summary(output), {"run": output["run"]})
+        chosen += [*_number("--world", world), *_number("--nproc-per-node", nproc), *option("--ranks", ranks)]
+        chosen += ["--check-without-compile"] if check_without_compile else []
+        return await starting.script(self._commands, chosen, test or [word(script, "script")], args or (), seconds)
+
+    async def _list(self, what: str, target: str, seconds: int) -> Answer:
+        if what == "pipelines":
+            return await starting.list_pipelines(self._commands, seconds)
+        if what == "devices":
+            return await starting.list_devices(self._commands, target)
+        return Answer(await self._commands.read("list"), note="Stored runs, newest first. findings(run=ID) tells more.")
 
     async def findings(
-        self, run: str = "", finding: str = "", file: str = "", kind: str = "", guards: bool = False, compile: str = ""
-    ) -> Answer:
+        self, run: str = "", finding: str = "", file: str = "", kind: str = "", guards: bool = False, compile: str = "",
+        ranks: bool = False,
+    ) -> Answer:  # fmt: skip
         """Graph breaks, recompilations and other findings of a stored run: where, why, what to do.  run: its ID or prefix
         (default: the newest).  finding: one of them in full, by ID (F1) or code (GB0170).  file, kind
         ("recompilation"): only these.  guards: instead list the guards of each compile (of one: compile="0/0"), with
-        those that failed first."""
+        those that failed first.  ranks: of a job instead: what differs between ranks and why, what each compiled and
+        communicates, who waited for whom, and the run of each rank for diff."""
+        starting.one_of(guards=guards, ranks=ranks, finding=finding)
+        if ranks:
+            run = self._commands.run_id(run)
+            return Answer(_compact(await self._commands.read("show", run, "--ranks")), {"run": run})
         if guards:
             run = self._commands.run_id(run)
             shown = await self._commands.read("show", run, "--guards", *option("--compile", compile))
@@ -95,60 +137,110 @@ class Tools:
         return Answer(text, {"run": run, "compile": compile})
 
     async def stage(
-        self, stage: str = "", run: str = "", compile: str = "", kernel: str = "", lines: str = ""
-    ) -> Answer:
+        self, stage: str = "", run: str = "", compile: str = "", kernel: str = "", lines: str = "",
+        graph: bool = False, node: str = "", around: int = 2,
+    ) -> Answer:  # fmt: skip
         """The text of a stage, or of a kernel's source.  stage: ID (0/0/post-grad-graph) or name (output-code, guards,
-        dynamo-graph, fusion, memory-plan); kernel: its name.  lines: only these, as in "40-90".  With neither stage nor
-        kernel: the stages of a compile ("0/0"), or all compiles and kernels of the run."""
+        dynamo-graph, fusion, memory-plan with its peak, autotuning); kernel: its name.  lines: only these, as in "40-90".
+        With neither stage nor kernel: the stages of a compile ("0/0"), or all compiles and kernels of the run.  graph:
+        instead the nodes of a graph with what each takes ("a = add f32[4] <- b, c"), folded by module if it is large;
+        node: only what is within `around` edges of this one."""
+        if (graph or node) and not stage:
+            raise ToolFailure('graph and node need a stage that is a graph, as in stage="0/0/post-grad-graph".')
         if not stage and not kernel and not compile:
             report = await self._report(run)
             return Answer(reports.summary(report), {"run": report["run"]}, "stage(compile=ID) lists the stages of one.")
         run = self._commands.run_id(run)
+        ids = {"run": run, "compile": compile, "stage": stage, "kernel": kernel}
+        if graph or node:
+            near = [*option("--node", node), f"--around={max(0, min(int(around), 100))}"] if node else []
+            chosen = ["--text", f"--max-nodes={_MOST_NODES}", *option("--compile", compile), *option("--stage", stage)]
+            return _cut(await self._commands.read("graph", run, *chosen, *near), lines, ids)
         if stage:
             self._commands.need_stored(run, stage)
         chosen = [*option("--compile", compile), *option("--stage", stage), *option("--kernel", kernel)]
         text = await self._commands.read("show", run, *chosen, f"--python={self._commands.python}")
-        ids = {"run": run, "compile": compile, "stage": stage, "kernel": kernel}
         return _cut(text, lines, ids)
 
-    async def diff(self, before: str = "", after: str = "", stages: list[str] | None = None) -> Answer:
-        """What changed between two runs: findings, compiles, kernels (default: the newest against the one before).  stages:
-        instead compare one stage between the runs, or two stages of one run, by name or ID; graphs by structure."""
-        asked = [word(one, "stage") for one in stages or ()]
-        chosen = ["--stage", *asked[:2]] if asked else []
+    async def diff(
+        self, before: str = "", after: str = "", stages: list[str] | None = None, targets: list[str] | None = None,
+        cache: bool = False, script: str = "", args: list[str] | None = None, pipelines: list[str] | None = None,
+        interpreters: list[str] | None = None, seconds: int = 900,
+    ) -> Answer:  # fmt: skip
+        """What changed between two runs, also those of two ranks: findings, compiles, kernels (default: the newest against
+        the one before).  stages: instead compare one stage between the runs, or two stages of one run, by name or ID;
+        graphs by structure.  targets: what two devices get, of one run.  cache: which part of PyTorch's cache keys made
+        `after` miss what `before` had stored.  Or run a script (needs --allow-run), with args: through several pipelines
+        (["inductor", "onnx"]: operators, kernels, time, error, and what each left behind), or with two interpreters
+        (paths of python: what another version of torch changed, and the cause)."""
+        starting.one_of(stages=stages, targets=targets, cache=cache, pipelines=pipelines, interpreters=interpreters)
+        if pipelines or interpreters or script:
+            return await self._ran_twice(script, args or (), pipelines or (), interpreters or (), seconds)
         before, after = (name and self._commands.run_id(name) for name in (before, after))
+        if cache:
+            if not before:
+                raise ToolFailure("cache needs the run that filled the caches: before=ID. run() lists the runs.")
+            after = after or self._commands.run_id("")
+            return Answer(await self._commands.read("why-miss", before, after), {"before": before, "after": after})
+        asked = [word(one, "stage") for one in stages or ()]
+        chosen = ["--stage", *asked[:2]] if asked else starting.joined("--target", targets)
         text = await self._commands.read("diff", *words(before, "before"), *words(after, "after"), *chosen)
         return Answer(text, {"before": before, "after": after})
 
+    async def _ran_twice(
+        self, script: str, args: Sequence[str], pipelines: Sequence[str], interpreters: Sequence[str], seconds: int
+    ) -> Answer:
+        """One script through several pipelines, or with two interpreters."""
+        self._commands.need_permission()
+        limit = starting.seconds_of(seconds)
+        if not script or len(pipelines or interpreters) < 2 or len(interpreters) > 2:
+            raise ToolFailure("This needs a script, and pipelines (two or more) or interpreters (two paths of python).")
+        if pipelines:
+            command = ["compare", *starting.joined("--pipelines", pipelines), word(script, "script")]
+            # exit code 1: none of them could run it, and the answer says why
+            return Answer(_compact(await self._commands.execute(command, args, limit, codes=(0, 1))))
+        command = ["diff", *(f"--python={word(one, 'interpreter')}" for one in interpreters), f"--seconds={limit // 2}"]
+        return Answer(await self._commands.execute([*command, word(script, "script")], args, limit, python=False))
+
     async def values(
         self, script: str, args: list[str] | None = None, what: Literal["divergence", "values"] = "divergence",
-        compile: str = "", stage: str = "", node: str = "", call: int = 1, seconds: int = 300,
+        compile: str = "", stage: str = "", node: str = "", call: int = 1, inputs: str = "", reproducer: str = "",
+        seconds: int = 300,
     ) -> Answer:  # fmt: skip
         """Run a script and look at its numbers (needs --allow-run).  "divergence": the first node where compiled code
         differs from its graph, and the pass, lowering or kernel that made it so.  "values": what each node of a graph
-        (stage="post-grad-graph") computes; node: one of them, with elements.  call: which call of the graph."""
-        limit = _seconds(seconds)
-        chosen = [*option("--compile", compile), f"--call={int(call)}", f"--budget={limit}"]
+        (stage="post-grad-graph") computes; node: one of them, with elements.  call: which call of the graph;
+        inputs: a .py file that defines `inputs`, in place of the call's own.  reproducer: with "divergence", write the
+        smallest script that shows it to this path, and run it."""
+        limit = starting.seconds_of(seconds)
+        chosen = [
+            *option("--compile", compile),
+            f"--call={int(call)}",
+            f"--budget={limit}",
+            *option("--inputs", inputs),
+        ]
         if what == "values":
             command = ["values", *chosen, *option("--stage", stage), *option("--node", node)]
         else:
-            command = ["diverge", *chosen]
+            command = ["diverge", *chosen, *option("--reproducer", reproducer)]
         command.append(word(script, "script"))
-        text = await self._commands.execute(command, args or (), limit + _GRACE, codes=(0, 1))
+        text = await self._commands.execute(command, args or (), limit + starting.GRACE, codes=(0, 1))
         return Answer(_compact(text), {"compile": compile, "stage": stage})
 
     async def try_fix(
         self, script: str, args: list[str] | None = None, only: str = "", apply: bool = False,
-        measure: bool = False, seconds: int = 120,
+        measure: bool = False, patches: str = "", seconds: int = 120,
     ) -> Answer:  # fmt: skip
         """Try the fixes of a script's findings, and prove them (needs --allow-run): each runs beside the original, and is
         verified if the finding is gone, none is new, and results and gradients are the same.  Returns a diff of the
-        verified ones; apply: also write it; measure: also what it does to kernels and the time of a call.  only: a code (GB0170) or kind.  seconds: begin no other trial then."""
-        limit = _seconds(seconds)
+        verified ones; apply: also write it; measure: also what it does to kernels and the time of a call.  only: a code
+        (GB0170) or kind.  patches: write a patch with a text for the pull request into this folder for each break in an
+        installed library.  seconds: begin no other trial then."""
+        limit = starting.seconds_of(seconds)
         command = ["fix", f"--seconds={limit}", *option("--only", only), *(["--apply"] if apply else [])]
-        command += ["--measure"] if measure else []
+        command += [*(["--measure"] if measure else []), *option("--patches", patches)]
         command.append(word(script, "script"))
-        text = await self._commands.execute(command, args or (), limit + 5 * _GRACE, stores=False)
+        text = await self._commands.execute(command, args or (), limit + 5 * starting.GRACE, stores=False)
         return Answer(text, note="The verified fixes were written." if apply else "Nothing was written.")
 
     async def debug(
@@ -167,17 +259,32 @@ class Tools:
         return Answer(text, {"run": run})
 
     async def profile(
-        self, script: str = "", args: list[str] | None = None, run: str = "",
-        what: Literal["report", "costs", "compile-time"] = "report", target: str = "", calls: int = 20, seconds: int = 600,
+        self, script: str = "", args: list[str] | None = None, run: str = "", trace: str = "",
+        what: Literal["report", "costs", "compile-time", "autotuning"] = "report", target: str = "", calls: int = 20,
+        against: list[str] | None = None, without_breaks: bool = False, seconds: int = 600,
     ) -> Answer:  # fmt: skip
-        """What lines and kernels cost.  script: measure it (needs --allow-run).  Else a stored run: "report" with what was
-        measured, "costs": bytes and operations of each kernel, and the bound on a target (h100); "compile-time": where the
-        time of the compiler went."""
+        """What lines and kernels cost.  script: measure it (needs --allow-run); against: also time each graph through these
+        pipelines (["onnx"]); without_breaks: also measure it with each graph break and recompilation removed.  trace:
+        instead a trace that torch.profiler exported, joined to the lines of run=ID.  Else a stored run: "report" with what
+        was measured, "costs": bytes and operations of each kernel, and the bound on a target (h100); "compile-time": where
+        the time of the compiler went; "autotuning": what max-autotune tried."""
+        starting.one_of(script=script, trace=trace)
         if script:
-            command = ["profile", f"--calls={int(calls)}", word(script, "script")]
-            return Answer(await self._commands.execute(command, args or (), _seconds(seconds)))
+            chosen = [f"--calls={int(calls)}", *starting.joined("--against", against)]
+            chosen += ["--without-breaks"] if without_breaks else []
+            command = ["profile", *chosen, word(script, "script")]
+            return Answer(await self._commands.execute(command, args or (), starting.seconds_of(seconds)))
+        if trace:
+            file, joined = self._commands.trace_file(trace), run and self._commands.run_id(run)
+            limit = starting.seconds_of(seconds)
+            # The store alone would join the trace to the newest run, of which it need not be.
+            text = await self._commands.read("open", file, *option("--run", joined), seconds=limit, stores=bool(joined))
+            return Answer(_compact(text), {"run": joined})
         run = self._commands.run_id(run)
-        chosen = {"report": [], "costs": ["--costs", *option("--target", target)], "compile-time": ["--time"]}[what]
+        chosen = {
+            "report": [], "costs": ["--costs", *option("--target", target)], "compile-time": ["--time"],
+            "autotuning": ["--autotuning"],
+        }[what]  # fmt: skip
         return Answer(_compact(await self._commands.read("show", run, *chosen)), {"run": run})
 
     async def _report(self, run: str) -> reports.Report:
@@ -186,8 +293,8 @@ class Tools:
         return report
 
 
-def _seconds(value: int) -> int:
-    return max(1, min(int(value), _SLOWEST))
+def _number(name: str, value: int) -> list[str]:
+    return [f"{name}={int(value)}"] if value else []
 
 
 def _compact(text: str) -> str:

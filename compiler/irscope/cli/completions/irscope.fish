@@ -51,7 +51,7 @@ function _shtab_irscope_using
 end
 
 set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge completion
-set -g _shtab_irscope_opts_with_value --against --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --theme --timeout --tuned --world --write-baseline -m -o
+set -g _shtab_irscope_opts_with_value --against --around --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --theme --timeout --traces --tuned --world --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -218,6 +218,7 @@ complete -c irscope -n '_shtab_irscope_using show' -l costs -d 'bytes and floati
 complete -c irscope -n '_shtab_irscope_using show' -l target -xka "a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090" -d 'with --costs: the lower bound of the time on this device (irscope targets), and what limits it (default: the GPU of the run); with --line: what irscope run --target predicted for it'
 complete -c irscope -n '_shtab_irscope_using show' -l all -d 'with --line, --guards or --costs: print every row, also as JSON'
 complete -c irscope -n '_shtab_irscope_using show' -l autotuning -d 'what max-autotune tried for each operator, and what each choice took'
+complete -c irscope -n '_shtab_irscope_using show' -l ranks -d 'the ranks of a job: what each compiled and communicates, and who waited; its findings by rank'
 complete -c irscope -n '_shtab_irscope_using show' -l time -d 'where the compile time went: per phase, pass and kernel'
 complete -c irscope -n '_shtab_irscope_using show' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter whose compilers make a kernel'"'"'s assembly, sass and passes'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a graph -d 'draw a graph as SVG, PDF, PNG or DOT'
@@ -227,6 +228,9 @@ complete -c irscope -n '_shtab_irscope_using graph' -l store -xka "(__fish_compl
 complete -c irscope -n '_shtab_irscope_using graph' -l stage -x -d 'a graph by name (forward-graph) or by id (0/0/forward-graph)'
 complete -c irscope -n '_shtab_irscope_using graph' -l compile -x -d 'the compile of a stage that is named without it'
 complete -c irscope -n '_shtab_irscope_using graph' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'a file that ends in .svg, .pdf, .png or .dot; - is DOT on standard output'
+complete -c irscope -n '_shtab_irscope_using graph' -l text -d 'print text instead of DOT: a node a line, with what it takes'
+complete -c irscope -n '_shtab_irscope_using graph' -l node -x -d 'draw only the nodes around this one'
+complete -c irscope -n '_shtab_irscope_using graph' -l around -x -d 'with --node: those within N edges of it'
 complete -c irscope -n '_shtab_irscope_using graph' -l depth -x -d 'draw frames for N levels of modules, and fold deeper ones (default: as many as --max-nodes allows)'
 complete -c irscope -n '_shtab_irscope_using graph' -l max-nodes -x -d 'draw at most N operations, inputs and folded modules'
 complete -c irscope -n '_shtab_irscope_using graph' -l theme -xka "light dark" -d 'colours for this background'
@@ -274,7 +278,8 @@ complete -c irscope -n '_shtab_irscope_using view' -l baseline -xka "(__fish_com
 complete -c irscope -n '_shtab_irscope_using view' -l version -d 'show program'"'"'s version number and exit'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a mcp -d 'serve agents: tools over MCP'
 complete -c irscope -n '_shtab_irscope_using mcp' -s h -l help -d 'show this help message and exit'
-complete -c irscope -n '_shtab_irscope_using mcp' -l allow-run -d 'let the client run scripts, apply fixes and start compilers; without it stored runs can be read'
+complete -c irscope -n '_shtab_irscope_using mcp' -l allow-run -d 'let the client run scripts, apply fixes and start compilers; without it stored runs and traces of this folder can be read'
+complete -c irscope -n '_shtab_irscope_using mcp' -l traces -xka "(__fish_complete_directories)" -d 'without --allow-run: a folder whose traces the client may open, beside the working folder; may be repeated'
 complete -c irscope -n '_shtab_irscope_using mcp' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
 complete -c irscope -n '_shtab_irscope_using mcp' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs scripts'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a values -d 'show what each node of a compiled graph computes'

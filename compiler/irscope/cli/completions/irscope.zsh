@@ -187,6 +187,9 @@ _shtab_irscope_graph_options=(
   "--stage[a graph by name (forward-graph) or by id (0\/0\/forward-graph)]:NAME:"
   "--compile[the compile of a stage that is named without it]:ID:"
   {-o,--output}"[a file that ends in .svg, .pdf, .png or .dot\; - is DOT on standard output]:FILE:_files"
+  "--text[print text instead of DOT\: a node a line, with what it takes]"
+  "--node[draw only the nodes around this one]:NAME:"
+  "--around[with --node\: those within N edges of it]:N:"
   "--depth[draw frames for N levels of modules, and fold deeper ones (default\: as many as --max-nodes allows)]:N:"
   "--max-nodes[draw at most N operations, inputs and folded modules]:N:"
   "--theme[colours for this background]:theme:(light dark)"
@@ -209,7 +212,8 @@ _shtab_irscope_list_defaults_added=0
 
 _shtab_irscope_mcp_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--allow-run[let the client run scripts, apply fixes and start compilers\; without it stored runs can be read]"
+  "--allow-run[let the client run scripts, apply fixes and start compilers\; without it stored runs and traces of this folder can be read]"
+  "*--traces[without --allow-run\: a folder whose traces the client may open, beside the working folder\; may be repeated]:DIR:_files -/"
   "--store[file of the run store]:FILE:_files"
   "--python[interpreter that runs scripts]:PATH:_files"
 )
@@ -336,6 +340,7 @@ _shtab_irscope_show_options=(
   "--target[with --costs\: the lower bound of the time on this device (irscope targets), and what limits it (default\: the GPU of the run)\; with --line\: what irscope run --target predicted for it]:TARGET:(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)"
   "--all[with --line, --guards or --costs\: print every row, also as JSON]"
   "--autotuning[what max-autotune tried for each operator, and what each choice took]"
+  "--ranks[the ranks of a job\: what each compiled and communicates, and who waited\; its findings by rank]"
   "--time[where the compile time went\: per phase, pass and kernel]"
   "--python[interpreter whose compilers make a kernel\'s assembly, sass and passes]:PATH:_files"
   ":run ID or prefix (default\: the newest):"

@@ -1,0 +1,123 @@
+"""The ways in which the tool `run` starts: a script or its ranks, a check, a trace, a list, a page, an environment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from irscope.pipelines.registry import pipelines
+from irscope.vocabulary.visible import bounded
+
+from irscope_server.agents import reports
+from irscope_server.agents.answers import Answer, ToolFailure
+from irscope_server.agents.commands import Commands, option, word, words
+
+GRACE = 60.0
+"""Seconds that a command gets beyond those of its script."""
+_SLOWEST = 3600
+_BOUND = re.compile(r"max-[a-z-]{1,30}=[0-9.]{1,20}")
+_PRINTED_LINES, _PRINTED = 12, 800
+"""Of what a script printed: so many lines, and characters, from its end."""
+_FAILED, _NOT_CLEAN = 4, 1
+"""Exit codes of ``irscope check`` that are answers."""
+
+
+def seconds_of(value: int) -> int:
+    """A limit that a client may choose."""
+    return max(1, min(int(value), _SLOWEST))
+
+
+def joined(option_name: str, names: Sequence[str] | None) -> list[str]:
+    """``--name=a,b``; nothing if there are none.  Raises ToolFailure."""
+    return option(option_name, ",".join(word(name, option_name.lstrip("-")) for name in names or ()))
+
+
+def one_of(**given: object) -> None:
+    """Raises ToolFailure if more than one of the arguments is given."""
+    if len(found := [name for name, value in given.items() if value]) > 1:
+        raise ToolFailure(f"Give one of {', '.join(found)}, and not several: each is a separate question.")
+
+
+async def script(
+    commands: Commands, chosen: Sequence[str], target: Sequence[str], args: Sequence[str], seconds: int
+) -> Answer:
+    """Runs a script or test, and tells its report and the end of what it printed.
+
+    Parameters
+    ----------
+    chosen
+        Options of ``irscope run``.
+    target
+        The script, or the option that names a test.
+    """
+    limit = seconds_of(seconds)
+    command = ["run", "--json", *chosen, f"--budget={limit}", *target]
+    report, printed = await commands.execute_json(command, args, limit + GRACE)
+    return Answer(f"{reports.summary(report)}{_end_of(printed)}", {"run": report["run"]})
+
+
+def _end_of(printed: str) -> str:
+    lines = printed.rstrip().split("\n")[-_PRINTED_LINES:]
+    text = "\n".join(lines)[-_PRINTED:]
+    return f"\nprinted last:\n{text}" if text else ""
+
+
+async def check(
+    commands: Commands, checks: Sequence[str], chosen: Sequence[str], script: str, args: Sequence[str], seconds: int
+) -> Answer:
+    """Whether a script has what it must not have.
+
+    Parameters
+    ----------
+    checks
+        Kinds, codes or severities of findings, and bounds as ``max-graphs=1``; empty: what ``irscope check`` fails on.
+    """
+    limit = seconds_of(seconds)
+    bounds = [f"--{one}" for one in checks if _BOUND.fullmatch(one)]
+    names = joined("--fail-on", [one for one in checks if not _BOUND.fullmatch(one)])
+    command = ["check", *chosen, *names, *bounds, f"--budget={limit}", word(script, "script")]
+    text = await commands.execute(command, args, limit + GRACE, codes=(0, _NOT_CLEAN, _FAILED))
+    return Answer(text, note="clean means: nothing that fails the check.")
+
+
+async def trace(commands: Commands, path: str, compile: str, overview: bool, seconds: int) -> Answer:
+    """Opens a structured trace as a run, or lists the longest compiles of a big one."""
+    file, limit = commands.trace_file(path), seconds_of(seconds)
+    if overview:
+        text = await commands.read("open", "--overview", file, seconds=limit)
+        return Answer(
+            text, note="run(trace=..., compile=ID) opens one. The same call again reads what was written since."
+        )
+    report = await commands.read_json("open", *option("--compile", compile), file, seconds=limit)
+    if "findings" not in report:
+        raise ToolFailure("This is a trace of torch.profiler. profile(trace=...) tells whose time it is.")
+    return Answer(reports.summary(report), {"run": report["run"]}, "Opened; none of it was executed.")
+
+
+async def list_pipelines(commands: Commands, seconds: int) -> Answer:
+    """The pipelines; which of them work here only where code may be run, since that is tried."""
+    if not commands.allow_run:
+        names = [f"{one.name}: {one.title}" for one in pipelines().values()]
+        return Answer("\n".join(names), note="Whether they work here is not tried without --allow-run.")
+    text = await commands.execute(["pipelines"], None, seconds_of(seconds) + GRACE, stores=False)
+    lines = [line for line in text.split("\n") if line and not line.startswith("  stages: ")]
+    return Answer("\n".join(bounded(line, 300) for line in lines), note="Each was tried: it compiled something small.")
+
+
+async def list_devices(commands: Commands, target: str) -> Answer:
+    """The devices that kernels are predicted for; of one the source of each figure."""
+    return Answer(await commands.read("targets", *words(target, "target"), stores=False))
+
+
+async def page(commands: Commands, path: str, run: str) -> Answer:
+    """Writes a run as one page of HTML."""
+    commands.need_permission()  # it writes a file
+    run = commands.run_id(run)
+    text = await commands.read("report", run, *option("--output", path), seconds=GRACE * 5)
+    return Answer(text, {"run": run}, "The page was written.")
+
+
+async def environment(commands: Commands, pipeline: str, seconds: int) -> Answer:
+    """Makes an environment with what a pipeline needs; installs packages."""
+    command = ["env", "--yes", "create", word(pipeline, "environment")]
+    return Answer(await commands.execute(command, None, seconds_of(seconds), stores=False))
