@@ -11,8 +11,8 @@ import fix_rates
 import pytest
 from irscope.cli import fixing
 from irscope.driver.driver import RunSpec
-from irscope.driver.fixing.plain_functions import TITLE as PLAIN_TITLE
 from irscope.driver.fixing.proving import Proof, Prover, Status
+from irscope.driver.fixing.repairs import LIBRARY_TO_PYTHON
 from irscope.driver.fixing.texts import applied, diff_of, edits_between
 from irscope.driver.fixing.trying import Trying
 from irscope.protocol import Edit, Fix, Position, Range
@@ -197,7 +197,7 @@ def test_a_function_of_a_library_is_left_to_python(tmp_path: Path) -> None:
     with Prover(RunSpec(str(script))) as prover:
         (finding,) = prover.begin().findings
         best = Trying(prover, 100).finding(finding).candidates[0]
-    assert (best.title, best.proof.status) == (PLAIN_TITLE, Status.VERIFIED), best
+    assert (best.title, best.proof.status) == (LIBRARY_TO_PYTHON, Status.VERIFIED), best
     assert best.proof.gain is not None and best.proof.gain.graphs[1] == 1  # that of `helped`
     assert "leave_to_python(looping_2.looped)\n" in applied(script.read_text(), best.edits)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from irscope.driver.fixing.library import Patch
 from irscope.driver.fixing.places import in_library
-from irscope.driver.fixing.plain_functions import TITLE as LEFT_TO_PYTHON
 from irscope.driver.fixing.plain_functions import caveat_of, plain_functions
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
+from irscope.driver.fixing.repairs import LIBRARY_TO_PYTHON, THEN, is_repair
 from irscope.driver.fixing.texts import applied, edits_between
 from irscope.driver.fixing.workarounds import CAVEAT, IN_A_COPY, as_patches, workarounds
 from irscope.protocol import Edit, Finding, Fix
@@ -37,10 +37,15 @@ class Candidate:
     edits: tuple[Edit, ...]
     proof: Proof
 
+    @property
+    def is_repair(self) -> bool:
+        """Whether it repairs what broke; what leaves it to Python is never applied with others."""
+        return is_repair(self.title)
+
 
 @dataclass(frozen=True)
 class Tried:
-    """A finding with its candidates, the best first."""
+    """A finding with its candidates, the best first; those that repair nothing are last."""
 
     finding: Finding
     candidates: tuple[Candidate, ...]
@@ -49,9 +54,13 @@ class Tried:
 
     @property
     def verified(self) -> Candidate | None:
-        """The best candidate, if it is verified."""
-        best = self.candidates[0] if self.candidates else None
-        return best if best is not None and best.proof.status is Status.VERIFIED else None
+        """The first repair that is verified."""
+        return next((one for one in self.candidates if one.is_repair and one.proof.status is Status.VERIFIED), None)
+
+    @property
+    def left_to_python(self) -> Candidate | None:
+        """What is verified as well and repairs nothing."""
+        return next((one for one in self.candidates if not one.is_repair and one.proof.status is Status.VERIFIED), None)
 
 
 @dataclass(frozen=True)
@@ -105,7 +114,7 @@ class Trying:
             if candidate.proof.status is Status.VERIFIED:
                 break
         order = list(Status)
-        best_first = tuple(sorted(found, key=lambda one: order.index(one.proof.status)))
+        best_first = tuple(sorted(found, key=lambda one: (not one.is_repair, order.index(one.proof.status))))
         tried = Tried(finding, best_first)
         return Tried(finding, best_first, tuple(self._patches(tried)))
 
@@ -171,6 +180,7 @@ class Trying:
                 found.append(fix)
         original = self._prover.original
         compiles = original.compiles if original is not None and not texts else ()
+        found.sort(key=lambda fix: not is_repair(fix.title))
         return [*found[:_MOST_CANDIDATES], *plain_functions(finding, text, compiles, self._prover.text_of)]
 
     def _specializations(self, finding: Finding) -> list[Finding]:
@@ -205,14 +215,14 @@ class Trying:
             proof = Proof(Status.UNPROVEN, f"It could not be applied: {error}.")
             return Candidate(fix.title, fix.caveat, file, fix.edits, proof)
         titles, caveat, edits = fix.title, fix.caveat, fix.edits
-        if fix.title == LEFT_TO_PYTHON:
+        if fix.title == LIBRARY_TO_PYTHON:
             text, proof, trial = self._more_plain(finding, file, text, proof, trial)
             caveat, edits = caveat_of(text), edits_between(before, text)
         if proof.status is Status.UNPROVEN and proof.adds:
             chain = self._chain(finding, file, text, proof, trial)
             if chain is not None:
                 text, proof, more = chain
-                titles, edits = "; then ".join([fix.title, *more]), edits_between(before, text)
+                titles, edits = THEN.join([fix.title, *more]), edits_between(before, text)
         return Candidate(titles, caveat, file, edits, proof)
 
     def _more_plain(
@@ -274,14 +284,14 @@ class Trying:
         return best
 
     def together(self, tried: Sequence[Tried]) -> Together:
-        """One change with as many of the verified fixes as go together, proven as a whole."""
+        """One change with as many of the verified repairs as go together, proven as a whole."""
         texts: dict[str, str] = {}
         edits: dict[str, list[Edit]] = {}
         proof: Proof | None = None
         fixed: list[Finding] = []
         for one in tried:
-            best = one.candidates[0] if one.candidates else None
-            if best is None or best.proof.status is not Status.VERIFIED:
+            best = one.verified
+            if best is None:
                 continue
             before = edits.get(best.file, [])
             more = [*before, *(edit for edit in best.edits if edit not in before)]
