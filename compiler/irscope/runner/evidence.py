@@ -5,7 +5,7 @@ compares its own with that.  Each compiled program gives: the results of its cal
 script on the inputs of its first call and on disturbed ones, from the same random numbers, with the gradients; what it
 changes of its inputs; and the parameters, the buffers and the changed numbers of its module at the end.
 
-A program that is called by a plain function which calls nothing else that is compiled (a decorator that pads sizes, say)
+A program that is called by a plain function which calls nothing else that is compiled (a decorator that pads sizes, a loop)
 is looked at from outside, under the name of that function: with its inputs and results.
 
 The file is written and read by the two processes of the user's interpreter alone, as plain tensors (``weights_only``).
@@ -148,6 +148,8 @@ class Evidence:
         if torch.compiler.is_compiling() or self._over:
             return
         around = self._around[-1] if self._around else None
+        if around is not None and around.program is one:
+            return  # called again by the function around it, of which this is one call
         if around is not None and around.program is None:
             written = inspect.unwrap(around.function)
             if not one.calls and "<locals>" not in getattr(written, "__qualname__", "<locals>"):  # no decorator's

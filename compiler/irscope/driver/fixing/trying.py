@@ -19,12 +19,20 @@ _LONGEST_CHAIN = 5
 _MOST_CANDIDATES = 6
 """Of one finding that are tried."""
 
+_MOST_JOINED = 3
+"""Pairs of a fix of what fixed a size, and one that makes the size dynamic from the start."""
+
 Propose = Callable[[Finding, str], Sequence[Fix]]
 """Gives further candidates for a finding in a text, beside those that the finding carries."""
 
 
 def _none(finding: Finding, text: str) -> Sequence[Fix]:
     return ()
+
+
+def _joined(cause: Fix, fix: Fix) -> Fix:
+    caveat = " ".join(dict.fromkeys(filter(None, (cause.caveat, fix.caveat))))
+    return Fix(f"{cause.title}{THEN}{fix.title}", caveat, (*cause.edits, *fix.edits))
 
 
 @dataclass(frozen=True)
@@ -170,7 +178,9 @@ class Trying:
         order = [each for own in finding.fixes for each in (*(p for p in proposed if p.title == own.title), own)]
         causes = () if texts else self._specializations(finding)
         of_causes = [each for one in causes for each in (*self._propose(one, text), *self._workarounds(one, text))]
-        for fix in (*of_causes, *order, *proposed, *self._workarounds(finding, text)):
+        own = [fix for fix in (*order, *proposed) if fix.file in ("", finding.file)] if of_causes else []
+        joined = [_joined(cause, fix) for cause in of_causes for fix in own][:_MOST_JOINED]
+        for fix in (*of_causes, *joined, *order, *proposed, *self._workarounds(finding, text)):
             try:
                 changed = fix.file if fix.file not in ("", finding.file) else applied(text, fix.edits)
             except ValueError:

@@ -89,7 +89,7 @@ def _assigned(node: cst.CSTNode) -> set[str]:
 
 
 def _names(node: cst.CSTNode, kinds: m.BaseMatcherNode) -> set[str]:
-    found = m.findall(node, kinds)  # type: ignore[arg-type]
+    found = m.findall(node, kinds)
     places = [one.name if isinstance(one, (cst.Param, cst.AsName)) else one.target for one in found]  # type: ignore[attr-defined]
     return {name.value for one in places for name in m.findall(one, m.Name()) if isinstance(name, cst.Name)}
 
