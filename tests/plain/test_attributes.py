@@ -51,7 +51,7 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Any:
     torch = types.SimpleNamespace(
         Tensor=Tensor, nn=types.SimpleNamespace(Module=Module), no_grad=contextlib.nullcontext
     )
-    monkeypatch.setitem(sys.modules, "torch", torch)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "torch", torch)
     made: Any = Module()
     made.steps, made.name, made.inner = 2, "a name", Module()
     made.inner.seen, made.inner._private = Tensor(1), 1

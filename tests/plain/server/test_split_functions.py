@@ -128,3 +128,20 @@ def test_a_divisor_that_the_condition_is_about() -> None:
     fixes = changed(text, "n > 0", "GB0170")
     assert "y = torch.where(n > 0, x / torch.where((n > 0), n, torch.ones_like(n)), x * 0)\n" in fixes[SAFE]
     assert SAFE not in changed(text.replace("x / n", "x / x"), "n > 0", "GB0170")
+
+
+MODE = {"kind": "recompilation", "message": "`f` was compiled again: global state changed: grad_mode."}
+GRADIENTS = "Run one graph with gradients, and detach its result where there are none"
+
+
+def test_one_graph_for_both_gradient_modes() -> None:
+    text = "import torch\n\n\n@torch.compile\ndef f(x):\n    return x * 2\n"
+    assert changed(text, "def f", "recompile-global-state", **MODE)[GRADIENTS] == (
+        f"import torch\n\n\n@torch.compile\ndef f_with_gradients(x):\n    return x * 2\n\n\n{PLAIN}def f(x):\n"
+        "    with torch.enable_grad():\n        result = f_with_gradients(x)\n"
+        "    return result if torch.is_grad_enabled() else result.detach()\n"
+    )
+    several = text.replace("x * 2", "x, 2")
+    assert GRADIENTS not in changed(several, "def f", "recompile-global-state", **MODE)
+    other = {**MODE, "message": "global state changed: num_threads"}
+    assert GRADIENTS not in changed(text, "def f", "recompile-global-state", **other)

@@ -55,7 +55,7 @@ def _is_only_work(source: Source, function: cst.FunctionDef, loop: cst.For) -> b
 
 
 def _with_body_apart(source: Source, function: cst.FunctionDef, loop: cst.For, torch: str) -> str | None:
-    """The text with the body as a function of its own; None if it changes nothing that is read after it."""
+    """The text with the body as a separate function; None if it changes nothing that is read after it."""
     local = _names(function.params, m.Param()) | _assigned(function.body)
     changed = sorted(_assigned(loop.body))
     read = {one.value for one in m.findall(loop.body, m.Name()) if isinstance(one, cst.Name)}
