@@ -30,8 +30,9 @@ def titles(one: Finding, *others: Finding, texts: Any = None) -> list[str]:
 
 
 def test_what_fixed_the_size_is_tried_first() -> None:
+    """Then with what makes the size dynamic, since its first change is one more compile, and then that alone."""
     again, fixed = finding("recompilation", "recompile-size"), finding("specialization", "specialize-value")
-    assert titles(again, fixed) == ["specialize-value", "recompile-size"]
+    assert titles(again, fixed) == ["specialize-value", "specialize-value; then recompile-size", "recompile-size"]
     assert titles(again, dataclasses.replace(fixed, file="other.py")) == ["recompile-size"]
     assert titles(finding("recompilation", "recompile-dtype"), fixed) == ["recompile-dtype"]
     assert titles(again, fixed, texts={"user.py": TEXT}) == ["recompile-size"]  # those of a changed text are not known

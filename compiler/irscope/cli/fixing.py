@@ -138,7 +138,7 @@ def _candidate(one: Candidate) -> dict[str, Any]:
     gain = proof.gain
     return {
         "title": one.title, "caveat": one.caveat, "status": proof.status.value, "reason": proof.reason,
-        "file": one.file, "edits": to_json(one.edits),
+        "repairs": one.is_repair, "file": one.file, "edits": to_json(one.edits),
         "removes": [_place(f) for f in proof.removes], "adds": [_place(f) for f in proof.adds],
         "checks": list(proof.checks),
         "gain": None if gain is None else {
@@ -264,8 +264,9 @@ def _words(candidate: Candidate) -> str:
     if proof.status is not Status.VERIFIED:
         return printable(f"{proof.status.value}: {candidate.title}. {proof.reason}")
     graphs = proof.gain.graphs if proof.gain is not None else (0, 0)
+    kind = "verified" if candidate.is_repair else "verified, but it repairs nothing and is not applied"
     return printable(
-        f"verified: {candidate.title}. {units.count(len(proof.removes), 'finding')} fewer, "
+        f"{kind}: {candidate.title}. {units.count(len(proof.removes), 'finding')} fewer, "
         f"{units.count(graphs[1], 'graph')} (was {graphs[0]}); "
         f"same {'; '.join(proof.checks)}"
     )

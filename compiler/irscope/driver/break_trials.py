@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from irscope.driver.driver import RunSpec
-from irscope.driver.fixing.proving import Prover, Status
+from irscope.driver.fixing.proving import Prover
 from irscope.driver.fixing.texts import applied
 from irscope.driver.fixing.trying import Candidate, Trying
 from irscope.driver.rounds import Measured, measured
@@ -139,11 +139,12 @@ def _place(finding: Finding) -> Place:
 
 
 def _best(prover: Prover, trying: Trying, finding: Finding) -> tuple[Candidate, str] | str:
-    candidates = trying.finding(finding).candidates
-    if not candidates:
+    tried = trying.finding(finding)
+    best = tried.verified or tried.left_to_python
+    if best is None and not tried.candidates:
         return "No fix is known that removes it."
-    best = candidates[0]
-    if best.proof.status is not Status.VERIFIED:
+    if best is None:
+        best = tried.candidates[0]
         return f"The fix “{best.title}” is {best.proof.status.value}: {best.proof.reason}"
     return best, applied(prover.text_of(best.file), best.edits)
 

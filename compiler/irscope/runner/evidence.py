@@ -3,10 +3,10 @@
 Two runs are compared: one of the original without compile writes its evidence, and one of the changed script, compiled,
 compares its own with that.  Each compiled program gives: the results of its calls in the script; what it gives after the
 script on the inputs of its first call and on disturbed ones, from the same random numbers, with the gradients; what it
-changes of its inputs; and the parameters and buffers of its module at the end.
+changes of its inputs; and the parameters, the buffers and the changed numbers of its module at the end.
 
-A program that is called by a plain function which calls nothing else that is compiled (a decorator that pads sizes, say)
-is looked at from outside: with the inputs and results of that function.
+A program that is called by a plain function which calls nothing else that is compiled (a decorator that pads sizes, a loop)
+is looked at from outside, under the name of that function: with its inputs and results.
 
 The file is written and read by the two processes of the user's interpreter alone, as plain tensors (``weights_only``).
 """
@@ -27,6 +27,7 @@ from irscope.internals.compile_calls import caller_hook, result_hook
 from irscope.internals.hooks import Hook
 from irscope.internals.refusals import refusal_hook
 from irscope.protocol import FoundEvidence
+from irscope.runner.attributes import Attributes, attributes_of
 from irscope.runner.descriptors import silent
 from irscope.runner.leaves import DISTURBANCES, OPAQUE, difference, disturbed, leaves
 from irscope.runner.rounds import Measured, modes
@@ -75,6 +76,8 @@ class Evidence:
         self._results: dict[str, dict[str, Any]] = {}
         self._answer = FoundEvidence()
         self._around: list[_Around] = []
+        self._names: dict[int, str] = {}
+        self._attributes: dict[int, Attributes | None] = {}
         self._over = False
         self._refusals = 0
 
@@ -145,12 +148,18 @@ class Evidence:
         if torch.compiler.is_compiling() or self._over:
             return
         around = self._around[-1] if self._around else None
+        if around is not None and around.program is one:
+            return  # called again by the function around it, of which this is one call
         if around is not None and around.program is None:
-            around.program, around.name = one, name
+            written = inspect.unwrap(around.function)
+            if not one.calls and "<locals>" not in getattr(written, "__qualname__", "<locals>"):  # no decorator's
+                self._names[id(one)] = f"{written.__name__}#{name.rpartition('#')[2]}"
+            around.program, around.name = one, self._names.get(id(one), name)
             if not one.calls:
                 one.compiled, args, kwargs = around.function, around.args, around.kwargs
         if not one.calls:
             one.args, one.kwargs = cloned(args), cloned(kwargs)
+            self._attributes[id(one)] = attributes_of(one.program)
             one.grad, one.inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
         one.calls += 1
 
@@ -168,10 +177,18 @@ class Evidence:
         """Calls the programs on the inputs of their first calls and on others, while the backend is still replaced."""
         if "torch" not in sys.modules:
             return
-        named = [(f"{_name(one.program)}#{n}", one) for n, one in enumerate(self._programs) if one.calls]
+        named = [
+            (self._names.get(id(one), f"{_name(one.program)}#{number}"), one)
+            for number, one in enumerate(self._programs)
+            if one.calls
+        ]
         for name, one in named:
             state = {key: value.detach().clone() for key, value in _state_of(one.program).items()}
             self._results[f"{name}: parameters and buffers at the end"] = _small(leaves(state))
+            attributes = self._attributes.get(id(one))
+            changed = attributes.changed() if attributes is not None else {}
+            if changed:
+                self._results[f"{name}: changed numbers at the end"] = changed
         self._over = True
         if not self._calls_again:
             return
@@ -262,6 +279,7 @@ def _called(one: Measured, change: Any) -> dict[str, Any]:
     """The results of a call, what it changed of its inputs, its gradients and the next random numbers."""
     torch: Any = sys.modules["torch"]
     state = {key: (value, value.detach().clone()) for key, value in _state_of(one.program).items()}
+    attributes = attributes_of(one.program)
     random_seeds.seed_all(_SEED)
     found: dict[str, Any] = {}
     try:
@@ -281,6 +299,8 @@ def _called(one: Measured, change: Any) -> dict[str, Any]:
         for value, before in state.values():
             if not value.is_inference():
                 value.copy_(before)
+    if attributes is not None:
+        attributes.put_back()
     return _small(found)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from irscope.driver.fixing.needs import is_missing
 from irscope.driver.fixing.proving import Status
+from irscope.driver.fixing.repairs import THEN
 from irscope.driver.fixing.texts import edits_between, may_lose_comments
 from irscope.driver.fixing.trying import Candidate
 from irscope.protocol import Edit, Fix
@@ -20,22 +21,27 @@ from irscope_server.running.proofs import Combined
 
 VERIFIED = "verified"
 _UNPROVEN = "not proven"
+_NO_REPAIR = "repairs nothing: plain Python, same outputs"
 
 
 def offered(context: SourceContext, placed: PlacedFinding) -> Iterator[tuple[Fix, str]]:
     """The fixes of a finding, and what is known about each in words; empty for what was not tried.
 
-    Verified ones come first.  What was disproven is left out, and so is a change of the finding's own of which another
+    Verified ones come first, and what repairs nothing last.  What was disproven is left out, and so is a change of the finding's own of which another
     form was tried: that one keeps comments.
     """
     tried = context.proofs.of_run(placed.run).tried.get(placed.finding.cause)
-    known: set[str] = set()
-    for one in tried.candidates if tried is not None else ():
-        known.add(one.title.split("; then ")[0])
-        if one.proof.status is not Status.DISPROVEN:
-            file = "" if file_key(one.file) == file_key(placed.finding.file) else one.file
-            yield Fix(one.title, one.caveat, one.edits, file), _words(one)
+    candidates = tried.candidates if tried is not None else ()
+    known = {one.title.split(THEN)[0] for one in candidates}
+    shown = [one for one in candidates if one.proof.status is not Status.DISPROVEN]
+    yield from (_offer(placed, one) for one in shown if one.is_repair)
     yield from ((_with_comments(placed, fix), "") for fix in placed.finding.fixes if fix.title not in known)
+    yield from (_offer(placed, one) for one in shown if not one.is_repair)
+
+
+def _offer(placed: PlacedFinding, one: Candidate) -> tuple[Fix, str]:
+    file = "" if file_key(one.file) == file_key(placed.finding.file) else one.file
+    return Fix(one.title, one.caveat, one.edits, file), _words(one)
 
 
 def _with_comments(placed: PlacedFinding, fix: Fix) -> Fix:
@@ -53,6 +59,8 @@ def _words(one: Candidate) -> str:
     """``verified: 1 finding fewer, 1 graph (was 2), same outputs``."""
     if one.proof.status is not Status.VERIFIED:
         return _UNPROVEN
+    if not one.is_repair:
+        return _NO_REPAIR
     parts = [f"{units.count(len(one.proof.removes), 'finding')} fewer"]
     if one.proof.gain is not None and one.proof.gain.graphs[0] != one.proof.gain.graphs[1]:
         before, after = one.proof.gain.graphs

@@ -203,7 +203,10 @@ CASES = {
 }  # fmt: skip
 
 
-APART = ("branches", "comments", "indices", "messages", "plain numbers", "sizes in buckets")
+APART = (
+    "before the call", "branches", "comments", "gradient modes", "indices", "loop bodies", "lookups", "messages", "plain numbers",
+    "sizes in buckets",
+)  # fmt: skip
 """Those with tests of their own."""
 
 

@@ -11,8 +11,8 @@ import fix_rates
 import pytest
 from irscope.cli import fixing
 from irscope.driver.driver import RunSpec
-from irscope.driver.fixing.plain_functions import TITLE as PLAIN_TITLE
 from irscope.driver.fixing.proving import Proof, Prover, Status
+from irscope.driver.fixing.repairs import LIBRARY_TO_PYTHON
 from irscope.driver.fixing.texts import applied, diff_of, edits_between
 from irscope.driver.fixing.trying import Trying
 from irscope.protocol import Edit, Fix, Position, Range
@@ -197,7 +197,7 @@ def test_a_function_of_a_library_is_left_to_python(tmp_path: Path) -> None:
     with Prover(RunSpec(str(script))) as prover:
         (finding,) = prover.begin().findings
         best = Trying(prover, 100).finding(finding).candidates[0]
-    assert (best.title, best.proof.status) == (PLAIN_TITLE, Status.VERIFIED), best
+    assert (best.title, best.proof.status) == (LIBRARY_TO_PYTHON, Status.VERIFIED), best
     assert best.proof.gain is not None and best.proof.gain.graphs[1] == 1  # that of `helped`
     assert "leave_to_python(looping_2.looped)\n" in applied(script.read_text(), best.edits)
 
@@ -332,3 +332,26 @@ def test_elements_that_are_integers_may_all_be_alike(prover: Prover, empty: int,
     new = f"""    m = labels != -100
     return torch.where(m.any(), torch.where(m[:, None], x, 0).sum(), x.sum() * 0 + {empty})"""
     assert changed(prover, old, new).status is status
+
+
+def test_results_of_the_set_are_kept_only_while_they_are_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script, kept = write(tmp_path, "x = 1\n", "one.py"), tmp_path / "kept.json"
+    monkeypatch.setattr(fix_rates, "HERE", tmp_path / "benchmarks")
+    monkeypatch.setattr(fix_rates, "tree", lambda: "a tree")
+    finding = {"kind": "graph-break", "fixed": False, "with_plain": True}
+    result = {
+        "script": "one", "set": "fix_set", "tree": "a tree", "text": fix_rates.digest([script]), "timed_out": False,
+        "findings": [finding, {**finding, "fixed": True}], "wrong": {},
+    }  # fmt: skip
+    assert fix_rates.kept(kept) == []
+    fix_rates.keep(kept, [result])
+    assert fix_rates.kept(kept) == [result]
+    assert json.loads(kept.read_text())["rates"]["both"]["graph-break"] == {
+        "findings": 2, "repaired": 1, "with_plain_python": 2,
+    }  # fmt: skip
+    assert fix_rates.is_current(result, script)
+    assert not fix_rates.is_current(None, script)
+    assert not fix_rates.is_current({**result, "timed_out": True}, script)
+    assert not fix_rates.is_current({**result, "tree": "another"}, script)
+    script.write_text("x = 2\n")
+    assert not fix_rates.is_current(result, script)

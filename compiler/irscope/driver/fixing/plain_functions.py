@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from irscope.driver.fixing.places import is_of_library
+from irscope.driver.fixing.repairs import LIBRARY_TO_PYTHON
 from irscope.driver.fixing.workarounds import after_imports, attribute_at, fresh, has_line, module_of
 from irscope.protocol import Compile, Edit, Finding, Fix, Position, Range
 from irscope.usercode.user_files import is_package_file
 
-TITLE = "Leave functions of the library to Python, and compile what they call"
 _CAVEAT = (
     "These run as plain Python: {}. Their own operations are not compiled, and each function that they call is compiled "
     "by itself. That can be slower: `irscope fix --measure` compares. `skip_code` is not a public name of PyTorch."
@@ -68,7 +68,7 @@ def plain_functions(
         return
     edits = tuple(Edit(Range(at, at), made) for made in _pieces(text, list(functions)))
     if edits:
-        yield Fix(TITLE, caveat_of("".join(edit.text for edit in edits)), edits)
+        yield Fix(LIBRARY_TO_PYTHON, caveat_of("".join(edit.text for edit in edits)), edits)
 
 
 def caveat_of(text: str) -> str:

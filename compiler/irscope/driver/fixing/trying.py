@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from irscope.driver.fixing.library import Patch
 from irscope.driver.fixing.places import in_library
-from irscope.driver.fixing.plain_functions import TITLE as LEFT_TO_PYTHON
 from irscope.driver.fixing.plain_functions import caveat_of, plain_functions
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
+from irscope.driver.fixing.repairs import LIBRARY_TO_PYTHON, THEN, is_repair
 from irscope.driver.fixing.texts import applied, edits_between
 from irscope.driver.fixing.workarounds import CAVEAT, IN_A_COPY, as_patches, workarounds
 from irscope.protocol import Edit, Finding, Fix
@@ -19,12 +19,20 @@ _LONGEST_CHAIN = 5
 _MOST_CANDIDATES = 6
 """Of one finding that are tried."""
 
+_MOST_JOINED = 3
+"""Pairs of a fix of what fixed a size, and one that makes the size dynamic from the start."""
+
 Propose = Callable[[Finding, str], Sequence[Fix]]
 """Gives further candidates for a finding in a text, beside those that the finding carries."""
 
 
 def _none(finding: Finding, text: str) -> Sequence[Fix]:
     return ()
+
+
+def _joined(cause: Fix, fix: Fix) -> Fix:
+    caveat = " ".join(dict.fromkeys(filter(None, (cause.caveat, fix.caveat))))
+    return Fix(f"{cause.title}{THEN}{fix.title}", caveat, (*cause.edits, *fix.edits))
 
 
 @dataclass(frozen=True)
@@ -37,10 +45,15 @@ class Candidate:
     edits: tuple[Edit, ...]
     proof: Proof
 
+    @property
+    def is_repair(self) -> bool:
+        """Whether it repairs what broke; what leaves it to Python is never applied with others."""
+        return is_repair(self.title)
+
 
 @dataclass(frozen=True)
 class Tried:
-    """A finding with its candidates, the best first."""
+    """A finding with its candidates, the best first; those that repair nothing are last."""
 
     finding: Finding
     candidates: tuple[Candidate, ...]
@@ -49,9 +62,13 @@ class Tried:
 
     @property
     def verified(self) -> Candidate | None:
-        """The best candidate, if it is verified."""
-        best = self.candidates[0] if self.candidates else None
-        return best if best is not None and best.proof.status is Status.VERIFIED else None
+        """The first repair that is verified."""
+        return next((one for one in self.candidates if one.is_repair and one.proof.status is Status.VERIFIED), None)
+
+    @property
+    def left_to_python(self) -> Candidate | None:
+        """What is verified as well and repairs nothing."""
+        return next((one for one in self.candidates if not one.is_repair and one.proof.status is Status.VERIFIED), None)
 
 
 @dataclass(frozen=True)
@@ -105,7 +122,7 @@ class Trying:
             if candidate.proof.status is Status.VERIFIED:
                 break
         order = list(Status)
-        best_first = tuple(sorted(found, key=lambda one: order.index(one.proof.status)))
+        best_first = tuple(sorted(found, key=lambda one: (not one.is_repair, order.index(one.proof.status))))
         tried = Tried(finding, best_first)
         return Tried(finding, best_first, tuple(self._patches(tried)))
 
@@ -161,7 +178,9 @@ class Trying:
         order = [each for own in finding.fixes for each in (*(p for p in proposed if p.title == own.title), own)]
         causes = () if texts else self._specializations(finding)
         of_causes = [each for one in causes for each in (*self._propose(one, text), *self._workarounds(one, text))]
-        for fix in (*of_causes, *order, *proposed, *self._workarounds(finding, text)):
+        own = [fix for fix in (*order, *proposed) if fix.file in ("", finding.file)] if of_causes else []
+        joined = [_joined(cause, fix) for cause in of_causes for fix in own][:_MOST_JOINED]
+        for fix in (*of_causes, *joined, *order, *proposed, *self._workarounds(finding, text)):
             try:
                 changed = fix.file if fix.file not in ("", finding.file) else applied(text, fix.edits)
             except ValueError:
@@ -171,6 +190,7 @@ class Trying:
                 found.append(fix)
         original = self._prover.original
         compiles = original.compiles if original is not None and not texts else ()
+        found.sort(key=lambda fix: not is_repair(fix.title))
         return [*found[:_MOST_CANDIDATES], *plain_functions(finding, text, compiles, self._prover.text_of)]
 
     def _specializations(self, finding: Finding) -> list[Finding]:
@@ -205,14 +225,14 @@ class Trying:
             proof = Proof(Status.UNPROVEN, f"It could not be applied: {error}.")
             return Candidate(fix.title, fix.caveat, file, fix.edits, proof)
         titles, caveat, edits = fix.title, fix.caveat, fix.edits
-        if fix.title == LEFT_TO_PYTHON:
+        if fix.title == LIBRARY_TO_PYTHON:
             text, proof, trial = self._more_plain(finding, file, text, proof, trial)
             caveat, edits = caveat_of(text), edits_between(before, text)
         if proof.status is Status.UNPROVEN and proof.adds:
             chain = self._chain(finding, file, text, proof, trial)
             if chain is not None:
                 text, proof, more = chain
-                titles, edits = "; then ".join([fix.title, *more]), edits_between(before, text)
+                titles, edits = THEN.join([fix.title, *more]), edits_between(before, text)
         return Candidate(titles, caveat, file, edits, proof)
 
     def _more_plain(
@@ -274,14 +294,14 @@ class Trying:
         return best
 
     def together(self, tried: Sequence[Tried]) -> Together:
-        """One change with as many of the verified fixes as go together, proven as a whole."""
+        """One change with as many of the verified repairs as go together, proven as a whole."""
         texts: dict[str, str] = {}
         edits: dict[str, list[Edit]] = {}
         proof: Proof | None = None
         fixed: list[Finding] = []
         for one in tried:
-            best = one.candidates[0] if one.candidates else None
-            if best is None or best.proof.status is not Status.VERIFIED:
+            best = one.verified
+            if best is None:
                 continue
             before = edits.get(best.file, [])
             more = [*before, *(edit for edit in best.edits if edit not in before)]

@@ -8,11 +8,13 @@ import libcst as cst
 import libcst.matchers as m
 from irscope.protocol import Finding
 
+from irscope_server.fixing.conditions import condition_of, tight
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.predication import RETURNED, Flattening, NotPossible
 from irscope_server.fixing.source import Change, Source, in_place_of
 
 _TITLE = "Compute both sides and choose by value"
+_SAFE_TITLE = f"{_TITLE}, and divide by 1 where a side does not count"
 _CAVEAT = "Both sides are computed, and their shapes must broadcast."
 
 
@@ -31,6 +33,32 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         text = _flattened(source, one, torch)
         if text is not None:
             yield Proposal(_TITLE, _CAVEAT, text)
+    safe = _with_safe_divisors(source, decision, torch)
+    again = Source(safe) if safe is not None else None
+    same = list(again.on_line(source.line(decision), cst.If)) if again is not None else []
+    text = _flattened(again, same[0], torch) if again is not None and same else None
+    if text is not None:
+        yield Proposal(_SAFE_TITLE, _CAVEAT, text)
+
+
+def _with_safe_divisors(source: Source, decision: cst.If, torch: str) -> str | None:
+    """The text with ones in the place of the divisors that the condition is about, where its side does not count: what
+    is divided by zero there would make the gradients of the other side NaN.  None if there is no such divisor."""
+    read = {one.value for one in m.findall(decision.test, m.Name()) if isinstance(one, cst.Name)}
+    test = condition_of(source, decision.test)
+    if test is None:
+        return None
+    sides = [(decision.body, tight(test))]
+    if isinstance(decision.orelse, cst.Else):
+        sides.append((decision.orelse.body, f"~{tight(test)}"))
+    changes: dict[cst.CSTNode, Change] = {}
+    for side, counts in sides:
+        for one in m.findall(side, m.BinaryOperation(operator=m.Divide(), right=m.Name())):
+            divisor = cst.ensure_type(one, cst.BinaryOperation).right
+            name = source.code(divisor)
+            if name in read:
+                changes[divisor] = cst.parse_expression(f"{torch}.where({counts}, {name}, {torch}.ones_like({name}))")
+    return source.changed(changes) if changes else None
 
 
 def _if_around(source: Source, node: cst.If) -> cst.If | None:

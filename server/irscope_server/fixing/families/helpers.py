@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 import libcst.matchers as m
+from irscope.driver.fixing.repairs import HELPER_LEFT_OUT
 from irscope.protocol import Finding
 
 from irscope_server.fixing.imports import with_import
@@ -34,7 +35,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
             operator, last=True,
         )  # fmt: skip
     yield Proposal(
-        "Leave the helper out of compiled code",
+        HELPER_LEFT_OUT,
         "The graph is cut at each call of it: two graphs more, and the helper runs as plain Python.",
         _decorated(source, function, f"{torch}.compiler.disable"), last=True,
     )  # fmt: skip

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import libcst as cst
+from irscope.driver.fixing.repairs import FUNCTION_TO_PYTHON
 from irscope.protocol import Finding
 
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Source
 
-_TITLE = "Leave the function to Python, and compile what it calls"
 _CAVEAT = (
     "The function runs as plain Python, as it does now: no graph grows. What is gone is the trial to trace it. "
     "Each function that it calls is compiled by itself."
@@ -27,7 +27,10 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         return
     decorator = cst.Decorator(cst.parse_expression(f"{torch}.compiler.disable(recursive=False)"))
     yield Proposal(
-        _TITLE, _CAVEAT, source.changed({function: function.with_changes(decorators=[decorator])}), last=True
+        FUNCTION_TO_PYTHON,
+        _CAVEAT,
+        source.changed({function: function.with_changes(decorators=[decorator])}),
+        last=True,
     )
 
 

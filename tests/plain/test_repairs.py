@@ -1,0 +1,57 @@
+"""What only leaves code to Python is the last fix of a finding, and not applied with others."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from irscope.driver.fixing.proving import Proof, Status
+from irscope.driver.fixing.repairs import FUNCTION_TO_PYTHON, HELPER_LEFT_OUT, LIBRARY_TO_PYTHON, THEN, is_repair
+from irscope.driver.fixing.trying import Tried, Trying
+from irscope.protocol import Edit, Finding, Fix, Position, Range, Severity
+
+PLACE = Range(Position(1, 0), Position(1, 1))
+FINDING = Finding("graph-break", "GB0170", Severity.WARNING, "", "", (), None, "user.py", PLACE, 1, ())
+
+
+class Prover:
+    """Calls each text what it says of itself; removes the finding with each."""
+
+    original = SimpleNamespace(compiles=(), findings=(FINDING,))
+
+    def text_of(self, path: str) -> str:
+        return "x\n"
+
+    def prove(self, texts: dict[str, str], finding: Finding) -> tuple[Proof, Any]:
+        (text,) = texts.values()
+        status = next((one for one in Status if one.value in text), Status.VERIFIED)
+        return Proof(status, "", (finding,)), SimpleNamespace(findings=(), compiles=())
+
+
+def tried(*titles: str) -> Tried:
+    fixes = [Fix(title, "", (Edit(PLACE, title),)) for title in titles]
+    prover: Any = Prover()
+    return Trying(prover, 60, propose=lambda finding, text: fixes).finding(FINDING)
+
+
+@pytest.mark.parametrize("title", [FUNCTION_TO_PYTHON, LIBRARY_TO_PYTHON, HELPER_LEFT_OUT])
+def test_it_is_last_and_not_the_verified_one(title: str) -> None:
+    one = tried(title, "unproven", "disproven")
+    assert [each.title for each in one.candidates] == ["unproven", "disproven", title]
+    assert one.verified is None and one.left_to_python is not None and one.left_to_python.title == title
+    prover: Any = Prover()
+    together = Trying(prover, 60).together([one])
+    assert (together.texts, together.fixed) == ({}, ())
+
+
+def test_a_repair_is_applied() -> None:
+    one = tried(FUNCTION_TO_PYTHON, "a repair")
+    assert [each.title for each in one.candidates] == ["a repair"]  # no other is tried after a verified one
+    prover: Any = Prover()
+    together = Trying(prover, 60).together([one])
+    assert (together.texts, together.fixed) == ({"user.py": "a repair\n"}, (FINDING,))
+
+
+def test_a_chain_repairs_if_each_of_it_does() -> None:
+    assert is_repair(f"a{THEN}b") and not is_repair(f"a{THEN}{FUNCTION_TO_PYTHON}")
