@@ -27,45 +27,47 @@ export async function ensureEmptyVenv() {
   }
 }
 
+/** @param {string[]} args */
+const pip = (...args) => ["-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off", ...args];
+
+/**
+ * Calls pip, unless it was called in the same way for the same inputs before.
+ * @param {string} title @param {string} stamp @param {string} inputs @param {string[]} args
+ */
+async function install(title, stamp, inputs, args) {
+  const next = "Check the network and pip's settings, then run the same command again; it goes on where it stopped.";
+  await once(stampOf(stamp), hashOf(inputs, ...args), () =>
+    step(title, async (report) => {
+      await execute(VENV_PYTHON, args, { cwd: ROOT, report, next });
+    }),
+  );
+}
+
+/** @param {string} name */
+const stampOf = (name) => path.join(VENV, `.irscope-${name}`);
+
 /**
  * `.venv` with torch and irscope itself. `start` is what running irscope needs; `test` adds the tools and the models.
  * @param {"start" | "test"} profile
  */
 export async function ensureVenv(profile) {
   await ensureEmptyVenv();
-  const pip = (/** @type {string[]} */ ...args) => [
-    "-m",
-    "pip",
-    "install",
-    "--disable-pip-version-check",
-    "--progress-bar",
-    "off",
-    ...args,
-  ];
-  /** @param {string} title @param {string} stamp @param {string} inputs @param {string[][]} calls */
-  const install = (title, stamp, inputs, calls) =>
-    once(path.join(VENV, `.irscope-${stamp}`), hashOf(inputs, ...calls.flat()), () =>
-      step(title, async (report) => {
-        for (const args of calls) {
-          await execute(VENV_PYTHON, args, {
-            cwd: ROOT,
-            report,
-            next: "Check the network and pip's settings, then run the same command again; it goes on where it stopped.",
-          });
-        }
-      }),
-    );
   // torch by itself, first: a call that asks for more resolves to another, far larger build of it.
-  await install(`Installing ${TORCH} (some hundred megabytes)`, "torch", "", [pip(TORCH)]);
+  await install(`Installing ${TORCH} (some hundred megabytes)`, "torch", "", pip(TORCH));
   const project = fs.readFileSync(path.join(ROOT, "pyproject.toml"), "utf8");
-  await install("Installing irscope", "start", project, [pip("-e", "."), pip("numpy")]);
-  if (profile === "test") {
-    await install("Installing the test tools", "test", project, [pip("-e", ".[dev]"), pip("transformers==5.23.0")]);
-    if (process.platform === "linux") {
-      // Beside the packages: users of a CPU have none, and torch behaves otherwise where it can import it.
-      const beside = ["--target", path.join(VENV, "triton", "site-packages"), "--no-deps", "--upgrade"];
-      await install(`Installing ${TRITON} for some tests`, "triton", "", [pip(...beside, TRITON)]);
-    }
+  const start = pip("-e", ".", "numpy");
+  if (profile === "start") {
+    await install("Installing irscope", "start", project, start);
+    return;
+  }
+  // In one call: each would prepare irscope again, and look through all that is installed.
+  const test = pip("-e", ".[dev]", "numpy", "transformers==5.23.0");
+  await install("Installing irscope and the test tools", "test", project, test);
+  await once(stampOf("start"), hashOf(project, ...start), async () => {}); // All of it is there.
+  if (process.platform === "linux") {
+    // Beside the packages: users of a CPU have none, and torch behaves otherwise where it can import it.
+    const beside = pip("--target", path.join(VENV, "triton", "site-packages"), "--no-deps", "--upgrade", TRITON);
+    await install(`Installing ${TRITON} for some tests`, "triton", "", beside);
   }
 }
 

@@ -34,12 +34,16 @@ import {
   TORCH,
 } from "./setup.mjs";
 
-const CHECKS = "checks";
+const SET_UP = "set-up";
+/** These need no Python: they begin while pip, which keeps one core busy for a minute, still installs. */
+const NODE_CHECKS = "checks of TypeScript";
+const PYTHON_CHECKS = "checks of Python";
+const CHECKS = [NODE_CHECKS, PYTHON_CHECKS];
 /**
  * The tiers, one after the other, in two rows side by side: what computes all the time, and what waits half of the time, for
  * a window.
  */
-const ROWS = [["worker"], [CHECKS, "plain", "editor"]];
+const ROWS = [["worker"], [PYTHON_CHECKS, "plain", "editor"]];
 /** Done by the row that is through first, which is not the same one on every machine. */
 const THEN = ["protocol"];
 /** In the order in which they are shown. */
@@ -54,26 +58,31 @@ const RETRIED = path.join(CACHE, "retried-tests.json");
 
 await runMain(async () => {
   const asked = parse(process.argv.slice(2));
-  const wanted = asked.tier === undefined ? [CHECKS, ...TIERS] : [asked.tier];
-  await setUp(wanted);
-  const kernels = kernelFolder(TORCH);
-  process.on("exit", kernels.remove);
-  const turns = new Turns(wanted, (name) => console.log(`\n${bold(`== ${name} ==`)}`));
+  const wanted = asked.tier === undefined ? [...CHECKS, ...TIERS] : [asked.tier];
+  const turns = new Turns([SET_UP, ...wanted], (name) => console.log(`\n${bold(`== ${name} ==`)}`));
   /** @type {Map<string, Done>} */
   const done = new Map();
+  /** @param {string} name @param {NodeJS.ProcessEnv} [env] */
+  const work = async (name, env = {}) => {
+    const begun = Date.now();
+    const report = await runTier(name, asked, env, turns);
+    done.set(name, { report, seconds: (Date.now() - begun) / 1000 });
+    turns.end(name);
+  };
+  const early = await setUp(wanted, () => (wanted.includes(NODE_CHECKS) ? work(NODE_CHECKS) : Promise.resolve()));
+  turns.end(SET_UP);
+  const kernels = kernelFolder(TORCH);
+  process.on("exit", kernels.remove);
+  const env = { IRSCOPE_TEST_KERNELS: kernels.folder, TORCHINDUCTOR_CACHE_DIR: kernels.folder };
   const then = [...THEN];
   const workThrough = async (/** @type {string[]} */ row) => {
     for (let name = row.shift() ?? then.shift(); name !== undefined; name = row.shift() ?? then.shift()) {
-      if (!wanted.includes(name)) {
-        continue;
+      if (wanted.includes(name)) {
+        await work(name, env);
       }
-      const begun = Date.now();
-      const report = await runTier(name, asked, kernels.folder, turns);
-      done.set(name, { report, seconds: (Date.now() - begun) / 1000 });
-      turns.end(name);
     }
   };
-  await Promise.all(ROWS.map((row) => workThrough([...row])));
+  await Promise.all([early.done, ...ROWS.map((row) => workThrough([...row]))]);
   const total = summarize(wanted, done);
   if (total.failed === 0) {
     kernels.keep();
@@ -103,12 +112,16 @@ function parse(args) {
   return { tier, rest: others.filter((_, index) => index !== at && index !== at + 1), all };
 }
 
-/** @param {string[]} wanted */
-async function setUp(wanted) {
+/**
+ * @param {string[]} wanted @param {() => Promise<void>} early what needs no Python and may begin before all is set up
+ * @returns {Promise<{done: Promise<void>}>} when all is set up; `early` may still go on
+ */
+async function setUp(wanted, early) {
   ensureCompiler();
   await ensureEmptyVenv();
   // Beside each other: pip keeps one core busy for a minute, and all the rest needs no more than its `.venv`.
-  await Promise.all([ensureVenv("test"), setUpNode(wanted)]);
+  const node = setUpNode(wanted).then(() => ({ done: early() }));
+  await Promise.all([ensureVenv("test"), node]);
   // One after the other, and not beside pip: apt has a lock, and may ask for much of the network.
   if (wanted.includes("plain")) {
     await ensureGraphviz();
@@ -116,11 +129,12 @@ async function setUp(wanted) {
   if (wanted.includes("protocol")) {
     await ensureEditors();
   }
-  fs.mkdirSync(OUT, { recursive: true });
+  return node;
 }
 
 /** @param {string[]} wanted */
 async function setUpNode(wanted) {
+  fs.mkdirSync(OUT, { recursive: true });
   await ensureNodeModules();
   if (wanted.includes("editor")) {
     await ensureChromium();
@@ -135,28 +149,31 @@ async function setUpNode(wanted) {
 /**
  * Runs one tier to its end. A run that broke down, or found no test although no filter was given, is a failure even if no
  * test is.
- * @param {string} name @param {Asked} asked @param {string} kernels @param {Turns} turns @returns {Promise<TierReport>}
+ * @param {string} name @param {Asked} asked @param {NodeJS.ProcessEnv} env @param {Turns} turns @returns {Promise<TierReport>}
  */
-async function runTier(name, asked, kernels, turns) {
+async function runTier(name, asked, env, turns) {
   const isEditor = name === "editor";
-  const file = path.join(OUT, isEditor || name === CHECKS ? `${name}-report.json` : `pytest-${name}.xml`);
+  const isCheck = CHECKS.includes(name);
+  const file = path.join(OUT, isEditor || isCheck ? `${name.replaceAll(" ", "-")}-report.json` : `pytest-${name}.xml`);
   fs.rmSync(file, { force: true });
-  const [program, args] =
-    name === CHECKS
-      ? [process.execPath, [path.join("scripts", "check.mjs"), "--report", file]]
-      : isEditor
-        ? [
-            process.execPath,
-            [
-              path.join("tests", "editor", "run.mjs"),
-              "--report",
-              file,
-              ...(asked.all ? ["--all"] : []),
-              asked.rest.join(" "),
-            ],
-          ]
-        : [VENV_PYTHON, pytestArguments(name, file, asked)];
-  const exit = await run(program, args, kernels, (text) => turns.write(name, text), asked.tier !== undefined);
+  const [program, args] = isCheck
+    ? [
+        process.execPath,
+        [path.join("scripts", "check.mjs"), "--part", name === NODE_CHECKS ? "node" : "python", "--report", file],
+      ]
+    : isEditor
+      ? [
+          process.execPath,
+          [
+            path.join("tests", "editor", "run.mjs"),
+            "--report",
+            file,
+            ...(asked.all ? ["--all"] : []),
+            asked.rest.join(" "),
+          ],
+        ]
+      : [VENV_PYTHON, pytestArguments(name, file, asked)];
+  const exit = await run(program, args, env, (text) => turns.write(name, text), asked.tier !== undefined);
   const report = file.endsWith(".json") ? readReport(file) : readJUnit(file);
   const nothingSelected = exit === NO_TESTS && !isEditor && asked.rest.length > 0;
   if (exit !== 0 && report.counts.failed === 0 && !nothingSelected) {
@@ -178,11 +195,13 @@ function pytestArguments(tier, report, { rest, all }) {
 }
 
 /**
- * @param {string} program @param {string[]} args @param {string} kernels @param {(text: string) => void} write
+ * @param {string} program @param {string[]} args @param {NodeJS.ProcessEnv} more @param {(text: string) => void} write
  * @param {boolean} alone whether it has the terminal to itself @returns {Promise<number>} the exit code
  */
-function run(program, args, kernels, write, alone) {
-  const env = { ...process.env, IRSCOPE_TEST_KERNELS: kernels, TORCHINDUCTOR_CACHE_DIR: kernels };
+function run(program, args, more, write, alone) {
+  const env = { ...process.env, ...more };
+  // Many containers set it. Then each of hundreds of processes would compile all modules that it imports.
+  delete env["PYTHONDONTWRITEBYTECODE"];
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd: ROOT, env, stdio: alone ? "inherit" : ["ignore", "pipe", "pipe"] });
     for (const stream of [child.stdout, child.stderr]) {
