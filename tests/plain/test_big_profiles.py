@@ -472,6 +472,18 @@ def test_an_odd_packed_trace_is_the_same_in_parts(
     assert parts == read()
 
 
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_list_that_is_cut_off_is_told_without_reading_it_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_parts: None, is_packed: bool
+) -> None:
+    data, path = a_text(tmp_path)[:-20], tmp_path / "trace.json.gz"
+    path.write_bytes(gzip.compress(data) if is_packed else data)
+    monkeypatch.setattr(kineto_parts, "_LEAST_PART", 1000)
+    monkeypatch.setattr(opening, "read_events", lambda *_: pytest.fail("it is read twice"))
+    with pytest.raises(TraceError, match="damaged or cut off"):
+        opening._read(str(path), Counter())
+
+
 ENDED = """
 import os, sys, time
 import irscope.driver.opened_profile as opening
