@@ -376,7 +376,11 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-@pytest.mark.parametrize(("members", "after"), [(1, b""), (50, bytes(2000)), (3, gzip.compress(b"") * 200)])
+@pytest.mark.parametrize(
+    ("members", "after"),
+    [(1, b""), (50, bytes(2000)), (3, gzip.compress(b"", mtime=0) * 200)],
+    ids=["one", "many and zeros", "empty ones"],
+)
 def test_packed_parts_have_the_events_of_the_whole(
     tmp_path: Path, small_parts: None, indent: int | None, members: int, after: bytes
 ) -> None:
