@@ -376,7 +376,11 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-@pytest.mark.parametrize(("members", "after"), [(1, b""), (50, bytes(2000)), (3, gzip.compress(b"") * 200)])
+@pytest.mark.parametrize(
+    ("members", "after"),
+    [(1, b""), (50, bytes(2000)), (3, gzip.compress(b"", mtime=0) * 200)],
+    ids=["one", "many and zeros", "empty ones"],
+)
 def test_packed_parts_have_the_events_of_the_whole(
     tmp_path: Path, small_parts: None, indent: int | None, members: int, after: bytes
 ) -> None:
@@ -470,6 +474,18 @@ def test_an_odd_packed_trace_is_the_same_in_parts(
     parts = read()
     monkeypatch.setattr(opening, "_processes", lambda: 1)
     assert parts == read()
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_list_that_is_cut_off_is_told_without_reading_it_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_parts: None, is_packed: bool
+) -> None:
+    data, path = a_text(tmp_path)[:-20], tmp_path / "trace.json.gz"
+    path.write_bytes(gzip.compress(data) if is_packed else data)
+    monkeypatch.setattr(kineto_parts, "_LEAST_PART", 1000)
+    monkeypatch.setattr(opening, "read_events", lambda *_: pytest.fail("it is read twice"))
+    with pytest.raises(TraceError, match="damaged or cut off"):
+        opening._read(str(path), Counter())
 
 
 ENDED = """

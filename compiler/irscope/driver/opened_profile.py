@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from irscope.ir.kineto import MOST_EVENTS, TraceError, read_events
 from irscope.ir.kineto_packed import PackedParts, Place, is_large_packed
-from irscope.ir.kineto_parts import parts_of, read_part
+from irscope.ir.kineto_parts import PartError, parts_of, read_part
 from irscope.ir.roofline import peaks_of
 from irscope.profiling.batches import Columns
 from irscope.profiling.columns import EventColumns
@@ -78,11 +78,11 @@ def _read(path: str, left_out: Counter[str]) -> EventColumns:
     parts = parts_of(path, _processes())
     if len(parts) > 1:
         with contextlib.suppress(
-            TraceError
+            PartError
         ):  # a cut was no cut; or the trace is damaged, and the other reader says where
             return _read_in_parts(path, parts, left_out)
     if _processes() > 1 and is_large_packed(path):
-        with contextlib.suppress(TraceError):
+        with contextlib.suppress(PartError):
             return _read_packed(path, left_out)
     return EventColumns.read(functools.partial(read_events, path), left_out)
 
@@ -112,7 +112,7 @@ _PACKED: list[PackedParts] = []
 
 
 def _read_packed(path: str, left_out: Counter[str]) -> EventColumns:
-    """The events of a packed trace: this process unpacks, and others read.  Raises as `read_events`."""
+    """The events of a packed trace: this process unpacks, and others read.  Raises PartError, and as `read_events`."""
     ahead = _processes() + 2
     with PackedParts(path, ahead) as packed, contextlib.closing(packed.places()) as places:
         _PACKED[:] = [packed]
@@ -149,7 +149,7 @@ def _parts(columns: Columns, joined: Joined | None, report: Report | None) -> It
 def _side_by_side(work: Callable[[_T], _R], things: Iterable[_T], ahead: int = MOST_EVENTS) -> Iterator[_R]:
     """The results in the order of the things, of which so many are taken before the first result is given.
 
-    Raises TraceError if a process was killed.
+    Raises PartError if a process was killed.
     """
     # Few traces need these, and they take time to import.  A pool of `multiprocessing` would wait for ever if one
     # of its processes was killed, for example since memory is short.
@@ -169,7 +169,7 @@ def _side_by_side(work: Callable[[_T], _R], things: Iterable[_T], ahead: int = M
             while waiting:
                 yield waiting.popleft().result()
     except BrokenProcessPool as error:
-        raise TraceError(
+        raise PartError(
             "A process that reads the trace was killed, maybe since memory is short: record fewer steps."
         ) from error
 

@@ -11,6 +11,7 @@ import functools
 import gzip
 import json
 import math
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ from typing import Any, NamedTuple, Protocol
 _BLOCK = 1 << 22
 _TRIES = 3
 """How many places are tried to cut a block between two events."""
+_BETWEEN = re.compile(r"[ \t\r\n,]*")
+"""What is between two events; a hostile trace has gigabytes of it."""
 _END, _MORE = object(), object()
 _LONGEST_EVENT = 1 << 20
 """Characters.  Kineto writes the stacks of an operator into its event, which are some thousands."""
@@ -215,6 +218,5 @@ def _begun(text: Text) -> tuple[str, int, int]:
 
 def _next(block: str, at: int) -> int:
     """After spaces and the comma between two events."""
-    while at < len(block) and block[at] in " \t\r\n,":
-        at += 1
-    return at
+    found = _BETWEEN.match(block, at)
+    return found.end() if found else at

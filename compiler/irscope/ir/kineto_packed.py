@@ -15,8 +15,8 @@ from collections.abc import Generator, Iterator
 from types import TracebackType
 from typing import NamedTuple
 
-from irscope.ir.kineto import MOST_CHARACTERS, Event, Taker, TraceError, events_of
-from irscope.ir.kineto_parts import LONGEST_LOOK, Part, last_cut
+from irscope.ir.kineto import MOST_CHARACTERS, Event, Taker
+from irscope.ir.kineto_parts import LONGEST_LOOK, Part, PartError, last_cut
 
 _LEAST_PACKED = 4 << 20
 """Bytes, which are some 40 MB of text; a smaller trace is read faster than processes are started."""
@@ -66,7 +66,7 @@ class PackedParts:
 
         Raises
         ------
-        TraceError
+        PartError
             The file is damaged, or no place is found where a part may end.
         OSError
             The file cannot be read.
@@ -79,21 +79,18 @@ class PackedParts:
                     end, is_last = self._filled(begin, rest, stream)
                     unpacked += end - begin
                     if unpacked > MOST_CHARACTERS:
-                        raise TraceError("The trace is too long.")
+                        raise PartError("The trace is too long.")
                     cut = end if is_last else self._cut(begin, end)
                     rest = self._memory[cut:end]
                     yield Place(begin, cut, number == 0, is_last)
                     number += 1
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise TraceError(f"{self._path} cannot be read as a trace: {error}.") from error
+            raise PartError(f"{self._path} cannot be read as a trace: {error}.") from error
 
     def read(self, place: Place, left_out: Counter[str], taker: Taker | None = None) -> Iterator[Event]:
-        """The events of a part, in this process or a fork of it; else as `irscope.ir.kineto_parts.read_part`."""
+        """The events of a part, in this process or a fork of it.  Raises as `Part.events`."""
         part = Part(self._memory, place.begin, place.end, place.is_first, place.is_last)
-        try:
-            yield from events_of(part, left_out, is_part=not place.is_last, taker=taker)
-        except UnicodeDecodeError as error:
-            raise TraceError(f"{self._path} cannot be read as a trace: {error}.") from error
+        yield from part.events(left_out, taker)
 
     def _filled(self, begin: int, rest: bytes, stream: gzip.GzipFile) -> tuple[int, bool]:
         """Where what has been unpacked ends, and whether nothing comes after it."""
@@ -111,5 +108,5 @@ class PackedParts:
     def _cut(self, begin: int, end: int) -> int:
         first = max(begin, end - LONGEST_LOOK)
         if (cut := last_cut(self._memory[first:end])) is None:
-            raise TraceError("No event seems to begin in a part of the trace.")
+            raise PartError("No event seems to begin in a part of the trace.")
         return first + cut

@@ -24,6 +24,10 @@ _LONGEST_GAP = 1000
 _TRIES = 200
 
 
+class PartError(TraceError):
+    """A part cannot be read by itself; the whole trace may be fine."""
+
+
 def parts_of(path: str, most: int) -> list[tuple[int, int]]:
     """Begin and end of at most so many parts, in bytes; none if the trace is small or packed.  Raises OSError."""
     size = os.path.getsize(path)
@@ -39,20 +43,10 @@ def parts_of(path: str, most: int) -> list[tuple[int, int]]:
 
 
 def read_part(path: str, begin: int, end: int, left_out: Counter[str], taker: Taker | None = None) -> Iterator[Event]:
-    """The events of a part, as `irscope.ir.kineto.read_events` gives them.
-
-    Raises
-    ------
-    TraceError
-        The part does not end where an event does, or the trace is damaged.
-    """
+    """The events of a part, as `irscope.ir.kineto.read_events` gives them.  Raises as `Part.events`."""
     with open(path, "rb") as file:
         is_last = end == os.fstat(file.fileno()).st_size
-        part = Part(file, begin, end, not begin, is_last)
-        try:
-            yield from events_of(part, left_out, is_part=not is_last, taker=taker)
-        except UnicodeDecodeError as error:
-            raise TraceError(f"{path} cannot be read as a trace: {error}.") from error
+        yield from Part(file, begin, end, not begin, is_last).events(left_out, taker)
 
 
 class Bytes(Protocol):
@@ -69,10 +63,29 @@ class Part:
     """A part as a whole list of events: what is missing before and after it is put there."""
 
     def __init__(self, file: Bytes, begin: int, end: int, is_first: bool, is_last: bool) -> None:
-        self._file, self._left = file, end - begin
+        self._file, self._left, self._is_last = file, end - begin, is_last
         self._before, self._after = "" if is_first else "[", "" if is_last else "]"
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         file.seek(begin)
+
+    def events(self, left_out: Counter[str], taker: Taker | None = None) -> Iterator[Event]:
+        """What is in it.
+
+        Raises
+        ------
+        PartError
+            The part does not end where an event does, or the trace is damaged.
+        TraceError
+            This is the last part.  If the others could be read, the trace is damaged.
+        """
+        try:
+            yield from events_of(self, left_out, is_part=not self._is_last, taker=taker)
+        except UnicodeDecodeError as error:
+            raise PartError(str(error)) from error
+        except TraceError as error:
+            if self._is_last:
+                raise
+            raise PartError(str(error)) from error
 
     def read(self, size: int, /) -> str:
         """At most so many bytes as text."""
