@@ -12,7 +12,7 @@ from irscope.comparing.ranks.traffic import UNSEEN
 from irscope.protocol import Lane, OutcomeKind, RankReport, StageRef
 from irscope.store.store import Store
 from irscope_server.panels import ranks
-from irscope_server.panels.ranks import rows_of
+from irscope_server.panels.rank_rows import rows_of
 from irscope_server.view.reader import Reader, Refused
 
 HEAD = 'class GraphModule(torch.nn.Module):\n    def forward(self, L_x_: "f32[8]cpu"):\n        l_x_ = L_x_\n'
@@ -45,6 +45,15 @@ def test_what_differs_is_marked_and_what_is_alike_is_left_out() -> None:
     ]  # fmt: skip
     (row,) = [row for row in rows_of(graph(*SINES), graph(*other)) if row.sign == "changed"]
     assert graph(*SINES).split("\n")[row.left_line].endswith("v4.sin()"), "links lead to the statement"
+
+
+def test_a_statement_over_several_lines_is_in_one() -> None:
+    def returned(*names: str) -> str:
+        lines = [f"            {name},  # PlainAOTOutput(idx={at})" for at, name in enumerate(names)]
+        return graph("l_x_.sin()").replace("return (v0,)", "\n".join(["return (", *lines, "        )"]))
+
+    (row,) = [row for row in rows_of(returned("v0"), returned("v0", "l_x_")) if row.sign == "changed"]
+    assert (row.left, row.right) == ("return (v0,)", "return (v0, l_x_,)")
 
 
 def test_a_statement_that_one_rank_alone_has() -> None:

@@ -529,17 +529,6 @@ export interface RankDivergence {
   ranks: string;
 }
 
-export type Sign = "" | "changed" | "left" | "right" | "skipped";
-
-/** A statement of two graphs: in both, changed, in one of them only, or a number of them that are alike and left out. Lines are those of the stages' documents, 0-based. */
-export interface RankStatement {
-  sign: Sign;
-  left: string;
-  right: string;
-  leftLine: number;
-  rightLine: number;
-}
-
 /** A graph of two ranks; `rows` are empty if it is the same on both. */
 export interface RankStage {
   title: string;
@@ -703,4 +692,15 @@ export interface QuietPass {
   seconds: number;
   /** How often it ran. */
   count: number;
+}
+
+export type Sign = "" | "changed" | "left" | "right" | "skipped";
+
+/** A statement of two graphs: in both, changed, in one of them only, or a number of them that are alike and left out. Lines are those of the stages' documents, 0-based. */
+export interface RankStatement {
+  sign: Sign;
+  left: string;
+  right: string;
+  leftLine: number;
+  rightLine: number;
 }

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from typing import Literal
 
 from irscope.comparing.ranks.differences import RankRun, graph_pairs, matched
 from irscope.comparing.ranks.exposure import OverlapRow, beside, beside_bucket, exposed_text, overlap_rows, way
-from irscope.comparing.ranks.normalized import RankNode, normalized
 from irscope.comparing.ranks.traffic import UNSEEN
 from irscope.findings.kinds.rank_divergence import KIND
 from irscope.protocol import BucketSplit, Compile, Finding, RankReport, Report, StageRef
@@ -23,19 +20,16 @@ from irscope_server.base.params import PanelRequest
 from irscope_server.base.results import Place
 from irscope_server.base.stage_uris import uri_of_stage
 from irscope_server.panels.answers import answer, place_uri
+from irscope_server.panels.rank_rows import RankStatement, rows_of
 from irscope_server.stages.tree import UriOf
 
 _MOST_RANKS = 256
 _MOST_COMPILES = 200
 _MOST_ROWS = 200
 """Of one graph."""
-_MOST_MATCHED = 2000
-"""Statements between the first and the last that differ, of each side; more are not matched with each other."""
 _MOST_OVERLAPS = 200
 _CODE = "python"
 """The language of output code and of graphs."""
-_AROUND = 2
-"""Statements that are alike, shown before and after those that differ."""
 _NONE = "This run has one process. Run several ranks with irscope run --nproc-per-node 2, or open a folder with the traces of all ranks."
 
 
@@ -73,23 +67,6 @@ class RankDivergence:
     message: str
     place: Place
     ranks: str
-
-
-Sign = Literal["", "changed", "left", "right", "skipped"]
-
-
-@dataclass(frozen=True)
-class RankStatement:
-    """A statement of two graphs: in both, changed, in one of them only, or a number of them that are alike and left out.
-
-    Lines are those of the stages' documents, 0-based.
-    """
-
-    sign: Sign
-    left: str
-    right: str
-    left_line: int
-    right_line: int
 
 
 @dataclass(frozen=True)
@@ -348,80 +325,6 @@ def _stage(mine: RankRun, theirs: RankRun, left: StageRef, right: StageRef) -> R
     right_uri = uri_of_stage(theirs.report.run, right.id, right.language)
     more = max(0, len(rows) - _MOST_ROWS)
     return RankStage(words.stage_title(left), left_uri, right_uri, not rows, tuple(rows[:_MOST_ROWS]), more)
-
-
-def rows_of(left: str, right: str) -> Iterator[RankStatement]:
-    """Two printed graphs, statement by statement; nothing if they differ in no more than the ranks of any job do.
-
-    Raises ValueError for any other text.
-    """
-    sides = normalized(left), normalized(right)
-    lines = left.split("\n"), right.split("\n")
-    blocks = _blocks([_key(one) for one in sides[0]], [_key(one) for one in sides[1]])
-    if all(tag == "equal" for tag, *_ in blocks):
-        return
-
-    def row(sign: Sign, a: int | None, b: int | None) -> RankStatement:
-        texts, at = ["", ""], [0, 0]
-        for side, index in enumerate((a, b)):
-            if index is not None:
-                at[side] = max(0, sides[side][index].node.line - 1)
-                texts[side] = _statement(lines[side], at[side])
-        return RankStatement(sign, texts[0], texts[1], at[0], at[1])
-
-    for number, (tag, a, a_end, b, b_end) in enumerate(blocks):
-        if tag == "equal":
-            before = _AROUND if number else 0
-            after = _AROUND if number + 1 < len(blocks) else 0
-            yield from _alike(row, a, b, a_end - a, before, after)
-            continue
-        both = min(a_end - a, b_end - b)
-        yield from (row("changed", a + i, b + i) for i in range(both))
-        yield from (row("left", i, None) for i in range(a + both, a_end))
-        yield from (row("right", None, i) for i in range(b + both, b_end))
-
-
-def _alike(row: object, a: int, b: int, length: int, before: int, after: int) -> Iterator[RankStatement]:
-    assert callable(row)
-    if length <= before + after + 1:
-        yield from (row("", a + i, b + i) for i in range(length))
-        return
-    yield from (row("", a + i, b + i) for i in range(before))
-    yield RankStatement("skipped", str(length - before - after), "", 0, 0)
-    yield from (row("", a + i, b + i) for i in range(length - after, length))
-
-
-_Block = tuple[str, int, int, int, int]
-
-
-def _blocks(a: Sequence[object], b: Sequence[object]) -> list[_Block]:
-    """Those of `SequenceMatcher`.  What is alike at both ends is not compared again, and very long middles not at all."""
-    shorter = min(len(a), len(b))
-    head = next((i for i in range(shorter) if a[i] != b[i]), shorter)
-    tail = next((i for i in range(shorter - head) if a[-1 - i] != b[-1 - i]), shorter - head)
-    found: list[_Block] = [("equal", 0, head, 0, head)] if head else []
-    middle = a[head : len(a) - tail], b[head : len(b) - tail]
-    if max(map(len, middle)) > _MOST_MATCHED:
-        found.append(("replace", head, len(a) - tail, head, len(b) - tail))
-    elif middle[0] or middle[1]:
-        codes = SequenceMatcher(None, *middle, autojunk=False).get_opcodes()
-        found += [(tag, head + i, head + j, head + k, head + m) for tag, i, j, k, m in codes]
-    return [*found, ("equal", len(a) - tail, len(a), len(b) - tail, len(b))] if tail else found
-
-
-def _key(one: RankNode) -> tuple[str, str, str, str]:
-    """Inputs are numbered by their place, which shifts: what is computed counts."""
-    return one.operation, _without_places(one.value), one.detail, one.collective
-
-
-def _without_places(value: str) -> str:
-    parts = value.split("$")
-    return "$".join([parts[0], *(part.lstrip("0123456789") for part in parts[1:])])
-
-
-def _statement(lines: Sequence[str], at: int) -> str:
-    line = lines[at] if at < len(lines) else ""
-    return line.strip().split(";  ", 1)[0].split("  #", 1)[0][:400]
 
 
 def all_ranks(reports: Iterable[RankReport]) -> set[int]:
