@@ -58,6 +58,6 @@ def _skips_forward(module: Any, skips: Callable[[Any], bool]) -> bool:
 
 
 def _name_of(cls: type) -> str:
-    """PyTorch's name of a class; FSDP2 gives each module that it shards a class of its own."""
+    """PyTorch's name of a class; FSDP2 replaces the class of each module that it shards."""
     fsdp = getattr(sys.modules.get("torch.distributed.fsdp"), "FSDPModule", None)
     return next((each.__name__ for each in cls.__mro__ if fsdp is None or not issubclass(each, fsdp)), cls.__name__)
