@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from irscope.comparing.ranks.differences import RankRun
 from irscope.comparing.ranks.exposure import beside, beside_bucket, exposed_text, overlap_rows, way
 from irscope.comparing.ranks.order import Step, spans_of_code, spans_of_graph, steps_of_code
 from irscope.comparing.ranks.overlaps import overlaps_of
+from irscope.internals.process_groups import group_sizes
 from irscope.protocol import SCHEMA, CompileOutcome, OutcomeKind, Report, StageRef
 from irscope_server.language.line_facts import facts_of_texts
 from irscope_server.language.line_hovers import overlap_text
@@ -274,3 +277,13 @@ def test_a_line_says_what_runs_beside_its_collectives() -> None:
     )
     assert overlap_text(lines[7]).startswith("`all_gather_into_tensor` among 8 ranks, sends 256 B, beside it: 1 ")
     assert overlap_text([]) == ""
+
+
+def test_the_groups_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "torch.distributed.distributed_c10d"
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    assert group_sizes() == {}, "the script has not imported it"
+    whole, part = object(), object()
+    world = SimpleNamespace(pg_names={whole: "0", part: "17"}, pg_group_ranks={whole: {0: 0, 1: 1, 2: 2}, part: {2: 0}})
+    monkeypatch.setitem(sys.modules, name, SimpleNamespace(_world=world))  # type: ignore[misc]
+    assert group_sizes() == {"0": 3, "17": 1}

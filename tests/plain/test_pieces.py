@@ -90,7 +90,7 @@ def test_graphs_that_differ_are_not_alike() -> None:
 
 TRACES = Path(__file__).parent / "traces"
 """Recorded with torch 2.13 on a CPU, without the records that do not matter here: ``sglang`` with the compilation package of
-SGLang 0.5.23 and a model of five layers; ``piecewise`` with a back end that cuts at the attention, too, and compiles each
+SGLang 0.5.23 and a model of five layers; ``piecewise`` with a backend that cuts at the attention, too, and compiles each
 piece for sizes 8 and 4 when they first come, with a model of four layers."""
 
 

@@ -1,6 +1,6 @@
-"""The pieces of any back end that cuts the graph of one Dynamo compile, and has Inductor compile each cut by itself.
+"""The pieces of any backend that cuts the graph of one Dynamo compile, and has Inductor compile each cut by itself.
 
-SGLang does so, DDP does, and back ends that people write.  None of them names its pieces in PyTorch's trace.  But the
+SGLang does so, DDP does, and backends that people write.  None of them names its pieces in PyTorch's trace.  But the
 records of Inductor and AOTAutograd come in a fixed order for each graph (``_RANKS``), so where the order begins again,
 the next piece begins.  A compile with one round has no pieces.
 

@@ -127,7 +127,7 @@ class CollectiveWait:
 class Piece:
     """A piece of a model that was compiled by itself, for one size or one range of sizes.
 
-    vLLM names its pieces and says which sizes they are for.  Those of SGLang, DDP and other back ends are known from the
+    vLLM names its pieces and says which sizes they are for.  Those of SGLang, DDP and other backends are known from the
     order of PyTorch's own records.
     """
 

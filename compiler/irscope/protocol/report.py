@@ -336,7 +336,7 @@ class Report:
     waits: tuple[CollectiveWait, ...] = ()
     """Of real ranks on one machine: who waited in which collective."""
     pieces: tuple[Piece, ...] = ()
-    """Of an opened trace: what vLLM, SGLang, DDP or another back end compiled piece by piece."""
+    """Of an opened trace: what vLLM, SGLang, DDP or another backend compiled piece by piece."""
 
     @property
     def with_predictions(self) -> tuple[Compile, ...]:

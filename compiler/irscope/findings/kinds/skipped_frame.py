@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import graph_break
 from irscope.findings.moment import Moment
-from irscope.findings.places import at_function
+from irscope.findings.places import at_expression, at_function
+from irscope.internals.module_compile import skipped_modules
 from irscope.protocol import Compile, CompileOutcome, Finding, Related, Severity
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
@@ -85,4 +86,25 @@ def _without_operations(moment: Moment, compile: Compile) -> Finding | None:
     )
 
 
-DETECTORS = (Detector("compilation_metrics", detect),)
+def detect_module(moment: Moment, name: str) -> Iterator[Finding]:
+    """When ``compile()`` is called on a module whose every ``forward`` is PyTorch's own."""
+    found = at_expression(
+        moment,
+        kind=KIND.id,
+        code="skipped-module",
+        message=f"`compile()` has no effect on this `{name}`: it and the modules in it are PyTorch's own, so it runs as plain Python.",
+        explanation="`Module.compile` compiles the code of PyTorch that calls a module. Dynamo skips that code, and each `forward` that is PyTorch's, too. It says nothing about it.",
+        hints=(
+            "Use what `torch.compile(module)` returns in place of the module. With FSDP2, do so before `fully_shard`.",
+            "Or put it into a module of your own, and compile that one.",
+        ),
+        severity=KIND.severity,
+    )
+    if found is not None:
+        yield found
+
+
+DETECTORS = (
+    Detector("compilation_metrics", detect),
+    Detector("skipped-module", detect_module, hook=skipped_modules),
+)
