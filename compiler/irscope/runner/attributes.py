@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -25,7 +26,8 @@ class Attributes:
             if path in modules and modules[path].__dict__.get(name) is not value:
                 modules[path].__dict__[name] = value
             if isinstance(value, torch.Tensor):
-                with torch.no_grad():
+                # One of another size, or whose elements share memory, stays: the results then differ from call to call.
+                with torch.no_grad(), contextlib.suppress(RuntimeError):
                     value.copy_(copy)
 
     def changed(self) -> dict[str, Any]:

@@ -131,7 +131,7 @@ def test_a_divisor_that_the_condition_is_about() -> None:
 
 
 MODE = {"kind": "recompilation", "message": "`f` was compiled again: global state changed: grad_mode."}
-GRADIENTS = "Run one graph with gradients, and detach its result where there are none"
+GRADIENTS = "Run one graph with gradients, and detach its result where they are off"
 
 
 def test_one_graph_for_both_gradient_modes() -> None:

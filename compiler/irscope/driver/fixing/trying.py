@@ -178,8 +178,8 @@ class Trying:
         order = [each for own in finding.fixes for each in (*(p for p in proposed if p.title == own.title), own)]
         causes = () if texts else self._specializations(finding)
         of_causes = [each for one in causes for each in (*self._propose(one, text), *self._workarounds(one, text))]
-        own = [fix for fix in (*order, *proposed) if fix.file in ("", finding.file)] if of_causes else []
-        joined = [_joined(cause, fix) for cause in of_causes for fix in own][:_MOST_JOINED]
+        own = {fix.title: fix for fix in reversed((*order, *proposed)) if fix.file in ("", finding.file)}
+        joined = [_joined(cause, fix) for cause in of_causes for fix in reversed(own.values())][:_MOST_JOINED]
         for fix in (*of_causes, *joined, *order, *proposed, *self._workarounds(finding, text)):
             try:
                 changed = fix.file if fix.file not in ("", finding.file) else applied(text, fix.edits)

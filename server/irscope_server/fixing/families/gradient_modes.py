@@ -12,7 +12,7 @@ from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Source, statements
 from irscope_server.fixing.splitting import can_be_split, is_method, split
 
-_TITLE = "Run one graph with gradients, and detach its result where there are none"
+_TITLE = "Run one graph with gradients, and detach its result where they are off"
 _CAVEAT = (
     "Calls without gradients then keep what a backward would need while they run: more memory, and maybe slower. "
     "It is for where a second compile costs more."
