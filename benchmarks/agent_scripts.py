@@ -209,18 +209,20 @@ def test_broken():
 FAILS = {
     "compiled": """\
 import torch
+from torch._dynamo.backends.common import aot_autograd
 
 
-def backend(graph, inputs):
-    def run(*inputs):
+def compiled(graph, inputs):
+    def run(inputs):
         raise RuntimeError("wrong code")
 
+    run._boxed_call = True
     return run
 
 
-@torch.compile(backend=backend)
+@torch.compile(backend=aot_autograd(fw_compiler=compiled))
 def f(x):
-    return x + 1
+    return x.sin() + 1
 
 
 f(torch.ones(4))

@@ -289,8 +289,8 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
         sizes, logged = [row["bytes"] for row in those], [row["log_bytes"] for row in those]
         lines.append(
             f"| {kind} | {len(those)} | {sum(row['answered'] for row in those)} | {max(row['calls'] for row in those)} | "
-            f"{statistics.median(sizes):,.0f}, {max(sizes):,} | {statistics.median(logged):,.0f}, {max(logged):,} | "
-            f"{sum(row['in_log'] for row in those)} |"
+            f"{statistics.median(sizes):,.0f}, {max(sizes):,} | {f'{statistics.median(logged):,.0f}, {max(logged):,}' if any(logged) else '–'} | "
+            f"{sum(row['in_log'] for row in those) if any(logged) else '–'} |"
         )
     return lines
 

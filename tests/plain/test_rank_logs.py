@@ -56,11 +56,11 @@ def test_one_rank_of_each_group_is_opened(traces: Path, tmp_path: Path, capsys: 
     shown = capsys.readouterr().out
     assert "1-22, 24-39" in shown and "on ranks 0, 23" in shown
     assert main(["show", "--ranks", "--store", str(tmp_path / "runs.db")]) == 0
-    first, *_ = shown = capsys.readouterr().out.splitlines()
+    first, *rest_of_it = capsys.readouterr().out.splitlines()
     assert "steps.py:12: rank-divergence rank-divergence-graph on ranks 0, 23: " in first, (
         "what tells them apart comes first"
     )
-    assert any(line.startswith("23 of 40") for line in shown)
+    assert any(line.startswith("23 of 40") for line in rest_of_it)
     assert main(["show", "--ranks", "--json", "--store", str(tmp_path / "runs.db")]) == 0
     data = json.loads(capsys.readouterr().out)
     assert (data["world"], data["ranks"]) == (RANKS, report["ranks"]) and len(data["findings"]) == len(found)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from irscope.findings.kinds import compiled_code_error
 from irscope.pipelines.registry import pipelines
 from irscope.vocabulary.visible import bounded
 
@@ -53,7 +54,16 @@ async def script(
     limit = seconds_of(seconds)
     command = ["run", "--json", *chosen, f"--budget={limit}", *target]
     report, printed = await commands.execute_json(command, args, limit + GRACE)
-    return Answer(f"{reports.summary(report)}{_end_of(printed)}", {"run": report["run"]})
+    return Answer(f"{reports.summary(report)}{_end_of(printed)}", {"run": report["run"]}, _next(report))
+
+
+def _next(report: reports.Report) -> str:
+    """What to ask next, where the list of findings does not say it."""
+    if report["ranks"]:
+        return "findings(ranks=True): where the ranks differ, what they communicate, who waited."
+    if any(finding["kind"] == compiled_code_error.KIND.id for finding in report["findings"]):
+        return "findings(finding=ID) tells the error in full, and whether it fails without compile, if that was asked."
+    return ""
 
 
 def _end_of(printed: str) -> str:
@@ -91,7 +101,9 @@ async def trace(commands: Commands, path: str, compile: str, overview: bool, sec
     report = await commands.read_json("open", *option("--compile", compile), file, seconds=limit)
     if "findings" not in report:
         raise ToolFailure("This is a trace of torch.profiler. profile(trace=...) tells whose time it is.")
-    return Answer(reports.summary(report), {"run": report["run"]}, "Opened; none of it was executed.")
+    return Answer(
+        reports.summary(report), {"run": report["run"]}, f"Opened; none of it was executed. {_next(report)}".rstrip()
+    )
 
 
 async def list_pipelines(commands: Commands, seconds: int) -> Answer:
