@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from irscope.driver.fixing.needs import is_missing
 from irscope.driver.fixing.proving import Status
-from irscope.driver.fixing.texts import edits_between, may_lose_comments
 from irscope.driver.fixing.trying import Candidate
 from irscope.protocol import Edit, Fix
 from irscope.vocabulary import units
@@ -26,7 +25,7 @@ def offered(context: SourceContext, placed: PlacedFinding) -> Iterator[tuple[Fix
     """The fixes of a finding, and what is known about each in words; empty for what was not tried.
 
     Verified ones come first.  What was disproven is left out, and so is a change of the finding's own of which another
-    form was tried: that one keeps comments.
+    form was tried.
     """
     tried = context.proofs.of_run(placed.run).tried.get(placed.finding.cause)
     known: set[str] = set()
@@ -35,18 +34,24 @@ def offered(context: SourceContext, placed: PlacedFinding) -> Iterator[tuple[Fix
         if one.proof.status is not Status.DISPROVEN:
             file = "" if file_key(one.file) == file_key(placed.finding.file) else one.file
             yield Fix(one.title, one.caveat, one.edits, file), _words(one)
-    yield from ((_with_comments(placed, fix), "") for fix in placed.finding.fixes if fix.title not in known)
+    yield from ((_on_a_tree(placed, fix), "") for fix in placed.finding.fixes if fix.title not in known)
 
 
-def _with_comments(placed: PlacedFinding, fix: Fix) -> Fix:
-    """A change that was not tried, with the comments that it would lose."""
-    if fix.file or placed.source is None or not may_lose_comments(placed.source, fix.edits) or is_missing():
+def make_on_trees(found: Sequence[PlacedFinding]) -> None:
+    """Makes what `offered` takes from a cache; not in the event loop, since a large file takes tenths of a second."""
+    for one in found:
+        for fix in one.finding.fixes:
+            _on_a_tree(one, fix)
+
+
+def _on_a_tree(placed: PlacedFinding, fix: Fix) -> Fix:
+    """A change that was not tried, with the edits that LibCST makes of it, where it is installed."""
+    source = placed.texts.get(file_key(fix.file)) if fix.file else placed.source
+    if source is None or not fix.changes or is_missing():
         return fix
-    from irscope_server.fixing.families.comments import with_comments
+    from irscope_server.fixing.own import edited
 
-    before = "\n".join(placed.source)
-    text = with_comments(before, fix)
-    return fix if text is None else Fix(fix.title, fix.caveat, edits_between(before, text))
+    return edited("\n".join(source), fix)
 
 
 def _words(one: Candidate) -> str:
