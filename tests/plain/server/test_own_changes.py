@@ -6,6 +6,8 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from irscope.cli import own_edits
+from irscope.cli.own_edits import with_own_edits
 from irscope.driver.fixing.texts import applied, least_edits
 from irscope.findings.advice import top_level
 from irscope.findings.plain_edits import edits_of
@@ -137,6 +139,17 @@ def test_a_finding_of_its_own_is_proposed_as_the_tree_has_it(tmp_path: Path) -> 
     first = proposals(found, text)[0]
     assert first.title == fix.title
     assert applied(text, first.edits) == "def f(x):\n    # values\n    return g(h(x))\n"
+
+
+def test_the_command_line_has_the_edits_of_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "script.py"
+    text, fix = _fix(path, "def f(x):\n    return g(⟦x[x  # values\n     > 0]⟧)\n", E, "h(x)")
+    found = finding(str(path), 2, 13, 14, code="GB0000", fixes=(fix,))
+    (made,) = with_own_edits([found])
+    assert applied(text, made.fixes[0].edits) == "def f(x):\n    # values\n    return g(h(x))\n"
+    assert (made.cause, made.fixes[0].changes) == (found.cause, fix.changes)
+    monkeypatch.setattr(own_edits, "is_missing", lambda: True)
+    assert with_own_edits([found]) == (found,)
 
 
 def test_edits_are_as_few_characters_as_differ() -> None:
