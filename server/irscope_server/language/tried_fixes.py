@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 
 from irscope.driver.fixing.needs import is_missing
@@ -85,25 +86,34 @@ def gain_text(context: SourceContext, placed: PlacedFinding) -> str:
 
 def fixes_together(context: SourceContext, found: Sequence[PlacedFinding]) -> list[types.CodeAction]:
     """Verified fixes in one step: all of a kind, all of a run, and all of the workspace."""
-    actions: list[types.CodeAction | None] = []
+    actions: list[types.CodeAction] = []
+    here = {file_key(one.finding.file) for one in found}
     for run in dict.fromkeys(one.run for one in found):
         proven = context.proofs.of_run(run)
         codes = {one.finding.code for one in found if one.run == run}
         for code, combined in proven.combined.items():
-            if len(combined.fixed) > 1 and (code in codes or not code):
+            changes = _placed(context, combined) if len(combined.fixed) > 1 and (code in codes or not code) else None
+            if changes is not None:
                 what = f"all {code}" if code else "everything that is proven"
                 same = {one.code for one in combined.fixed}
                 what = f"all {next(iter(same))}" if not code and len(same) == 1 else what
-                where = "this file" if len(combined.edits) == 1 else units.count(len(combined.edits), "file")
-                title = f"Fix {what} in {where} ({len(combined.fixed)} verified)"
-                actions.append(_action(context, title, [combined]))
-    all_runs = [one.combined[""] for one in context.proofs.newest() if "" in one.combined]
-    if found and len(all_runs) > 1:
-        apart = _apart(all_runs)
-        count = sum(len(one.fixed) for one in apart)
-        title = f"Fix everything that is proven in the workspace ({count} verified)"
-        actions.append(_action(context, title, apart, review=True))
-    return [action for action in actions if action is not None]
+                title = f"Fix {what} in {_where(combined, here)} ({len(combined.fixed)} verified)"
+                actions.append(_action(title, types.WorkspaceEdit(changes=changes)))
+    apart = _apart([one.combined[""] for one in context.proofs.newest() if "" in one.combined]) if found else []
+    placed = [(one, changes) for one in apart if (changes := _placed(context, one)) is not None]
+    if len(placed) > 1:
+        title = f"Fix everything that is proven in the workspace ({sum(len(one.fixed) for one, _ in placed)} verified)"
+        whole = {uri: edits for _, changes in placed for uri, edits in changes.items()}
+        actions.append(_action(title, _reviewed(title, whole) if context.reviews_edits else types.WorkspaceEdit(whole)))
+    return actions
+
+
+def _where(combined: Combined, here: set[str]) -> str:
+    """``this file``, the name of another one, or how many."""
+    if len(combined.edits) != 1:
+        return units.count(len(combined.edits), "file")
+    (path,) = combined.edits
+    return "this file" if file_key(path) in here else words.one_line(os.path.basename(path))
 
 
 def _apart(all_runs: Sequence[Combined]) -> list[Combined]:
@@ -117,25 +127,24 @@ def _apart(all_runs: Sequence[Combined]) -> list[Combined]:
     return chosen
 
 
-def _action(
-    context: SourceContext, title: str, combined: Sequence[Combined], review: bool = False
-) -> types.CodeAction | None:
-    """The edits of proven texts in the texts as they are now; None if a line that they touch has changed."""
-    changes: dict[str, list[types.TextEdit]] = {}
-    for one in combined:
-        for path, edits in one.edits.items():
-            lines = context.texts.lines(path)
-            placed = [placed_edit(context, one.texts.get(path), edit, lines) for edit in edits]
-            whole = [edit for edit in placed if edit is not None]
-            if len(whole) < len(placed):
-                if not review:
-                    return None
-                continue
-            changes[context.uri_of(path)] = whole
-    if not changes:
-        return None
-    edit = _reviewed(title, changes) if review and context.reviews_edits else types.WorkspaceEdit(changes=changes)
+def _action(title: str, edit: types.WorkspaceEdit) -> types.CodeAction:
     return types.CodeAction(title=title, kind=types.CodeActionKind.QuickFix, edit=edit)
+
+
+def _placed(context: SourceContext, combined: Combined) -> dict[str, list[types.TextEdit]] | None:
+    """By URI, the edits of a proven whole in the texts as they are now.
+
+    None if a line that one of them touches has changed: the rest of them was not proven without it.
+    """
+    changes: dict[str, list[types.TextEdit]] = {}
+    for path, edits in combined.edits.items():
+        lines = context.texts.lines(path)
+        placed = [placed_edit(context, combined.texts.get(path), edit, lines) for edit in edits]
+        whole = [edit for edit in placed if edit is not None]
+        if len(whole) < len(placed):
+            return None
+        changes[context.uri_of(path)] = whole
+    return changes or None
 
 
 def _reviewed(title: str, changes: dict[str, list[types.TextEdit]]) -> types.WorkspaceEdit:
