@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from pathlib import Path
 
+import irscope
+import irscope_server
 import pytest
 from irscope.cli import own_edits
 from irscope.cli.own_edits import with_own_edits
@@ -150,6 +154,19 @@ def test_the_command_line_has_the_edits_of_the_tree(tmp_path: Path, monkeypatch:
     assert (made.cause, made.fixes[0].changes) == (found.cause, fix.changes)
     monkeypatch.setattr(own_edits, "is_missing", lambda: True)
     assert with_own_edits([found]) == (found,)
+
+
+def test_libcst_is_found_where_the_server_has_no_packages() -> None:
+    """As VS Code starts it: without the interpreter's packages, of which no other may get in."""
+    code = (
+        f"import sys; sys.path[:0] = {[str(Path(irscope.__path__[0]).parent), str(Path(irscope_server.__path__[0]).parent)]!r}\n"
+        "from importlib.util import find_spec\n"
+        "from irscope.driver.fixing.needs import is_missing\n"
+        "print(find_spec('libcst'), is_missing(), find_spec('pytest'))\n"
+        "from irscope_server.fixing.proposals import proposals"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=100)
+    assert (done.stdout, done.stderr) == ("None False None\n", "")
 
 
 def test_edits_are_as_few_characters_as_differ() -> None:
