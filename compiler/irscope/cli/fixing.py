@@ -262,7 +262,15 @@ def _lines(tried: list[Tried], together: Together, before: dict[str, str]) -> It
     if together.texts:
         yield ""
         yield from (printable(line) for line in _diff(together, before))
-    yield f"{len(together.fixed)} of {len(tried)} findings have a verified fix."
+    yield from _summary(sum(one.verified is not None for one in tried), len(tried), len(together.fixed))
+
+
+def _summary(verified: int, findings: int, together: int) -> Iterator[str]:
+    """How many have a verified fix, and how many of those fixes are applied."""
+    yield f"{verified} of {findings} findings have a verified fix."
+    if together < verified:
+        why = "the others do not go together with these, or there was no time left to try it (--seconds)"
+        yield f"The diff has {units.count(together, 'fix', 'fixes')} of {verified}: {why}."
 
 
 def _words(candidate: Candidate) -> str:

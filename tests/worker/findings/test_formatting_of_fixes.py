@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from irscope.cli.fixing import _write
+from irscope.cli.fixing import _summary, _write
 from irscope.driver.fixing.texts import applied
 from irscope.protocol import Finding
 from irscope.usercode.source import decode_source
@@ -143,3 +143,10 @@ def test_no_file_is_written_if_one_of_them_cannot_be(tmp_path: Path, monkeypatch
     with pytest.raises(LookupError, match="changed meanwhile"):
         _write({**texts, str(paths[1]): ("b = 1\n", "b = 2\n")})
     assert paths[0].read_text(encoding="utf-8") == "a = 1\n"
+
+
+def test_fixes_that_are_not_applied_are_counted() -> None:
+    assert list(_summary(2, 3, 2)) == ["2 of 3 findings have a verified fix."]
+    first, second = _summary(6, 9, 3)
+    assert first == "6 of 9 findings have a verified fix."
+    assert second.startswith("The diff has 3 fixes of 6: ")
