@@ -8,7 +8,7 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from irscope.cli.text import to_stdout
@@ -65,8 +65,7 @@ def fix(options: argparse.Namespace) -> int:
             with open(os.path.join(options.patches, name), "w", encoding="utf-8") as file:
                 file.write(text)
     if options.apply:
-        for path, text in together.texts.items():
-            _write(path, before[path], text)
+        _write({path: (before[path], text) for path, text in together.texts.items()})
     return 0
 
 
@@ -106,26 +105,33 @@ def _say(what: str) -> None:
     print(f"trying {printable(what)}", file=sys.stderr)
 
 
-def _write(path: str, before: str, text: str) -> None:
-    """Writes a file with the line ends and the encoding that it had.
+def _write(texts: Mapping[str, tuple[str, str]]) -> None:
+    """Writes files, with what each was and will be; none if one of them cannot be written: they were proven together.
 
-    Raises LookupError if it has changed since it was read, or if its encoding lacks a character of the new text.
+    Raises LookupError if one has changed since it was read, is read-only, or lacks a character in its encoding.
     """
+    encoded = {path: _encoded(path, before, text) for path, (before, text) in texts.items()}
+    for path in encoded:
+        if not os.access(path, os.W_OK):
+            raise LookupError(f"{path} is read-only. Nothing is written; make it writable and run the command again.")
+    for path, data in encoded.items():
+        with open(path, "wb") as file:
+            file.write(data)
+
+
+def _encoded(path: str, before: str, text: str) -> bytes:
+    """A changed text with the line ends and the encoding that its file has."""
     data = read_bounded(path)
     if decode_source(data) != before:
-        raise LookupError(f"{path} was changed meanwhile. Nothing is written there; run the command again.")
+        raise LookupError(f"{path} was changed meanwhile. Nothing is written; run the command again.")
     if b"\r\n" in data:
         text = text.replace("\n", "\r\n")
     encoding = source_encoding(data)
     try:
-        new = text.encode(encoding)
+        return text.encode(encoding)
     except UnicodeEncodeError as error:
         lacks = f"The fix has {text[error.start]!r}, which the encoding of {path} ({encoding}) lacks."
-        raise LookupError(
-            f"{lacks} Nothing is written there; save the file as UTF-8 and run the command again."
-        ) from None
-    with open(path, "wb") as file:
-        file.write(new)
+        raise LookupError(f"{lacks} Nothing is written; save the file as UTF-8 and run the command again.") from None
 
 
 def _place(finding: Finding) -> dict[str, Any]:
@@ -256,7 +262,15 @@ def _lines(tried: list[Tried], together: Together, before: dict[str, str]) -> It
     if together.texts:
         yield ""
         yield from (printable(line) for line in _diff(together, before))
-    yield f"{len(together.fixed)} of {len(tried)} findings have a verified fix."
+    yield from _summary(sum(one.verified is not None for one in tried), len(tried), len(together.fixed))
+
+
+def _summary(verified: int, findings: int, together: int) -> Iterator[str]:
+    """How many have a verified fix, and how many of those fixes are applied."""
+    yield f"{verified} of {findings} findings have a verified fix."
+    if together < verified:
+        why = "the others do not go together with these, or there was no time left to try it (--seconds)"
+        yield f"The diff has {units.count(together, 'fix', 'fixes')} of {verified}: {why}."
 
 
 def _words(candidate: Candidate) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -22,12 +23,19 @@ from irscope_server.base.messages import Encoded, RequestFailed, registers_stage
 from irscope_server.base.params import PARAMS, CheckParams, RunParams, TrustedParams, UriParams
 from irscope_server.base.settings import SECTION
 from irscope_server.graph import requests as graph_requests
-from irscope_server.language.fixes import CHECK_WITHOUT_COMPILE, HOW_TO_GET_MORE, actions_at, how_to_get_more
+from irscope_server.language.fixes import (
+    CHECK_WITHOUT_COMPILE,
+    HOW_TO_GET_MORE,
+    actions_at,
+    findings_at,
+    how_to_get_more,
+)
 from irscope_server.language.hovers import hover_at
 from irscope_server.language.inlay_hints import inlay_hints_of
 from irscope_server.language.lenses import lenses_of, stage_lenses
 from irscope_server.language.regions import regions
 from irscope_server.language.time_lenses import time_lenses
+from irscope_server.language.tried_fixes import make_on_trees
 from irscope_server.panels.findings import FindingsParams, findings
 from irscope_server.panels.requests import REQUESTS
 from irscope_server.running.runs import Execute
@@ -143,9 +151,12 @@ async def _inlay_hint(ls: IrscopeServer, params: types.InlayHintParams) -> list[
     return await inlay_hints_of(ls, path, params.text_document.uri, params.range) if path else None
 
 
-def _code_action(ls: IrscopeServer, params: types.CodeActionParams) -> list[types.CodeAction] | None:
+async def _code_action(ls: IrscopeServer, params: types.CodeActionParams) -> list[types.CodeAction] | None:
     path = ls.path_of(params.text_document.uri)
-    return actions_at(ls, path, params) if path else None
+    if path is None:
+        return None
+    await asyncio.to_thread(make_on_trees, findings_at(ls, path, params.range))
+    return actions_at(ls, path, params)
 
 
 async def _document_diagnostic(

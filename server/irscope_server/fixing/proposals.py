@@ -1,4 +1,4 @@
-"""The candidates for a finding: those of the families, as edits of the file."""
+"""The candidates for a finding: its own, made on a tree, and those of the families, as edits of the file."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 from irscope.driver.fixing.texts import edits_between
 from irscope.protocol import Finding, Fix
 
+from irscope_server.fixing.own import edited
 from irscope_server.fixing.registry import all_families
 from irscope_server.fixing.source import Source
 
@@ -18,17 +19,18 @@ _MOST_BYTES = 1 << 20
 def proposals(finding: Finding, text: str) -> tuple[Fix, ...]:
     """Changes of a text that may remove a finding, the best first; those that cost most are last.
 
-    A family that fails costs its own candidates, never those of others.
+    The finding's own come before all, under their titles.  A family that fails costs its own candidates, never those of others.
     """
     if len(text) > _MOST_BYTES:
         return ()
+    own = tuple(edited(text, fix) for fix in finding.fixes if fix.changes and fix.file in ("", finding.file))
     asked = [family for family in all_families() if family.fits(finding)]
     if not asked:
-        return ()
+        return own
     try:
         source = Source(text)
     except ValueError:
-        return ()
+        return own
     found = []
     for family in asked:
         try:
@@ -37,6 +39,5 @@ def proposals(finding: Finding, text: str) -> tuple[Fix, ...]:
             _log.exception("The family of fixes %s failed", family.name)
     found.sort(key=lambda one: one.last)
     texts = {one.text: one for one in reversed(found) if one.text != text}
-    return tuple(
-        Fix(one.title, one.caveat, edits_between(text, one.text)) for one in found if texts.get(one.text) is one
-    )
+    made = (Fix(one.title, one.caveat, edits_between(text, one.text)) for one in found if texts.get(one.text) is one)
+    return (*own, *made)

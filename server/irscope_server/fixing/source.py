@@ -54,9 +54,35 @@ class Source:
         ]
         return max(around, key=lambda node: self._positions[node][0], default=None)
 
+    def expression(self, range: Range) -> cst.BaseExpression | None:
+        """The outermost expression that has exactly a range."""
+        place = ((range.start.line, range.start.column), (range.end.line, range.end.column))
+        found = (node for node, at in self._positions.items() if at == place and isinstance(node, cst.BaseExpression))
+        return next(found, None)
+
+    def statements_in(self, range: Range) -> list[cst.BaseStatement | cst.BaseSmallStatement]:
+        """The outermost statements inside of a range, whole lines where it has all that is on them."""
+        start, end = (range.start.line, range.start.column), (range.end.line, range.end.column)
+        kinds = (cst.BaseStatement, cst.BaseSmallStatement)
+        inside = {
+            node
+            for node, (first, last) in self._positions.items()
+            if isinstance(node, kinds) and start <= first and last <= end
+        }
+        found = [node for node in inside if not any(one in inside for one in self.around(node) if one is not node)]
+        return sorted(found, key=lambda node: self._positions[node])
+
     def line(self, node: cst.CSTNode) -> int:
         """The first line of a node, from 1."""
         return self._positions[node][0][0]
+
+    def first_line(self, node: cst.CSTNode) -> int:
+        """The same with the decorators."""
+        return min([self.line(node), *(self.line(one) for one in getattr(node, "decorators", ()))])
+
+    def last_line(self, node: cst.CSTNode) -> int:
+        """The last line of a node, from 1."""
+        return self._positions[node][1][0]
 
     def on_line(self, line: int, kind: type[_Node]) -> list[_Node]:
         """The nodes of a kind that begin on a line, the outermost first."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from irscope.driver.fixing.needs import install_command, is_missing
 from irscope.findings.kinds import compiled_code_error, graph_break, recompilation, specialization
+from irscope.protocol import Range
 from lsprotocol import types
 
 from irscope_server.base import words
@@ -49,6 +50,16 @@ def actions_at(context: SourceContext, path: str, params: types.CodeActionParams
     ]
 
 
+def findings_at(context: SourceContext, path: str, range: types.Range) -> list[PlacedFinding]:
+    """The findings whose fixes `actions_at` offers for a range."""
+    found = [one for one in context.views.causes(path) if _touches(one, range)]
+    return [*found, *(one for one, call in context.views.triggered_at(path) if _is_in(call, range))]
+
+
+def _is_in(call: Range, range: types.Range) -> bool:
+    return call.start.line - 1 <= range.end.line and range.start.line <= call.end.line - 1
+
+
 def _touches(placed: PlacedFinding, range: types.Range) -> bool:
     return placed.line <= range.end.line and range.start.line <= placed.end_line
 
@@ -59,8 +70,7 @@ def _fixes_at_calls(
     """The fixes of recompilations that a call in the range triggered: the call is where the user sees the new size."""
     actions: list[types.CodeAction] = []
     for one, call in context.views.triggered_at(path):
-        touched = call.start.line - 1 <= range.end.line and range.start.line <= call.end.line - 1
-        if touched and one not in found:
+        if _is_in(call, range) and one not in found:
             uri, lines = context.uri_of(one.finding.file), context.texts.lines(one.finding.file)
             actions += _fixes(context, uri, one, lines, here=False)
     return list({action.title + repr(action.edit): action for action in actions}.values())

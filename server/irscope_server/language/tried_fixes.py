@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 
 from irscope.driver.fixing.needs import is_missing
 from irscope.driver.fixing.proving import Status
 from irscope.driver.fixing.repairs import THEN
-from irscope.driver.fixing.texts import edits_between, may_lose_comments
 from irscope.driver.fixing.trying import Candidate
 from irscope.protocol import Edit, Fix
 from irscope.vocabulary import units
@@ -27,15 +27,15 @@ _NO_REPAIR = "repairs nothing: plain Python, same outputs"
 def offered(context: SourceContext, placed: PlacedFinding) -> Iterator[tuple[Fix, str]]:
     """The fixes of a finding, and what is known about each in words; empty for what was not tried.
 
-    Verified ones come first, and what repairs nothing last.  What was disproven is left out, and so is a change of the finding's own of which another
-    form was tried: that one keeps comments.
+    Verified ones come first, and what repairs nothing last.  What was disproven is left out, and so is a change of the
+    finding's own of which another form was tried.
     """
     tried = context.proofs.of_run(placed.run).tried.get(placed.finding.cause)
     candidates = tried.candidates if tried is not None else ()
     known = {one.title.split(THEN)[0] for one in candidates}
     shown = [one for one in candidates if one.proof.status is not Status.DISPROVEN]
     yield from (_offer(placed, one) for one in shown if one.is_repair)
-    yield from ((_with_comments(placed, fix), "") for fix in placed.finding.fixes if fix.title not in known)
+    yield from ((_on_a_tree(placed, fix), "") for fix in placed.finding.fixes if fix.title not in known)
     yield from (_offer(placed, one) for one in shown if not one.is_repair)
 
 
@@ -44,15 +44,21 @@ def _offer(placed: PlacedFinding, one: Candidate) -> tuple[Fix, str]:
     return Fix(one.title, one.caveat, one.edits, file), _words(one)
 
 
-def _with_comments(placed: PlacedFinding, fix: Fix) -> Fix:
-    """A change that was not tried, with the comments that it would lose."""
-    if fix.file or placed.source is None or not may_lose_comments(placed.source, fix.edits) or is_missing():
-        return fix
-    from irscope_server.fixing.families.comments import with_comments
+def make_on_trees(found: Sequence[PlacedFinding]) -> None:
+    """Makes what `offered` takes from a cache; not in the event loop, since a large file takes tenths of a second."""
+    for one in found:
+        for fix in one.finding.fixes:
+            _on_a_tree(one, fix)
 
-    before = "\n".join(placed.source)
-    text = with_comments(before, fix)
-    return fix if text is None else Fix(fix.title, fix.caveat, edits_between(before, text))
+
+def _on_a_tree(placed: PlacedFinding, fix: Fix) -> Fix:
+    """A change that was not tried, with the edits that LibCST makes of it, where it is installed."""
+    source = placed.texts.get(file_key(fix.file)) if fix.file else placed.source
+    if source is None or not fix.changes or is_missing():
+        return fix
+    from irscope_server.fixing.own import edited
+
+    return edited("\n".join(source), fix)
 
 
 def _words(one: Candidate) -> str:
@@ -88,25 +94,34 @@ def gain_text(context: SourceContext, placed: PlacedFinding) -> str:
 
 def fixes_together(context: SourceContext, found: Sequence[PlacedFinding]) -> list[types.CodeAction]:
     """Verified fixes in one step: all of a kind, all of a run, and all of the workspace."""
-    actions: list[types.CodeAction | None] = []
+    actions: list[types.CodeAction] = []
+    here = {file_key(one.finding.file) for one in found}
     for run in dict.fromkeys(one.run for one in found):
         proven = context.proofs.of_run(run)
         codes = {one.finding.code for one in found if one.run == run}
         for code, combined in proven.combined.items():
-            if len(combined.fixed) > 1 and (code in codes or not code):
+            changes = _placed(context, combined) if len(combined.fixed) > 1 and (code in codes or not code) else None
+            if changes is not None:
                 what = f"all {code}" if code else "everything that is proven"
                 same = {one.code for one in combined.fixed}
                 what = f"all {next(iter(same))}" if not code and len(same) == 1 else what
-                where = "this file" if len(combined.edits) == 1 else units.count(len(combined.edits), "file")
-                title = f"Fix {what} in {where} ({len(combined.fixed)} verified)"
-                actions.append(_action(context, title, [combined]))
-    all_runs = [one.combined[""] for one in context.proofs.newest() if "" in one.combined]
-    if found and len(all_runs) > 1:
-        apart = _apart(all_runs)
-        count = sum(len(one.fixed) for one in apart)
-        title = f"Fix everything that is proven in the workspace ({count} verified)"
-        actions.append(_action(context, title, apart, review=True))
-    return [action for action in actions if action is not None]
+                title = f"Fix {what} in {_where(combined, here)} ({len(combined.fixed)} verified)"
+                actions.append(_action(title, types.WorkspaceEdit(changes=changes)))
+    apart = _apart([one.combined[""] for one in context.proofs.newest() if "" in one.combined]) if found else []
+    placed = [(one, changes) for one in apart if (changes := _placed(context, one)) is not None]
+    if len(placed) > 1:
+        title = f"Fix everything that is proven in the workspace ({sum(len(one.fixed) for one, _ in placed)} verified)"
+        whole = {uri: edits for _, changes in placed for uri, edits in changes.items()}
+        actions.append(_action(title, _reviewed(title, whole) if context.reviews_edits else types.WorkspaceEdit(whole)))
+    return actions
+
+
+def _where(combined: Combined, here: set[str]) -> str:
+    """``this file``, the name of another one, or how many."""
+    if len(combined.edits) != 1:
+        return units.count(len(combined.edits), "file")
+    (path,) = combined.edits
+    return "this file" if file_key(path) in here else words.one_line(os.path.basename(path))
 
 
 def _apart(all_runs: Sequence[Combined]) -> list[Combined]:
@@ -120,25 +135,24 @@ def _apart(all_runs: Sequence[Combined]) -> list[Combined]:
     return chosen
 
 
-def _action(
-    context: SourceContext, title: str, combined: Sequence[Combined], review: bool = False
-) -> types.CodeAction | None:
-    """The edits of proven texts in the texts as they are now; None if a line that they touch has changed."""
-    changes: dict[str, list[types.TextEdit]] = {}
-    for one in combined:
-        for path, edits in one.edits.items():
-            lines = context.texts.lines(path)
-            placed = [placed_edit(context, one.texts.get(path), edit, lines) for edit in edits]
-            whole = [edit for edit in placed if edit is not None]
-            if len(whole) < len(placed):
-                if not review:
-                    return None
-                continue
-            changes[context.uri_of(path)] = whole
-    if not changes:
-        return None
-    edit = _reviewed(title, changes) if review and context.reviews_edits else types.WorkspaceEdit(changes=changes)
+def _action(title: str, edit: types.WorkspaceEdit) -> types.CodeAction:
     return types.CodeAction(title=title, kind=types.CodeActionKind.QuickFix, edit=edit)
+
+
+def _placed(context: SourceContext, combined: Combined) -> dict[str, list[types.TextEdit]] | None:
+    """By URI, the edits of a proven whole in the texts as they are now.
+
+    None if a line that one of them touches has changed: the rest of them was not proven without it.
+    """
+    changes: dict[str, list[types.TextEdit]] = {}
+    for path, edits in combined.edits.items():
+        lines = context.texts.lines(path)
+        placed = [placed_edit(context, combined.texts.get(path), edit, lines) for edit in edits]
+        whole = [edit for edit in placed if edit is not None]
+        if len(whole) < len(placed):
+            return None
+        changes[context.uri_of(path)] = whole
+    return changes or None
 
 
 def _reviewed(title: str, changes: dict[str, list[types.TextEdit]]) -> types.WorkspaceEdit:

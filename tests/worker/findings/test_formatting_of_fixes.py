@@ -9,11 +9,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from irscope.cli.fixing import _write
+from irscope.cli.fixing import _summary, _write
 from irscope.driver.fixing.texts import applied
 from irscope.protocol import Finding
 from irscope.usercode.source import decode_source
-from irscope_server.fixing.families.comments import with_comments
+from irscope_server.fixing.own import edited
 from support import run_forked
 
 HARD = """\
@@ -106,7 +106,7 @@ def test_changes_keep_what_is_around_them(hard: tuple[str, list[Finding]]) -> No
     fixes = [(finding, fix) for finding in findings for fix in finding.fixes]
     assert {finding.range.start.line for finding, _ in fixes} == {13, 23, 32, 39, 46, 53, 60}
     for finding, fix in fixes:
-        changed = with_comments(text, fix) or applied(text, fix.edits)
+        changed = applied(text, edited(text, fix).edits)
         compile(changed, "changed.py", "exec")
         assert not comments(text) - comments(changed), fix.title
         matcher = difflib.SequenceMatcher(None, text.split("\n"), changed.split("\n"), autojunk=False)
@@ -121,10 +121,32 @@ def test_a_file_is_written_as_it_was(tmp_path: Path, encoding: str, end: str) ->
     head = "# coding: latin-1\n" if encoding == "latin-1" else "# first\n"
     text = f"{head}größe = 1\n"
     path.write_bytes(text.replace("\n", end).encode(encoding))
-    _write(str(path), text, text.replace("= 1", "= 2"))
+    _write({str(path): (text, text.replace("= 1", "= 2"))})
     assert path.read_bytes() == text.replace("= 1", "= 2").replace("\n", end).encode(encoding)
     if encoding == "latin-1":
         now = decode_source(path.read_bytes())
         with pytest.raises(LookupError, match="lacks"):
-            _write(str(path), now, f"{now}# €\n")
+            _write({str(path): (now, f"{now}# €\n")})
         assert "€" not in decode_source(path.read_bytes())
+
+
+def test_no_file_is_written_if_one_of_them_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were proven together."""
+    paths = [tmp_path / name for name in ("a.py", "b.py")]
+    for path in paths:
+        path.write_text("a = 1\n", encoding="utf-8")
+    texts = {str(path): ("a = 1\n", "a = 2\n") for path in paths}
+    monkeypatch.setattr("os.access", lambda path, mode: str(path) != str(paths[1]))  # the superuser may write anything
+    with pytest.raises(LookupError, match="is read-only"):
+        _write(texts)
+    assert [path.read_text(encoding="utf-8") for path in paths] == ["a = 1\n"] * 2
+    with pytest.raises(LookupError, match="changed meanwhile"):
+        _write({**texts, str(paths[1]): ("b = 1\n", "b = 2\n")})
+    assert paths[0].read_text(encoding="utf-8") == "a = 1\n"
+
+
+def test_fixes_that_are_not_applied_are_counted() -> None:
+    assert list(_summary(2, 3, 2)) == ["2 of 3 findings have a verified fix."]
+    first, second = _summary(6, 9, 3)
+    assert first == "6 of 9 findings have a verified fix."
+    assert second.startswith("The diff has 3 fixes of 6: ")

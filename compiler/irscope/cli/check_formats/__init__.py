@@ -14,6 +14,8 @@ FORMATS = {
     "junit": "JUnit XML, for test reports",
 }
 """By name of the module below this package."""
+WITH_EDITS = ("json", "sarif")
+"""Those that have the edits of fixes."""
 
 
 def written(name: str, check: Check) -> str:

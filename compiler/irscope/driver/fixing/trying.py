@@ -166,8 +166,7 @@ class Trying:
     def _fixes(self, finding: Finding, texts: Mapping[str, str]) -> list[Fix]:
         """The candidates of a finding that was found in texts, the best first; each changed text once.
 
-        What `propose` gives under the title of one of the finding's own comes before that one: it keeps comments.  Last
-        are functions of a library that are left to Python, beyond the number of the others.
+        What `propose` makes of the finding's own on a tree takes their places: it keeps comments.  Last are functions of a library that are left to Python, beyond the number of the others.
         """
         try:
             text = texts.get(finding.file) or self._prover.text_of(finding.file)
@@ -175,7 +174,7 @@ class Trying:
             return list(finding.fixes)
         found, seen = list[Fix](), set[str]()
         proposed = self._propose(finding, text)
-        order = [each for own in finding.fixes for each in (*(p for p in proposed if p.title == own.title), own)]
+        order = [each for own in finding.fixes for each in _as_proposed(own, proposed)]
         causes = () if texts else self._specializations(finding)
         of_causes = [each for one in causes for each in (*self._propose(one, text), *self._workarounds(one, text))]
         own = {fix.title: fix for fix in reversed((*order, *proposed)) if fix.file in ("", finding.file)}
@@ -319,3 +318,9 @@ class Trying:
                 texts, edits[best.file], proof = changed, more, whole
                 fixed.append(one.finding)
         return Together(texts, proof, tuple(fixed))
+
+
+def _as_proposed(own: Fix, proposed: Sequence[Fix]) -> list[Fix]:
+    """A change of a finding's own as it is tried: what was made of it on a tree, and what else has its title."""
+    alike = [one for one in proposed if one.title == own.title]
+    return alike if any(one.changes for one in alike) else [*alike, own]

@@ -7,6 +7,7 @@ An id without a rule has the words of PyTorch's own registry, cleaned.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable
 
 from irscope.capture.break_message import DATA_DEPENDENT_GUARD
@@ -30,6 +31,7 @@ from irscope.findings.advice.model import Advice, BreakContext, Option, Words
 from irscope.findings.advice.origin import origin_of
 from irscope.findings.advice.sequel import sequel_of
 from irscope.findings.advice.spot import Spot
+from irscope.findings.plain_edits import edits_of
 from irscope.protocol import Edit
 
 __all__ = ["RULES", "BreakContext", "Edit", "Option", "Words", "words_for"]
@@ -158,7 +160,8 @@ def _words(spot: Spot, advice: Advice) -> Words:
     effect = "the whole function runs as plain Python" if spot.context.skipped else "the graph is cut here"
     origin = origin_of(spot, advice.value) if advice.value is not None else ""
     parts = [" ".join(part for part in (advice.why, origin) if part), *sequel_of(spot)]
-    options = (advice.options or from_registry(spot).options)[:_MOST_OPTIONS]
+    given = (advice.options or from_registry(spot).options)[:_MOST_OPTIONS]
+    options = tuple(dataclasses.replace(one, edits=edits_of(spot.file, one.changes)) for one in given)
     return Words(
         message=f"Graph break: {advice.what}; {effect}.",
         explanation="\n".join(part for part in parts if part),

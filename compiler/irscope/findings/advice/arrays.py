@@ -99,9 +99,9 @@ def sparse(spot: Spot) -> Advice:
     if isinstance(call.func, ast.Attribute) and call.func.attr in ("to_sparse", "to_sparse_csr"):
         if not call.args and parts is None and not _read_as_sparse(spot):
             text = spot.text(call.func.value)
-            edits = (spot.replace(call, text),)
+            changes = (spot.replace(call, text),)
             option = Option(
-                "Stay dense inside of compiled code", spot.line_with(call, text), "Uses more memory.", edits
+                "Stay dense inside of compiled code", spot.line_with(call, text), "Uses more memory.", changes
             )
     elif isinstance(parent := spot.parent(call), ast.Attribute) and parent.attr == "to_dense":
         option = hoist(spot, _dense(spot, parent), "It is then made once.")

@@ -121,7 +121,7 @@ def dirty_not_returned(spot: Spot) -> Advice:
     what = f"{spot.short(spot.expression)} marks an input as changed, but `forward` does not return that input"
     why = "Dynamo asks that what is marked with `ctx.mark_dirty` is changed in place and returned itself."
     code = "ctx.mark_dirty(x)\nx.add_(1)\nreturn x"
-    return Advice(what, why, (Option("Change the input first, then return the input itself", code),))
+    return Advice(what, why, (Option("SyntaxChange the input first, then return the input itself", code),))
 
 
 def dirty_outside(spot: Spot) -> Advice:
@@ -202,8 +202,8 @@ def data_replaced(spot: Spot) -> Advice:
         target = statement.targets[0]
         if isinstance(target, ast.Attribute) and target.attr == "data" and isinstance(target.value, ast.Name):
             code = f"{target.value.id} = {spot.tight(statement.value)}.detach()"
-            edits = (spot.replace_statements([statement], code),)
+            changes = (spot.replace_statements([statement], code),)
             option = Option(
-                "Bind the name to the new tensor", code, "Other names of the old tensor keep the old data.", edits
+                "Bind the name to the new tensor", code, "Other names of the old tensor keep the old data.", changes
             )
     return Advice(what, why, some(option))

@@ -9,7 +9,7 @@ from irscope.findings.advice.common import called, some
 from irscope.findings.advice.conditions import Decision, condition, decision_at, failed_assertion, looks_like_tensor
 from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot, bound_names, loaded_names
-from irscope.protocol import Edit
+from irscope.protocol import SyntaxChange
 from irscope.vocabulary.records import dataclass
 
 _WHY = "A graph has no branches: while it is traced, tensors have shapes but no values."
@@ -121,7 +121,7 @@ def _choose(spot: Spot, test: str, sides: _Sides, replaced: Sequence[ast.stmt | 
     )
     cond = f"{sides.head}{torch}.cond({test}, lambda: {fresh_yes}, lambda: {fresh_no})"
 
-    def edits(code: str) -> tuple[Edit, ...]:
+    def changes(code: str) -> tuple[SyntaxChange, ...]:
         first = replaced[0]
         if isinstance(first, ast.IfExp):
             return (*imports, spot.replace(first, code))
@@ -132,8 +132,8 @@ def _choose(spot: Spot, test: str, sides: _Sides, replaced: Sequence[ast.stmt | 
         return spot.line_with(first, code) if isinstance(first, ast.IfExp) else code
 
     options = (
-        Option("Compute both sides and choose by value", shown(where), _BOTH, edits(where)),
-        Option("Keep the branch, inside of the graph", shown(cond), _COND, edits(cond)),
+        Option("Compute both sides and choose by value", shown(where), _BOTH, changes(where)),
+        Option("Keep the branch, inside of the graph", shown(cond), _COND, changes(cond)),
     )
     numbers = any(isinstance(side, ast.Constant) for side in (sides.yes, sides.no))
     if numbers:

@@ -79,14 +79,14 @@ def by_method(spot: Spot) -> Advice | None:
     if method == "rotate" and "deque" in spot.cause.explanation and call.args:
         n = spot.text(call.args[0])
         code = f"{receiver}.extendleft([{receiver}.pop() for _ in range({n})])"
-        edits = (
+        changes = (
             (spot.replace(call, code),)
             if isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, int)
             else ()
         )
         return Advice(
             f"{shown} is a method that Dynamo has no rule for", spot.cause.explanation,
-            (Option("Use the methods that it knows", code, "For a positive number.", edits),),
+            (Option("Use the methods that it knows", code, "For a positive number.", changes),),
         )  # fmt: skip
     if arrays.asks_for_memory(call) is call:
         return arrays.storage(spot)
@@ -114,8 +114,8 @@ def stepped(spot: Spot) -> Advice:
         name = spot.fresh("_ITEMS")
         text = f"{name} = list({spot.text(node)})"
         code = f"{text}   # above the function\n{spot.line_with(node, name)}"
-        edits = (spot.above(text), spot.replace(node, name))
-        made = Option("Make it a list before the compiled code", code, "For elements that fit into memory.", edits)
+        changes = (spot.above(text), spot.replace(node, name))
+        made = Option("Make it a list before the compiled code", code, "For elements that fit into memory.", changes)
     outside = Option("Loop in the caller, and compile what is done with each element")
     return Advice(
         what, why, some(outside if _may_be_long(spot) else None, made, None if _may_be_long(spot) else outside)
@@ -203,7 +203,7 @@ def _enabled(spot: Spot, function: ast.expr | None) -> Option:
         return Option(do, "", _KEPT, (spot.replace(call, spot.text(call.args[0])),))
     (decorator,) = decorators
     do = f"Remove `@{spot.text(decorator)}` from `{word}` (line {decorator.lineno})"
-    return Option(do, "", _KEPT, (spot.without_line(decorator),))
+    return Option(do, "", _KEPT, (spot.without(decorator),))
 
 
 def _decorators(spot: Spot, node: ast.AST, word: str) -> list[ast.expr]:

@@ -22,8 +22,8 @@ def setting(
     """
     torch = spot.home.name_of_module("torch") or "torch"
     code = f"{torch}._dynamo.config.{name}"
-    edits = (spot.home.with_setting(code, (*needs, "torch")),)
-    return Option(f"{do}, once at the top of the file", code, caveat, edits, anywhere)
+    changes = (spot.home.with_setting(code, (*needs, "torch")),)
+    return Option(f"{do}, once at the top of the file", code, caveat, changes, anywhere)
 
 
 def guard(spot: Spot, caveat: str) -> Option | None:

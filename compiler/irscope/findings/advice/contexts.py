@@ -71,7 +71,7 @@ def _read_above(spot: Spot, block: ast.With) -> Option | None:
     if len(stored) != 1 + len(heads) or not spot.hoistable_names(read) or {name, *heads} & spot.global_names():
         return None
     text = spot.block([block])
-    removed = spot.without_line(block) if spot.siblings_after(block) else spot.replace_statements([block], "pass")
+    removed = spot.without(block) if spot.siblings_after(block) else spot.replace_statements([block], "pass")
     code = f"{text}   # above the function"
     return Option(
         "Read it once, outside of the compiled code",

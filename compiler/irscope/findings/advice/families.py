@@ -146,9 +146,9 @@ def _imported(spot: Spot) -> tuple[Option, ...]:
     argument = call.args[0] if call is not None and call.args else None
     if isinstance(argument, ast.Constant) and isinstance(argument.value, str) and call is not None:
         module = argument.value
-        edits = (spot.with_import(f"import {module}"), spot.replace(call, module)) if module.isidentifier() else ()
+        changes = (spot.with_import(f"import {module}"), spot.replace(call, module)) if module.isidentifier() else ()
         if module.isidentifier() and module not in spot.local_names():
-            return (Option("Import it at the top of the file", f"import {module}", "", edits),)
+            return (Option("Import it at the top of the file", f"import {module}", "", changes),)
     return some(hoist(spot, call, ""))
 
 

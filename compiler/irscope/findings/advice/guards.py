@@ -75,7 +75,7 @@ def _left_out(spot: Spot, decision: ast.AST) -> Option | None:
         return Option(f"Remove the check {asked}", code, _EMPTY, (spot.replace_statements([decision], code),))
     skips = isinstance(decision.body[0], ast.Continue) and bool(spot.siblings_after(decision))
     if skips and _asks_for_empty(decision.test):
-        return Option(f"Remove the check {asked}, with its `continue`", "", _EMPTY, (spot.without_line(decision),))
+        return Option(f"Remove the check {asked}, with its `continue`", "", _EMPTY, (spot.without(decision),))
     return None
 
 
@@ -172,5 +172,5 @@ def _indexed(spot: Spot) -> Option | None:
         return None
     torch, imports = spot.need("torch")
     code = f"{torch}.tensor({spot.text(node.value)})[{spot.text(node.slice)}]"
-    edits = (*imports, spot.replace(node, code))
-    return Option("Index a tensor instead of a list", spot.line_with(node, code), "The result is a tensor.", edits)
+    changes = (*imports, spot.replace(node, code))
+    return Option("Index a tensor instead of a list", spot.line_with(node, code), "The result is a tensor.", changes)

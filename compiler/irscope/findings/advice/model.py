@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from irscope.capture.break_message import BreakMessage
-from irscope.protocol import Edit, Range
+from irscope.protocol import Edit, Range, SyntaxChange
 from irscope.vocabulary.records import dataclass
 
 if TYPE_CHECKING:
@@ -64,18 +64,21 @@ class Option:
         The code that does it, made from the line at hand; may be empty.
     caveat
         What it changes, or when it does not apply; whole sentences.
-    edits
+    changes
         What the code replaces, where applying it is safe to do for the user; empty if the code is an example for
         another place (the caller, another file) or holds something only the user knows.
     anywhere
         Whether it helps wherever the cause lies, also inside of a library: a setting that names nothing of the code.
+    edits
+        The changes as plain text, which `words_for` makes of them; rules leave it empty.
     """
 
     do: str
     code: str = ""
     caveat: str = ""
-    edits: tuple[Edit, ...] = ()
+    changes: tuple[SyntaxChange, ...] = ()
     anywhere: bool = False
+    edits: tuple[Edit, ...] = ()
 
     @property
     def replaces_line(self) -> bool:

@@ -1,4 +1,4 @@
-"""The line at hand: its syntax, the names around it, and edits of it."""
+"""The line at hand: its syntax, the names around it, and changes of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import textwrap
 from irscope.capture.break_message import BreakMessage
 from irscope.findings.advice import top_level
 from irscope.findings.advice.model import BreakContext
-from irscope.protocol import Edit, Position, Range
+from irscope.findings.plain_edits import indent_of, owns_lines
+from irscope.protocol import ChangeKind, Range, SyntaxChange
 from irscope.usercode.source import parents, parse, range_of_node, read_source, text_of_range
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -142,7 +143,8 @@ class Spot:
         first, last = range_of_node(self.file, statements[0]), range_of_node(self.file, statements[-1])
         lines = read_source(self.file).split("\n")[first.start.line - 1 : last.end.line]
         lines[-1] = lines[-1][: last.end.column]
-        return textwrap.dedent("\n".join([" " * first.start.column + lines[0][first.start.column :], *lines[1:]]))
+        indent = indent_of(lines[0], first.start.column)
+        return textwrap.dedent("\n".join([indent + lines[0][first.start.column :], *lines[1:]]))
 
     # --- names --------------------------------------------------------------------------------------------------------
 
@@ -209,8 +211,8 @@ class Spot:
                         return module
         return None
 
-    def need(self, module: str) -> tuple[str, tuple[Edit, ...]]:
-        """The name of a module here, and the edit that imports it where it is not."""
+    def need(self, module: str) -> tuple[str, tuple[SyntaxChange, ...]]:
+        """The name of a module here, and the change that imports it where it is not."""
         name = self.name_of_module(module)
         return (name, ()) if name else (module, (self.with_import(f"import {module}"),))
 
@@ -242,49 +244,41 @@ class Spot:
         tree = parse(self.file)
         return frozenset() if tree is None else _bound_before(tree, self._top_statement())
 
-    # --- edits --------------------------------------------------------------------------------------------------------
+    # --- changes ------------------------------------------------------------------------------------------------------
 
-    def replace(self, node: ast.AST, text: str) -> Edit:
+    def replace(self, node: ast.AST, text: str) -> SyntaxChange:
         """Puts an expression in place of another."""
-        return Edit(range_of_node(self.file, node), text)
+        return SyntaxChange(ChangeKind.EXPRESSION, range_of_node(self.file, node), text)
 
-    def replace_statements(self, statements: list[ast.stmt], text: str) -> Edit:
+    def replace_statements(self, statements: list[ast.stmt], text: str) -> SyntaxChange:
         """Puts lines in place of statements that follow each other, with their indentation.
 
         An ``elif`` becomes an ``else``; among other statements on one line the lines must be simple statements.
         """
         start, end = range_of_node(self.file, statements[0]).start, range_of_node(self.file, statements[-1]).end
-        if not self.owns_lines(statements):
-            return Edit(Range(start, end), "; ".join(text.split("\n")))
-        if isinstance(statements[0], ast.If) and self.text(statements[0]).startswith("elif"):
-            text = "else:\n    " + text.replace("\n", "\n    ")
-        indent = "\n" + " " * start.column
-        return Edit(Range(start, end), indent.join(text.split("\n")).replace(indent + "\n", "\n\n"))
+        return SyntaxChange(ChangeKind.STATEMENTS, Range(start, end), text)
 
     def owns_lines(self, statements: list[ast.stmt]) -> bool:
         """Whether nothing else is on the lines of statements."""
-        lines = read_source(self.file).split("\n")
         start, end = range_of_node(self.file, statements[0]).start, range_of_node(self.file, statements[-1]).end
-        before, behind = lines[start.line - 1][: start.column], lines[end.line - 1][end.column :]
-        return not before.strip() and (not behind.strip() or behind.lstrip().startswith("#"))
+        return owns_lines(read_source(self.file).split("\n"), Range(start, end))
 
-    def above(self, text: str) -> Edit:
+    def above(self, text: str) -> SyntaxChange:
         """Puts lines above the top-level statement (class, function, …) that the node is in."""
-        return top_level.edit_above(self.file, text, self._top_statement())
+        return top_level.change_above(self.file, text, self._top_statement())
 
-    def with_import(self, line: str) -> Edit:
+    def with_import(self, line: str) -> SyntaxChange:
         """Adds an import to those of the file."""
-        return top_level.import_edit(self.file, line, self._top_statement())
+        return top_level.import_change(self.file, line, self._top_statement())
 
-    def with_setting(self, line: str, modules: tuple[str, ...] = ()) -> Edit:
+    def with_setting(self, line: str, modules: tuple[str, ...] = ()) -> SyntaxChange:
         """Adds a setting of PyTorch below the imports; ``modules`` are those that it needs."""
         missing = tuple(module for module in modules if self.name_of_module(module) is None)
-        return top_level.setting_edit(self.file, line, missing, self._top_statement())
+        return top_level.setting_change(self.file, line, missing, self._top_statement())
 
-    def without_line(self, node: ast.AST) -> Edit:
-        """Takes away the whole lines that a node (a decorator) is on."""
-        where = range_of_node(self.file, node)
-        return Edit(Range(Position(where.start.line, 0), Position(where.end.line + 1, 0)), "")
+    def without(self, node: ast.AST) -> SyntaxChange:
+        """Takes away a decorator or a statement, with its lines."""
+        return SyntaxChange(ChangeKind.REMOVAL, range_of_node(self.file, node))
 
     def _top_statement(self) -> ast.stmt | None:
         chain = [self.node, *self.ancestors]

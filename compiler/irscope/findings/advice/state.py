@@ -132,13 +132,13 @@ def _in_init(spot: Spot, call: ast.Call | None) -> Option | None:
         return None
     line = f"self.{name} = {spot.text(call)}"
     last = init.body[-1]
-    edits = (
+    changes = (
         spot.replace_statements([last], f"{spot.block([last])}\n{line}"),
         spot.replace_statements([statement], "pass")
         if isinstance(target, ast.Attribute)
         else spot.replace(call, f"self.{name}"),
     )
-    return Option("Make it in `__init__`", line, "It then keeps its values from call to call.", edits)
+    return Option("Make it in `__init__`", line, "It then keeps its values from call to call.", changes)
 
 
 def handle_from_elsewhere(spot: Spot) -> Advice:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import ast
 import re
 
-from irscope.protocol import Edit, Position, Range
+from irscope.protocol import ChangeKind, Position, Range, SyntaxChange
 from irscope.usercode.source import parse, read_source
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SETTING = re.compile(r"\w+\._(dynamo|inductor|functorch)\.config\.")
 
 
-def import_edit(file: str, line: str, top: ast.stmt | None) -> Edit:
+def import_change(file: str, line: str, top: ast.stmt | None) -> SyntaxChange:
     """Adds an import below the other imports.  ``top`` is the top-level statement that needs it."""
     after = _last_import(file, top)
     future = isinstance(after, ast.ImportFrom) and after.module == "__future__"
     return _inserted(file, line, after or _docstring(file), 1 if future or after is None else 0)
 
 
-def setting_edit(file: str, line: str, modules: tuple[str, ...], top: ast.stmt | None) -> Edit:
+def setting_change(file: str, line: str, modules: tuple[str, ...], top: ast.stmt | None) -> SyntaxChange:
     """Adds a setting of PyTorch below the imports, or below the settings that are there, with missing imports."""
     after = _last_import(file, top)
     settings = _settings_after(file, after)
@@ -30,7 +30,7 @@ def setting_edit(file: str, line: str, modules: tuple[str, ...], top: ast.stmt |
     return _inserted(file, text, after or _docstring(file), 0 if imports and after is not None else 1)
 
 
-def edit_above(file: str, text: str, top: ast.stmt | None) -> Edit:
+def change_above(file: str, text: str, top: ast.stmt | None) -> SyntaxChange:
     """Adds lines above a top-level statement: directly below an assignment before it, else apart."""
     statements = _statements(file)
     at = statements.index(top) if top in statements else 0
@@ -43,7 +43,7 @@ def edit_above(file: str, text: str, top: ast.stmt | None) -> Edit:
     return _inserted(file, text, before, lead, 2 if definition else 1)
 
 
-def _inserted(file: str, text: str, after: ast.stmt | None, lead: int, trail: int = 1) -> Edit:
+def _inserted(file: str, text: str, after: ast.stmt | None, lead: int, trail: int = 1) -> SyntaxChange:
     """Puts lines below a statement, or at the beginning of the code.
 
     ``lead`` blank lines are put before them, and as many after them as are missing to ``trail``: two before a
@@ -54,7 +54,7 @@ def _inserted(file: str, text: str, after: ast.stmt | None, lead: int, trail: in
     following = statements[statements.index(after) + 1 :][:1] if after is not None else statements[:1]
     if after is not None and following and _first_line(following[0]) <= (after.end_lineno or 0):
         where = Position(following[0].lineno, following[0].col_offset)  # two statements on one line
-        return Edit(Range(where, where), "; ".join(text.split("\n")) + "; ")
+        return SyntaxChange(ChangeKind.LINES, Range(where, where), "; ".join(text.split("\n")) + "; ")
     row = (after.end_lineno or 1) if after is not None else _comments_at_top(lines)
     if after is None:
         lead = 1 if row else 0
@@ -70,7 +70,7 @@ def _inserted(file: str, text: str, after: ast.stmt | None, lead: int, trail: in
         where, start = Position(len(lines), len(lines[-1])), "\n" * (lead + 1)
     if after is None and row and blank:  # the blank line below the comments is there already
         where, start, blank = Position(row + blank + 1, 0), "", 0
-    return Edit(Range(where, where), start + text + "\n" * (1 + max(0, wanted - blank)))
+    return SyntaxChange(ChangeKind.LINES, Range(where, where), start + text + "\n" * (1 + max(0, wanted - blank)))
 
 
 def _statements(file: str) -> list[ast.stmt]:

@@ -107,7 +107,7 @@ def _in_slice_or_index(spot: Spot, what: str) -> Advice:
         torch, imports = spot.need("torch")
         code = f"{torch}.tensor({node.value.id})[{spot.text(node.slice)}]"
         numbers = _is_list_of_numbers(spot, node.value.id)
-        edits = (*imports, spot.replace(node, code)) if numbers else ()
+        changes = (*imports, spot.replace(node, code)) if numbers else ()
         caveat = (
             "The result is a tensor."
             if numbers
@@ -116,7 +116,7 @@ def _in_slice_or_index(spot: Spot, what: str) -> Advice:
         return Advice(
             what,
             _WHY,
-            (Option("Index a tensor instead of a list", spot.line_with(node, code), caveat, edits),),
+            (Option("Index a tensor instead of a list", spot.line_with(node, code), caveat, changes),),
             node.slice,
         )
     call = spot.call

@@ -1,12 +1,13 @@
-"""Where the user's text has the ``torch.compile`` of a function that was compiled again, and the edit that changes it."""
+"""Where the user's text has the ``torch.compile`` of a function that was compiled again, and the change of it."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from irscope.protocol import Edit, Fix, Range
-from irscope.usercode.source import node_at_range, parents, parse, range_of_node, text_of_range
+from irscope.findings.plain_edits import edits_of
+from irscope.protocol import ChangeKind, Fix, Range, SyntaxChange
+from irscope.usercode.source import node_at_range, parents, parse, range_of_node
 
 _COMPILE = ("torch.compile", "torch._dynamo.optimize")
 _TITLE = "Compile with `dynamic=True`"
@@ -31,9 +32,11 @@ def dynamic_fix(call: tuple[str, Range] | None, file: str, function: ast.AST | N
         found = {(call[0], range_of_node(call[0], node)): node for node in nodes}
     if len(found) != 1:
         return None
-    ((where, range), node) = found.popitem()
-    edit = _with_dynamic(where, range, node)
-    return Fix(_TITLE, _CAVEAT, (edit,), where) if edit is not None else None
+    ((where, _), node) = found.popitem()
+    compiling = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Call) else node
+    changes = (SyntaxChange(ChangeKind.ARGUMENT, range_of_node(where, compiling), "dynamic=True"),)
+    edits = edits_of(where, changes)
+    return Fix(_TITLE, _CAVEAT, edits, where, changes) if edits else None
 
 
 def _decorators(function: ast.AST | None) -> Iterator[ast.expr]:
@@ -67,26 +70,3 @@ def _called(call: ast.Call) -> ast.expr:
 
 def _is_compile(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and ast.unparse(node) in _COMPILE
-
-
-def _with_dynamic(file: str, range: Range, node: ast.expr) -> Edit | None:
-    if not isinstance(node, ast.Call):
-        return Edit(Range(range.end, range.end), "(dynamic=True)")
-    call = node.func if isinstance(node.func, ast.Call) else node
-    given = next((keyword for keyword in call.keywords if keyword.arg == "dynamic"), None)
-    if given is not None:
-        return Edit(range_of_node(file, given.value), "True")
-    if any(keyword.arg is None for keyword in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args):
-        return None
-    whole = range_of_node(file, call)
-    written = [*call.args, *(keyword.value for keyword in call.keywords)]
-    if not written:
-        before = Range(range_of_node(file, call.func).end, whole.end)
-        if text_of_range(file, before).strip() != "()":
-            return None
-        return Edit(before, "(dynamic=True)")
-    last = max(range_of_node(file, each).end for each in written)
-    rest = "\n".join(line.partition("#")[0] for line in text_of_range(file, Range(last, whole.end)).split("\n"))
-    if rest.count(")") != 1:  # an argument in parentheses of its own
-        return None
-    return Edit(Range(last, last), ", dynamic=True")
