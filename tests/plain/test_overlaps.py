@@ -285,5 +285,5 @@ def test_the_groups_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     assert group_sizes() == {}, "the script has not imported it"
     whole, part = object(), object()
     world = SimpleNamespace(pg_names={whole: "0", part: "17"}, pg_group_ranks={whole: {0: 0, 1: 1, 2: 2}, part: {2: 0}})
-    monkeypatch.setitem(sys.modules, name, SimpleNamespace(_world=world))  # type: ignore[misc]
+    monkeypatch.setitem(sys.modules, name, SimpleNamespace(_world=world))
     assert group_sizes() == {"0": 3, "17": 1}
