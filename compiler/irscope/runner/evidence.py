@@ -148,8 +148,8 @@ class Evidence:
         if torch.compiler.is_compiling() or self._over:
             return
         around = self._around[-1] if self._around else None
-        if around is not None and around.program is one:
-            return  # called again by the function around it, of which this is one call
+        if around is not None and around.program is one and id(one) in self._names:
+            return  # a turn of a loop in the function that has the program's name: calls of that one are counted
         if around is not None and around.program is None:
             written = inspect.unwrap(around.function)
             if not one.calls and "<locals>" not in getattr(written, "__qualname__", "<locals>"):  # no decorator's
