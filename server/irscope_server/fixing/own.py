@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import libcst as cst
 from irscope.driver.fixing.texts import applied, least_edits
-from irscope.protocol import ChangeKind, Fix, SyntaxChange
+from irscope.protocol import ChangeKind, Edit, Fix, SyntaxChange
 
 from irscope_server.fixing.source import Change as Made
 from irscope_server.fixing.source import Source
@@ -31,11 +31,12 @@ class _NotMadeError(Exception):
 @functools.lru_cache(maxsize=128)
 def edited(text: str, fix: Fix) -> Fix:
     """A fix with the edits that LibCST makes of its changes; as it is where it has none, or where they do not fit."""
-    if not fix.changes or len(text) > _MOST_BYTES:
+    changes = fix.changes or [_guessed(edit) for edit in fix.edits]
+    if not changes or len(text) > _MOST_BYTES:
         return fix
     try:
         made = _parsed(text)
-        changed = _Making(made, fix.changes).text()
+        changed = _Making(made, changes).text()
         if changed == applied(text, fix.edits):
             return fix
     except (_NotMadeError, ValueError, cst.ParserSyntaxError, cst.CSTValidationError):
@@ -46,6 +47,12 @@ def edited(text: str, fix: Fix) -> Fix:
 @functools.lru_cache(maxsize=4)
 def _parsed(text: str) -> Source:
     return Source(text)
+
+
+def _guessed(edit: Edit) -> SyntaxChange:
+    """What an edit does, in runs that were stored before findings named it."""
+    kind = ChangeKind.LINES if edit.range.start == edit.range.end else ChangeKind.EXPRESSION
+    return SyntaxChange(kind, edit.range, edit.text)
 
 
 class _Making:

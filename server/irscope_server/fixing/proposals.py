@@ -23,7 +23,8 @@ def proposals(finding: Finding, text: str) -> tuple[Fix, ...]:
     """
     if len(text) > _MOST_BYTES:
         return ()
-    own = tuple(edited(text, fix) for fix in finding.fixes if fix.changes and fix.file in ("", finding.file))
+    carried = [fix for fix in finding.fixes if fix.file in ("", finding.file)]
+    own = tuple(made for fix in carried if (made := edited(text, fix)) is not fix)
     asked = [family for family in all_families() if family.fits(finding)]
     if not asked:
         return own

@@ -54,7 +54,7 @@ def make_on_trees(found: Sequence[PlacedFinding]) -> None:
 def _on_a_tree(placed: PlacedFinding, fix: Fix) -> Fix:
     """A change that was not tried, with the edits that LibCST makes of it, where it is installed."""
     source = placed.texts.get(file_key(fix.file)) if fix.file else placed.source
-    if source is None or not fix.changes or is_missing():
+    if source is None or is_missing():
         return fix
     from irscope_server.fixing.own import edited
 
