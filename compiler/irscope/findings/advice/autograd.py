@@ -121,7 +121,7 @@ def dirty_not_returned(spot: Spot) -> Advice:
     what = f"{spot.short(spot.expression)} marks an input as changed, but `forward` does not return that input"
     why = "Dynamo asks that what is marked with `ctx.mark_dirty` is changed in place and returned itself."
     code = "ctx.mark_dirty(x)\nx.add_(1)\nreturn x"
-    return Advice(what, why, (Option("SyntaxChange the input first, then return the input itself", code),))
+    return Advice(what, why, (Option("Change the input first, then return the input itself", code),))
 
 
 def dirty_outside(spot: Spot) -> Advice:
