@@ -131,7 +131,7 @@ class ChangeKind(str, enum.Enum):
     REMOVAL = "removal"
     """The decorator or statement in the range goes."""
     ARGUMENT = "argument"
-    """The code, ``name=value``, is passed by the call in the range; a decorator that is no call becomes one."""
+    """The code, ``name=value``, is passed by the call in the range; a decorator that is not a call becomes one."""
 
 
 @dataclass(frozen=True)
