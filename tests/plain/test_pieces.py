@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 from irscope.capture.trace import Record
 from irscope.cli.main import main
+from irscope.comparing.piece_matrix import piece_matrix
 from irscope.opening.alike_graphs import alike
 from irscope.opening.compiled_pieces import CompiledPieces
+from irscope.store.store import Store
 
 LAYER = """\
 class GraphModule(torch.nn.Module):
@@ -79,6 +81,15 @@ def test_pieces_are_folded_into_a_matrix(tmp_path: Path, capsys: pytest.CaptureF
         re.fullmatch(r"submod_0 and 1 alike miss 6(\.0)? s hit CG 4(\.0)? s", line) for line in lines
     )
     assert any(line.startswith("submod_2 – not compiled CG") for line in lines)
+    page = tmp_path / "report.html"
+    assert main(["report", "--store", store, "-o", str(page)]) == 0
+    cells = "<td>submod_0 and 1 alike</td><td>miss 6.0 s</td><td>hit CG 4.0 s</td>"
+    assert "Pieces by size" in page.read_text(encoding="utf-8") and cells in page.read_text(encoding="utf-8")
+    with Store(store) as opened:
+        found = piece_matrix(opened.report(opened.runs()[0].run).pieces, 1, 1)
+    assert (found.sizes, [row.title for row in found.rows]) == (("1–512",), ["submod_0 and 1 alike"])
+    assert (found.hidden_rows, found.hidden_sizes) == (1, 1)
+    assert piece_matrix([], 1, 1).rows == ()
 
 
 def test_graphs_that_differ_are_not_alike() -> None:

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Iterator
 
+from irscope.comparing.piece_matrix import piece_matrix
 from irscope.findings.registry import kind_of
 from irscope.pipelines.registry import pipeline_named, role_of, stage_kind
 from irscope.protocol import Compile, Finding, Range, Report, StageRef, causes_only
@@ -26,6 +27,7 @@ _MOST_TEXT = 20_000_000
 """Characters of all stages."""
 _MOST_FINDINGS, _MOST_COMPILES = 500, 500
 _MOST_RELATED = 8
+_MOST_PIECES, _MOST_SIZES = 200, 40
 
 
 def page_of(store: Store, report: Report, redaction: Redaction, pictures: bool = True) -> str:
@@ -52,7 +54,7 @@ class _Page:
         digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
         policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
         stages = element("h2", "Stages"), *(self._compile(one) for one in self._report.compiles[:_MOST_COMPILES])
-        body = [*self._head(), *self._findings(), *self._compiles(), *job_parts(self._report, self._redaction), *stages]
+        body = [*self._head(), *self._findings(), *self._compiles(), *self._pieces(), *job_parts(self._report, self._redaction), *stages]
         body += self._environment()
         return "".join(
             [
@@ -142,6 +144,17 @@ class _Page:
         if len(self._report.compiles) > _MOST_COMPILES:
             more = len(self._report.compiles) - _MOST_COMPILES
             yield element("p", f"{more} more compiles are left out.", class_="dim")
+
+    def _pieces(self) -> Iterator[Markup]:
+        found = piece_matrix(self._report.pieces, _MOST_PIECES, _MOST_SIZES)
+        if not found.rows:
+            return
+        yield element("h2", "Pieces by size")
+        yield grid(["piece", *found.sizes], [[row.title, *row.cells] for row in found.rows], 1 + len(found.sizes))
+        yield element("p", found.note, class_="dim")
+        if found.hidden_rows or found.hidden_sizes:
+            more = f"{found.hidden_rows} more pieces and {found.hidden_sizes} more sizes are left out."
+            yield element("p", more, class_="dim")
 
     def _compile(self, compile: Compile) -> Markup:
         stages = [self._stage(compile, stage) for stage in compile.stages if not stage.passed]

@@ -641,6 +641,21 @@ export interface CompileTimes {
   phases: PhaseRow[] | null;
 }
 
+/** A piece of a model that was compiled by itself, or several with the same graph; `cells` are empty where nothing was compiled for a size. */
+export interface PieceRow {
+  title: string;
+  cells: string[];
+}
+
+/** Pieces by size; `note` says what the words in the cells mean. Without rows nothing was compiled in pieces. */
+export interface PieceTable {
+  sizes: string[];
+  rows: PieceRow[];
+  note: string;
+  hiddenRows: number;
+  hiddenSizes: number;
+}
+
 /** The compile time of a run; `reason` says in words why it is not known. */
 export interface Phases {
   run: string;
@@ -651,6 +666,8 @@ export interface Phases {
   /** What the names mean, in the same order; empty for those that say so themselves. */
   labels: string[];
   compiles: CompileTimes[];
+  /** Those that a backend such as vLLM's compiled by themselves. */
+  pieces: PieceTable;
   reason: string;
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from irscope.comparing.piece_matrix import piece_matrix
 from irscope.ir import phases
 from irscope.pipelines.registry import role_of
 from irscope.protocol import Compile, Report
@@ -19,6 +20,8 @@ from irscope_server.stages.tree import UriOf
 
 _MOST_ROWS = 20_000
 """Phases in an answer about all compiles; those of the shortest compiles are left out first."""
+
+_MOST_PIECES, _MOST_SIZES = 500, 100
 
 PhaseRow = tuple[int, int, float, float, float, int]
 
@@ -46,6 +49,26 @@ class CompileTimes:
 
 
 @dataclass(frozen=True)
+class PieceRow:
+    """A piece of a model that was compiled by itself, or several with the same graph; `cells` are empty where nothing was
+    compiled for a size."""
+
+    title: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PieceTable:
+    """Pieces by size; `note` says what the words in the cells mean.  Without rows nothing was compiled in pieces."""
+
+    sizes: tuple[str, ...]
+    rows: tuple[PieceRow, ...]
+    note: str
+    hidden_rows: int
+    hidden_sizes: int
+
+
+@dataclass(frozen=True)
 class PhasesResult:
     """The compile time of a run; `reason` says in words why it is not known."""
 
@@ -57,6 +80,8 @@ class PhasesResult:
     labels: tuple[str, ...]
     """What the names mean, in the same order; empty for those that say so themselves."""
     compiles: tuple[CompileTimes, ...]
+    pieces: PieceTable
+    """Those that a backend such as vLLM's compiled by themselves."""
     reason: str
 
 
@@ -106,8 +131,15 @@ def _result(store: Store, report: Report, compiles: tuple[Compile, ...], uri_of:
         tuple(names),
         tuple(labels),
         found,
+        _pieces(report),
         "" if found else why_empty(report, "compile times by phase"),
     )
+
+
+def _pieces(report: Report) -> PieceTable:
+    found = piece_matrix(report.pieces, _MOST_PIECES, _MOST_SIZES)
+    rows = tuple(PieceRow(row.title, row.cells) for row in found.rows)
+    return PieceTable(found.sizes, rows, found.note, found.hidden_rows, found.hidden_sizes)
 
 
 def _tree(store: Store, run: str, compile: Compile) -> list[phases.Phase]:

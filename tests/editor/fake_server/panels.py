@@ -239,6 +239,18 @@ NAMES = [
 ]  # fmt: skip
 
 
+PIECES = {
+    "sizes": ["1–512", "any size"],
+    "rows": [
+        {"title": "submod_0", "cells": ["miss CG 1.2 s", "hit 0.1 s"]},
+        {"title": "submod_2 and 30 alike", "cells": ["hit CG 3.4 s", ""]},
+    ],
+    "note": "hit, miss, bypass: of the FX graph cache; CG: a CUDA graph is captured",
+    "hiddenRows": 0,
+    "hiddenSizes": 3,
+}
+
+
 def phases(params: Json) -> Json:
     if params["run"] == EMPTY:
         return {
@@ -248,6 +260,7 @@ def phases(params: Json) -> Json:
             "names": [],
             "labels": [],
             "compiles": [],
+            "pieces": {"sizes": [], "rows": [], "note": "", "hiddenRows": 0, "hiddenSizes": 0},
             "reason": REASON.format("compile times"),
         }
     rows = [
@@ -265,6 +278,7 @@ def phases(params: Json) -> Json:
         "names": names,
         "labels": labels,
         "compiles": found,
+        "pieces": PIECES,
         "reason": "",
     }
 

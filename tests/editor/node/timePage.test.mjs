@@ -14,6 +14,13 @@ const PHASES = {
   labels: ["", "inductor", "", ""],
   reason: "",
   compiles: [{ id: "0/0", function: "f", place: PLACE, seconds: 20, phases: ROWS }],
+  pieces: {
+    sizes: ["1–512", "any size"],
+    rows: [{ title: "submod_0 and 30 alike", cells: ["miss CG 1.2 s", ""] }],
+    note: "CG: a CUDA graph is captured",
+    hiddenRows: 0,
+    hiddenSizes: 3,
+  },
 };
 
 const MEASURED = {
@@ -64,6 +71,10 @@ describe("compile time in a page of its own", () => {
       assert.equal(await frame.locator(".box.beside").count(), 0);
       await frame.locator(".toolbar button", { hasText: "Table" }).click();
       assert.equal(await frame.locator("table.phases tbody tr").count(), 5);
+      await frame.locator(".toolbar button", { hasText: "Pieces" }).click();
+      assert.match(await frame.locator(".pieces tbody").innerText(), /^submod_0 and 30 alike\s+miss CG 1\.2 s\s+–$/);
+      assert.match(await frame.locator(".pieces p").innerText(), /captured; 3 more sizes left out$/);
+      assert.equal(await frame.locator(".toolbar button", { hasText: "Table" }).count(), 1);
       await frame.locator("#tab-measured").click();
       await frame.locator("table.measured tbody tr").waitFor();
       assert.match(await frame.locator("table.measured tbody").innerText(), /40 µs\s+50 %\s+10 µs\s+30 µs\s+memory/);

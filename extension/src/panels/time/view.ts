@@ -1,4 +1,4 @@
-/** Where the compile time went: a flame chart, or the same as a table. */
+/** Where the compile time went: a flame chart, or the same as a table; of a model that was compiled in pieces, these by size. */
 
 import * as bridge from "../bridge";
 import { button, h } from "../dom";
@@ -8,11 +8,14 @@ import { Loader, notice, runButton, type View } from "../view";
 import * as units from "../../units";
 import { FlameChart } from "./chart";
 import { layOut, type Box } from "./layout";
+import { pieceTable } from "./pieces";
 import { PARTS, partOf, remarks, spoken, sums, titleOf } from "./model";
 
 interface Remembered {
   timeThreads?: boolean;
 }
+
+type Mode = "Chart" | "Table" | "Pieces";
 
 export function create(): View {
   return new TimeView();
@@ -29,7 +32,7 @@ class TimeView implements View {
   private subject: Subject | undefined;
   private data: Phases | undefined;
   private boxes: Box[] = [];
-  private asTable = false;
+  private mode: Mode = "Chart";
   private readonly loader = new Loader<Phases>(this.body, "the compile times", (result) => {
     this.data = result;
     this.boxes = layOut(result);
@@ -64,13 +67,18 @@ class TimeView implements View {
     if (this.data === undefined) {
       return;
     }
-    if (this.data.compiles.length === 0) {
+    const { compiles, pieces, reason } = this.data;
+    if (compiles.length === 0 && pieces.rows.length === 0) {
       this.toolbar.replaceChildren();
-      this.body.replaceChildren(notice("No compile times to show.", this.data.reason, runButton()));
+      this.body.replaceChildren(notice("No compile times to show.", reason, runButton()));
       return;
     }
-    this.drawToolbar(this.data);
-    if (this.asTable) {
+    const modes = this.modes(this.data);
+    this.mode = modes.includes(this.mode) ? this.mode : (modes[0] ?? "Chart");
+    this.drawToolbar(this.data, modes);
+    if (this.mode === "Pieces") {
+      this.body.replaceChildren(h("div", { class: "scroll" }, pieceTable(pieces)));
+    } else if (this.mode === "Table") {
       this.body.replaceChildren(h("div", { class: "scroll" }, table(this.boxes)));
     } else {
       this.body.replaceChildren(...this.chart.elements);
@@ -78,19 +86,32 @@ class TimeView implements View {
     }
   }
 
-  private drawToolbar(data: Phases): void {
+  /** What there is to show. */
+  private modes({ compiles, pieces }: Phases): Mode[] {
+    return [
+      ...(compiles.length > 0 ? (["Chart", "Table"] as const) : []),
+      ...(pieces.rows.length > 0 ? (["Pieces"] as const) : []),
+    ];
+  }
+
+  private drawToolbar(data: Phases, modes: Mode[]): void {
+    const isChart = this.mode === "Chart";
     const legend = PARTS.map(({ part, title }) => h("span", { class: `key ${part}` }, title));
     this.toolbar.replaceChildren(
       h("strong", {}, units.duration(data.seconds)),
       h("span", { class: "dim" }, `in ${units.count(data.compiles.length, "compile")}`),
-      ...(this.asTable ? [] : [this.chart.search, this.chart.found]),
-      h("span", { class: "legend" }, ...legend),
+      ...(isChart ? [this.chart.search, this.chart.found] : []),
+      h("span", { class: "legend" }, ...(this.mode === "Pieces" ? [] : legend)),
       h("span", { class: "spacer" }),
-      ...(this.asTable ? [] : [...this.threadButton(), this.chart.zoomOut]),
-      button(this.asTable ? "Chart" : "Table", () => {
-        this.asTable = !this.asTable;
-        this.draw();
-      }),
+      ...(isChart ? [...this.threadButton(), this.chart.zoomOut] : []),
+      ...modes
+        .filter((mode) => mode !== this.mode)
+        .map((mode) =>
+          button(mode, () => {
+            this.mode = mode;
+            this.draw();
+          }),
+        ),
     );
   }
 
