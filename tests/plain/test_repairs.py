@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import time
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from irscope.driver.fixing.proving import Proof, Status
 from irscope.driver.fixing.repairs import FUNCTION_TO_PYTHON, HELPER_LEFT_OUT, LIBRARY_TO_PYTHON, THEN, is_repair
-from irscope.driver.fixing.trying import Tried, Trying
+from irscope.driver.fixing.trying import Candidate, Tried, Trying
 from irscope.protocol import Edit, Finding, Fix, Position, Range, Severity
 
 PLACE = Range(Position(1, 0), Position(1, 1))
@@ -51,6 +53,46 @@ def test_a_repair_is_applied() -> None:
     prover: Any = Prover()
     together = Trying(prover, 60).together([one])
     assert (together.texts, together.fixed) == ({"user.py": "a repair\n"}, (FINDING,))
+
+
+def test_fixes_that_go_together_need_one_trial_and_others_are_added_one_by_one() -> None:
+    other = dataclasses.replace(FINDING, range=Range(Position(2, 0), Position(2, 1)))
+    place = Range(Position(2, 0), Position(2, 1))
+
+    class Together(Prover):
+        def __init__(self, fails: str) -> None:
+            self.seen: list[str] = []
+            self.fails = fails
+
+        def text_of(self, path: str) -> str:
+            return "x\ny\n"
+
+        def prove(self, texts: dict[str, str], finding: Finding) -> tuple[Proof, Any]:
+            (text,) = texts.values()
+            self.seen.append(text)
+            status = Status.DISPROVEN if self.fails and self.fails in text else Status.VERIFIED
+            removes = tuple(one for one, fixed in ((FINDING, "x" not in text), (other, "y" not in text)) if fixed)
+            return Proof(status, "", removes), SimpleNamespace(findings=(), compiles=())
+
+    def fixed(fails: str) -> tuple[Any, Any, list[str]]:
+        prover: Any = Together(fails)
+        proof = Proof(Status.VERIFIED, "")
+        first = Tried(FINDING, (Candidate("a", "", "user.py", (Edit(PLACE, "1"),), proof),))
+        second = Tried(other, (Candidate("b", "", "user.py", (Edit(place, "2"),), proof),))
+        found = Trying(prover, 60).together([first, second])
+        return found.texts, found.fixed, prover.seen
+
+    assert fixed("") == ({"user.py": "1\n2\n"}, (FINDING, other), ["1\n2\n"])
+    assert fixed("2") == ({"user.py": "1\ny\n"}, (FINDING,), ["1\n2\n", "1\n2\n"])
+
+
+def test_time_is_left_to_show_which_fixes_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    prover: Any = Prover()
+    trying = Trying(prover, 100)
+    began = time.monotonic()
+    for after, over, ended in ((70, False, False), (80, True, False), (101, True, True)):
+        monkeypatch.setattr(time, "monotonic", lambda after=after: began + after)
+        assert (trying.is_over, trying.has_ended) == (over, ended)
 
 
 def test_a_chain_repairs_if_each_of_it_does() -> None:

@@ -150,7 +150,9 @@ def _try(run: Run, seconds: float, stop: threading.Event, tell: Callable[[Proven
         trying = Trying(prover, seconds, propose=_proposals())
         tried: dict[Cause, Tried] = {}
         for finding in sorted(original.findings, key=lambda one: (one.file, one.range)):
-            if stop.is_set() or trying.is_over:
+            if trying.is_over:
+                break
+            if stop.is_set():
                 return
             one = trying.finding(finding)
             if stop.is_set():
@@ -161,7 +163,7 @@ def _try(run: Run, seconds: float, stop: threading.Event, tell: Callable[[Proven
         found = [one for one in tried.values() if one.verified is not None]
         codes = [one.finding.code for one in found]
         for code in ("", *(code for code in dict.fromkeys(codes) if 1 < codes.count(code) < len(found))):
-            if not found or stop.is_set() or trying.is_over:
+            if not found or stop.is_set() or trying.has_ended:
                 break
             together = trying.together([one for one in found if code in ("", one.finding.code)])
             before = {path: prover.text_of(path) for path in together.texts}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -18,6 +19,9 @@ from irscope.vocabulary.records import dataclass
 _LONGEST_CHAIN = 5
 _MOST_CANDIDATES = 6
 """Of one finding that are tried."""
+
+_SHARE_OF_SINGLES = 0.75
+"""Of the time, for trials of one fix; the rest is for those that show which fixes go together."""
 
 _MOST_JOINED = 3
 """Pairs of a fix of what fixed a size, and one that makes the size dynamic from the start."""
@@ -86,7 +90,7 @@ class Trying:
     Parameters
     ----------
     seconds
-        After which no other trial begins.
+        After which no other trial begins; those of single fixes end earlier.
     on_try
         Called before each trial with what is tried.
     propose
@@ -103,13 +107,20 @@ class Trying:
         propose: Propose = _none,
         patches: bool = False,
     ) -> None:
-        self._prover, self._until, self._on_try = prover, time.monotonic() + seconds, on_try
+        now = time.monotonic()
+        self._prover, self._on_try = prover, on_try
+        self._until, self._singles_until = now + seconds, now + _SHARE_OF_SINGLES * seconds
         self._propose, self._patched = propose, patches
         self._libraries: dict[str, str] = {}
 
     @property
     def is_over(self) -> bool:
-        """Whether the time is over."""
+        """Whether the time for single fixes is over."""
+        return time.monotonic() > self._singles_until
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all of the time is over."""
         return time.monotonic() > self._until
 
     def finding(self, finding: Finding) -> Tried:
@@ -166,7 +177,8 @@ class Trying:
     def _fixes(self, finding: Finding, texts: Mapping[str, str]) -> list[Fix]:
         """The candidates of a finding that was found in texts, the best first; each changed text once.
 
-        What `propose` makes of the finding's own on a tree takes their places: it keeps comments.  Last are functions of a library that are left to Python, beyond the number of the others.
+        What `propose` makes of the finding's own on a tree takes their places: it keeps comments.  Last are functions
+        of a library that are left to Python, beyond the number of the others.
         """
         try:
             text = texts.get(finding.file) or self._prover.text_of(finding.file)
@@ -293,15 +305,36 @@ class Trying:
         return best
 
     def together(self, tried: Sequence[Tried]) -> Together:
-        """One change with as many of the verified repairs as go together, proven as a whole."""
+        """One change with as many of the verified repairs as go together, proven as a whole: first all, then one by one."""
+        repaired = [(one.finding, best) for one in tried if (best := one.verified) is not None]
+        texts = self._all_texts(repaired)
+        files = {best.file for _, best in repaired}
+        if len(repaired) > 1 and files == texts.keys() and not self.has_ended:
+            self._on_try("all fixes together")
+            proof, _ = self._prover.prove(texts, repaired[0][0])
+            gone = {one.cause for one in proof.removes}
+            if proof.status is Status.VERIFIED and all(finding.cause in gone for finding, _ in repaired):
+                return Together(texts, proof, tuple(finding for finding, _ in repaired))
+        return self._one_by_one(repaired)
+
+    def _all_texts(self, repaired: Sequence[tuple[Finding, Candidate]]) -> dict[str, str]:
+        """The files with all changes; without a file to which they cannot all be applied."""
+        edits: dict[str, list[Edit]] = {}
+        for _, best in repaired:
+            own = edits.setdefault(best.file, [])
+            own += [edit for edit in best.edits if edit not in own]
+        texts = {}
+        for path, all_of_file in edits.items():
+            with contextlib.suppress(OSError, ValueError):
+                texts[path] = applied(self._prover.text_of(path), all_of_file)
+        return texts
+
+    def _one_by_one(self, repaired: Sequence[tuple[Finding, Candidate]]) -> Together:
         texts: dict[str, str] = {}
         edits: dict[str, list[Edit]] = {}
         proof: Proof | None = None
         fixed: list[Finding] = []
-        for one in tried:
-            best = one.verified
-            if best is None:
-                continue
+        for finding, best in repaired:
             before = edits.get(best.file, [])
             more = [*before, *(edit for edit in best.edits if edit not in before)]
             try:
@@ -310,13 +343,13 @@ class Trying:
                 continue
             whole = best.proof
             if texts and changed != texts:
-                if self.is_over:
+                if self.has_ended:
                     continue
-                self._on_try("all fixes together")
-                whole, _ = self._prover.prove(changed, one.finding)
+                self._on_try("the next of the fixes together")
+                whole, _ = self._prover.prove(changed, finding)
             if whole.status is Status.VERIFIED:
                 texts, edits[best.file], proof = changed, more, whole
-                fixed.append(one.finding)
+                fixed.append(finding)
         return Together(texts, proof, tuple(fixed))
 
 
