@@ -13,7 +13,7 @@ _NO_END = float("inf")
 
 @dataclass(frozen=True)
 class PieceRow:
-    """A piece, or several with the same graph; a cell for each size, empty where nothing was compiled for it."""
+    """A piece, or several with the same graph; a cell for each size, empty if nothing was compiled for it."""
 
     title: str
     cells: tuple[str, ...]
@@ -21,7 +21,7 @@ class PieceRow:
 
 @dataclass(frozen=True)
 class PieceMatrix:
-    """Pieces by size; empty where nothing was compiled in pieces."""
+    """Pieces by size; empty if nothing was compiled in pieces."""
 
     sizes: tuple[str, ...] = ()
     rows: tuple[PieceRow, ...] = ()

@@ -54,7 +54,14 @@ class _Page:
         digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
         policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
         stages = element("h2", "Stages"), *(self._compile(one) for one in self._report.compiles[:_MOST_COMPILES])
-        body = [*self._head(), *self._findings(), *self._compiles(), *self._pieces(), *job_parts(self._report, self._redaction), *stages]
+        body = [
+            *self._head(),
+            *self._findings(),
+            *self._compiles(),
+            *self._pieces(),
+            *job_parts(self._report, self._redaction),
+            *stages,
+        ]
         body += self._environment()
         return "".join(
             [

@@ -641,7 +641,7 @@ export interface CompileTimes {
   phases: PhaseRow[] | null;
 }
 
-/** A piece of a model that was compiled by itself, or several with the same graph; `cells` are empty where nothing was compiled for a size. */
+/** A piece of a model that was compiled by itself, or several with the same graph; a cell is empty if nothing was compiled for its size. */
 export interface PieceRow {
   title: string;
   cells: string[];

@@ -50,8 +50,8 @@ class CompileTimes:
 
 @dataclass(frozen=True)
 class PieceRow:
-    """A piece of a model that was compiled by itself, or several with the same graph; `cells` are empty where nothing was
-    compiled for a size."""
+    """A piece of a model that was compiled by itself, or several with the same graph; a cell is empty if nothing
+    was compiled for its size."""
 
     title: str
     cells: tuple[str, ...]

@@ -446,7 +446,7 @@ def measured(params: Json) -> Json:
 def ranks(params: Json) -> Json:
     nothing: Json = {
         "run": params["run"], "world": 0, "ranks": [], "moreRanks": 0, "first": 0, "other": None, "divergences": [], "compiles": [],
-        "moreCompiles": 0, "waits": [], "overlaps": [], "moreOverlaps": 0, "overlapText": "", "buckets": [],
+        "moreCompiles": 0, "waits": [], "overlaps": [], "moreOverlaps": 0, "overlapText": "", "buckets": [], "unseen": "",
         "reason": "This run has one process.",
     }  # fmt: skip
     if params["run"] == EMPTY:
@@ -488,6 +488,7 @@ def ranks(params: Json) -> Json:
             {"operation": "all_gather_into_tensor", "place": place(5), "calls": 1, "ranks": None, "sentBytes": None, "exposed": False, "beside": f"2 ({MARKUP}, mm), 1.2 MB", "way": "", "code": {"uri": code, "line": 6}},
         ],
         "overlapText": "1 of 2 collectives runs beside nothing: the rank only waits.",
+        "unseen": f"Collectives of DTensor are not seen {MARKUP}",
         "buckets": [{"compile": "0/0", "number": 1, "part": MARKUP, "parameters": 2, "bytes": 1050624, "exposed": True, "beside": "nothing of this graph", "code": {"uri": code, "line": 0}}],
     }  # fmt: skip
 
