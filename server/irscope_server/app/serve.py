@@ -48,20 +48,40 @@ def serve_stdio(execute: Execute | None = None) -> None:
         os._exit(code)
 
 
-class _ClientLog(logging.Handler):
-    """Sends irscope's own log to the client's window, from whatever thread."""
+class ClientLog(logging.Handler):
+    """Sends irscope's own log to the client's window, from whatever thread.
+
+    What the loop's thread logs is sent at once, so that it comes before what that thread tells the client next.
+    """
 
     _TYPES = ((logging.ERROR, types.MessageType.Error), (logging.WARNING, types.MessageType.Warning))
 
     def __init__(self, server: IrscopeServer, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(logging.INFO)
         self._server, self._loop = server, loop
+        self._sends = False
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Sends one entry."""
         kind = next((kind for level, kind in self._TYPES if record.levelno >= level), types.MessageType.Info)
         params = types.LogMessageParams(kind, self.format(record))
+        if self._is_in_loop() and not self._sends:  # an error in sending is logged, too
+            self._sends = True
+            try:
+                self._server.window_log_message(params)
+            except Exception:  # noqa: BLE001  who logs something is not to fail
+                self.handleError(record)
+            finally:
+                self._sends = False
+            return
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._server.window_log_message, params)
+
+    def _is_in_loop(self) -> bool:
+        try:
+            return asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            return False
 
 
 def _log_to(server: IrscopeServer, loop: asyncio.AbstractEventLoop) -> None:
@@ -74,7 +94,7 @@ def _log_to(server: IrscopeServer, loop: asyncio.AbstractEventLoop) -> None:
     ours = logging.getLogger("irscope_server")
     ours.setLevel(logging.INFO)
     ours.propagate = False
-    ours.addHandler(_ClientLog(server, loop))
+    ours.addHandler(ClientLog(server, loop))
 
 
 _M_MMAP_THRESHOLD = -3  # of malloc.h
