@@ -69,6 +69,18 @@ def test_half_a_character_is_a_question_mark(log: Path, tmp_path: Path) -> None:
     assert "? \U0001f600" in {one.function for one in found.compiles} and found.damaged == 0
 
 
+def test_strings_that_a_log_repeats_are_read_once_for_a_compile(log: Path, tmp_path: Path) -> None:
+    text = log.read_bytes()
+    strings = [line for line in text.split(b"\n") if line.startswith(b"V") and b'{"str": ["' in line]
+    first = strings[0].replace(b'{"str": ["', b'{"str": ["/changed')
+    log.write_bytes(text + b"\n".join([first, *strings, *strings]) + b"\n")
+    with TraceIndex(str(log), str(tmp_path / "index")) as index:
+        compiles = index.update()
+        with index.log_of(compiles[0].id) as found:
+            read = [line for line in found.stream.read().split(b"\n") if b'{"str": ["' in line]
+    assert len(strings) > 5 and read == [*strings, first, strings[0]], "each text once, and again after another one"
+
+
 def test_one_compile_is_opened_alone(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = str(tmp_path / "runs.db")
     assert main(["open", str(log), "--store", store, "--json"]) == 0

@@ -256,3 +256,7 @@ def test_a_name_of_torch_2_9_is_that_of_later_versions(module: types.ModuleType)
 def test_only_functions_of_torch_can_be_replaced() -> None:
     with pytest.raises(ValueError, match="not a function of PyTorch"):
         older_code.hooks({"os:system": "def system(): pass"})
+
+
+def test_an_installation_that_lacks_a_package_has_no_functions_in_it(tmp_path: Path) -> None:
+    assert Installation(str(tmp_path)).functions_with({"any"}, "torch._dynamo.variables") == []

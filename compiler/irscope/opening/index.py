@@ -23,10 +23,13 @@ from irscope.vocabulary.records import dataclass
 _CHUNK = 8 << 20
 _LONGEST_LINE = 32 << 20
 _BATCH = 20_000
-_VERSION = 1
+_VERSION = 2
 _METRICS, _BREAK = "compilation_metrics", "dynamo_graph_break_reason"
 _OF_ALL = ("str", "torch_version")
 """Events that belong to every compile."""
+_AGAIN = "again"
+"""In the place of ``str`` of a text that has its number already: a log of many processes repeats most."""
+_MOST_KEPT = 1 << 20
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS state (version INTEGER, size INTEGER, head TEXT, next INTEGER, damaged INTEGER);
 CREATE TABLE IF NOT EXISTS records (offset INTEGER PRIMARY KEY, compile TEXT, event TEXT);
@@ -104,6 +107,7 @@ class TraceIndex:
             raise TraceError(f"{path} is not a structured log, or it is packed: unpack it to index it.")
         os.makedirs(folder, exist_ok=True)
         name = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:24]
+        self._said: dict[str, int] = {}
         self._db = sqlite3.connect(os.path.join(folder, f"{name}.db"))
         with self._db:
             self._db.executescript(_SCHEMA)
@@ -128,7 +132,7 @@ class TraceIndex:
                 if record is None:
                     damaged += HEAD.match(line) is not None
                     continue
-                rows.append((offset, record.compile, record.event))
+                rows.append((offset, record.compile, self._event(record)))
                 if record.event == _METRICS:
                     found.append(_compile(record))
                     self._db.execute(
@@ -141,6 +145,16 @@ class TraceIndex:
             self._db.execute("DELETE FROM state")
             self._db.execute("INSERT INTO state VALUES (?, ?, ?, ?, ?)", (_VERSION, size, head, start, damaged))
         return found
+
+    def _event(self, record: Record) -> str:
+        if record.event != "str" or record.compile is not None:
+            return record.event
+        key, said = str(record.facts.get("index"))[:80], hash(str(record.facts.get("text")))
+        if self._said.get(key) == said:
+            return _AGAIN
+        if len(self._said) < _MOST_KEPT or key in self._said:
+            self._said[key] = said
+        return record.event
 
     def _continue_at(self, size: int) -> tuple[int, int]:
         """Where new records begin, and how many were damaged so far."""

@@ -78,7 +78,8 @@ class Installation:
         folder = os.path.join(self._folder, *package.split(".")[1:])
         pattern = re.compile(rf"(?<![A-Za-z_])(?:{'|'.join(map(re.escape, sorted(words)))})(?![A-Za-z])")
         found = []
-        for file in sorted(one for one in os.listdir(folder) if one.endswith(".py")) if words else ():
+        files = os.listdir(folder) if words and os.path.isdir(folder) else ()  # a version may lack the package
+        for file in sorted(one for one in files if one.endswith(".py")):
             module = f"{package}.{file[:-3]}"
             source = _text(os.path.join(folder, file))
             parsed = self._parsed(module) if pattern.search(source) else None
