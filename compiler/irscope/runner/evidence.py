@@ -194,8 +194,8 @@ class Evidence:
             return
         with silent(), contextlib.suppress(SystemExit):
             for name, one in named:
-                for how, change in DISTURBANCES.items():
-                    self._results[f"{name}: {how}"] = _called(one, change)
+                for number, (how, change) in enumerate(DISTURBANCES.items()):
+                    self._results[f"{name}: {how}"] = _called(one, change, number)
                 again = _called(one, None)
                 if _differences({"": self._results[f"{name}: the run's inputs"]}, {"": again}):
                     self._answer.unstable += (name,)
@@ -275,8 +275,12 @@ def _differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[
     return differs
 
 
-def _called(one: Measured, change: Any) -> dict[str, Any]:
-    """The results of a call, what it changed of its inputs, its gradients and the next random numbers."""
+def _called(one: Measured, change: Any, number: int = 0) -> dict[str, Any]:
+    """The results of a call, what it changed of its inputs, its gradients and the next random numbers.
+
+    Each ``number`` has other random numbers: what happens by chance, as that a layer is left out, is to be seen in some
+    of the calls.
+    """
     torch: Any = sys.modules["torch"]
     state = {key: (value, value.detach().clone()) for key, value in _state_of(one.program).items()}
     attributes = attributes_of(one.program)
@@ -285,7 +289,7 @@ def _called(one: Measured, change: Any) -> dict[str, Any]:
     try:
         with modes(one):
             args, kwargs = disturbed(one.args, change), disturbed(one.kwargs, change)
-            random_seeds.seed_all(_SEED)
+            random_seeds.seed_all(_SEED + number)
             result = one.compiled(*args, **kwargs)
             found = {f"result{place}": leaf for place, leaf in leaves(result).items()}
             found |= {f"input{place}": leaf for place, leaf in leaves([args, kwargs]).items()}
