@@ -98,8 +98,12 @@ class TimeView implements View {
     const isChart = this.mode === "Chart";
     const legend = PARTS.map(({ part, title }) => h("span", { class: `key ${part}` }, title));
     this.toolbar.replaceChildren(
-      h("strong", {}, units.duration(data.seconds)),
-      h("span", { class: "dim" }, `in ${units.count(data.compiles.length, "compile")}`),
+      ...(data.compiles.length === 0
+        ? []
+        : [
+            h("strong", {}, units.duration(data.seconds)),
+            h("span", { class: "dim" }, `in ${units.count(data.compiles.length, "compile")}`),
+          ]),
       ...(isChart ? [this.chart.search, this.chart.found] : []),
       h("span", { class: "legend" }, ...(this.mode === "Pieces" ? [] : legend)),
       h("span", { class: "spacer" }),
