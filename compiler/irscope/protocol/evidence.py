@@ -23,6 +23,9 @@ class FoundEvidence:
         Results that are a tensor where the original has a Python number of the same value, or the other way round.
     unstable
         Programs that give other numbers from call to call although random numbers are the same.
+    clocks
+        Numbers that a module keeps and that differ between two calls of the original which are the same in all else, as the
+        seconds of a clock do: they were not compared.
     zeroed
         Inputs and parameters that have no gradient in the original, and one now, if only of zeros; five at most.
     problem
@@ -37,5 +40,6 @@ class FoundEvidence:
     differences: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     unstable: tuple[str, ...] = ()
+    clocks: int = 0
     zeroed: tuple[str, ...] = ()
     problem: str = ""

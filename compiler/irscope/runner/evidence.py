@@ -27,6 +27,7 @@ from irscope.internals.compile_calls import caller_hook, result_hook
 from irscope.internals.hooks import Hook
 from irscope.internals.refusals import refusal_hook
 from irscope.protocol import FoundEvidence
+from irscope.runner import draws
 from irscope.runner.attributes import Attributes, attributes_of
 from irscope.runner.descriptors import silent
 from irscope.runner.leaves import DISTURBANCES, OPAQUE, difference, disturbed, leaves
@@ -43,6 +44,8 @@ _MOST_ELEMENTS = 1 << 24
 """Of the tensors of one result; a larger one is compared by its first elements and its sum."""
 _WITHOUT = "without a gradient"
 """The place of the names of inputs and parameters that the results do not depend on: optimizers do not change these."""
+_KEPT = "kept number"
+"""Before the place of a number that a module keeps in an attribute."""
 _MOST_DIFFERENCES = 5
 _SEED = 20
 
@@ -67,10 +70,13 @@ class Evidence:
     calls_again
         Whether the programs are called once more after the script.  In the deep lane that may compile more, which is not
         the script's.
+    without_compile
+        Whether nothing is compiled: then the programs are also called with random numbers near the ends of their range.
     """
 
-    def __init__(self, folder: str, calls_again: bool = True) -> None:
-        self._folder, self._calls_again = folder, calls_again
+    def __init__(self, folder: str, calls_again: bool = True, without_compile: bool = False) -> None:
+        self._folder, self._calls_again, self._without_compile = folder, calls_again, without_compile
+        self._clocks: set[tuple[str, str]] = set()
         self._reference = os.path.join(folder, REFERENCE)
         self._programs: list[Measured] = []
         self._results: dict[str, dict[str, Any]] = {}
@@ -186,19 +192,25 @@ class Evidence:
             state = {key: value.detach().clone() for key, value in _state_of(one.program).items()}
             self._results[f"{name}: parameters and buffers at the end"] = _small(leaves(state))
             attributes = self._attributes.get(id(one))
-            changed = attributes.changed() if attributes is not None else {}
-            if changed:
-                self._results[f"{name}: changed numbers at the end"] = changed
+            if attributes is not None:
+                self._results[f"{name}: numbers at the end"] = _kept(attributes)
         self._over = True
         if not self._calls_again:
             return
         with silent(), contextlib.suppress(SystemExit):
             for name, one in named:
-                for number, (how, change) in enumerate(DISTURBANCES.items()):
-                    self._results[f"{name}: {how}"] = _called(one, change, number)
-                again = _called(one, None)
-                if _differences({"": self._results[f"{name}: the run's inputs"]}, {"": again}):
-                    self._answer.unstable += (name,)
+                self._call(name, one)
+
+    def _call(self, name: str, one: Measured) -> None:
+        for number, (how, change) in enumerate(DISTURBANCES.items()):
+            self._results[f"{name}: {how}"] = _called(one, change, number)
+        first, again = self._results[f"{name}: {next(iter(DISTURBANCES))}"], _called(one, None)
+        clocks = {place for place in first if _is_clock(place, first[place], again.get(place))}
+        self._clocks |= {(name, place) for place in clocks}
+        if _differences({"": _apart_from(clocks, first)}, {"": _apart_from(clocks, again)}):
+            self._answer.unstable += (name,)
+        for how in draws.PUSHED if self._without_compile else ():
+            self._results[f"{name}: {how}"] = _called(one, None, pushed=how)
 
     def serve(self) -> None:
         """Writes the evidence, or what compares differently with that of the other run."""
@@ -207,13 +219,39 @@ class Evidence:
         if torch is None or not self._results:
             answer.problem = "the script called no program that it had passed to torch.compile"
         elif not os.path.exists(self._reference):
-            torch.save(self._results, self._reference)
+            torch.save([self._results, list(self._clocks)], self._reference)
         else:
-            _compared(torch.load(self._reference, weights_only=True), self._results, answer)
+            expected, clocks = torch.load(self._reference, weights_only=True)
+            _compared(*(self._comparable(one, clocks) for one in (expected, self._results)), answer)
+            answer.clocks = len(clocks)
         answer.programs = len({name.partition(": ")[0] for name in self._results})
         with open(os.path.join(self._folder, f"{ANSWER}.part"), "w", encoding="utf-8") as file:
             json.dump(answer.__dict__, file)
         os.replace(os.path.join(self._folder, f"{ANSWER}.part"), os.path.join(self._folder, ANSWER))
+
+    def _comparable(self, results: dict[str, Any], clocks: list[tuple[str, str]]) -> dict[str, Any]:
+        """Without what depends on a clock in the original, and without calls that only runs without compile make."""
+        ends = tuple(f": {how}" for how in draws.PUSHED) if not self._without_compile else ()
+        left_out: dict[str, set[str]] = {}
+        for name, place in clocks:
+            left_out.setdefault(name, set()).add(place)
+        return {
+            name: _apart_from(left_out.get(name.partition(": ")[0], set()), one)
+            for name, one in results.items() if not name.endswith(ends)
+        }  # fmt: skip
+
+
+def _apart_from(places: set[str], found: dict[str, Any]) -> dict[str, Any]:
+    return {place: value for place, value in found.items() if place not in places} if places else found
+
+
+def _is_clock(place: str, value: Any, again: Any) -> bool:
+    """Whether a kept number is of a clock: a float that differs between two calls which are the same in all else."""
+    return place.startswith(_KEPT) and isinstance(value, float) and isinstance(again, float) and value != again
+
+
+def _kept(attributes: Attributes) -> dict[str, Any]:
+    return {f"{_KEPT} {name}": number for name, number in attributes.changed().items()}
 
 
 def _name(program: Program) -> str:
@@ -275,7 +313,7 @@ def _differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[
     return differs
 
 
-def _called(one: Measured, change: Any, number: int = 0) -> dict[str, Any]:
+def _called(one: Measured, change: Any, number: int = 0, pushed: str = "") -> dict[str, Any]:
     """The results of a call, what it changed of its inputs, its gradients and the next random numbers.
 
     Each ``number`` has other random numbers: what happens by chance, as that a layer is left out, is to be seen in some
@@ -290,13 +328,15 @@ def _called(one: Measured, change: Any, number: int = 0) -> dict[str, Any]:
         with modes(one):
             args, kwargs = disturbed(one.args, change), disturbed(one.kwargs, change)
             random_seeds.seed_all(_SEED + number)
-            result = one.compiled(*args, **kwargs)
+            with draws.pushed(pushed):
+                result = one.compiled(*args, **kwargs)
             found = {f"result{place}": leaf for place, leaf in leaves(result).items()}
             found |= {f"input{place}": leaf for place, leaf in leaves([args, kwargs]).items()}
             found["random numbers after it"] = torch.rand(4)
             found |= _gradients(one, result, [args, kwargs])
             found |= {f"state {key}": value.detach().clone() for key, (value, _) in state.items()
                       if not value.requires_grad}  # fmt: skip
+            found |= {} if attributes is None else _kept(attributes)
     except Exception as error:  # noqa: BLE001  whatever the program raises is what it does
         found = {"raised": bounded(f"{type(error).__name__}: {error}".splitlines()[0])}
     with torch.no_grad():

@@ -347,6 +347,57 @@ def test_elements_that_are_integers_may_all_be_alike(prover: Prover, empty: int,
     assert changed(prover, old, new).status is status
 
 
+RARE = """\
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        if torch.rand([]) < 0.01:
+            return x
+        return self.linear(x)
+
+torch.compile(Net())(torch.randn(8, 4, requires_grad=True))
+"""
+
+
+@pytest.mark.parametrize("prover", [RARE], indirect=True)
+@pytest.mark.parametrize(("dropped", "words"), [("x", "gets a gradient of zeros"), ("x + 1", "random numbers near 0")])
+def test_what_happens_by_chance_alone_is_seen(prover: Prover, dropped: str, words: str) -> None:
+    """One call in a hundred leaves the layer out, and its parameters then have no gradients."""
+    old = RARE[RARE.index("        if torch.rand") : RARE.index("\n\ntorch.compile")]
+    proof = changed(prover, old, f"        return torch.where(torch.rand([]) < 0.01, {dropped}, self.linear(x))")
+    assert proof.status is not Status.VERIFIED and words in proof.reason, proof
+
+
+TIMED = """\
+import time, torch
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        start = time.perf_counter()
+        y = x.sin()
+        self.seconds = time.perf_counter() - start
+        self.calls = 2.0
+        return y
+
+torch.compile(Net())(torch.randn(8, 4))
+"""
+
+
+@pytest.mark.parametrize("prover", [TIMED], indirect=True)
+@pytest.mark.parametrize(("calls", "status"), [("2.0", Status.VERIFIED), ("3.0", Status.DISPROVEN)])
+def test_the_seconds_that_a_module_keeps_are_not_compared(prover: Prover, calls: str, status: Status) -> None:
+    old = TIMED[TIMED.index("        start") : TIMED.index("        return")]
+    new = f"y = x.sin()\n        self.seconds = 0.0\n        self.calls = {calls}\n"
+    proof = changed(prover, old, f"        {new}")
+    assert proof.status is status, proof
+    assert "1 kept number that a clock gives: not compared" in proof.checks
+
+
 def test_results_of_the_set_are_kept_only_while_they_are_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script, kept = write(tmp_path, "x = 1\n", "one.py"), tmp_path / "kept.json"
     monkeypatch.setattr(fix_rates, "HERE", tmp_path / "benchmarks")

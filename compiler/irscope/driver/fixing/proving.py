@@ -297,6 +297,8 @@ def _numbers(eager: Trial, trial: Trial) -> tuple[tuple[str, ...], Status, str]:
         checks.append(f"{found.failed} calls that raise an error in both")
     if found.opaque:
         checks.append(f"{found.opaque} other results, of which only the type was compared")
+    if found.clocks:
+        checks.append(f"{count(found.clocks, 'kept number')} that a clock gives: not compared")
     unstable = eager.evidence.unstable if eager.evidence is not None else ()
     if unstable or found.unstable:
         name = (*unstable, *found.unstable)[0]
