@@ -64,7 +64,7 @@ def _mode(how: str) -> Any:
     torch: Any = sys.modules["torch"]
     from torch.overrides import TorchFunctionMode
 
-    class Pushed(TorchFunctionMode):
+    class Pushed(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             value = func(*args, **(kwargs or {}))
             if func in (torch.rand, torch.rand_like):

@@ -222,7 +222,7 @@ class Evidence:
             torch.save([self._results, list(self._clocks)], self._reference)
         else:
             expected, clocks = torch.load(self._reference, weights_only=True)
-            _compared(*(self._comparable(one, clocks) for one in (expected, self._results)), answer)
+            _compared(self._comparable(expected, clocks), self._comparable(self._results, clocks), answer)
             answer.clocks = len(clocks)
         answer.programs = len({name.partition(": ")[0] for name in self._results})
         with open(os.path.join(self._folder, f"{ANSWER}.part"), "w", encoding="utf-8") as file:
