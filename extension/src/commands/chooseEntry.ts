@@ -8,6 +8,7 @@ import { EntriesRequest } from "../host/requests";
 import { SECTION } from "../host/settings";
 import { activePythonFile, requireTrust, type Services } from "./context";
 import { runFile } from "./run";
+import { choose } from "../host/lists";
 
 const SETTING = "run.entryOf";
 
@@ -41,7 +42,7 @@ export async function chooseEntry(services: Services, given?: string): Promise<v
       description: vscode.l10n.t("a script, -m package.module or pytest tests/test_model.py::test"),
     },
   );
-  const chosen = await vscode.window.showQuickPick(choices, {
+  const chosen = await choose(choices, {
     title: visible(vscode.l10n.t("Choose Entry Script for {0}", path.basename(uri.fsPath))),
     placeHolder:
       candidates.length > 0

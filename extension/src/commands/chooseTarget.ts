@@ -5,6 +5,7 @@ import { withoutIcons } from "../host/plainText";
 import { SECTION } from "../host/settings";
 import { requireTrust } from "./context";
 import { TARGETS } from "../targets";
+import { chooseMany } from "../host/lists";
 
 export const SETTING = "target";
 
@@ -24,8 +25,7 @@ export async function chooseTarget(): Promise<void> {
       name,
     }),
   );
-  const chosen = await vscode.window.showQuickPick(items, {
-    canPickMany: true,
+  const chosen = await chooseMany(items, {
     matchOnDescription: true,
     title: vscode.l10n.t("Choose Target"),
     placeHolder: vscode.l10n.t("Which devices do deep runs predict kernels for? None: those of this machine"),

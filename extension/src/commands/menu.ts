@@ -7,6 +7,7 @@ import { withoutIcons } from "../host/plainText";
 import { SECTION } from "../host/settings";
 import type { Services } from "./context";
 import { SETTING as PIPELINE } from "./selectPipeline";
+import { choose } from "../host/lists";
 
 interface MenuItem extends vscode.QuickPickItem {
   command: string;
@@ -56,7 +57,7 @@ export async function showMenu(services: Services): Promise<void> {
       arguments: ["irscope.python"],
     },
   );
-  const chosen = await vscode.window.showQuickPick(items, {
+  const chosen = await choose(items, {
     title: "IRScope",
     placeHolder: visible(problem) || vscode.l10n.t("What to do?"),
   });

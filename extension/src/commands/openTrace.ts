@@ -4,6 +4,7 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import { OpenTraceRequest } from "../host/requests";
 import { showProblem, withRunProgress, type Services } from "./context";
+import { choose } from "../host/lists";
 
 export async function openTrace(services: Services, given?: vscode.Uri): Promise<void> {
   const trace = given ?? (await pickTrace());
@@ -26,7 +27,7 @@ export async function openTrace(services: Services, given?: vscode.Uri): Promise
 async function pickTrace(): Promise<vscode.Uri | undefined> {
   const folder = { label: vscode.l10n.t("Folder"), detail: vscode.l10n.t("What TORCH_TRACE names") };
   const file = { label: vscode.l10n.t("File"), detail: vscode.l10n.t("A log, an archive, or raw.jsonl of tlparse") };
-  const chosen = await vscode.window.showQuickPick([folder, file], {
+  const chosen = await choose([folder, file], {
     title: vscode.l10n.t("Open a trace that was recorded elsewhere"),
   });
   if (chosen === undefined) {

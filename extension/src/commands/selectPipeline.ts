@@ -10,6 +10,7 @@ import { visible } from "../panels/visible";
 import type { PipelineItem, Pipelines, PipelineStatus } from "../protocol";
 import { requireTrust, type Services } from "./context";
 import { runFile } from "./run";
+import { newList as emptyList } from "../host/lists";
 
 export const SETTING = "pipeline";
 
@@ -108,7 +109,7 @@ const WITHOUT_BREAKS: Choice = {
 };
 
 function newList(title: string, placeholder: string): vscode.QuickPick<Choice> {
-  const list = vscode.window.createQuickPick<Choice>();
+  const list = emptyList<Choice>();
   Object.assign(list, { title, placeholder, matchOnDescription: true, keepScrollPosition: true });
   return list;
 }

@@ -13,6 +13,7 @@ import type { KernelChoice, KernelsAt, Place } from "../protocol";
 import { showWithLog } from "../host/problems";
 import { KernelsAtRequest } from "../host/requests";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
+import { choose } from "../host/lists";
 
 /** @param place what it is about; the cursor of the active editor where it is left out */
 export async function showKernel(services: Services, place?: Partial<Place>): Promise<void> {
@@ -85,7 +86,7 @@ async function pickKernel(kernels: KernelChoice[], line: number): Promise<Kernel
     }
     choices.push(choiceOf(kernel));
   }
-  const chosen = await vscode.window.showQuickPick(choices, {
+  const chosen = await choose(choices, {
     title: vscode.l10n.t("Show Generated Kernel"),
     placeHolder: vscode.l10n.t("{0} came from line {1}", units.kernelsOf(kernels), line + 1),
     matchOnDescription: true,

@@ -12,6 +12,7 @@ import { StagesOfRequest } from "../host/requests";
 import { cursorPlace, landings, linesIn } from "./landing";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
 import { choosePipeline } from "./selectPipeline";
+import { newList } from "../host/lists";
 
 /**
  * Shows a stage that the user chooses, beside the source and in place of the stage that is there.
@@ -177,7 +178,7 @@ async function pickStage(
 }
 
 async function chosenOf(items: StageChoice[], title: string, placeholder: string): Promise<Choice> {
-  const list = vscode.window.createQuickPick<StageChoice>();
+  const list = newList<StageChoice>();
   Object.assign(list, { items, title, placeholder, matchOnDescription: true });
   const chosen = await new Promise<Choice>((resolve) => {
     list.onDidAccept(() => resolve({ stage: list.activeItems[0]?.stage, toSide: false }));

@@ -16,6 +16,7 @@ import { Server } from "./server";
 import { StatusItem } from "./statusItem";
 import { setContext, TorchFiles } from "./torchFiles";
 import { ValuePanel } from "./valuePanel";
+import { shown as lists } from "./lists";
 
 /** What `activate` gives to the tests of this extension; nothing else may rely on it. */
 export interface Internals {
@@ -27,6 +28,7 @@ export interface Internals {
   dock: Dock;
   values: ValuePanel;
   status: StatusItem;
+  lists: typeof lists;
 }
 
 let server: Server | undefined;
@@ -75,7 +77,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Intern
   );
   // Not awaited: the editor is not kept waiting for a Python interpreter.
   void server.restart();
-  return { server, tree, graphs, linked, dock, regions, values, status };
+  return { server, tree, graphs, linked, dock, regions, values, status, lists };
 }
 
 export async function deactivate(): Promise<void> {

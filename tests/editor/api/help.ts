@@ -41,18 +41,15 @@ export async function until<Value>(
 
 /** Answers the quick pick of a command with the item that is `steps` below the first, and waits until it is done. */
 export async function pick(command: Thenable<unknown>, steps = 0): Promise<void> {
-  let waiting = true;
-  const done = command.then(() => (waiting = false));
-  while (waiting) {
-    await new Promise((resolve) => setTimeout(resolve, 500)); // The list has no event that says it is shown.
-    for (let step = 0; step < steps; step += 1) {
-      await vscode.commands.executeCommand("workbench.action.quickOpenSelectNext");
-    }
-    await vscode.commands.executeCommand("workbench.action.acceptSelectedQuickOpenItem");
-    // Where it was not shown yet nothing was chosen: once more.
-    await Promise.race([done, new Promise((resolve) => setTimeout(resolve, 3_000))]);
+  const { lists } = await internals();
+  let active = await until("a list", () => lists.active);
+  for (let step = 0; step < steps; step += 1) {
+    await vscode.commands.executeCommand("workbench.action.quickOpenSelectNext");
+    const before = active;
+    active = await until("the next item", () => lists.active !== before && lists.active);
   }
-  await done;
+  await vscode.commands.executeCommand("workbench.action.acceptSelectedQuickOpenItem");
+  await command;
 }
 
 export function visibleDocument(ending: string): vscode.TextEditor | undefined {

@@ -381,8 +381,12 @@ describe("the graph panel in a page", () => {
     const { page, panel, said } = await open("light");
     await panel.locator("#compare").selectOption({ label: "tidy" });
     await panel.locator("#legend li", { hasText: "removed" }).waitFor();
-    await panel.locator("#export").click();
-    await panel.locator("#export-svg").click();
+    await panel.evaluate(() => {
+      const { document } = /** @type {any} */ (globalThis);
+      const grouping = document.querySelector("#grouping");
+      grouping.dispatchEvent(new Event("change"));
+      document.querySelector("#export-svg").click(); // While the graph is laid out again: it is saved when it is there.
+    });
     await panel.locator("#export").click();
     await panel.locator("#export-dot").click();
     await panel.locator("#export").click();

@@ -8,7 +8,7 @@ import { visible } from "../../panels/visible";
 import type { Graph, GraphKernels, GraphVersion } from "../../protocol";
 import type { Grouping } from "../model/clusters";
 import type { ColourMode } from "../draw/colours";
-import { saveDot, saveSvg } from "./exporting";
+import { saveDot, saveSvg, type Shown } from "./exporting";
 import { groupings } from "../model/grouping";
 import { handleKey } from "./keys";
 import { Layouter } from "../layout/layout";
@@ -266,9 +266,9 @@ function listenToPage(): void {
   buttons.zoomIn.addEventListener("click", () => panel?.view.camera.zoom(1.3));
   buttons.zoomOut.addEventListener("click", () => panel?.view.camera.zoom(1 / 1.3));
   buttons.fit.addEventListener("click", () => panel?.view.camera.glide(panel.view.camera.fitting()));
-  buttons.svg.addEventListener("click", () => panel && saveSvg(panel.shown));
-  buttons.dotShown.addEventListener("click", () => panel && saveDot(panel.shown, "shown"));
-  buttons.dotWhole.addEventListener("click", () => panel && saveDot(panel.shown, "whole"));
+  buttons.svg.addEventListener("click", () => save(saveSvg));
+  buttons.dotShown.addEventListener("click", () => save((shown) => saveDot(shown, "shown")));
+  buttons.dotWhole.addEventListener("click", () => save((shown) => saveDot(shown, "whole")));
   onThemeChange(() => panel?.themeChanged());
   page.tree.addEventListener("keydown", (event) => {
     if (panel !== undefined && handleKey(panel, event)) {
@@ -284,6 +284,16 @@ function listenToPage(): void {
     }
   });
   listenToMouse();
+}
+
+/** Saves the graph that is there now, if need be once it is laid out. */
+function save(how: (shown: Shown) => void): void {
+  const asked = panel;
+  asked?.view.whenShown(() => {
+    if (panel === asked) {
+      how(asked.shown);
+    }
+  });
 }
 
 function boxUnder(event: MouseEvent): Box | undefined {

@@ -27,6 +27,7 @@ export class GraphView {
   private frame = 0;
   private rest: ReturnType<typeof setTimeout> | undefined;
   private stop: () => void = () => undefined;
+  private readonly waiting: (() => void)[] = [];
 
   constructor(
     private readonly page: Page,
@@ -72,6 +73,18 @@ export class GraphView {
       this.draw();
     });
     this.describe();
+    for (const action of this.waiting.splice(0)) {
+      action();
+    }
+  }
+
+  /** Does it with the scene that is shown; while one is being laid out, when that is there. */
+  whenShown(action: () => void): void {
+    if (this.scene === undefined) {
+      this.waiting.push(action);
+    } else {
+      action();
+    }
   }
 
   /** Another graph will come: no label of this one may be shown with it. */

@@ -1,0 +1,42 @@
+/** Lists to choose from, and which item of the one on the screen is marked. */
+
+import * as vscode from "vscode";
+
+/** Undefined while no list with items is shown. Tests wait for it: the editor has no event that says a list is there. */
+export const shown: { active: vscode.QuickPickItem | undefined } = { active: undefined };
+
+/** Asks for one of the items. */
+export async function choose<Item extends vscode.QuickPickItem>(
+  items: readonly Item[],
+  options: vscode.QuickPickOptions,
+): Promise<Item | undefined> {
+  try {
+    return await vscode.window.showQuickPick(items, { ...options, onDidSelectItem: follow });
+  } finally {
+    shown.active = undefined;
+  }
+}
+
+/** Asks for any number of the items. */
+export async function chooseMany<Item extends vscode.QuickPickItem>(
+  items: readonly Item[],
+  options: vscode.QuickPickOptions,
+): Promise<readonly Item[] | undefined> {
+  try {
+    return await vscode.window.showQuickPick(items, { ...options, canPickMany: true, onDidSelectItem: follow });
+  } finally {
+    shown.active = undefined;
+  }
+}
+
+/** A list that the caller fills, shows and disposes of. */
+export function newList<Item extends vscode.QuickPickItem>(): vscode.QuickPick<Item> {
+  const list = vscode.window.createQuickPick<Item>();
+  list.onDidChangeActive(([item]) => (shown.active = item));
+  list.onDidHide(() => (shown.active = undefined));
+  return list;
+}
+
+function follow(item: vscode.QuickPickItem | string): void {
+  shown.active = typeof item === "string" ? undefined : item;
+}
