@@ -6,6 +6,15 @@ from irscope.vocabulary.records import dataclass
 
 
 @dataclass
+class OneSided:
+    """A line that asked tensors whether they are true, and got the same answer each time."""
+
+    file: str
+    line: int
+    answer: bool
+
+
+@dataclass
 class FoundEvidence:
     """The comparison of two runs, as the second of them makes it.
 
@@ -25,6 +34,8 @@ class FoundEvidence:
         Programs that give other numbers from call to call although random numbers are the same.
     zeroed
         Inputs and parameters that have no gradient in the original, and one now, if only of zeros; five at most.
+    one_sided
+        Lines that decide by a tensor, and always did the same; found without compile only.
     problem
         Why nothing was compared.
     """
@@ -38,4 +49,5 @@ class FoundEvidence:
     types: tuple[str, ...] = ()
     unstable: tuple[str, ...] = ()
     zeroed: tuple[str, ...] = ()
+    one_sided: tuple[OneSided, ...] = ()
     problem: str = ""

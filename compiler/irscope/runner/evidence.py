@@ -26,12 +26,15 @@ from irscope.internals import random_seeds
 from irscope.internals.compile_calls import caller_hook, result_hook
 from irscope.internals.hooks import Hook
 from irscope.internals.refusals import refusal_hook
-from irscope.protocol import FoundEvidence
+from irscope.internals.truths import truth_hook
+from irscope.protocol import FoundEvidence, OneSided, to_json
 from irscope.runner.attributes import Attributes, attributes_of
 from irscope.runner.descriptors import silent
-from irscope.runner.leaves import DISTURBANCES, OPAQUE, difference, disturbed, leaves
+from irscope.runner.kept_state import KeptState
+from irscope.runner.leaves import DISTURBANCES, OPAQUE, difference, disturbed, leaves, not_a_number
 from irscope.runner.rounds import Measured, modes
 from irscope.runner.tensors import Program, cloned
+from irscope.usercode.user_files import is_package_file, is_user_file
 from irscope.vocabulary.visible import bounded
 
 REFERENCE, ANSWER, REFUSALS = "reference.pt", "answer.json", "refusals.jsonl"
@@ -39,10 +42,14 @@ _MOST_REFUSALS = 2000
 _MOST_CALLS = 8
 """Of a program whose results are kept."""
 _MOST_PROGRAMS = 64
+_MOST_LINES = 4096
+"""That decide by a tensor."""
 _MOST_ELEMENTS = 1 << 24
 """Of the tensors of one result; a larger one is compared by its first elements and its sum."""
 _WITHOUT = "without a gradient"
 """The place of the names of inputs and parameters that the results do not depend on: optimizers do not change these."""
+_CHANGED = "changed "
+"""Before the places of what a call changes outside of its inputs."""
 _MOST_DIFFERENCES = 5
 _SEED = 20
 
@@ -67,9 +74,11 @@ class Evidence:
     calls_again
         Whether the programs are called once more after the script.  In the deep lane that may compile more, which is not
         the script's.
+    without_compile
+        Whether nothing is compiled.  Then it is also noted which way the code decides by the values of tensors.
     """
 
-    def __init__(self, folder: str, calls_again: bool = True) -> None:
+    def __init__(self, folder: str, calls_again: bool = True, without_compile: bool = False) -> None:
         self._folder, self._calls_again = folder, calls_again
         self._reference = os.path.join(folder, REFERENCE)
         self._programs: list[Measured] = []
@@ -80,6 +89,8 @@ class Evidence:
         self._attributes: dict[int, Attributes | None] = {}
         self._over = False
         self._refusals = 0
+        self._without_compile = without_compile
+        self._answers: dict[tuple[str, int], set[bool]] = {}
 
     def hooks(self) -> list[Hook]:
         """What sees the programs, and what makes the random numbers of both runs the same."""
@@ -88,7 +99,12 @@ class Evidence:
             result_hook(self._see),
             caller_hook(self._see_caller),
             refusal_hook(self._refused),
+            *([truth_hook(self._decided)] if self._without_compile else []),
         ]
+
+    def _decided(self, file: str, line: int, answer: bool) -> None:
+        if len(self._answers) < _MOST_LINES and (is_user_file(file) or is_package_file(file)):
+            self._answers.setdefault((file, line), set()).add(answer)
 
     def _refused(self, gb_type: str, functions: list[str], places: list[str]) -> None:
         """Written at once: the script may fail for it."""
@@ -197,6 +213,7 @@ class Evidence:
                 for number, (how, change) in enumerate(DISTURBANCES.items()):
                     self._results[f"{name}: {how}"] = _called(one, change, number)
                 again = _called(one, None)
+                _hide_unsteady(name, again, self._results)
                 if _differences({"": self._results[f"{name}: the run's inputs"]}, {"": again}):
                     self._answer.unstable += (name,)
 
@@ -210,10 +227,20 @@ class Evidence:
             torch.save(self._results, self._reference)
         else:
             _compared(torch.load(self._reference, weights_only=True), self._results, answer)
+        answer.one_sided = tuple(OneSided(*at, *each) for at, each in self._answers.items() if len(each) == 1)
         answer.programs = len({name.partition(": ")[0] for name in self._results})
         with open(os.path.join(self._folder, f"{ANSWER}.part"), "w", encoding="utf-8") as file:
-            json.dump(answer.__dict__, file)
+            json.dump(to_json(answer), file)
         os.replace(os.path.join(self._folder, f"{ANSWER}.part"), os.path.join(self._folder, ANSWER))
+
+
+def _hide_unsteady(name: str, again: dict[str, Any], results: dict[str, dict[str, Any]]) -> None:
+    """Keeps only that something is changed where each call changes it to something else, as a clock or an identifier."""
+    first = results[f"{name}: the run's inputs"]
+    places = [place for place in first.keys() & again.keys() if place.startswith(_CHANGED)]
+    unsteady = {place for place in places if difference(first[place], again[place])[0]}
+    for one in (again, *(found for key, found in results.items() if key.startswith(f"{name}: "))):
+        one.update(dict.fromkeys(unsteady & one.keys(), OPAQUE))
 
 
 def _name(program: Program) -> str:
@@ -264,7 +291,7 @@ def _differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[
                 side, text = ("now", other["raised"]) if "raised" in other else ("before", one["raised"])
                 differs.append((f"{name}: it raises {text} only {side}", True))
             else:
-                differs.append((f"{name}: other results", True))
+                differs.append((f"{name}: {_only_in_one(one, other)}", True))
             continue
         for place, leaf in one.items():
             if place == _WITHOUT:
@@ -275,6 +302,15 @@ def _differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[
     return differs
 
 
+def _only_in_one(expected: dict[str, Any], found: dict[str, Any]) -> str:
+    """Which of the places of results that only one run has is the first, in words."""
+    place = next(place for place in (*expected, *found) if (place in expected) != (place in found))
+    if not place.startswith(_CHANGED):
+        return "other results"
+    now = "is not changed" if place in expected else "is changed, too"
+    return f"{place.removeprefix(_CHANGED)} {now}"
+
+
 def _called(one: Measured, change: Any, number: int = 0) -> dict[str, Any]:
     """The results of a call, what it changed of its inputs, its gradients and the next random numbers.
 
@@ -283,7 +319,7 @@ def _called(one: Measured, change: Any, number: int = 0) -> dict[str, Any]:
     """
     torch: Any = sys.modules["torch"]
     state = {key: (value, value.detach().clone()) for key, value in _state_of(one.program).items()}
-    attributes = attributes_of(one.program)
+    attributes, kept = attributes_of(one.program), KeptState(one.program)
     random_seeds.seed_all(_SEED)
     found: dict[str, Any] = {}
     try:
@@ -294,7 +330,9 @@ def _called(one: Measured, change: Any, number: int = 0) -> dict[str, Any]:
             found = {f"result{place}": leaf for place, leaf in leaves(result).items()}
             found |= {f"input{place}": leaf for place, leaf in leaves([args, kwargs]).items()}
             found["random numbers after it"] = torch.rand(4)
-            found |= _gradients(one, result, [args, kwargs])
+            found["Python's and NumPy's random numbers after it"] = torch.tensor(random_seeds.next_ones())
+            found |= {f"{_CHANGED}{place}": value for place, value in kept.changed().items()}
+            found |= _gradients(one, result, [args, kwargs]) if change is not not_a_number else {}
             found |= {f"state {key}": value.detach().clone() for key, (value, _) in state.items()
                       if not value.requires_grad}  # fmt: skip
     except Exception as error:  # noqa: BLE001  whatever the program raises is what it does
@@ -303,6 +341,7 @@ def _called(one: Measured, change: Any, number: int = 0) -> dict[str, Any]:
         for value, before in state.values():
             if not value.is_inference():
                 value.copy_(before)
+    kept.put_back()
     if attributes is not None:
         attributes.put_back()
     return _small(found)

@@ -73,7 +73,7 @@ class Session:
 
         request, why = self._request, self._capture.why_as_python
         if request.evidence:
-            return Evidence(request.evidence, calls_again=request.lane is Lane.FAST)
+            return Evidence(request.evidence, request.lane is Lane.FAST, request.without_compile)
         if not request.profile:
             return Rounds(request.rounds, why)
         return Profiling(request.rounds, why, request.profile, self._has_backward)
