@@ -19,7 +19,9 @@ from typing import Any
 from irscope.usercode.user_files import is_user_file
 
 _DEPTH = 5
-_MOST_LEAVES = 2000
+_MOST_ENTRIES = 2000
+"""Of one container that are looked at: its first."""
+_MOST_LEAVES = 20_000
 _MOST_ELEMENTS = 1 << 16
 """Of a tensor that is looked at."""
 _NUMBERS = (bool, int, float, complex, str, type(None))
@@ -38,6 +40,9 @@ class KeptState:
     def changed(self) -> dict[str, Any]:
         """The tensors and plain values that are others now, or were not there, by place: ``history[2]``."""
         now = self._leaves([])
+        if _MOST_LEAVES in (len(now), len(self._before)):  # which ones they are may depend on a single entry
+            now = {place: value for place, value in now.items() if place in self._before}
+            return {place: value for place, value in now.items() if not _same(self._before[place], value)}
         found = {place: value for place, value in now.items() if not _same(self._before.get(place, GONE), value)}
         return found | {place: GONE for place in self._before if place not in now}
 
@@ -118,7 +123,8 @@ def _walk(place: str, value: Any, undo: list[Callable[[], None]], seen: set[int]
             undo.append(lambda: _put_back(value, copy))
             yield place, copy
     else:
-        seen.add(id(value))
+        if not isinstance(value, _Names):  # these are made here, so another may have the same id later
+            seen.add(id(value))
         for name, one in _entries(place, value, undo):
             yield from _walk(name, one, undo, seen, depth + 1)
 
@@ -128,15 +134,15 @@ def _entries(place: str, value: Any, undo: list[Callable[[], None]]) -> list[tup
     if type(value) in (list, deque, tuple):
         if not isinstance(value, tuple):
             undo.append(_refill(value, value.extend, list(value)))
-        return [(f"{place}[{number}]", one) for number, one in enumerate(itertools.islice(value, _MOST_LEAVES))]
+        return [(f"{place}[{number}]", one) for number, one in enumerate(itertools.islice(value, _MOST_ENTRIES))]
     if isinstance(value, dict):
-        if not _is_own(type(value), ("builtins", "collections")):
-            return []
+        if not _is_own(type(value), ("builtins", "collections")) or value is sys.modules or "__name__" in value:
+            return []  # modules and their namespaces
         undo.append(_refill(value, value.update, dict(value)))
-        return [(f"{place}[{str(name)[:40]!r}]", one) for name, one in itertools.islice(value.items(), _MOST_LEAVES)]
+        return [(f"{place}[{str(name)[:40]!r}]", one) for name, one in itertools.islice(value.items(), _MOST_ENTRIES)]
     if type(value) is set:
         undo.append(_refill(value, value.update, set(value)))
-        return [(place, ", ".join(sorted(str(one)[:40] for one in itertools.islice(value, _MOST_LEAVES))))]
+        return [(place, ", ".join(sorted(str(one)[:40] for one in itertools.islice(value, _MOST_ENTRIES))))]
     if isinstance(value, _Names):
         undo.extend(
             _put(value, name, one) for name, one in value.names.items() if isinstance(one, (*_NUMBERS, list, dict))
@@ -169,7 +175,7 @@ def _of_object(place: str, value: Any, undo: list[Callable[[], None]]) -> list[t
         return []
     attributes = vars(value)
     undo.append(_refill(attributes, attributes.update, dict(attributes)))
-    return [(f"{place}.{name}".lstrip("."), one) for name, one in list(attributes.items())[:_MOST_LEAVES]]
+    return [(f"{place}.{name}".lstrip("."), one) for name, one in list(attributes.items())[:_MOST_ENTRIES]]
 
 
 def _is_own(value: Any, also: tuple[str, ...] = ()) -> bool:
@@ -183,7 +189,7 @@ def _is_own(value: Any, also: tuple[str, ...] = ()) -> bool:
 
 def _refill(container: Any, fill: Callable[[Any], object], entries: Any) -> Callable[[], None]:
     def undo() -> None:
-        if not _holds(container, entries):  # else it is left alone: it may be ``sys.modules`` by another name
+        if not _holds(container, entries):
             container.clear()
             fill(entries)
 
