@@ -17,6 +17,12 @@ def seed_all(seed: int) -> None:
         numpy.random.seed(seed)
 
 
+def next_ones() -> list[float]:
+    """What Python's generator gives next, and numpy's if the script has imported it."""
+    numpy = sys.modules.get("numpy")
+    return [random.random(), *([float(numpy.random.random())] if numpy is not None else [])]
+
+
 def hooks(seed: int) -> list[Hook]:
     """Seed each library's generators when it is imported; a script that seeds them itself goes on to do so."""
 

@@ -15,6 +15,7 @@ Anything big (the text of a stage) stays in the run store and is named by id.
 from __future__ import annotations
 
 from irscope.protocol.evidence import FoundEvidence as FoundEvidence
+from irscope.protocol.evidence import OneSided as OneSided
 from irscope.protocol.jobs import BucketSplit as BucketSplit
 from irscope.protocol.jobs import Collective as Collective
 from irscope.protocol.jobs import CollectiveOverlap as CollectiveOverlap

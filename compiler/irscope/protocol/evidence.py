@@ -6,6 +6,15 @@ from irscope.vocabulary.records import dataclass
 
 
 @dataclass
+class OneSided:
+    """A line that asked tensors whether they are true, and got the same answer each time."""
+
+    file: str
+    line: int
+    answer: bool
+
+
+@dataclass
 class FoundEvidence:
     """The comparison of two runs, as the second of them makes it.
 
@@ -28,6 +37,8 @@ class FoundEvidence:
         seconds of a clock do: they were not compared.
     zeroed
         Inputs and parameters that have no gradient in the original, and one now, if only of zeros; five at most.
+    one_sided
+        Lines that decide by a tensor, and always did the same; found without compile only.
     problem
         Why nothing was compared.
     """
@@ -42,4 +53,5 @@ class FoundEvidence:
     unstable: tuple[str, ...] = ()
     clocks: int = 0
     zeroed: tuple[str, ...] = ()
+    one_sided: tuple[OneSided, ...] = ()
     problem: str = ""

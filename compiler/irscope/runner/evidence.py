@@ -26,13 +26,16 @@ from irscope.internals import random_seeds
 from irscope.internals.compile_calls import caller_hook, result_hook
 from irscope.internals.hooks import Hook
 from irscope.internals.refusals import refusal_hook
-from irscope.protocol import FoundEvidence
+from irscope.internals.truths import truth_hook
+from irscope.protocol import FoundEvidence, OneSided, to_json
 from irscope.runner import draws
 from irscope.runner.attributes import Attributes, attributes_of
 from irscope.runner.descriptors import silent
-from irscope.runner.leaves import DISTURBANCES, OPAQUE, difference, disturbed, leaves
+from irscope.runner.kept_state import KeptState
+from irscope.runner.leaves import DISTURBANCES, OPAQUE, difference, disturbed, leaves, not_a_number
 from irscope.runner.rounds import Measured, modes
 from irscope.runner.tensors import Program, cloned
+from irscope.usercode.user_files import is_package_file, is_user_file
 from irscope.vocabulary.visible import bounded
 
 REFERENCE, ANSWER, REFUSALS = "reference.pt", "answer.json", "refusals.jsonl"
@@ -40,12 +43,14 @@ _MOST_REFUSALS = 2000
 _MOST_CALLS = 8
 """Of a program whose results are kept."""
 _MOST_PROGRAMS = 64
+_MOST_LINES = 4096
+"""That decide by a tensor."""
 _MOST_ELEMENTS = 1 << 24
 """Of the tensors of one result; a larger one is compared by its first elements and its sum."""
 _WITHOUT = "without a gradient"
 """The place of the names of inputs and parameters that the results do not depend on: optimizers do not change these."""
-_KEPT = "kept number"
-"""Before the place of a number that a module keeps in an attribute."""
+_CHANGED = "changed "
+"""Before the places of what a call changes outside of its inputs."""
 _MOST_DIFFERENCES = 5
 _SEED = 20
 
@@ -71,12 +76,13 @@ class Evidence:
         Whether the programs are called once more after the script.  In the deep lane that may compile more, which is not
         the script's.
     without_compile
-        Whether nothing is compiled: then the programs are also called with random numbers near the ends of their range.
+        Whether nothing is compiled.  Then it is also noted which way the code decides by the values of tensors, and the
+        programs are also called with random numbers near the ends of their range.
     """
 
     def __init__(self, folder: str, calls_again: bool = True, without_compile: bool = False) -> None:
-        self._folder, self._calls_again, self._without_compile = folder, calls_again, without_compile
-        self._clocks: set[tuple[str, str]] = set()
+        self._folder, self._calls_again = folder, calls_again
+        self._unsteady: list[tuple[str, str, bool]] = []
         self._reference = os.path.join(folder, REFERENCE)
         self._programs: list[Measured] = []
         self._results: dict[str, dict[str, Any]] = {}
@@ -86,6 +92,8 @@ class Evidence:
         self._attributes: dict[int, Attributes | None] = {}
         self._over = False
         self._refusals = 0
+        self._without_compile = without_compile
+        self._answers: dict[tuple[str, int], set[bool]] = {}
 
     def hooks(self) -> list[Hook]:
         """What sees the programs, and what makes the random numbers of both runs the same."""
@@ -94,7 +102,12 @@ class Evidence:
             result_hook(self._see),
             caller_hook(self._see_caller),
             refusal_hook(self._refused),
+            *([truth_hook(self._decided)] if self._without_compile else []),
         ]
+
+    def _decided(self, file: str, line: int, answer: bool) -> None:
+        if len(self._answers) < _MOST_LINES and (is_user_file(file) or is_package_file(file)):
+            self._answers.setdefault((file, line), set()).add(answer)
 
     def _refused(self, gb_type: str, functions: list[str], places: list[str]) -> None:
         """Written at once: the script may fail for it."""
@@ -205,9 +218,9 @@ class Evidence:
         for number, (how, change) in enumerate(DISTURBANCES.items()):
             self._results[f"{name}: {how}"] = _called(one, change, number)
         first, again = self._results[f"{name}: {next(iter(DISTURBANCES))}"], _called(one, None)
-        clocks = {place for place in first if _is_clock(place, first[place], again.get(place))}
-        self._clocks |= {(name, place) for place in clocks}
-        if _differences({"": _apart_from(clocks, first)}, {"": _apart_from(clocks, again)}):
+        unsteady = _unsteady(first, again)
+        self._unsteady += [(name, place, is_clock) for place, is_clock in unsteady.items()]
+        if _differences({"": _settled(unsteady, first)}, {"": _settled(unsteady, again)}):
             self._answer.unstable += (name,)
         for how in draws.PUSHED if self._without_compile else ():
             self._results[f"{name}: {how}"] = _called(one, None, pushed=how)
@@ -219,39 +232,50 @@ class Evidence:
         if torch is None or not self._results:
             answer.problem = "the script called no program that it had passed to torch.compile"
         elif not os.path.exists(self._reference):
-            torch.save([self._results, list(self._clocks)], self._reference)
+            torch.save([self._results, self._unsteady], self._reference)
         else:
-            expected, clocks = torch.load(self._reference, weights_only=True)
-            _compared(self._comparable(expected, clocks), self._comparable(self._results, clocks), answer)
-            answer.clocks = len(clocks)
+            expected, unsteady = torch.load(self._reference, weights_only=True)
+            _compared(self._comparable(expected, unsteady), self._comparable(self._results, unsteady), answer)
+            answer.clocks = sum(is_clock for _, _, is_clock in unsteady)
+        answer.one_sided = tuple(OneSided(*at, *each) for at, each in self._answers.items() if len(each) == 1)
         answer.programs = len({name.partition(": ")[0] for name in self._results})
         with open(os.path.join(self._folder, f"{ANSWER}.part"), "w", encoding="utf-8") as file:
-            json.dump(answer.__dict__, file)
+            json.dump(to_json(answer), file)
         os.replace(os.path.join(self._folder, f"{ANSWER}.part"), os.path.join(self._folder, ANSWER))
 
-    def _comparable(self, results: dict[str, Any], clocks: list[tuple[str, str]]) -> dict[str, Any]:
-        """Without what depends on a clock in the original, and without calls that only runs without compile make."""
+    def _comparable(self, results: dict[str, Any], unsteady: list[tuple[str, str, bool]]) -> dict[str, Any]:
+        """As both runs can have it: see `_settled`; calls that only runs without compile make are left out of others."""
         ends = tuple(f": {how}" for how in draws.PUSHED) if not self._without_compile else ()
-        left_out: dict[str, set[str]] = {}
-        for name, place in clocks:
-            left_out.setdefault(name, set()).add(place)
+        places: dict[str, dict[str, bool]] = {}
+        for name, place, is_clock in unsteady:
+            places.setdefault(name, {})[place] = is_clock
         return {
-            name: _apart_from(left_out.get(name.partition(": ")[0], set()), one)
+            name: _settled(places.get(name.partition(": ")[0], {}), one)
             for name, one in results.items() if not name.endswith(ends)
         }  # fmt: skip
 
 
-def _apart_from(places: set[str], found: dict[str, Any]) -> dict[str, Any]:
-    return {place: value for place, value in found.items() if place not in places} if places else found
+def _unsteady(first: dict[str, Any], again: dict[str, Any]) -> dict[str, bool]:
+    """What two calls that are the same in all else change to something else, and whether it is a float, as of a clock."""
+    places = [place for place in first if place in again and place.startswith(_CHANGED)]
+    return {
+        place: isinstance(first[place], float) and isinstance(again[place], float)
+        for place in places if difference(first[place], again[place])[0]
+    }  # fmt: skip
 
 
-def _is_clock(place: str, value: Any, again: Any) -> bool:
-    """Whether a kept number is of a clock: a float that differs between two calls which are the same in all else."""
-    return place.startswith(_KEPT) and isinstance(value, float) and isinstance(again, float) and value != again
+def _settled(unsteady: dict[str, bool], found: dict[str, Any]) -> dict[str, Any]:
+    """Without what a clock gives.  Of all else that is unsteady, as an identifier, only that it is changed counts."""
+    if not unsteady:
+        return found
+    return {
+        place: OPAQUE if place in unsteady else value
+        for place, value in found.items() if not unsteady.get(place, False)
+    }  # fmt: skip
 
 
 def _kept(attributes: Attributes) -> dict[str, Any]:
-    return {f"{_KEPT} {name}": number for name, number in attributes.changed().items()}
+    return {f"{_CHANGED}{name}": number for name, number in attributes.changed().items()}
 
 
 def _name(program: Program) -> str:
@@ -302,7 +326,7 @@ def _differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[
                 side, text = ("now", other["raised"]) if "raised" in other else ("before", one["raised"])
                 differs.append((f"{name}: it raises {text} only {side}", True))
             else:
-                differs.append((f"{name}: other results", True))
+                differs.append((f"{name}: {_only_in_one(one, other)}", True))
             continue
         for place, leaf in one.items():
             if place == _WITHOUT:
@@ -313,6 +337,15 @@ def _differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[
     return differs
 
 
+def _only_in_one(expected: dict[str, Any], found: dict[str, Any]) -> str:
+    """Which of the places of results that only one run has is the first, in words."""
+    place = next(place for place in (*expected, *found) if (place in expected) != (place in found))
+    if not place.startswith(_CHANGED):
+        return "other results"
+    now = "is not changed" if place in expected else "is changed, too"
+    return f"{place.removeprefix(_CHANGED)} {now}"
+
+
 def _called(one: Measured, change: Any, number: int = 0, pushed: str = "") -> dict[str, Any]:
     """The results of a call, what it changed of its inputs, its gradients and the next random numbers.
 
@@ -321,7 +354,7 @@ def _called(one: Measured, change: Any, number: int = 0, pushed: str = "") -> di
     """
     torch: Any = sys.modules["torch"]
     state = {key: (value, value.detach().clone()) for key, value in _state_of(one.program).items()}
-    attributes = attributes_of(one.program)
+    attributes, kept = attributes_of(one.program), KeptState(one.program)
     random_seeds.seed_all(_SEED)
     found: dict[str, Any] = {}
     try:
@@ -333,7 +366,9 @@ def _called(one: Measured, change: Any, number: int = 0, pushed: str = "") -> di
             found = {f"result{place}": leaf for place, leaf in leaves(result).items()}
             found |= {f"input{place}": leaf for place, leaf in leaves([args, kwargs]).items()}
             found["random numbers after it"] = torch.rand(4)
-            found |= _gradients(one, result, [args, kwargs])
+            found["Python's and NumPy's random numbers after it"] = torch.tensor(random_seeds.next_ones())
+            found |= {f"{_CHANGED}{place}": value for place, value in kept.changed().items()}
+            found |= _gradients(one, result, [args, kwargs]) if change is not not_a_number else {}
             found |= {f"state {key}": value.detach().clone() for key, (value, _) in state.items()
                       if not value.requires_grad}  # fmt: skip
             found |= {} if attributes is None else _kept(attributes)
@@ -343,6 +378,7 @@ def _called(one: Measured, change: Any, number: int = 0, pushed: str = "") -> di
         for value, before in state.values():
             if not value.is_inference():
                 value.copy_(before)
+    kept.put_back()
     if attributes is not None:
         attributes.put_back()
     return _small(found)

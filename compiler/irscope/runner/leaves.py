@@ -82,9 +82,35 @@ def _alike_below(tensor: Any, torch: Any) -> Any:
     return -_alike(tensor, torch)
 
 
+def _far_above(tensor: Any, torch: Any) -> Any:
+    return 100 * _alike(tensor, torch)
+
+
+def _far_below(tensor: Any, torch: Any) -> Any:
+    """A bias does not outweigh it."""
+    return -100 * _alike(tensor, torch)
+
+
+def _zero(tensor: Any, torch: Any) -> Any:
+    """What is divided by, or what a root or a logarithm is of, is zero in a side that does not count."""
+    return torch.zeros_like(tensor)
+
+
+def _alike_and_small(tensor: Any, torch: Any) -> Any:
+    return _alike(tensor, torch) / 100
+
+
+def not_a_number(tensor: Any, torch: Any) -> Any:
+    """One element: what asks for it goes the other way.  Gradients are not compared then."""
+    other = tensor.reshape(-1).clone()
+    other[0] = float("nan")
+    return other.reshape(tensor.shape)
+
+
 DISTURBANCES: dict[str, Callable[[Any, Any], Any] | None] = {
     "the run's inputs": None, "with noise": _noisy, "negated": _negated, "larger": _larger, "smaller": _smaller,
-    "all alike": _alike, "all alike and negative": _alike_below,
+    "all alike": _alike, "all alike and negative": _alike_below, "all alike and far above": _far_above,
+    "all alike and far below": _far_below, "all zero": _zero, "all alike and small": _alike_and_small, "with NaN": not_a_number,
 }  # fmt: skip
 """How inputs are changed, by name: floating-point elements as it says.  Other elements change places, or become all like
 the largest or the smallest of them."""
@@ -108,8 +134,10 @@ def _disturbed_tensor(tensor: Any, how: Callable[[Any, Any], Any] | None, torch:
         other = how(detached, torch).to(detached.dtype)
     elif detached.dtype is torch.bool and how is _negated:
         other = ~detached
-    elif how in (_alike, _alike_below):  # one of the elements for all of them: an index stays valid, too
-        other = (detached.amax() if how is _alike else detached.amin()).expand(detached.shape)
+    elif how is _zero:
+        other = torch.zeros_like(detached)
+    elif how in (_alike, _alike_below, _far_above, _far_below):  # one of the elements for all: an index stays valid
+        other = (detached.amax() if how in (_alike, _far_above) else detached.amin()).expand(detached.shape)
     else:
         other = _shuffled(detached, torch)
     same = torch.empty_strided(detached.shape, detached.stride(), dtype=detached.dtype, device=detached.device)

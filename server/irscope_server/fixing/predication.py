@@ -45,6 +45,10 @@ class Flattening:
         self._source, self._torch, self._bound = source, torch, bound
         self._made: set[str] = set()
         self._branches = 0
+        self.in_place: set[str] = set()
+        """Names whose tensors a side changes in place."""
+        self.assigned: set[str] = set()
+        """Names that a side gives another value."""
 
     def block(self, body: Sequence[cst.BaseStatement], known: dict[str, str]) -> Flat:
         """Flattens statements.  Raises NotPossible.
@@ -77,10 +81,15 @@ class Flattening:
 
     def _small(self, flat: Flat, node: cst.BaseSmallStatement) -> None:
         if isinstance(node, cst.Assign) and len(node.targets) == 1:
+            target = node.targets[0].target
+            if not isinstance(target, cst.Subscript):
+                self.assigned |= {one.value for one in m.findall(target, m.Name()) if isinstance(one, cst.Name)}
             self._assign(flat, node.targets[0].target, self._text(flat, node.value))
         elif isinstance(node, cst.AugAssign):
             sign = self._source.code(node.operator).strip().removesuffix("=")
             left, right = self._text(flat, node.target), self._text(flat, node.value)
+            if isinstance(node.target, cst.Name):
+                self.in_place.add(node.target.value)
             self._assign(flat, node.target, f"{tight(left)} {sign} {tight(right)}")
         elif isinstance(node, cst.Return) and node.value is not None:
             if isinstance(node.value, cst.Tuple):
@@ -99,6 +108,7 @@ class Flattening:
             flat.lines.append(f"{name} = {tight(self._text(flat, target.value))}.clone()")
             inside = self._source.code(target)[len(target.value.value) :]
             flat.lines.append(f"{name}{inside} = {value}")
+            self.in_place.add(target.value.value)
             flat.values[target.value.value] = name
         elif isinstance(target, cst.Tuple) and all(isinstance(one.value, cst.Name) for one in target.elements):
             names = [self._source.code(one.value) for one in target.elements]
@@ -120,6 +130,7 @@ class Flattening:
             raise NotPossible
         assert isinstance(node.func.value, cst.Name)
         plain = node.with_changes(func=node.func.with_changes(attr=cst.Name(word[:-1])))
+        self.in_place.add(node.func.value.value)
         flat.values[node.func.value.value] = self._text(flat, plain)
 
     # --- a decision ---------------------------------------------------------------------------------------------------

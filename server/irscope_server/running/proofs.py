@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ _MOST_KEPT = 64
 """Contents whose trials are kept."""
 
 Cause = tuple[str, str, str, object]
+Stamp = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,21 @@ class Proven:
         By cause of the finding.
     combined
         By code of the findings; empty: all together.
+    files
+        The files that the script imported, and the first file of each package, with what `_stamp` said of them.
+    is_whole
+        Whether nothing is left to try.  Trials stop when the next run begins.
     """
 
     tried: Mapping[Cause, Tried] = dataclasses.field(default_factory=dict)
     combined: Mapping[str, Combined] = dataclasses.field(default_factory=dict)
+    files: Mapping[str, Stamp] = dataclasses.field(default_factory=dict)
+    is_whole: bool = False
+
+    @property
+    def is_current(self) -> bool:
+        """Whether no file that was imported has changed since, as by an upgrade of torch."""
+        return all(_stamp(file) == stamp for file, stamp in self.files.items())
 
 
 class Proofs:
@@ -97,7 +110,10 @@ class Proofs:
         content = _content(run, ended.texts)
         self._contents.pop(ended.run, None)
         self._contents[ended.run] = content
-        if content in self._known:
+        known = self._known.get(content)
+        if known is not None and not known.is_current:
+            del self._known[content]
+        elif known is not None and known.is_whole:
             return
         stop = self._going[run.key] = threading.Event()
         loop = asyncio.get_running_loop()
@@ -106,7 +122,8 @@ class Proofs:
             with contextlib.suppress(RuntimeError):  # the loop is closed: the server is on its way out
                 loop.call_soon_threadsafe(self._keep, content, proven)
 
-        threading.Thread(target=self._work, args=(run, seconds, stop, tell), name="irscope-fixes", daemon=True).start()
+        work = (run, seconds, stop, tell, frozenset(ended.texts))
+        threading.Thread(target=self._work, args=work, name="irscope-fixes", daemon=True).start()
 
     def cancel(self, key: str) -> None:
         """Stops the trials of an entry."""
@@ -119,7 +136,9 @@ class Proofs:
             self.cancel(key)
 
     def _keep(self, content: str, proven: Proven) -> None:
-        self._known.pop(content, None)
+        before = self._known.pop(content, None)
+        if before is not None and not proven.is_whole:  # it was stopped, and goes over the same findings again
+            proven = dataclasses.replace(proven, tried={**before.tried, **proven.tried}, combined=before.combined)
         self._known[content] = proven
         while len(self._known) > _MOST_KEPT:
             self._known.pop(next(iter(self._known)))
@@ -129,16 +148,26 @@ class Proofs:
 
     # --- in a thread --------------------------------------------------------------------------------------------------
 
-    def _work(self, run: Run, seconds: float, stop: threading.Event, tell: Callable[[Proven], None]) -> None:
+    def _work(
+        self, run: Run, seconds: float, stop: threading.Event, tell: Callable[[Proven], None], own: frozenset[str]
+    ) -> None:
         try:
             with self._workers.for_run(run.plan.python, run.plan.env or None, stop, cwd=run.plan.cwd) as worker:
                 if worker is not None and not stop.is_set():
-                    _try(run, seconds, stop, tell, worker)
+                    _try(run, seconds, stop, tell, own, worker)
         except Exception:
             log.exception("The fixes of %s could not be tried", run.name)
 
 
-def _try(run: Run, seconds: float, stop: threading.Event, tell: Callable[[Proven], None], worker: object) -> None:
+def _try(
+    run: Run,
+    seconds: float,
+    stop: threading.Event,
+    tell: Callable[[Proven], None],
+    own: frozenset[str],
+    worker: object,
+) -> None:
+    """Tells what each trial shows; ``own`` are the files whose texts are a part of the content."""
     from irscope.driver.fixing.proving import Prover
     from irscope.driver.fixing.texts import edits_between
     from irscope.driver.fixing.trying import Trying
@@ -147,6 +176,8 @@ def _try(run: Run, seconds: float, stop: threading.Event, tell: Callable[[Proven
     assert isinstance(worker, Worker)
     with Prover(run.spec, worker, stop) as prover:
         original = prover.begin()
+        found_files = prover.eager.evidence.files if prover.eager and prover.eager.evidence else ()
+        files = {file: _stamp(file) for file in found_files if file_key(file) not in own}
         trying = Trying(prover, seconds, propose=_proposals())
         tried: dict[Cause, Tried] = {}
         for finding in sorted(original.findings, key=lambda one: (one.file, one.range)):
@@ -158,7 +189,7 @@ def _try(run: Run, seconds: float, stop: threading.Event, tell: Callable[[Proven
             if stop.is_set():
                 return
             tried[finding.cause] = one
-            tell(Proven(dict(tried)))
+            tell(Proven(dict(tried), files=files))
         combined: dict[str, Combined] = {}
         found = [one for one in tried.values() if one.verified is not None]
         codes = [one.finding.code for one in found]
@@ -171,7 +202,7 @@ def _try(run: Run, seconds: float, stop: threading.Event, tell: Callable[[Proven
             lines = {path: text.split("\n") for path, text in before.items()}
             combined[code] = Combined(edits, together.fixed, lines)
         if not stop.is_set():
-            tell(Proven(dict(tried), combined))
+            tell(Proven(dict(tried), combined, files, is_whole=True))
 
 
 def _proposals() -> Callable[[Finding, str], Sequence[Fix]]:
@@ -184,10 +215,31 @@ def _proposals() -> Callable[[Finding, str], Sequence[Fix]]:
     return proposals
 
 
+def _stamp(file: str) -> Stamp:
+    """When a file was changed, in nanoseconds, and its size in bytes; zeros if it is not there."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
 def _content(run: Run, texts: Mapping[str, Sequence[str]]) -> str:
-    """What the trials depend on: the files' texts, how the script is run, and whether LibCST is there."""
+    """What the trials depend on: the files' texts, how the script is run and for how long, and whether LibCST is there."""
     spec = run.spec
     files = sorted((file_key(name), digest_of("\n".join(lines))) for name, lines in texts.items())
     return digest_of(
-        repr((is_missing(), files, spec.script, spec.args, spec.python, spec.cwd, sorted((spec.env or {}).items())))
+        repr(
+            (
+                is_missing(),
+                files,
+                spec.script,
+                spec.args,
+                spec.python,
+                spec.cwd,
+                sorted((spec.env or {}).items()),
+                run.torch,
+                run.plan.settings.fixes_seconds,
+            )
+        )
     )

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from irscope.driver.driver import RunSpec, execute
+from irscope.driver.fixing.errors import caught_otherwise
 from irscope.driver.fixing.places import in_library
 from irscope.driver.fixing.texts import LineMatch
 from irscope.protocol import (
@@ -142,6 +143,11 @@ class Prover:
         proof = _decided(self.original, self.eager, trial, finding, matches)
         if proof.status is Status.VERIFIED:
             proof = _also_without_compile(proof, self.eager, self._run(texts, without_compile=True))
+        if proof.status is Status.VERIFIED:
+            proof = _with_both_sides(proof, self.eager, matches)
+        others = next(filter(None, (caught_otherwise(self.text_of(path), text) for path, text in texts.items())), "")
+        if proof.status is Status.VERIFIED and others:
+            proof = dataclasses.replace(proof, status=Status.UNPROVEN, reason=others)
         return proof, trial
 
     def prove_same(self, texts: Mapping[str, str], may_come: Callable[[Finding], bool]) -> tuple[Proof, Trial]:
@@ -275,6 +281,19 @@ def _also_without_compile(proof: Proof, eager: Trial, trial: Trial) -> Proof:
     if status is Status.VERIFIED:
         return dataclasses.replace(proof, checks=(*proof.checks, "the same of the changed script without compile"))
     return dataclasses.replace(proof, status=status, reason=f"Without compile: {reason}")
+
+
+def _with_both_sides(proof: Proof, eager: Trial, matches: Mapping[str, LineMatch]) -> Proof:
+    """The proof, unless the change is of a decision that always went the same way: of the other nothing is known."""
+    for one in eager.evidence.one_sided if eager.evidence is not None else ():
+        match = matches.get(one.file)
+        if match is not None and not match.stays(one.line):
+            answer = "true" if one.answer else "false"
+            reason = (
+                f"What line {one.line} of {os.path.basename(one.file)} asks is {answer} on all inputs that were tried."
+            )
+            return dataclasses.replace(proof, status=Status.UNPROVEN, reason=reason)
+    return proof
 
 
 _OWN_FAILURES = (OutcomeKind.SCRIPT_ERROR, OutcomeKind.CRASHED)

@@ -101,3 +101,7 @@ class LineMatch:
             if i < old <= j:
                 return new - k == old - i if tag == "equal" else k < new <= m
         return False
+
+    def stays(self, old: int) -> bool:
+        """Whether line ``old`` (1-based) of the first text is in the second, too."""
+        return any(tag == "equal" and i < old <= j for tag, i, j, _, _ in self._blocks)

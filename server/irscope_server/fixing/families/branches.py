@@ -15,6 +15,10 @@ from irscope_server.fixing.source import Change, Source, in_place_of
 
 _TITLE = "Compute both sides and choose by value"
 _SAFE_TITLE = f"{_TITLE}, and divide by 1 where a side does not count"
+_ROOT_TITLE = f"{_TITLE}, and take the root or logarithm of 1 where a side does not count"
+_IN_PLACE_TITLE = f"{_TITLE}, in place"
+_ROOTS = frozenset({"sqrt", "rsqrt", "log", "log2", "log10", "reciprocal"})
+"""Functions whose gradient at zero is not finite."""
 _CAVEAT = "Both sides are computed, and their shapes must broadcast."
 
 
@@ -33,32 +37,56 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         text = _flattened(source, one, torch)
         if text is not None:
             yield Proposal(_TITLE, _CAVEAT, text)
-    safe = _with_safe_divisors(source, decision, torch)
-    again = Source(safe) if safe is not None else None
+    title, safe = _with_safe_divisors(source, decision, torch)
+    again = Source(safe) if safe else None
     same = list(again.on_line(source.line(decision), cst.If)) if again is not None else []
     text = _flattened(again, same[0], torch) if again is not None and same else None
     if text is not None:
-        yield Proposal(_SAFE_TITLE, _CAVEAT, text)
+        yield Proposal(title, _CAVEAT, text)
+    text = _flattened(source, decision, torch, in_place=True)
+    if text is not None:
+        yield Proposal(_IN_PLACE_TITLE, _CAVEAT, text)
 
 
-def _with_safe_divisors(source: Source, decision: cst.If, torch: str) -> str | None:
-    """The text with ones in the place of the divisors that the condition is about, where its side does not count: what
-    is divided by zero there would make the gradients of the other side NaN.  None if there is no such divisor."""
+def _with_safe_divisors(source: Source, decision: cst.If, torch: str) -> tuple[str, str]:
+    """The text with ones in the place of what the condition is about, where its side does not count and divides by it or
+    takes its root: the gradients there are infinite at zero, and would make those of the other side NaN.
+
+    Returns a title and the text; both empty if nothing is divided by.
+    """
     read = {one.value for one in m.findall(decision.test, m.Name()) if isinstance(one, cst.Name)}
+    compared = [one for one in m.findall(decision.test, m.Comparison()) if isinstance(one, cst.Comparison)]
+    asked = {source.code(one.left) for one in compared if not isinstance(one.left, (cst.Integer, cst.Float))}
     test = condition_of(source, decision.test)
     if test is None:
-        return None
+        return "", ""
     sides = [(decision.body, tight(test))]
     if isinstance(decision.orelse, cst.Else):
         sides.append((decision.orelse.body, f"~{tight(test)}"))
     changes: dict[cst.CSTNode, Change] = {}
+    divides = False
     for side, counts in sides:
-        for one in m.findall(side, m.BinaryOperation(operator=m.Divide(), right=m.Name())):
-            divisor = cst.ensure_type(one, cst.BinaryOperation).right
-            name = source.code(divisor)
-            if name in read:
-                changes[divisor] = cst.parse_expression(f"{torch}.where({counts}, {name}, {torch}.ones_like({name}))")
-    return source.changed(changes) if changes else None
+        for one, is_divisor in _divisors(source, side):
+            if source.code(one) in read | asked:
+                text = f"{torch}.where({counts}, {source.code(one)}, {torch}.ones_like({source.code(one)}))"
+                changes[one] = cst.parse_expression(text)
+                divides = divides or is_divisor
+    return (_SAFE_TITLE if divides else _ROOT_TITLE, source.changed(changes)) if changes else ("", "")
+
+
+def _divisors(source: Source, side: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
+    """What a side divides by, and what it takes a root or logarithm of; whether it is the first."""
+    for one in m.findall(side, m.BinaryOperation(operator=m.Divide())):
+        yield cst.ensure_type(one, cst.BinaryOperation).right, True
+    for one in m.findall(side, m.Call(func=m.Attribute())):
+        call = cst.ensure_type(one, cst.Call)
+        function = cst.ensure_type(call.func, cst.Attribute)
+        if function.attr.value not in _ROOTS:
+            continue
+        if not call.args:
+            yield function.value, False
+        elif source.full_name(function).startswith("torch.") and call.args[0].keyword is None:
+            yield call.args[0].value, False
 
 
 def _if_around(source: Source, node: cst.If) -> cst.If | None:
@@ -71,18 +99,27 @@ def _if_around(source: Source, node: cst.If) -> cst.If | None:
     return one if isinstance(one, cst.If) else None
 
 
-def _flattened(source: Source, decision: cst.If, torch: str) -> str | None:
-    """The text with an ``if``, and what comes after it where it returns, in straight code; None if that is not possible."""
+def _flattened(source: Source, decision: cst.If, torch: str, in_place: bool = False) -> str | None:
+    """The text with an ``if``, and what comes after it where it returns, in straight code; None if that is not possible.
+
+    With ``in_place``, what the sides change in place is changed in place: other names of it, and the caller, see it.
+    """
     returns = bool(m.findall(decision, m.Return()))
     after = list(source.following(decision)) if returns else []
+    flattening = Flattening(source, torch, _bound_before(source, decision))
     try:
-        flat = Flattening(source, torch, _bound_before(source, decision)).block([decision, *after], {})
+        flat = flattening.block([decision, *after], {})
     except (NotPossible, cst.ParserSyntaxError):
         return None
     if returns != (RETURNED in flat.values):
         return None
     values = [(name, value) for name, value in flat.values.items() if name not in (RETURNED, value)]
-    if RETURNED in flat.values:
+    kept = [name for name, _ in values if name in flattening.in_place]
+    if in_place and (returns or not kept or set(kept) & flattening.assigned):
+        return None
+    if in_place:
+        lines = [*flat.lines, *_copied(source, dict(values), kept)]
+    elif RETURNED in flat.values:
         lines = [*flat.lines, f"return {flat.values[RETURNED]}"]
     else:
         lines = [*flat.lines, *_bound(values)]
@@ -116,6 +153,15 @@ def _bound(values: list[tuple[str, str]]) -> list[str]:
     if len(values) == 1:
         return [f"{values[0][0]} = {values[0][1]}"]
     return [f"{', '.join(name for name, _ in values)} = {', '.join(value for _, value in values)}"]
+
+
+def _copied(source: Source, values: dict[str, str], kept: list[str]) -> list[str]:
+    """The same where some names keep their tensors: their values are all computed before one of them is written."""
+    if len(values) == 1:
+        return [f"{kept[0]}.copy_({values[kept[0]]})"]
+    made = {name: source.fresh(f"chosen_{name}") if name in kept else name for name in values}
+    assigned = _bound([(made[name], value) for name, value in values.items()])
+    return [*assigned, *(f"{name}.copy_({made[name]})" for name in kept)]
 
 
 def _comments(source: Source, nodes: list[cst.BaseStatement]) -> list[str]:

@@ -1,0 +1,50 @@
+"""Errors that a change of a script makes others: a check inside of the graph fails with a RuntimeError."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections import Counter
+from collections.abc import Iterator
+
+_CHECKED = "RuntimeError"
+"""What `torch._check` and the assertions of a graph raise."""
+
+
+def caught_otherwise(old: str, new: str) -> str:
+    """Why an error that the new text does not raise any more takes another way: the old text catches it by its type, or
+    catches what is raised in its place.  Empty if no error does."""
+    try:
+        before, after = ast.parse(old), ast.parse(new)
+    except (SyntaxError, ValueError, RecursionError):
+        return ""
+    lost = Counter(_raised(before)) - Counter(_raised(after))
+    for handler in (one for one in ast.walk(before) if isinstance(one, ast.ExceptHandler) and one.type is not None):
+        for kind in handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]:
+            name = _last(kind)
+            for error in lost:
+                if _catches(name, error) != _catches(name, _CHECKED):
+                    return f"{error} may become {_CHECKED}, and line {handler.lineno} catches {name}."
+    return ""
+
+
+def _raised(tree: ast.AST) -> Iterator[str]:
+    """The names of the errors that statements raise."""
+    for one in ast.walk(tree):
+        if isinstance(one, ast.Assert):
+            yield "AssertionError"
+        elif isinstance(one, ast.Raise) and one.exc is not None:
+            yield _last(one.exc.func if isinstance(one.exc, ast.Call) else one.exc)
+
+
+def _last(node: ast.expr | None) -> str:
+    """``Wrong`` of ``errors.Wrong``."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _catches(name: str, error: str) -> bool:
+    """Whether ``except name`` catches an error; what a class of the user's is derived from is not known."""
+    kind, raised = (getattr(builtins, each, None) for each in (name, error))
+    if isinstance(kind, type) and isinstance(raised, type):
+        return issubclass(raised, kind)
+    return name == error or (isinstance(kind, type) and not isinstance(raised, type))

@@ -1,0 +1,129 @@
+"""What a call changes outside of its inputs is seen, and put back before the next one."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from irscope.protocol import FoundEvidence
+from irscope.runner import kept_state
+from irscope.runner.evidence import _compared, _hide_unsteady
+from irscope.runner.kept_state import GONE, KeptState
+from irscope.runner.leaves import OPAQUE
+
+SCRIPT = """\
+import collections, itertools, sys
+
+steps, losses, stats, seen = 0, [1.0], {"clipped": 0}, {"a"}
+waiting, ids, modules = collections.deque([1, 2]), itertools.count(), sys.modules
+
+class Meter:
+    total = 0
+    def __init__(self):
+        self.values = []
+
+meter = Meter()
+
+def default(new, known=[]):
+    known.append(new)
+
+def outer():
+    turns = 0
+    def inner():
+        nonlocal turns
+        turns += 1
+    return inner
+
+inner = outer()
+
+def target():
+    global steps
+    CHANGE
+"""
+
+
+class Tensor:
+    """In place of torch's: plain tests run without it."""
+
+
+@pytest.fixture
+def state_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], tuple[Any, Any, KeptState]]:
+    torch = types.SimpleNamespace(Tensor=Tensor, nn=types.SimpleNamespace(Module=type("Module", (), {})))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+
+    def made(change: str) -> tuple[Any, Any, KeptState]:
+        path = tmp_path / "kept.py"
+        monkeypatch.setattr(kept_state, "is_user_file", lambda file: file == str(path))  # not the tests
+        path.write_text(SCRIPT.replace("CHANGE", change))
+        spec = importlib.util.spec_from_file_location("kept", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "kept", module)
+        spec.loader.exec_module(module)
+        program = module.inner if change == "inner" else module.target
+        return module, program, KeptState(program)
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("change", "changed"),
+    [
+        ("pass", {}),
+        ("steps += 1", {"steps": 1}),
+        ("losses.append(2.0)", {"losses[1]": 2.0}),
+        ("losses.pop()", {"losses[0]": GONE}),
+        ('stats["clipped"] += 1', {"stats['clipped']": 1}),
+        ('seen.add("b")', {"seen": "a, b"}),
+        ("waiting.popleft()", {"waiting[0]": 2, "waiting[1]": GONE}),
+        ("meter.values.append(3)", {"meter.values[0]": 3}),
+        ("Meter.total += 1", {"Meter.total": 1}),
+        ("default(4)", {"default.default 0[0]": 4}),
+        ("default.calls = 1", {"default.calls": 1}),
+        ("inner", {"turns": 1}),
+    ],
+)
+def test_what_a_call_changes_is_put_back(state_of: Any, change: str, changed: dict[str, Any]) -> None:
+    module, program, state = state_of(change)
+    same = module.losses, module.stats, module.modules
+    program()
+    assert {place.removeprefix("kept."): value for place, value in state.changed().items()} == changed
+    state.put_back()
+    if change != "default.calls = 1":  # a name that was not there stays
+        assert state.changed() == {}
+    assert (module.losses, module.stats, module.modules) == same and module.modules is sys.modules
+
+
+def test_a_counter_is_seen(state_of: Any) -> None:
+    _, program, state = state_of("next(ids)")
+    program()
+    assert state.changed() == {"kept.ids": "count(1)"}
+
+
+def test_what_each_call_changes_to_something_else_is_compared_as_changed(state_of: Any) -> None:
+    """A clock or an identifier; not what is the same each time."""
+    results = {"f#0: the run's inputs": {"result": 1, "changed times[0]": 0.5, "changed steps": 3}}
+    again = {"result": 1, "changed times[0]": 0.75, "changed steps": 3}
+    _hide_unsteady("f#0", again, results)
+    assert again == {"result": 1, "changed times[0]": OPAQUE, "changed steps": 3}
+    assert results["f#0: the run's inputs"] == again
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "words"),
+    [
+        ({"result": 1}, {"result": 1, "changed hits[0]": 1}, "f: hits[0] is changed, too"),
+        ({"result": 1, "changed hits[0]": 1}, {"result": 1}, "f: hits[0] is not changed"),
+        ({"result": 1, "changed n": 1}, {"result": 1, "changed n": 2}, "f, changed n: 2 in place of 1"),
+        ({"result": 1, "changed n": 1}, {"result": 1, "changed n": 1}, ""),
+    ],
+)
+def test_a_change_that_only_one_run_makes_is_a_difference(before: Any, now: Any, words: str, state_of: Any) -> None:
+    answer = FoundEvidence()
+    _compared({"f": before}, {"f": now}, answer)
+    assert answer.differences == ((words,) if words else ())
