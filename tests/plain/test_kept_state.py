@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from irscope.protocol import FoundEvidence
 from irscope.runner import kept_state
-from irscope.runner.evidence import _compared, _hide_unsteady
+from irscope.runner.evidence import _compared, _settled, _unsteady
 from irscope.runner.kept_state import GONE, KeptState
 from irscope.runner.leaves import OPAQUE
 
@@ -105,13 +105,14 @@ def test_a_counter_is_seen(state_of: Any) -> None:
     assert state.changed() == {"kept.ids": "count(1)"}
 
 
-def test_what_each_call_changes_to_something_else_is_compared_as_changed(state_of: Any) -> None:
+def test_what_each_call_changes_to_something_else_is_compared_as_changed() -> None:
     """A clock or an identifier; not what is the same each time."""
-    results = {"f#0: the run's inputs": {"result": 1, "changed times[0]": 0.5, "changed steps": 3}}
-    again = {"result": 1, "changed times[0]": 0.75, "changed steps": 3}
-    _hide_unsteady("f#0", again, results)
-    assert again == {"result": 1, "changed times[0]": OPAQUE, "changed steps": 3}
-    assert results["f#0: the run's inputs"] == again
+    first = {"result": 1, "changed times[0]": 0.5, "changed id": "a", "changed seconds": 0.5, "changed steps": 3}
+    again = {"result": 1, "changed times[0]": 0.75, "changed id": "b", "changed seconds": 0.75, "changed steps": 3}
+    unsteady = _unsteady(first, again)
+    assert unsteady == {"changed times[0]": False, "changed id": False, "changed seconds": True}
+    settled = {"result": 1, "changed times[0]": OPAQUE, "changed id": OPAQUE, "changed steps": 3}
+    assert _settled(unsteady, first) == _settled(unsteady, again) == settled
 
 
 @pytest.mark.parametrize(

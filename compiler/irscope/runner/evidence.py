@@ -256,10 +256,13 @@ class Evidence:
 
 
 def _unsteady(first: dict[str, Any], again: dict[str, Any]) -> dict[str, bool]:
-    """What two calls that are the same in all else change to something else, and whether it is a float, as of a clock."""
+    """What two calls that are the same in all else change to something else, and whether it is a clock's: a float.
+
+    An entry that is added to a list has to be added by both, whatever it is.
+    """
     places = [place for place in first if place in again and place.startswith(_CHANGED)]
     return {
-        place: isinstance(first[place], float) and isinstance(again[place], float)
+        place: isinstance(first[place], float) and isinstance(again[place], float) and not place.endswith("]")
         for place in places if difference(first[place], again[place])[0]
     }  # fmt: skip
 
