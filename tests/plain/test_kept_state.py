@@ -107,11 +107,11 @@ def test_a_counter_is_seen(state_of: Any) -> None:
 
 def test_what_each_call_changes_to_something_else_is_compared_as_changed() -> None:
     """A clock or an identifier; not what is the same each time."""
-    first = {"result": 1, "changed times[0]": 0.5, "changed id": "a", "changed seconds": 0.5, "changed steps": 3}
-    again = {"result": 1, "changed times[0]": 0.75, "changed id": "b", "changed seconds": 0.75, "changed steps": 3}
+    first = {"result": 1, "changed t[0]": 0.5, "changed id": "a", "changed t['a']": 0.5, "changed s": 0.5, "changed n": 3}
+    again = {"result": 1, "changed t[0]": 0.7, "changed id": "b", "changed t['a']": 0.7, "changed s": 0.7, "changed n": 3}
     unsteady = _unsteady(first, again)
-    assert unsteady == {"changed times[0]": False, "changed id": False, "changed seconds": True}
-    settled = {"result": 1, "changed times[0]": OPAQUE, "changed id": OPAQUE, "changed steps": 3}
+    assert unsteady == {"changed t[0]": False, "changed id": False, "changed t['a']": True, "changed s": True}
+    settled = {"result": 1, "changed t[0]": OPAQUE, "changed id": OPAQUE, "changed n": 3}
     assert _settled(unsteady, first) == _settled(unsteady, again) == settled
 
 

@@ -18,6 +18,7 @@ import functools
 import inspect
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -51,6 +52,7 @@ _WITHOUT = "without a gradient"
 """The place of the names of inputs and parameters that the results do not depend on: optimizers do not change these."""
 _CHANGED = "changed "
 """Before the places of what a call changes outside of its inputs."""
+_ENTRY = re.compile(r"\[\d+\]$")
 _MOST_DIFFERENCES = 5
 _SEED = 20
 
@@ -262,7 +264,7 @@ def _unsteady(first: dict[str, Any], again: dict[str, Any]) -> dict[str, bool]:
     """
     places = [place for place in first if place in again and place.startswith(_CHANGED)]
     return {
-        place: isinstance(first[place], float) and isinstance(again[place], float) and not place.endswith("]")
+        place: isinstance(first[place], float) and isinstance(again[place], float) and not _ENTRY.search(place)
         for place in places if difference(first[place], again[place])[0]
     }  # fmt: skip
 
