@@ -105,7 +105,7 @@ def test_a_counter_is_seen(state_of: Any) -> None:
     assert state.changed() == {"kept.ids": "count(1)"}
 
 
-def test_what_each_call_changes_to_something_else_is_compared_as_changed() -> None:
+def test_what_each_call_changes_to_something_else_is_compared_as_changed(state_of: Any) -> None:
     """A clock or an identifier; not what is the same each time."""
     first = {"result": 1, "changed t[0]": 0.5, "changed id": "a", "changed t['a']": 0.5, "changed s": 0.5, "changed n": 3}
     again = {"result": 1, "changed t[0]": 0.7, "changed id": "b", "changed t['a']": 0.7, "changed s": 0.7, "changed n": 3}
