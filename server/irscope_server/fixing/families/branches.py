@@ -54,24 +54,39 @@ def _with_safe_divisors(source: Source, decision: cst.If, torch: str) -> tuple[s
 
     Returns a title and the text; both empty if nothing is divided by.
     """
-    read = {one.value for one in m.findall(decision.test, m.Name()) if isinstance(one, cst.Name)}
-    compared = [one for one in m.findall(decision.test, m.Comparison()) if isinstance(one, cst.Comparison)]
-    asked = {source.code(one.left) for one in compared if not isinstance(one.left, (cst.Integer, cst.Float))}
-    test = condition_of(source, decision.test)
-    if test is None:
-        return "", ""
-    sides = [(decision.body, tight(test))]
-    if isinstance(decision.orelse, cst.Else):
-        sides.append((decision.orelse.body, f"~{tight(test)}"))
+    sides, asked = _sides(source, decision)
     changes: dict[cst.CSTNode, Change] = {}
     divides = False
     for side, counts in sides:
         for one, is_divisor in _divisors(source, side):
-            if source.code(one) in read | asked:
+            if source.code(one) in asked:
                 text = f"{torch}.where({counts}, {source.code(one)}, {torch}.ones_like({source.code(one)}))"
                 changes[one] = cst.parse_expression(text)
                 divides = divides or is_divisor
     return (_SAFE_TITLE if divides else _ROOT_TITLE, source.changed(changes)) if changes else ("", "")
+
+
+def _sides(source: Source, decision: cst.If) -> tuple[list[tuple[cst.CSTNode, str]], set[str]]:
+    """The sides of an ``if`` with its ``elif``, each with the condition under which it counts; and what these ask about:
+    names, and what stands at the left of a comparison."""
+    sides: list[tuple[cst.CSTNode, str]] = []
+    asked, others = set[str](), list[str]()
+    one: cst.CSTNode | None = decision
+    while isinstance(one, cst.If):
+        test = condition_of(source, one.test)
+        if test is None:
+            return sides, asked
+        asked |= {name.value for name in m.findall(one.test, m.Name()) if isinstance(name, cst.Name)}
+        compared = [each for each in m.findall(one.test, m.Comparison()) if isinstance(each, cst.Comparison)]
+        asked |= {source.code(each.left) for each in compared if not isinstance(each.left, (cst.Integer, cst.Float))}
+        sides.append((one.body, " & ".join([*others, tight(test)])))
+        others.append(f"~{tight(test)}")
+        one = one.orelse
+    if isinstance(one, cst.Else):
+        sides.append((one.body, " & ".join(others)))
+    elif m.findall(decision, m.Return()):
+        sides += [(each, " & ".join(others)) for each in source.following(decision)]
+    return sides, asked
 
 
 def _divisors(source: Source, side: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
