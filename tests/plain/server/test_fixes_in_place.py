@@ -94,3 +94,9 @@ def test_what_only_decides_about_output_is_not_asked_while_compiling(body: str, 
     text = f"import logging, warnings\nimport torch\n\n\ndef f(x, y):\n{body}\n"
     found = changed(text, body[7 : body.index(":")], "GB0170").get("Leave it out while compiling")
     assert (None if found is None else found.split("\n")[5].strip()) == test
+
+
+def test_a_chain_of_conditional_expressions_is_one_decision() -> None:
+    found = _body("    s = 1.0 if x > 2 else 0.5 if x > 0 else 0.0\n    return x * s", "x > 0", WHERE)
+    assert found == ["s = torch.where(x > 2, 1.0, torch.where(x > 0, 0.5, 0.0))", "return x * s"]
+    assert _body("    s = 1.0 if y is None else 0.5 if x > 0 else 0.0\n    return x * s", "x > 0", WHERE) is None

@@ -8,7 +8,7 @@ import libcst as cst
 import libcst.matchers as m
 from irscope.protocol import Finding
 
-from irscope_server.fixing.conditions import condition_of, tight
+from irscope_server.fixing.conditions import condition_of, is_flag, tight
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.predication import RETURNED, Flattening, NotPossible
 from irscope_server.fixing.source import Change, Source, in_place_of
@@ -26,6 +26,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     node = source.at(finding.range)
     decision = source.first_around(node, cst.If) if node is not None else None
     torch = source.module_name("torch")
+    yield from _of_chain(source, finding)
     if decision is None or torch is None or source.function(decision) is None:
         return
     while isinstance(outer := source.parent(decision), cst.If) and outer.orelse is decision:
@@ -46,6 +47,27 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     text = _flattened(source, decision, torch, in_place=True)
     if text is not None:
         yield Proposal(_IN_PLACE_TITLE, _CAVEAT, text)
+
+
+def _of_chain(source: Source, finding: Finding) -> Iterator[Proposal]:
+    """``a if p else b if q else c``: all of it, since each condition is a break at the same line."""
+    torch = source.module_name("torch")
+    chains = source.on_line(finding.range.start.line, cst.IfExp)
+    whole = next((one for one in chains if not isinstance(source.parent(one), cst.IfExp)), None)
+    if torch is None or whole is None or source.function(whole) is None or not m.findall(whole.orelse, m.IfExp()):
+        return
+    text = _chosen(source, whole, torch)
+    if text is not None:
+        yield Proposal(_TITLE, _CAVEAT, source.changed({whole: cst.parse_expression(text)}))
+
+
+def _chosen(source: Source, node: cst.BaseExpression, torch: str) -> str | None:
+    """The code of an expression with torch.where in the place of a conditional one; None if a condition is no tensor's."""
+    if not isinstance(node, cst.IfExp):
+        return source.code(node)
+    test = None if is_flag(node.test) else condition_of(source, node.test)
+    sides = [_chosen(source, one, torch) for one in (node.body, node.orelse)]
+    return None if test is None or None in sides else f"{torch}.where({test}, {sides[0]}, {sides[1]})"
 
 
 def _with_safe_divisors(source: Source, decision: cst.If, torch: str) -> tuple[str, str]:
