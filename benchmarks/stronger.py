@@ -40,7 +40,8 @@ def differences(old: str, new: str, scales: Sequence[float] = SCALES) -> str:
     with without_compile():
         second = loaded(new)  # only now: it may change a library, for both
     for case in cases(scales):
-        words = "" if case in unsteady else compared(known[case], outcome(second, *case))
+        found = outcome(second, *case)  # always: a module may count its calls
+        words = "" if case in unsteady else compared(known[case], found)
         if words:
             dtype, training, seed, size, scale = case
             return f"{dtype}, training {training}, seed {seed}, size {size}, times {scale}: {words}"

@@ -39,6 +39,8 @@ class FoundEvidence:
         Inputs and parameters that have no gradient in the original, and one now, if only of zeros; five at most.
     one_sided
         Lines that decide by a tensor, and always did the same; found without compile only.
+    files
+        The user's files that the script imported, and the first file of each package; found without compile only.
     problem
         Why nothing was compared.
     """
@@ -54,4 +56,5 @@ class FoundEvidence:
     clocks: int = 0
     zeroed: tuple[str, ...] = ()
     one_sided: tuple[OneSided, ...] = ()
+    files: tuple[str, ...] = ()
     problem: str = ""

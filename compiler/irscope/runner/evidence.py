@@ -32,7 +32,7 @@ from irscope.protocol import FoundEvidence, OneSided, to_json
 from irscope.runner import draws
 from irscope.runner.attributes import Attributes, attributes_of
 from irscope.runner.descriptors import silent
-from irscope.runner.kept_state import KeptState
+from irscope.runner.kept_state import KeptState, imported_files
 from irscope.runner.leaves import DISTURBANCES, OPAQUE, difference, disturbed, leaves, not_a_number
 from irscope.runner.rounds import Measured, modes
 from irscope.runner.tensors import Program, cloned
@@ -239,6 +239,7 @@ class Evidence:
             expected, unsteady = torch.load(self._reference, weights_only=True)
             _compared(self._comparable(expected, unsteady), self._comparable(self._results, unsteady), answer)
             answer.clocks = sum(is_clock for _, _, is_clock in unsteady)
+        answer.files = imported_files()[:_MOST_LINES] if self._without_compile else ()
         answer.one_sided = tuple(OneSided(*at, *each) for at, each in self._answers.items() if len(each) == 1)
         answer.programs = len({name.partition(": ")[0] for name in self._results})
         with open(os.path.join(self._folder, f"{ANSWER}.part"), "w", encoding="utf-8") as file:

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from irscope.usercode.user_files import is_user_file
+from irscope.usercode.user_files import is_package_file, is_user_file
 
 _DEPTH = 5
 _MOST_ENTRIES = 2000
@@ -56,6 +56,17 @@ class KeptState:
         seen: set[int] = set()
         walked = (each for name, root in _roots(self._program) for each in _walk(name, root, undo, seen, 0))
         return dict(itertools.islice(walked, _MOST_LEAVES))
+
+
+def imported_files() -> tuple[str, ...]:
+    """The user's files that are imported, and the first file of each package, so that another version of it is seen."""
+    found = set()
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        is_first = "." not in name and isinstance(file, str) and (name == "torch" or is_package_file(file))
+        if is_first or _is_users(module):
+            found.add(str(file))
+    return tuple(sorted(found))
 
 
 class _Names:

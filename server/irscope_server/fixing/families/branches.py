@@ -8,7 +8,7 @@ import libcst as cst
 import libcst.matchers as m
 from irscope.protocol import Finding
 
-from irscope_server.fixing.conditions import condition_of, tight
+from irscope_server.fixing.conditions import condition_of, is_flag, tight
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.predication import RETURNED, Flattening, NotPossible
 from irscope_server.fixing.source import Change, Source, in_place_of
@@ -26,6 +26,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     node = source.at(finding.range)
     decision = source.first_around(node, cst.If) if node is not None else None
     torch = source.module_name("torch")
+    yield from _of_chain(source, finding)
     if decision is None or torch is None or source.function(decision) is None:
         return
     while isinstance(outer := source.parent(decision), cst.If) and outer.orelse is decision:
@@ -48,30 +49,66 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         yield Proposal(_IN_PLACE_TITLE, _CAVEAT, text)
 
 
+def _of_chain(source: Source, finding: Finding) -> Iterator[Proposal]:
+    """``a if p else b if q else c``: all of it, since each condition is a break at the same line."""
+    torch = source.module_name("torch")
+    chains = source.on_line(finding.range.start.line, cst.IfExp)
+    whole = next((one for one in chains if not isinstance(source.parent(one), cst.IfExp)), None)
+    if torch is None or whole is None or source.function(whole) is None or not m.findall(whole.orelse, m.IfExp()):
+        return
+    text = _chosen(source, whole, torch)
+    if text is not None:
+        yield Proposal(_TITLE, _CAVEAT, source.changed({whole: cst.parse_expression(text)}))
+
+
+def _chosen(source: Source, node: cst.BaseExpression, torch: str) -> str | None:
+    """The code of an expression with torch.where in the place of a conditional one; None if a condition is no tensor's."""
+    if not isinstance(node, cst.IfExp):
+        return source.code(node)
+    test = None if is_flag(node.test) else condition_of(source, node.test)
+    sides = [_chosen(source, one, torch) for one in (node.body, node.orelse)]
+    return None if test is None or None in sides else f"{torch}.where({test}, {sides[0]}, {sides[1]})"
+
+
 def _with_safe_divisors(source: Source, decision: cst.If, torch: str) -> tuple[str, str]:
     """The text with ones in the place of what the condition is about, where its side does not count and divides by it or
     takes its root: the gradients there are infinite at zero, and would make those of the other side NaN.
 
     Returns a title and the text; both empty if nothing is divided by.
     """
-    read = {one.value for one in m.findall(decision.test, m.Name()) if isinstance(one, cst.Name)}
-    compared = [one for one in m.findall(decision.test, m.Comparison()) if isinstance(one, cst.Comparison)]
-    asked = {source.code(one.left) for one in compared if not isinstance(one.left, (cst.Integer, cst.Float))}
-    test = condition_of(source, decision.test)
-    if test is None:
-        return "", ""
-    sides = [(decision.body, tight(test))]
-    if isinstance(decision.orelse, cst.Else):
-        sides.append((decision.orelse.body, f"~{tight(test)}"))
+    sides, asked = _sides(source, decision)
     changes: dict[cst.CSTNode, Change] = {}
     divides = False
     for side, counts in sides:
         for one, is_divisor in _divisors(source, side):
-            if source.code(one) in read | asked:
+            if source.code(one) in asked:
                 text = f"{torch}.where({counts}, {source.code(one)}, {torch}.ones_like({source.code(one)}))"
                 changes[one] = cst.parse_expression(text)
                 divides = divides or is_divisor
     return (_SAFE_TITLE if divides else _ROOT_TITLE, source.changed(changes)) if changes else ("", "")
+
+
+def _sides(source: Source, decision: cst.If) -> tuple[list[tuple[cst.CSTNode, str]], set[str]]:
+    """The sides of an ``if`` with its ``elif``, each with the condition under which it counts; and what these ask about:
+    names, and what stands at the left of a comparison."""
+    sides: list[tuple[cst.CSTNode, str]] = []
+    asked, others = set[str](), list[str]()
+    one: cst.CSTNode | None = decision
+    while isinstance(one, cst.If):
+        test = condition_of(source, one.test)
+        if test is None:
+            return sides, asked
+        asked |= {name.value for name in m.findall(one.test, m.Name()) if isinstance(name, cst.Name)}
+        compared = [each for each in m.findall(one.test, m.Comparison()) if isinstance(each, cst.Comparison)]
+        asked |= {source.code(each.left) for each in compared if not isinstance(each.left, (cst.Integer, cst.Float))}
+        sides.append((one.body, " & ".join([*others, tight(test)])))
+        others.append(f"~{tight(test)}")
+        one = one.orelse
+    if isinstance(one, cst.Else):
+        sides.append((one.body, " & ".join(others)))
+    elif m.findall(decision, m.Return()):
+        sides += [(each, " & ".join(others)) for each in source.following(decision)]
+    return sides, asked
 
 
 def _divisors(source: Source, side: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:

@@ -13,6 +13,11 @@ from irscope_server.fixing.imports import above
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Source
 
+_CHANGING = (
+    "time.", "datetime.", "random.", "secrets.", "uuid.", "os.", "sys.", "threading.", "platform.", "socket.",
+    "numpy.random.", "torch.", "open", "input", "next", "iter", "id", "globals", "locals", "vars", "object",
+)  # fmt: skip
+"""What gives something else each time, or changes something: modules end with a dot."""
 _CAVEAT = "It is then the same in every call."
 
 
@@ -53,6 +58,9 @@ def _is_constant(source: Source, value: cst.BaseExpression) -> bool:
         if isinstance(one, cst.Arg) and one.keyword
     }
     read = {one.value for one in m.findall(value, m.Name()) if isinstance(one, cst.Name)} - own
+    calls = [source.full_name(one.func) for one in m.findall(value, m.Call()) if isinstance(one, cst.Call)]
+    if any(name == one or (one.endswith(".") and name.startswith(one)) for name in calls for one in _CHANGING):
+        return False
     known = source.imported_names | source.constants
     return all(name in known or hasattr(builtins, name) or name in words for name in read)
 

@@ -21,6 +21,7 @@ _FUNCTIONS = ("print", "logging.", "warnings.", "pprint.", "tqdm.")
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     torch = source.module_name("torch")
+    yield from _asked_before(source, finding)
     statements = source.on_line(finding.range.start.line, cst.SimpleStatementLine)
     if torch is None or not statements or source.function(statements[0]) is None:
         return
@@ -43,6 +44,30 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
             "Then it is not done in compiled runs.",
             source.changed({statement: guarded}),
         )
+
+
+def _asked_before(source: Source, finding: Finding) -> Iterator[Proposal]:
+    """``if x.isnan().any(): warnings.warn("…")``: what only decides about output is not asked while compiling."""
+    torch, node = source.module_name("torch"), source.at(finding.range)
+    decision = source.first_around(node, cst.If) if node is not None else None
+    if torch is None or decision is None or decision.orelse is not None or source.function(decision) is None:
+        return
+    around = source.parent(decision)
+    body = decision.body.body
+    lines = [one for one in body if m.matches(one, m.SimpleStatementLine(body=[m.Expr(value=m.Call())]))]
+    is_elif = isinstance(around, cst.If) and around.orelse is decision
+    if (
+        is_elif
+        or len(lines) != len(body)
+        or not all(_writes(source, cst.ensure_type(one, cst.SimpleStatementLine)) for one in lines)
+    ):
+        return
+    test = source.code(decision.test)
+    test = f"({test})" if isinstance(decision.test, (cst.BooleanOperation, cst.IfExp, cst.NamedExpr)) else test
+    changed = cst.parse_expression(f"not {torch}.compiler.is_compiling() and {test}")
+    yield Proposal(
+        "Leave it out while compiling", "Then it is not done in compiled runs.", source.changed({decision.test: changed})
+    )  # fmt: skip
 
 
 def _in_graph(source: Source, statement: cst.SimpleStatementLine, torch: str) -> str | None:
