@@ -176,7 +176,7 @@ CASES = {
     ),
     "masks": (
         "import torch\n\ndef f(x, mask):\n    return x[mask].mean()\n", "x[mask]", "GB0036", {},
-        "    return (torch.where(mask, x, 0).sum() / (mask).sum())\n",
+        "    return torch.where(mask, x, 0).sum() / mask.sum()\n",
     ),
     "bounds": (
         "import torch\n\ndef f(x, n):\n    k = n.item()\n    if k > 9:\n        raise ValueError\n    return x[:k]\n",
@@ -215,6 +215,22 @@ def test_each_family(name: str) -> None:
     """Each has a case here: a family without one is not tested."""
     text, at, code, more, wanted = CASES[name]
     assert any(wanted in after for after in changed(text, at, code, **more).values()), changed(text, at, code, **more)
+
+
+@pytest.mark.parametrize(
+    ("use", "after"),
+    [
+        ("new['h'] = x", "{key: value.detach().clone() if isinstance(value, torch.Tensor) else value for key, value in state.items()}"),
+        ("new[0] = x", "[item.detach().clone() if isinstance(item, torch.Tensor) else item for item in state]"),
+        ("new[x] = 1", None),
+        ("x['h'] = 1", None),
+    ],
+)  # fmt: skip
+def test_a_copy_of_an_argument_is_of_what_it_is_used_as(use: str, after: str | None) -> None:
+    text = f"import copy\nimport torch\n\ndef f(state, x):\n    new = copy.deepcopy(state)\n    {use}\n    return new\n"
+    for one in (text, text.replace("new", "state")):  # the copy may have the name of the argument
+        made = changed(one, "copy.deepcopy", "GB4198").get("Clone its tensors")
+        assert made == (None if after is None else one.replace("copy.deepcopy(state)", after))
 
 
 def test_what_varies_is_marked_where_the_hint_says() -> None:
