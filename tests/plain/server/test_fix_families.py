@@ -218,6 +218,31 @@ def test_each_family(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("if x.isnan().any():  # bad\n        print('NaN')\n        warnings.warn('NaN')",
+         "if not torch.compiler.is_compiling() and x.isnan().any():  # bad\n        print('NaN')\n        warnings.warn('NaN')"),
+        ("if x.any() or x.isnan().any():\n        print('NaN')",
+         "if not torch.compiler.is_compiling() and (x.any() or x.isnan().any()):\n        print('NaN')"),
+        ("if x.isnan().any():\n        print('NaN')\n        x = x + 1", None),  # it does more than write
+        ("if x.isnan().any():\n        print('NaN')\n    else:\n        x = x + 1", None),
+        ("if x.any():\n        x = x + 1\n    elif x.isnan().any():\n        print('NaN')", None),
+    ],
+)  # fmt: skip
+def test_a_decision_whether_something_is_written(before: str, after: str | None) -> None:
+    text = f"import warnings\nimport torch\n\ndef f(x):\n    {before}\n    return x\n"
+    made = changed(text, "x.isnan()", "GB0170").get("Leave it out while compiling")
+    assert made == (None if after is None else text.replace(before, after))
+
+
+def test_a_clock_is_not_read_once_for_all_calls() -> None:
+    text = "import time\nimport torch\n\ndef f(x):\n    start = time.time()\n    return x, start\n"
+    once = "Compute it once, outside of the compiled code"
+    assert once not in changed(text, "time.time()", "GB0007")
+    assert once in changed(text.replace("time.time()", "time.gmtime(0)"), "time.gmtime(0)", "GB0007")
+
+
+@pytest.mark.parametrize(
     ("use", "after"),
     [
         ("new['h'] = x", "{key: value.detach().clone() if isinstance(value, torch.Tensor) else value for key, value in state.items()}"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from test_fix_families import WHERE, changed
+from irscope_server.fixing.families import gradient_modes
+from irscope_server.fixing.source import Source
+from test_fix_families import WHERE, changed, found
 
 BEFORE = "Do it before the compiled code, and pass on what comes of it"
 DECIDE = "Decide before the compiled code, and pass on the answer"
@@ -131,6 +133,8 @@ def test_other_loops(body: str) -> None:
         ("[0.5, 2.0]", "n", None),
         ("[0.5, 2.0]", "n.item():", None),
         ("[]", "n.item()", None),
+        ("[1, 2]", "0, n.item()", None),
+        ("[1, 2]", "n.item(0)", None),
     ],
 )  # fmt: skip
 def test_a_value_that_is_looked_up(values: str, index: str, after: str | None) -> None:
@@ -151,6 +155,9 @@ def test_a_divisor_that_the_condition_is_about() -> None:
     fixes = changed(text, "n > 0", "GB0170")
     assert "y = torch.where(n > 0, x / torch.where((n > 0), n, torch.ones_like(n)), x * 0)\n" in fixes[SAFE]
     assert SAFE not in changed(text.replace("x / n", "x / x"), "n > 0", "GB0170")
+    assert SAFE not in changed(text.replace("x / n", "x * n"), "n > 0", "GB0170")
+    other = changed(text.replace("x / n", "x").replace("x * 0", "x / n"), "n > 0", "GB0170")[SAFE]
+    assert "torch.where(n > 0, x, x / torch.where(~(n > 0), n, torch.ones_like(n)))" in other
 
 
 MODE = {"kind": "recompilation", "message": "`f` was compiled again: global state changed: grad_mode."}
@@ -168,3 +175,18 @@ def test_one_graph_for_both_gradient_modes() -> None:
     assert GRADIENTS not in changed(several, "def f", "recompile-global-state", **MODE)
     other = {**MODE, "message": "global state changed: num_threads"}
     assert GRADIENTS not in changed(text, "def f", "recompile-global-state", **other)
+    nothing = text.replace("return x * 2", "x.mul_(2)")
+    assert GRADIENTS not in changed(nothing, "def f", "recompile-global-state", **MODE)
+    made = list(gradient_modes.FAMILY.propose(Source(text), found(text, "def f", "recompile-global-state", **MODE)))  # type: ignore[arg-type]
+    assert [one.last for one in made] == [True]  # it costs memory
+
+
+def test_one_graph_of_a_method_for_both_gradient_modes() -> None:
+    text = "import torch\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n"
+    made = changed(text, "def forward", "recompile-global-state", **MODE)[GRADIENTS]
+    assert made == (
+        f"import torch\n\nclass Net(torch.nn.Module):\n    {PLAIN}    def forward(self, x):\n        with torch.enable_grad():\n"
+        "            result = self.forward_with_gradients(x)\n"
+        "        return result if torch.is_grad_enabled() else result.detach()\n\n"
+        "    def forward_with_gradients(self, x):\n        return x * 2\n"
+    )
