@@ -267,6 +267,21 @@ def test_the_caller_is_not_told_of_local_names(tmp_path: Path) -> None:
     assert "flag = bool(y.sum() > 0)\n    result = f(x, y, flag)" in file.at("y.sum() > 0", message("GB0170")).hints[0]
 
 
+def test_the_caller_decides_on_an_argument_without_another(tmp_path: Path) -> None:
+    given = Breaking(tmp_path, "def f(x, flag):\n    if (flag):\n        x.append(1)\n    return x\n")
+    assert "flag = bool(flag)\n    result = f(x, flag)" in given.at("(flag)", message("GB0170")).hints[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "made"), [("asdict", "dict(vars(state))"), ("astuple", "tuple(vars(state).values())")]
+)
+def test_the_fields_of_a_dataclass(tmp_path: Path, function: str, made: str) -> None:
+    text = f"from dataclasses import {function}\n\ndef f(state):\n    return {function}(state)\n"
+    file = Breaking(tmp_path, text)
+    (option,) = file.at(f"{function}(state)", message("GB4198")).options
+    assert file.applied(option) == text.replace(f"{function}(state)", made)
+
+
 def test_origin_in_another_file(tmp_path: Path) -> None:
     """PyTorch's own attribution is used where the value was made elsewhere."""
     other = tmp_path / "other.py"

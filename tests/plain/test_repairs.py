@@ -97,3 +97,21 @@ def test_time_is_left_to_show_which_fixes_go_together(monkeypatch: pytest.Monkey
 
 def test_a_chain_repairs_if_each_of_it_does() -> None:
     assert is_repair(f"a{THEN}b") and not is_repair(f"a{THEN}{FUNCTION_TO_PYTHON}")
+
+
+def test_a_chain_says_what_each_of_it_costs() -> None:
+    other = dataclasses.replace(FINDING, code="GB0124")
+
+    class Next(Prover):
+        def prove(self, texts: dict[str, str], finding: Finding) -> tuple[Proof, Any]:
+            (text,) = texts.values()
+            status, adds = (Status.VERIFIED, ()) if "second" in text else (Status.UNPROVEN, (other,))
+            return Proof(status, "", (finding,), adds), SimpleNamespace(findings=(), compiles=())
+
+    def propose(finding: Finding, text: str) -> list[Fix]:
+        word = "second" if finding is other else "first"
+        return [Fix(word, f"The {word} costs.", (Edit(PLACE, word),))]
+
+    prover: Any = Next()
+    (one,) = Trying(prover, 60, propose=propose).finding(FINDING).candidates
+    assert (one.title, one.caveat) == (f"first{THEN}second", "The first costs. The second costs.")

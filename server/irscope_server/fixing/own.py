@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import libcst as cst
 from irscope.driver.fixing.texts import applied, least_edits
-from irscope.protocol import ChangeKind, Edit, Fix, SyntaxChange
+from irscope.protocol import ChangeKind, Edit, Fix, Position, SyntaxChange
 
 from irscope_server.fixing.source import Change as Made
 from irscope_server.fixing.source import Source
@@ -173,15 +173,17 @@ class _Making:
     def _with_lines(self, module: cst.Module, inserted: Sequence[SyntaxChange]) -> cst.Module:
         """A module with lines between its statements; those at one place in the order given."""
         body, header = list(module.body), list(module.header)
-        for change in sorted(inserted, key=lambda one: one.range, reverse=True):
-            at = change.range.start
+        texts: dict[Position, str] = {}
+        for change in inserted:
+            texts[change.range.start] = texts.get(change.range.start, "") + change.code
+        for at, text in sorted(texts.items(), reverse=True):  # from below, so that the numbers above stay
             number = next((n for n, one in enumerate(self._source.module.body) if self._source.last_line(one) >= at.line), None)  # fmt: skip
             if number is None or at.column:
                 raise _NotMadeError
             following = body[number]
             lines = [*(header if number == 0 else ()), *getattr(following, "leading_lines", ())]
             before = len(lines) - (self._source.first_line(self._source.module.body[number]) - at.line)
-            code = cst.parse_module(change.code)
+            code = cst.parse_module(text)
             new = list(code.body)
             if not 0 <= before <= len(lines) or not new:
                 raise _NotMadeError

@@ -215,15 +215,18 @@ class _Changing(cst.CSTTransformer):
 
 
 def statements(text: str) -> list[cst.BaseStatement]:
-    """The statements of a text."""
-    return [one for one in cst.parse_module(text).body if isinstance(one, cst.BaseStatement)]
+    """The statements of a text, with the comments above the first."""
+    parsed = cst.parse_module(text)
+    made: list[cst.BaseStatement] = [one for one in parsed.body if isinstance(one, cst.BaseStatement)]
+    if made and parsed.header:
+        made[0] = made[0].with_changes(leading_lines=[*parsed.header, *getattr(made[0], "leading_lines", ())])
+    return made
 
 
 def in_place_of(old: cst.CSTNode, text: str) -> Change:
     """The statements of a text, with the comments and empty lines that are above the statement they replace."""
-    parsed = cst.parse_module(text)
-    made = [one for one in parsed.body if isinstance(one, cst.BaseStatement)]
-    above = (*getattr(old, "leading_lines", ()), *parsed.header)
+    made = statements(text)
+    above = getattr(old, "leading_lines", ())
     if made and above:
         made[0] = made[0].with_changes(leading_lines=[*above, *getattr(made[0], "leading_lines", ())])
     if isinstance(old, cst.SimpleStatementLine) and made and isinstance(made[-1], cst.SimpleStatementLine):

@@ -29,6 +29,16 @@ SETTING = "torch._dynamo.config.capture_scalar_outputs = True\n"
             "    if n < 1:\n        n = 1\n    if n > 8:\n        raise E\n",
             "    n = max(n, 1)\n    torch._check(n <= 8)\n",
         ),
+        (
+            '    assert n <= 8, "too long"  # of the model\n',
+            '    torch._check(n <= 8, lambda: "too long")  # of the model\n',
+        ),
+        (
+            "    assert 0 < n and n <= 8, n\n    if n > 7:\n        raise E\n",
+            "    torch._check(0 < n)\n    torch._check(n <= 8)\n    torch._check(n <= 7)\n",
+        ),
+        ("    assert n in (3, 4)\n    if n == 3:\n        x = x + 1\n", None),
+        ("    assert n or x.dim()\n", None),
         ("    if n > 8 and n < 10:\n        raise E\n", None),  # the opposite is a decision, too
         ("    if n > 8:\n        n = 9\n", None),
         ("    if n > 8:\n        return x\n", None),

@@ -38,6 +38,7 @@ CASES = {
     "two spaces": (S, "def f(x):\n  ⟦log(x)⟧\n  return x\n", "if not g():\n    log(x)", "def f(x):\n  if not g():\n    log(x)\n  return x\n"),
     "elif": (S, "def f(x, y):\n    if y:\n        pass\n    # above\n    ⟦elif x > 0:  # why\n        x = 1⟧\n    return x\n", "x = g(x)", "def f(x, y):\n    if y:\n        pass\n    # above\n    # why\n    else:\n        x = g(x)\n    return x\n"),
     "among others": (S, "def f(x):\n    a = 1; ⟦log(x)⟧; return a  # c\n", "b = 2\nc = 3", "def f(x):\n    a = 1; b = 2; c = 3; return a  # c\n"),
+    "spaces around a semicolon": (S, "def f(x):\n    a = 1; ⟦log(x)⟧ ;  return a\n", "b = 2\nc = 3", "def f(x):\n    a = 1; b = 2; c = 3 ;  return a\n"),
     "one-line body": (S, "def f(x):\n    if x: ⟦log(x)⟧  # c\n    return x\n", "pass", "def f(x):\n    if x: pass  # c\n    return x\n"),
     "several": (S, "def f(x):\n    ⟦if x:  # one\n        return 1\n    # two\n    return 2⟧  # three\n", "return g(x)", "def f(x):\n    # one\n    # two\n    return g(x)  # three\n"),
     "kept comment": (S, "def f(x):\n    ⟦with g():\n        a = 1  # one⟧\n    return a\n", "a = 1  # one", "def f(x):\n    a = 1  # one\n    return a\n"),
@@ -115,6 +116,32 @@ def test_lines_at_the_top_keep_their_place(between: str, head: bool, tmp_path: P
         assert "g(x)" in expected
 
 
+@pytest.mark.parametrize("lines", [(2, 2), (3, 3), (2, 5), (5, 2)])
+def test_several_lines_at_the_top_keep_their_order(lines: tuple[int, int], tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    text = "import torch\n\nA = 1\n\n\ndef f(x):\n    return x\n"
+    path.write_text(text, encoding="utf-8")
+    codes = zip(lines, ("import math\n", "_B = math.pi\n"), strict=True)
+    changes = tuple(SyntaxChange(ChangeKind.LINES, Range(Position(n, 0), Position(n, 0)), code) for n, code in codes)
+    inside = SyntaxChange(E, Range(Position(7, 11), Position(7, 12)), "g(x)")
+    expected = applied(text, edits_of(str(path), (*changes, inside)))
+    wrong = Fix("Do it", "", (), "", (*changes, inside))  # so that the edits cannot be those that it has
+    assert applied(text, edited(text, wrong).edits) == expected
+
+
+def test_edits_of_a_run_that_was_stored_before_findings_named_changes(tmp_path: Path) -> None:
+    marked = "def f(x):\n    return g(⟦x[x  # values\n     > 0]⟧)\n"
+    text, fix = _fix(tmp_path / "script.py", marked, E, "h(x)")
+    old = dataclasses.replace(fix, changes=())
+    assert applied(text, edited(text, old).edits) == "def f(x):\n    # values\n    return g(h(x))\n"
+
+
+def test_a_call_that_is_a_statement_becomes_another(tmp_path: Path) -> None:
+    marked = "def f(x):\n    ⟦g(x,  # why\n      1)⟧\n"
+    text, fix = _fix(tmp_path / "script.py", marked, E, "pass")
+    assert applied(text, edited(text, fix).edits) == "def f(x):\n    # why\n    pass\n"
+
+
 def test_what_does_not_fit_stays_as_it_is(tmp_path: Path) -> None:
     text, fix = _fix(tmp_path / "script.py", *CASES_OF_TEXT)
     for changes in (
@@ -123,6 +150,8 @@ def test_what_does_not_fit_stays_as_it_is(tmp_path: Path) -> None:
         (SyntaxChange(E, fix.changes[0].range, "y ="),),
         (SyntaxChange(ChangeKind.LINES, Range(Position(0, 0), Position(0, 0)), "y = 1\n"),),
         (SyntaxChange(ChangeKind.LINES, Range(Position(9, 0), Position(9, 0)), "y = 1\n"),),
+        (SyntaxChange(ChangeKind.LINES, Range(Position(1, 4), Position(1, 4)), "y = 1\n"),),
+        (SyntaxChange(R, Range(Position(2, 4), Position(2, 12)), ""),),  # nothing follows it
     ):
         other = dataclasses.replace(fix, changes=changes)
         assert edited(text, other) is other

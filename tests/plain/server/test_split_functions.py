@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from test_fix_families import WHERE, changed
+from irscope_server.fixing.families import gradient_modes
+from irscope_server.fixing.source import Source
+from test_fix_families import WHERE, changed, found
 
 BEFORE = "Do it before the compiled code, and pass on what comes of it"
+DECIDE = "Decide before the compiled code, and pass on the answer"
 BODY = "Compile the body of the loop, not the loop"
 LOOKUP = "Look it up inside of the graph"
 SAFE = f"{WHERE}, and divide by 1 where a side does not count"
@@ -26,13 +29,31 @@ PLAIN = "@torch.compiler.disable(recursive=False)\n"
         ("if random.random() < 0.5:\n        x = x + 1\n    return x", "random.random",
          "def f_after(x, decided):\n    if decided:\n        x = x + 1\n    return x",
          "    decided = random.random() < 0.5\n    return f_after(x, decided)"),
+        # with its comments; the arguments of a lambda are not those of the function
+        ("# a name\n    n = max(names, key=lambda x: x)  # the last\n    # the rest\n    return x + n", "max(names",
+         "def f_after(x, n):\n    # the rest\n    return x + n",
+         "    # a name\n    n = max(names, key=lambda x: x)  # the last\n    return f_after(x, n)"),
+        # of an argument
+        ('"""Adds."""\n    n = zlib.crc32(x)\n    return n + 1', "zlib.crc32", 'def f_after(x, n):\n    """Adds."""\n    return n + 1',
+         "    n = zlib.crc32(x)\n    return f_after(x, n)"),
+        # of an argument that keeps its name
+        ("x = zlib.crc32(x)\n    x = zlib.crc32(x)\n    return x + 1", "zlib.crc32", "def f_after(x):\n    return x + 1",
+         "    x = zlib.crc32(x)\n    x = zlib.crc32(x)\n    return f_after(x)"),
+        # a condition on the values of a tensor
+        ("if x.abs().max() > 3:\n        print(x)\n    return x", "x.abs().max() >",
+         "def f_after(x, decided):\n    if decided:\n        print(x)\n    return x",
+         "    decided = bool(x.abs().max() > 3)\n    return f_after(x, decided)"),
+        # on those of a tensor of the file
+        ("if LIMITS.max() > 2:\n        x = x + 1\n    return x", "LIMITS.max() >",
+         "def f_after(x, decided):\n    if decided:\n        x = x + 1\n    return x",
+         "    decided = bool(LIMITS.max() > 2)\n    return f_after(x, decided)"),
     ],
 )  # fmt: skip
 def test_what_is_plain_python_comes_before(body: str, at: str, after: str, plain: str) -> None:
-    head = "import random\nimport uuid\nimport torch\n\nnames = []\n\n\n"
+    head = "import random\nimport uuid\nimport zlib\nimport torch\n\nnames = []\nLIMITS = torch.ones(3)\n\n\n"
     text = f"{head}def f(x):\n    {body}\n\n\ng = torch.compile(f, backend='eager')\n"
     wanted = f"@torch.compile(backend='eager')\n{after}\n\n\n{PLAIN}def f(x):\n{plain}\n\n\ng = f\n"
-    assert changed(text, at, "GB0007")[BEFORE] == head + wanted
+    assert changed(text, at, "GB0007")[DECIDE if ".max()" in body else BEFORE] == head + wanted
 
 
 def test_of_a_method() -> None:
@@ -53,6 +74,10 @@ def test_of_a_method() -> None:
         "y = torch.rand(3)\n    return x * y",  # an operation on tensors
         "y = helper()\n    return x * y",  # it may have some
         "with random.random() as y:\n        return x * y",
+        "x.add_(1)\n    y = random.uniform(0, x)\n    return x * y",  # of an argument that may be another by then
+        "y = x + 1\n    x = random.random()\n    return x + y",  # the argument is read before
+        "if helper(x).any() or random.random():\n        x = x + 1\n    return x",
+        "y = x + 1\n    if y.sum() > random.random():\n        x = x + 1\n    return x",
     ],
 )
 def test_what_stays_in_compiled_code(body: str) -> None:
@@ -60,7 +85,7 @@ def test_what_stays_in_compiled_code(body: str) -> None:
         f"import random\nimport torch\n\ndef helper():\n    return 1\n\ndef f(x):\n    {body}\n\ng = torch.compile(f)\n"
     )
     at = next(one for one in ("random.", "torch.rand", "helper()\n    r") if one in text.partition("def f")[2])
-    assert BEFORE not in changed(text, at, "GB0007")
+    assert not {BEFORE, DECIDE} & set(changed(text, at, "GB0007"))
 
 
 @pytest.mark.parametrize("other", ["torch.compile(h)", "torch.compile(f); torch.compile(h)", "f"])
@@ -108,6 +133,8 @@ def test_other_loops(body: str) -> None:
         ("[0.5, 2.0]", "n", None),
         ("[0.5, 2.0]", "n.item():", None),
         ("[]", "n.item()", None),
+        ("[1, 2]", "0, n.item()", None),
+        ("[1, 2]", "n.item(0)", None),
     ],
 )  # fmt: skip
 def test_a_value_that_is_looked_up(values: str, index: str, after: str | None) -> None:
@@ -128,6 +155,9 @@ def test_a_divisor_that_the_condition_is_about() -> None:
     fixes = changed(text, "n > 0", "GB0170")
     assert "y = torch.where(n > 0, x / torch.where((n > 0), n, torch.ones_like(n)), x * 0)\n" in fixes[SAFE]
     assert SAFE not in changed(text.replace("x / n", "x / x"), "n > 0", "GB0170")
+    assert SAFE not in changed(text.replace("x / n", "x * n"), "n > 0", "GB0170")
+    other = changed(text.replace("x / n", "x").replace("x * 0", "x / n"), "n > 0", "GB0170")[SAFE]
+    assert "torch.where(n > 0, x, x / torch.where(~(n > 0), n, torch.ones_like(n)))" in other
 
 
 MODE = {"kind": "recompilation", "message": "`f` was compiled again: global state changed: grad_mode."}
@@ -145,3 +175,18 @@ def test_one_graph_for_both_gradient_modes() -> None:
     assert GRADIENTS not in changed(several, "def f", "recompile-global-state", **MODE)
     other = {**MODE, "message": "global state changed: num_threads"}
     assert GRADIENTS not in changed(text, "def f", "recompile-global-state", **other)
+    nothing = text.replace("return x * 2", "x.mul_(2)")
+    assert GRADIENTS not in changed(nothing, "def f", "recompile-global-state", **MODE)
+    made = list(gradient_modes.FAMILY.propose(Source(text), found(text, "def f", "recompile-global-state", **MODE)))  # type: ignore[arg-type]
+    assert [one.last for one in made] == [True]  # it costs memory
+
+
+def test_one_graph_of_a_method_for_both_gradient_modes() -> None:
+    text = "import torch\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n"
+    made = changed(text, "def forward", "recompile-global-state", **MODE)[GRADIENTS]
+    assert made == (
+        f"import torch\n\nclass Net(torch.nn.Module):\n    {PLAIN}    def forward(self, x):\n        with torch.enable_grad():\n"
+        "            result = self.forward_with_gradients(x)\n"
+        "        return result if torch.is_grad_enabled() else result.detach()\n\n"
+        "    def forward_with_gradients(self, x):\n        return x * 2\n"
+    )

@@ -35,8 +35,12 @@ def _none(finding: Finding, text: str) -> Sequence[Fix]:
 
 
 def _joined(cause: Fix, fix: Fix) -> Fix:
-    caveat = " ".join(dict.fromkeys(filter(None, (cause.caveat, fix.caveat))))
-    return Fix(f"{cause.title}{THEN}{fix.title}", caveat, (*cause.edits, *fix.edits))
+    return Fix(f"{cause.title}{THEN}{fix.title}", _caveats(cause.caveat, fix.caveat), (*cause.edits, *fix.edits))
+
+
+def _caveats(*caveats: str) -> str:
+    """What fixes that are made together cost, each caveat once."""
+    return " ".join(dict.fromkeys(filter(None, caveats)))
 
 
 @dataclass(frozen=True)
@@ -243,7 +247,8 @@ class Trying:
             chain = self._chain(finding, file, text, proof, trial)
             if chain is not None:
                 text, proof, more = chain
-                titles, edits = THEN.join([fix.title, *more]), edits_between(before, text)
+                titles, edits = THEN.join([fix.title, *(one.title for one in more)]), edits_between(before, text)
+                caveat = _caveats(caveat, *(one.caveat for one in more))
         return Candidate(titles, caveat, file, edits, proof)
 
     def _more_plain(
@@ -268,18 +273,18 @@ class Trying:
 
     def _chain(
         self, finding: Finding, file: str, text: str, proof: Proof, trial: Trial
-    ) -> tuple[str, Proof, list[str]] | None:
+    ) -> tuple[str, Proof, list[Fix]] | None:
         """Fixes what comes after a fix, and what comes after that; None if that leads nowhere."""
-        titles: list[str] = []
-        while proof.adds and len(titles) < _LONGEST_CHAIN:
+        more: list[Fix] = []
+        while proof.adds and len(more) < _LONGEST_CHAIN:
             fixes = next(filter(None, (self._fixes_in(one, file, text) for one in proof.adds)), [])
             step = self._step(finding, file, text, fixes, len(proof.adds))
             if step is None:
                 return None
-            text, proof, title = step
-            titles.append(title)
+            text, proof, fix = step
+            more.append(fix)
             if proof.status is Status.VERIFIED:
-                return text, proof, titles
+                return text, proof, more
         return None
 
     def _fixes_in(self, finding: Finding, file: str, text: str) -> list[Fix]:
@@ -287,8 +292,8 @@ class Trying:
 
     def _step(
         self, finding: Finding, file: str, text: str, fixes: Sequence[Fix], adds: int
-    ) -> tuple[str, Proof, str] | None:
-        best: tuple[str, Proof, str] | None = None
+    ) -> tuple[str, Proof, Fix] | None:
+        best: tuple[str, Proof, Fix] | None = None
         for fix in fixes:
             if self.is_over:
                 break
@@ -299,9 +304,9 @@ class Trying:
                 continue
             proof, _ = self._prover.prove({file: changed}, finding)
             if proof.status is Status.VERIFIED:
-                return changed, proof, fix.title
+                return changed, proof, fix
             if proof.status is Status.UNPROVEN and proof.adds and best is None:
-                best = (changed, proof, fix.title)
+                best = (changed, proof, fix)
         return best
 
     def together(self, tried: Sequence[Tried]) -> Together:

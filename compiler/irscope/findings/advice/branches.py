@@ -368,7 +368,11 @@ def _decided_outside_of(spot: Spot, test: ast.expr | None) -> Option | None:
     if not set(loaded_names(test)) & arguments or spot.inner_names(test):
         return None
     call = called(spot)
-    code = f"flag = bool({spot.text(test)})\nresult = {call[:-1]}, flag)"
+    if isinstance(test, ast.Name):  # it is an argument already
+        code = f"{test.id} = bool({test.id})\nresult = {call}"
+    else:
+        name = spot.fresh("flag")
+        code = f"{name} = bool({spot.text(test)})\nresult = {call[:-1]}, {name})"
     return Option(
         "Decide in the caller and pass a Python bool in", code, "The function is compiled once for each value."
     )

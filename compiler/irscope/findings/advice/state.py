@@ -21,13 +21,12 @@ def deepcopy(spot: Spot) -> Advice:
         return Advice(what, why)
     name, argument = spot.qualified(call.func), call.args[0]
     if name in ("dataclasses.asdict", "dataclasses.astuple"):
-        code = f"{{field.name: getattr({spot.text(argument)}, field.name) for field in {_fields(spot)}({spot.text(argument)})}}"
+        values = f"vars({spot.text(argument)})"
+        short = f"dict({values})" if name == "dataclasses.asdict" else f"tuple({values}.values())"
         caveat = "The tensors are then not copied, and dataclasses inside stay as they are."
-        plain = name == "dataclasses.asdict" and isinstance(argument, (ast.Name, ast.Attribute))
-        short = f"dict(vars({spot.text(argument)}))" if name == "dataclasses.asdict" else code
         return Advice(
             f"{spot.short(call)} copies the tensors in the dataclass", why,
-            (Option("Read the fields", spot.line_with(call, short), caveat, (spot.replace(call, short),) if plain or name.endswith("asdict") else ()),),
+            (Option("Read the fields", spot.line_with(call, short), caveat, (spot.replace(call, short),)),),
         )  # fmt: skip
     frames = [match["name"] for match in _COPY_FRAME.finditer(spot.context.payload)]
     copied = f"{spot.tight(argument)}.detach().clone()"
@@ -52,10 +51,6 @@ def deepcopy(spot: Spot) -> Advice:
             pass_in(spot, call, ""),
         ), argument,
     )  # fmt: skip
-
-
-def _fields(spot: Spot) -> str:
-    return next((name for name, full in spot.imports.items() if full == "dataclasses.fields"), "dataclasses.fields")
 
 
 def class_made(spot: Spot) -> Advice:

@@ -33,9 +33,16 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     numbers = _numbers(function)
     changes: dict[cst.CSTNode, Change] = {}
     caveat = _CAVEAT
-    for decision in m.findall(function.body, m.If(orelse=None)):
-        assert isinstance(decision, cst.If)
+    for decision in m.findall(function.body, m.If(orelse=None) | m.Assert()):
+        assert isinstance(decision, (cst.If, cst.Assert))
         if source.function(decision) is not function or not _reads(decision.test, numbers):
+            continue
+        if isinstance(decision, cst.Assert):
+            check = _asserted(source, decision, torch)
+            if check is None:
+                return
+            changes |= check
+            caveat = f"{_CAVEAT}{_CHECKS}"
             continue
         lines = _checked(source, decision, torch)
         if lines and _CHECKS not in caveat:
@@ -74,15 +81,37 @@ def _checked(source: Source, decision: cst.If, torch: str) -> list[str]:
         return []
     raised = cst.ensure_type(cst.ensure_type(statement, cst.SimpleStatementLine).body[0], cst.Raise).exc
     message = raised.args[0].value if isinstance(raised, cst.Call) and raised.args else None
-    words = f", lambda: {source.code(message)}" if isinstance(message, cst.SimpleString) else ""
-    wanted = [_opposite(source, one) for one in _operands(decision.test)]
+    words = _words(source, message)
+    wanted = [_opposite(source, one) for one in _operands(decision.test, cst.Or)]
     return [] if None in wanted else [f"{torch}._check({one}{words})" for one in wanted]
 
 
-def _operands(test: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """The operands of ``a or b or c``."""
-    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.Or):
-        return [*_operands(test.left), *_operands(test.right)]
+def _asserted(source: Source, statement: cst.Assert, torch: str) -> dict[cst.CSTNode, Change] | None:
+    """``assert n <= limit, "too long"`` as checks that the graph makes; one for each operand of ``and``, on its own line."""
+    wanted, line = _operands(statement.test, cst.And), source.parent(statement)
+    if not all(m.matches(one, m.Comparison(comparisons=[m.ComparisonTarget()])) for one in wanted):
+        return None
+    words = _words(source, statement.msg)
+    calls = [cst.Expr(cst.parse_expression(f"{torch}._check({source.code(one)}{words})")) for one in wanted]
+    if len(calls) == 1:
+        return {statement: calls[0]}
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        return None
+    lines = [cst.SimpleStatementLine([one]) for one in calls]
+    lines[0] = lines[0].with_changes(leading_lines=line.leading_lines)
+    lines[-1] = lines[-1].with_changes(trailing_whitespace=line.trailing_whitespace)
+    return {line: cst.FlattenSentinel(lines)}
+
+
+def _words(source: Source, message: cst.BaseExpression | None) -> str:
+    """The argument with the message of a check, if it is a constant text."""
+    return f", lambda: {source.code(message)}" if isinstance(message, cst.SimpleString) else ""
+
+
+def _operands(test: cst.BaseExpression, word: type[cst.BaseBooleanOp]) -> list[cst.BaseExpression]:
+    """The operands of ``a or b or c``, where ``word`` is `libcst.Or`."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, word):
+        return [*_operands(test.left, word), *_operands(test.right, word)]
     return [test]
 
 

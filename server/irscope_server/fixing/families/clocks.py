@@ -11,7 +11,7 @@ from irscope.protocol import Finding
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Change, Source
 
-_CLOCKS = frozenset({
+CLOCKS = frozenset({
     "time.time", "time.perf_counter", "time.monotonic", "time.process_time", "time.time_ns", "time.perf_counter_ns",
     "time.monotonic_ns",
 })  # fmt: skip
@@ -26,7 +26,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     calls = [
         one
         for one in m.findall(function, m.Call(args=[]))
-        if isinstance(one, cst.Call) and source.full_name(one.func) in _CLOCKS
+        if isinstance(one, cst.Call) and source.full_name(one.func) in CLOCKS
     ]
     if not any(source.line(one) == finding.range.start.line for one in calls):
         return

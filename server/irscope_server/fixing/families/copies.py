@@ -12,6 +12,7 @@ from irscope_server.fixing.imports import with_import
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Source
 
+_COPY = m.Call(func=m.Attribute(attr=m.Name("deepcopy")) | m.Name("deepcopy"))
 _LEAF = "A tensor that requires grad is a plain tensor after it."
 
 
@@ -58,16 +59,31 @@ def _changed(source: Source, call: cst.Call, text: str, title: str, caveat: str)
 
 
 def _made(source: Source, what: cst.BaseExpression) -> cst.BaseExpression | None:
-    """The display that a local name was made with, if it is assigned once."""
+    """The display that a local name was made with, if it is assigned once; of an argument an empty one of its kind."""
     function = source.function(what)
     if not isinstance(what, cst.Name) or function is None:
         return what
     found = [
         one.value
         for one in m.findall(function, m.Assign(targets=[m.AssignTarget(target=m.Name(what.value))]))
-        if isinstance(one, cst.Assign)
+        if isinstance(one, cst.Assign) and not m.matches(one.value, _COPY)
     ]
-    return found[0] if len(found) == 1 else None
+    return found[0] if len(found) == 1 else None if found else _as_used(source, function, what.value)
+
+
+def _as_used(source: Source, function: cst.FunctionDef, name: str) -> cst.BaseExpression | None:
+    """What an argument is, by how the function uses it or its copy: entries by texts, or by numbers."""
+    copied = m.Assign(targets=[m.AssignTarget(target=m.Name())], value=m.Call(args=[m.Arg(value=m.Name(name))]))
+    names = {
+        name,
+        *(source.code(cst.ensure_type(one, cst.Assign).targets[0].target) for one in m.findall(function, copied)),
+    }
+    for one in m.findall(function.body, m.Subscript(value=m.Name(), slice=[m.SubscriptElement(slice=m.Index())])):
+        entry = cst.ensure_type(one, cst.Subscript)
+        key = cst.ensure_type(entry.slice[0].slice, cst.Index).value
+        if source.code(entry.value) in names and isinstance(key, (cst.SimpleString, cst.Integer)):
+            return cst.Dict([]) if isinstance(key, cst.SimpleString) else cst.List([])
+    return None
 
 
 FAMILY = Family("copies", ("graph-break",), _propose)

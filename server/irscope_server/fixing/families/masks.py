@@ -8,6 +8,7 @@ import libcst as cst
 import libcst.matchers as m
 from irscope.protocol import Finding
 
+from irscope_server.fixing.conditions import tight
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Source
 
@@ -26,7 +27,9 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
             continue
         value, mask = selected
         total = f"{torch}.where({mask}, {value}, 0).sum()"
-        text = total if call.func.attr.value == "sum" else f"({total} / ({mask}).sum())"
+        text = total if call.func.attr.value == "sum" else f"{total} / {tight(mask)}.sum()"
+        if text != total and not isinstance(source.parent(call), (cst.Return, cst.Assign, cst.Arg, cst.Expr)):
+            text = f"({text})"
         yield Proposal(_TITLE, _CAVEAT, source.changed({call: cst.parse_expression(text)}))
 
 

@@ -16,12 +16,15 @@ _LEVELS = frozenset({
     "set_description",
 })  # fmt: skip
 """Methods of loggers and of progress bars."""
+_LEFT_OUT = "Leave it out while compiling"
+_CAVEAT = "Then it is not done in compiled runs."
 _FUNCTIONS = ("print", "logging.", "warnings.", "pprint.", "tqdm.")
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     torch = source.module_name("torch")
-    yield from _asked_before(source, finding)
+    if torch is not None:
+        yield from _decision(source, finding, torch)
     statements = source.on_line(finding.range.start.line, cst.SimpleStatementLine)
     if torch is None or not statements or source.function(statements[0]) is None:
         return
@@ -39,35 +42,28 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
             leading_lines=statement.leading_lines,
             body=cst.IndentedBlock([statement.with_changes(leading_lines=[])]),
         )
-        yield Proposal(
-            "Leave it out while compiling",
-            "Then it is not done in compiled runs.",
-            source.changed({statement: guarded}),
-        )
+        yield Proposal(_LEFT_OUT, _CAVEAT, source.changed({statement: guarded}))
 
 
-def _asked_before(source: Source, finding: Finding) -> Iterator[Proposal]:
-    """``if x.isnan().any(): warnings.warn("…")``: what only decides about output is not asked while compiling."""
-    torch, node = source.module_name("torch"), source.at(finding.range)
+def _decision(source: Source, finding: Finding, torch: str) -> Iterator[Proposal]:
+    """``if x.isnan().any(): warnings.warn(…)``: without the output there is nothing to decide."""
+    node = source.at(finding.range)
     decision = source.first_around(node, cst.If) if node is not None else None
-    if torch is None or decision is None or decision.orelse is not None or source.function(decision) is None:
+    if decision is None or source.function(decision) is None or isinstance(source.parent(decision), cst.If):
         return
-    around = source.parent(decision)
     body = decision.body.body
-    lines = [one for one in body if m.matches(one, m.SimpleStatementLine(body=[m.Expr(value=m.Call())]))]
-    is_elif = isinstance(around, cst.If) and around.orelse is decision
-    if (
-        is_elif
-        or len(lines) != len(body)
-        or not all(_writes(source, cst.ensure_type(one, cst.SimpleStatementLine)) for one in lines)
-    ):
+    writes = m.SimpleStatementLine(body=[m.Expr(value=m.Call())])
+    if decision.orelse is not None or source.line(decision) != finding.range.start.line:
         return
-    test = source.code(decision.test)
-    test = f"({test})" if isinstance(decision.test, (cst.BooleanOperation, cst.IfExp, cst.NamedExpr)) else test
-    changed = cst.parse_expression(f"not {torch}.compiler.is_compiling() and {test}")
-    yield Proposal(
-        "Leave it out while compiling", "Then it is not done in compiled runs.", source.changed({decision.test: changed})
-    )  # fmt: skip
+    if all(
+        isinstance(one, cst.SimpleStatementLine) and m.matches(one, writes) and _writes(source, one) for one in body
+    ):
+        test = source.code(decision.test)
+        loose = isinstance(decision.test, cst.BooleanOperation) and isinstance(decision.test.operator, cst.Or)
+        loose = loose or isinstance(decision.test, (cst.IfExp, cst.NamedExpr, cst.Lambda))
+        test = f"({test})" if loose and not decision.test.lpar else test
+        made = cst.parse_expression(f"not {torch}.compiler.is_compiling() and {test}")
+        yield Proposal(_LEFT_OUT, _CAVEAT, source.changed({decision.test: made}))
 
 
 def _in_graph(source: Source, statement: cst.SimpleStatementLine, torch: str) -> str | None:
