@@ -6,6 +6,7 @@ import asyncio
 import copy
 import functools
 import logging
+import re
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -20,6 +21,41 @@ from pytest_lsp import ClientServerConfig, LanguageClient
 from pytest_lsp.client import make_test_lsp_client
 from server_forks import ServerFork, fork_of
 from support import Instant, late
+
+
+def edits_in(action: types.CodeAction) -> dict[str, list[types.TextEdit]]:
+    """The edits of an action by document; all documents are named once."""
+    assert action.edit is not None
+    found = {uri: list(edits) for uri, edits in (action.edit.changes or {}).items()}
+    for document in action.edit.document_changes or ():
+        assert isinstance(document, types.TextDocumentEdit) and document.text_document.uri not in found
+        edits = [edit for edit in document.edits if isinstance(edit, (types.TextEdit, types.AnnotatedTextEdit))]
+        assert len(edits) == len(document.edits)
+        found[document.text_document.uri] = [types.TextEdit(edit.range, edit.new_text) for edit in edits]
+    return found
+
+
+def versions_in(action: types.CodeAction) -> dict[str, int | None]:
+    """The version of each document that an action edits."""
+    documents = (action.edit.document_changes if action.edit is not None else None) or ()
+    known = [one.text_document for one in documents if isinstance(one, types.TextDocumentEdit)]
+    return {one.uri: one.version for one in known}
+
+
+def in_units(text: str, edits: list[types.TextEdit]) -> str:
+    """A text with edits applied as a client does it that counts in UTF-16, whatever ends its lines have."""
+    starts, data = [0], text.encode("utf-16-le", "surrogatepass")
+    for sign in re.finditer("\r\n|\n|\r", text):
+        starts.append(len(text[: sign.end()].encode("utf-16-le", "surrogatepass")))
+
+    def offset(at: types.Position) -> int:
+        return starts[at.line] + 2 * at.character
+
+    spans = sorted(((offset(one.range.start), offset(one.range.end), n) for n, one in enumerate(edits)), reverse=True)
+    for start, end, n in spans:
+        data = data[:start] + edits[n].new_text.encode("utf-16-le", "surrogatepass") + data[end:]
+    return data.decode("utf-16-le", "surrogatepass")
+
 
 HERE = Path(__file__).parent
 SERVER = [sys.executable, "-m", "irscope_server"]

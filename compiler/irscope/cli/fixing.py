@@ -8,7 +8,7 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from irscope.cli.text import to_stdout
@@ -20,9 +20,10 @@ from irscope.driver.fixing.proving import Prover, Status
 from irscope.driver.fixing.static_sizes import StaticSizes, static_sizes
 from irscope.driver.fixing.texts import applied, diff_of
 from irscope.driver.fixing.trying import Candidate, Propose, Together, Tried, Trying
+from irscope.driver.fixing.writing import write
 from irscope.protocol import Finding, Fix, OutcomeKind, to_json
 from irscope.usercode.reading import read_bounded
-from irscope.usercode.source import decode_source, source_encoding
+from irscope.usercode.source import decode_source
 from irscope.vocabulary import units
 from irscope.vocabulary.visible import printable
 from irscope.worker.client import Worker
@@ -65,7 +66,7 @@ def fix(options: argparse.Namespace) -> int:
             with open(os.path.join(options.patches, name), "w", encoding="utf-8") as file:
                 file.write(text)
     if options.apply:
-        _write({path: (before[path], text) for path, text in together.texts.items()})
+        write({path: (before[path], text) for path, text in together.texts.items()})
     return 0
 
 
@@ -103,35 +104,6 @@ def _proposing() -> Propose | None:
 
 def _say(what: str) -> None:
     print(f"trying {printable(what)}", file=sys.stderr)
-
-
-def _write(texts: Mapping[str, tuple[str, str]]) -> None:
-    """Writes files, with what each was and will be; none if one of them cannot be written: they were proven together.
-
-    Raises LookupError if one has changed since it was read, is read-only, or lacks a character in its encoding.
-    """
-    encoded = {path: _encoded(path, before, text) for path, (before, text) in texts.items()}
-    for path in encoded:
-        if not os.access(path, os.W_OK):
-            raise LookupError(f"{path} is read-only. Nothing is written; make it writable and run the command again.")
-    for path, data in encoded.items():
-        with open(path, "wb") as file:
-            file.write(data)
-
-
-def _encoded(path: str, before: str, text: str) -> bytes:
-    """A changed text with the line ends and the encoding that its file has."""
-    data = read_bounded(path)
-    if decode_source(data) != before:
-        raise LookupError(f"{path} was changed meanwhile. Nothing is written; run the command again.")
-    if b"\r\n" in data:
-        text = text.replace("\n", "\r\n")
-    encoding = source_encoding(data)
-    try:
-        return text.encode(encoding)
-    except UnicodeEncodeError as error:
-        lacks = f"The fix has {text[error.start]!r}, which the encoding of {path} ({encoding}) lacks."
-        raise LookupError(f"{lacks} Nothing is written; save the file as UTF-8 and run the command again.") from None
 
 
 def _place(finding: Finding) -> dict[str, Any]:

@@ -237,13 +237,13 @@ def _range(text: str, line: int, operation: str) -> Range:
     """The call of an operation in a line; the line if there is not exactly one."""
     try:
         tree: ast.AST | None = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         tree = None
     parts = {operation, *re.split(r"[._]", operation)}
     calls = [
         node
         for node in (ast.walk(tree) if tree is not None else ())
-        if isinstance(node, ast.Call) and node.lineno == line and ast.unparse(node.func).rpartition(".")[2] in parts
+        if isinstance(node, ast.Call) and node.lineno == line and _last_name(node.func) in parts
     ]
     lines = text.split("\n")
     call = calls[0] if len(calls) == 1 else None
@@ -252,6 +252,13 @@ def _range(text: str, line: int, operation: str) -> Range:
     shown = lines[line - 1] if 1 <= line <= len(lines) else ""
     indent = len(shown) - len(shown.lstrip())
     return Range(Position(line, indent), Position(line, max(len(shown.rstrip()), indent + 1)))
+
+
+def _last_name(function: ast.expr) -> str:
+    """``relu`` of ``torch.relu``."""
+    return (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
 
 
 def _position(lines: Sequence[str], line: int, byte: int) -> Position:

@@ -40,4 +40,5 @@ def show_in_tracebacks(path: str, text: str) -> None:
     """A line cache entry without a modification time is never checked against the disk."""
     import linecache
 
-    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+    lines = [f"{line}\n" for line in text.split("\n")]  # `str.splitlines` also splits at form feeds and at U+2028
+    linecache.cache[path] = (len(text), None, lines, path)

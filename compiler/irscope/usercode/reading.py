@@ -20,6 +20,14 @@ def real_path(path: str) -> str:
         return os.path.abspath(path)
 
 
+def is_read_only(path: str) -> bool:
+    """Whether a file that exists must not be written: also one that only the superuser could write."""
+    try:
+        return not os.access(path, os.W_OK) or not os.stat(path).st_mode & 0o222
+    except (OSError, ValueError):
+        return False
+
+
 def _system_name(path: str) -> str | bytes:
     """The path as the system's functions take it, also where the locale's encoding lacks its characters: a store has the
     paths of other sessions."""

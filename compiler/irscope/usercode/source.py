@@ -87,7 +87,7 @@ def parse_text(text: str) -> ast.Module | None:
     """The syntax tree of a text, or None if it has none."""
     try:
         return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 

@@ -223,7 +223,7 @@ def _head(request: RunRequest) -> tuple[Step, ...]:
 
     try:
         steps = head_of(request.script, read)
-    except (OSError, SyntaxError, ValueError, RecursionError):
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     variables = [step.text for step in steps if step.kind == "variable"]
     return () if any(prefix in text for prefix in READ_AT_IMPORT for text in variables) else steps
@@ -236,7 +236,7 @@ def _cells(request: RunRequest) -> str:
         text = request.overlays.get(name, "")
         try:
             ast.parse(text)
-        except SyntaxError:
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             break
         texts.append(text)
     return "\n".join(texts)

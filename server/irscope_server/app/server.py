@@ -227,11 +227,18 @@ class IrscopeServer(LanguageServer):
         return window is not None and bool(window.work_done_progress)
 
     @property
+    def edits_versions(self) -> bool:
+        """Whether the client applies edits to a version of a document."""
+        workspace = self.client_capabilities.workspace
+        edits = workspace.workspace_edit if workspace is not None else None
+        return edits is not None and bool(edits.document_changes)
+
+    @property
     def reviews_edits(self) -> bool:
         """Whether the client can show edits of several files before it applies them."""
         workspace = self.client_capabilities.workspace
         edits = workspace.workspace_edit if workspace is not None else None
-        return edits is not None and bool(edits.document_changes) and edits.change_annotation_support is not None
+        return self.edits_versions and edits is not None and edits.change_annotation_support is not None
 
     def can_refresh(self, method: str) -> bool:
         """Whether the client can be asked to ask again for diagnostics, lenses or inlay hints."""

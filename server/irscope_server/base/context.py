@@ -86,6 +86,10 @@ class Client(Protocol):
         """Whether the client can show progress in its window."""
 
     @property
+    def edits_versions(self) -> bool:
+        """Whether the client applies edits to a version of a document."""
+
+    @property
     def reviews_edits(self) -> bool:
         """Whether the client can show edits of several files before it applies them."""
 

@@ -8,10 +8,15 @@ import warnings
 from collections import deque
 from collections.abc import Iterator
 
+_MOST_CHARACTERS = 2_000_000
+"""Of a text that has a tree: it is made in the event loop, in some two seconds for so many."""
+
 
 @functools.lru_cache(maxsize=4)  # several features ask for the same text after each change; a tree is large
 def tree_of(text: str) -> ast.Module | None:
-    """The tree of a text, which nobody may change; None if it has none."""
+    """The tree of a text, which nobody may change; None if it has none, or is too long."""
+    if len(text) > _MOST_CHARACTERS:
+        return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in the user's text are not for our stderr

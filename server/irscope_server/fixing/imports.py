@@ -6,6 +6,7 @@ import libcst as cst
 from libcst.codemod import CodemodContext
 from libcst.codemod.visitors import AddImportsVisitor
 
+from irscope_server.fixing.parsing import parse_module
 from irscope_server.fixing.source import Source, statements
 
 
@@ -13,14 +14,14 @@ def with_import(text: str, module: str, name: str | None = None) -> str:
     """A text with ``import module`` or ``from module import name``, where it has none."""
     context = CodemodContext()
     AddImportsVisitor.add_needed_import(context, module, name)
-    return AddImportsVisitor(context).transform_module(cst.parse_module(text)).code
+    return AddImportsVisitor(context).transform_module(parse_module(text)).code
 
 
 def above(source: Source, node: cst.CSTNode, text: str, changes: dict[cst.CSTNode, object] | None = None) -> str:
     """A text with statements above the top-level statement that a node is in, and with other changes."""
     top = next(one for one in source.around(node) if source.parent(one) is source.module)
     changed = source.changed(changes or {})  # type: ignore[arg-type]
-    body = list(cst.parse_module(changed).body)
+    body = list(parse_module(changed).body)
     number = next(n for n, one in enumerate(source.module.body) if one is top)
     made = statements(text)
     leading = getattr(body[number], "leading_lines", ())
@@ -33,7 +34,7 @@ def above(source: Source, node: cst.CSTNode, text: str, changes: dict[cst.CSTNod
     if isinstance(made[0], cst.FunctionDef) and sum(line.comment is None for line in leading) < len(spare):
         made[0] = made[0].with_changes(leading_lines=spare)
     body[number] = body[number].with_changes(leading_lines=[*spare, *comments])
-    return cst.parse_module(changed).with_changes(body=[*body[:number], *made, *body[number:]]).code
+    return parse_module(changed).with_changes(body=[*body[:number], *made, *body[number:]]).code
 
 
 def at_top(source: Source, text: str) -> str:

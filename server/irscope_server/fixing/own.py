@@ -16,10 +16,10 @@ import libcst as cst
 from irscope.driver.fixing.texts import applied, least_edits
 from irscope.protocol import ChangeKind, Edit, Fix, Position, SyntaxChange
 
+from irscope_server.fixing.parsing import MOST_CHARACTERS, parse_expression, parse_module
 from irscope_server.fixing.source import Change as Made
 from irscope_server.fixing.source import Source
 
-_MOST_BYTES = 1 << 20
 _Node = TypeVar("_Node", bound=cst.CSTNode)
 _Small = cst.BaseSmallStatement
 
@@ -32,14 +32,14 @@ class _NotMadeError(Exception):
 def edited(text: str, fix: Fix) -> Fix:
     """A fix with the edits that LibCST makes of its changes; as it is where it has none, or where they do not fit."""
     changes = fix.changes or [_guessed(edit) for edit in fix.edits]
-    if not changes or len(text) > _MOST_BYTES:
+    if not changes or len(text) > MOST_CHARACTERS:
         return fix
     try:
         made = _parsed(text)
         changed = _Making(made, changes).text()
         if changed == applied(text, fix.edits):
             return fix
-    except (_NotMadeError, ValueError, cst.ParserSyntaxError, cst.CSTValidationError):
+    except (_NotMadeError, ValueError, RecursionError, cst.ParserSyntaxError, cst.CSTValidationError):
         return fix
     return dataclasses.replace(fix, edits=least_edits(text, changed))
 
@@ -91,8 +91,8 @@ class _Making:
         if node is None:
             raise _NotMadeError
         try:
-            new = cst.parse_expression(change.code)
-        except cst.ParserSyntaxError:  # ``pass`` in place of a call that is a statement
+            new = parse_expression(change.code)
+        except ValueError:  # ``pass`` in place of a call that is a statement
             self._statements(change)
             return
         if node.lpar:
@@ -103,7 +103,7 @@ class _Making:
 
     def _statements(self, change: SyntaxChange) -> None:
         old = self._source.statements_in(change.range)
-        new = list(cst.parse_module(change.code).body)
+        new = list(parse_module(change.code).body)
         if not old or not new:
             raise _NotMadeError
         if isinstance(old[0], _Small):
@@ -150,7 +150,7 @@ class _Making:
 
     def _argument(self, change: SyntaxChange) -> None:
         node = self._source.expression(change.range)
-        parsed = cst.parse_expression(f"f({change.code})")
+        parsed = parse_expression(f"f({change.code})")
         if node is None or not isinstance(parsed, cst.Call):
             raise _NotMadeError
         (new,) = parsed.args
@@ -183,7 +183,7 @@ class _Making:
             following = body[number]
             lines = [*(header if number == 0 else ()), *getattr(following, "leading_lines", ())]
             before = len(lines) - (self._source.first_line(self._source.module.body[number]) - at.line)
-            code = cst.parse_module(text)
+            code = parse_module(text)
             new = list(code.body)
             if not 0 <= before <= len(lines) or not new:
                 raise _NotMadeError
@@ -274,6 +274,6 @@ def _comments_of(code: str) -> list[str]:
     if "#" not in code:
         return []
     try:
-        return _comments_in(cst.parse_module(code))
-    except cst.ParserSyntaxError:
+        return _comments_in(parse_module(code))
+    except ValueError:
         return []

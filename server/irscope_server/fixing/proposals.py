@@ -8,12 +8,11 @@ from irscope.driver.fixing.texts import edits_between
 from irscope.protocol import Finding, Fix
 
 from irscope_server.fixing.own import edited
+from irscope_server.fixing.parsing import MOST_CHARACTERS
 from irscope_server.fixing.registry import all_families
 from irscope_server.fixing.source import Source
 
 _log = logging.getLogger(__name__)
-_MOST_BYTES = 1 << 20
-"""Of a text that is read as a tree."""
 
 
 def proposals(finding: Finding, text: str) -> tuple[Fix, ...]:
@@ -21,7 +20,7 @@ def proposals(finding: Finding, text: str) -> tuple[Fix, ...]:
 
     The finding's own come before all, under their titles.  A family that fails costs its own candidates, never those of others.
     """
-    if len(text) > _MOST_BYTES:
+    if len(text) > MOST_CHARACTERS:
         return ()
     carried = [fix for fix in finding.fixes if fix.file in ("", finding.file)]
     own = tuple(kept for fix in carried if (kept := edited(text, fix)) is not fix)

@@ -10,21 +10,23 @@ import libcst as cst
 from irscope.protocol import Range
 from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvider
 
+from irscope_server.fixing.parsing import parse_module
+
 Change = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]
 _Node = TypeVar("_Node", bound=cst.CSTNode)
 
 
 class Source:
-    """One file.  Raises ValueError for a text that is not Python."""
+    """One file.  Raises ValueError for a text that is not Python, too long or nested too deeply."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        try:
-            self._wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
-        except (cst.ParserSyntaxError, RecursionError) as error:
-            raise ValueError(f"the text is not valid Python: {error}") from None
+        self._wrapper = MetadataWrapper(parse_module(text), unsafe_skip_copy=True)
         self.module = self._wrapper.module
-        self._parents = self._wrapper.resolve(ParentNodeProvider)
+        try:
+            self._parents = self._wrapper.resolve(ParentNodeProvider)
+        except RecursionError:
+            raise ValueError("the text is nested too deeply") from None
 
     @functools.cached_property
     def _positions(self) -> Mapping[cst.CSTNode, tuple[tuple[int, int], tuple[int, int]]]:
@@ -216,7 +218,7 @@ class _Changing(cst.CSTTransformer):
 
 def statements(text: str) -> list[cst.BaseStatement]:
     """The statements of a text, with the comments above the first."""
-    parsed = cst.parse_module(text)
+    parsed = parse_module(text)
     made: list[cst.BaseStatement] = [one for one in parsed.body if isinstance(one, cst.BaseStatement)]
     if made and parsed.header:
         made[0] = made[0].with_changes(leading_lines=[*parsed.header, *getattr(made[0], "leading_lines", ())])

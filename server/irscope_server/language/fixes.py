@@ -13,7 +13,8 @@ from irscope_server.base import words
 from irscope_server.base.texts import file_key, to_units
 from irscope_server.language.context import SourceContext
 from irscope_server.language.diagnostics import diagnostic_of
-from irscope_server.language.tried_fixes import VERIFIED, fixes_together, offered, placed_edit
+from irscope_server.language.edits import placed_edits, workspace_edit
+from irscope_server.language.tried_fixes import VERIFIED, fixes_together, offered
 from irscope_server.language.views import PlacedFinding
 
 CHECK_WITHOUT_COMPILE = "irscope.server.checkWithoutCompile"
@@ -32,7 +33,7 @@ def actions_at(context: SourceContext, path: str, params: types.CodeActionParams
         return []
     lines = context.texts.lines(path)
     found = [one for one in context.views.causes(path) if _touches(one, params.range)]
-    fixes = [action for one in found for action in _fixes(context, params.text_document.uri, one, lines)]
+    fixes = [action for one in found for action in _fixes(context, one, lines)]
     shown = [
         _show_kernel(context, params.text_document.uri, one, lines) for one in found if _has_kernels(context, path, one)
     ]
@@ -46,7 +47,7 @@ def actions_at(context: SourceContext, path: str, params: types.CodeActionParams
         *more,
         *checks,
         *shown[:1],
-        *(_ignore(context, params.text_document.uri, one, lines) for one in found),
+        *(_ignore(context, one, lines) for one in found),
     ]
 
 
@@ -71,29 +72,27 @@ def _fixes_at_calls(
     actions: list[types.CodeAction] = []
     for one, call in context.views.triggered_at(path):
         if _is_in(call, range) and one not in found:
-            uri, lines = context.uri_of(one.finding.file), context.texts.lines(one.finding.file)
-            actions += _fixes(context, uri, one, lines, here=False)
+            actions += _fixes(context, one, context.texts.lines(one.finding.file), here=False)
     return list({action.title + repr(action.edit): action for action in actions}.values())
 
 
 def _fixes(
-    context: SourceContext, uri: str, placed: PlacedFinding, lines: Sequence[str], here: bool = True
+    context: SourceContext, placed: PlacedFinding, lines: Sequence[str], here: bool = True
 ) -> Iterator[types.CodeAction]:
     """A fix is offered only while every line that it changes is as it was when the finding was made.
 
     Parameters
     ----------
-    uri, lines
+    lines
         Of the file of the finding.
     here
         Whether the diagnostic is where the fixes are asked for.
     """
     for fix, status in offered(context, placed):
         source = placed.texts.get(file_key(fix.file)) if fix.file else placed.source
-        text = context.texts.lines(fix.file) if fix.file else lines
-        edits = [placed_edit(context, source, edit, text) for edit in fix.edits]
-        whole = [edit for edit in edits if edit is not None]
-        if len(whole) < len(edits):
+        path = fix.file or placed.finding.file
+        edits = placed_edits(context, path, source, fix.edits)
+        if edits is None:
             continue
         about = f"{placed.finding.code}, {status}" if status else placed.finding.code
         yield types.CodeAction(
@@ -101,11 +100,11 @@ def _fixes(
             kind=types.CodeActionKind.QuickFix,
             diagnostics=[diagnostic_of(context, placed, lines)] if here else None,
             is_preferred=here and status.startswith(VERIFIED),
-            edit=_workspace_edit(context.uri_of(fix.file) if fix.file else uri, whole),
+            edit=workspace_edit(context, {path: edits}),
         )
 
 
-def _ignore(context: SourceContext, uri: str, placed: PlacedFinding, lines: Sequence[str]) -> types.CodeAction:
+def _ignore(context: SourceContext, placed: PlacedFinding, lines: Sequence[str]) -> types.CodeAction:
     """Adds ``# irscope: ignore[CODE]`` to the end of the line."""
     text = lines[placed.line].rstrip() if placed.line < len(lines) else ""
     at = types.Position(placed.line, to_units(text, len(text), context.encoding))
@@ -115,7 +114,7 @@ def _ignore(context: SourceContext, uri: str, placed: PlacedFinding, lines: Sequ
         title=f"Ignore {code} on this line",
         kind=types.CodeActionKind.QuickFix,
         diagnostics=[diagnostic_of(context, placed, lines)],
-        edit=_workspace_edit(uri, [types.TextEdit(types.Range(at, at), comment)]),
+        edit=workspace_edit(context, {placed.finding.file: [types.TextEdit(types.Range(at, at), comment)]}),
     )
 
 
@@ -175,7 +174,3 @@ def _show_kernel(context: SourceContext, uri: str, placed: PlacedFinding, lines:
             "Show Generated Kernel", "irscope.showKernel", arguments=[{"uri": uri, "line": placed.line}]
         ),
     )
-
-
-def _workspace_edit(uri: str, edits: list[types.TextEdit]) -> types.WorkspaceEdit:
-    return types.WorkspaceEdit(changes={uri: list(edits)})

@@ -9,18 +9,20 @@ from irscope.driver.fixing.needs import is_missing
 from irscope.driver.fixing.proving import Status
 from irscope.driver.fixing.repairs import THEN
 from irscope.driver.fixing.trying import Candidate
-from irscope.protocol import Edit, Fix
+from irscope.protocol import Fix
 from irscope.vocabulary import units
 from lsprotocol import types
 
 from irscope_server.base import words
-from irscope_server.base.texts import file_key, to_units
+from irscope_server.base.texts import file_key
 from irscope_server.language.context import SourceContext
+from irscope_server.language.edits import Changes, placed_together, why_not_placed, workspace_edit
 from irscope_server.language.views import PlacedFinding
 from irscope_server.running.proofs import Combined
 
 VERIFIED = "verified"
 _UNPROVEN = "not proven"
+_MOST_REASONS = 3
 _NO_REPAIR = "repairs nothing: plain Python, same outputs"
 
 
@@ -100,20 +102,41 @@ def fixes_together(context: SourceContext, found: Sequence[PlacedFinding]) -> li
         proven = context.proofs.of_run(run)
         codes = {one.finding.code for one in found if one.run == run}
         for code, combined in proven.combined.items():
-            changes = _placed(context, combined) if len(combined.fixed) > 1 and (code in codes or not code) else None
+            wanted = len(combined.fixed) > 1 and (code in codes or not code)
+            changes = placed_together(context, combined) if wanted else None
             if changes is not None:
                 what = f"all {code}" if code else "everything that is proven"
                 same = {one.code for one in combined.fixed}
                 what = f"all {next(iter(same))}" if not code and len(same) == 1 else what
                 title = f"Fix {what} in {_where(combined, here)} ({len(combined.fixed)} verified)"
-                actions.append(_action(title, types.WorkspaceEdit(changes=changes)))
-    apart = _apart([one.combined[""] for one in context.proofs.newest() if "" in one.combined]) if found else []
-    placed = [(one, changes) for one in apart if (changes := _placed(context, one)) is not None]
-    if len(placed) > 1:
-        title = f"Fix everything that is proven in the workspace ({sum(len(one.fixed) for one, _ in placed)} verified)"
-        whole = {uri: edits for _, changes in placed for uri, edits in changes.items()}
-        actions.append(_action(title, _reviewed(title, whole) if context.reviews_edits else types.WorkspaceEdit(whole)))
-    return actions
+                actions.append(_action(title, workspace_edit(context, changes)))
+    return [*actions, *(_in_workspace(context) if found else ())]
+
+
+def _in_workspace(context: SourceContext) -> Iterator[types.CodeAction]:
+    """What is proven of all scripts that were run, as one edit; what is left out is named with the reason."""
+    apart = _apart([one.combined[""] for one in context.proofs.newest() if "" in one.combined])
+    left = [(one, why) for one in apart if (why := why_not_placed(context, one))]
+    placed = [one for one in apart if all(one is not other for other, _ in left)]
+    if len(apart) < 2 or not placed:
+        return
+    whole: Changes = {}
+    for one in placed:
+        whole.update(placed_together(context, one) or {})
+    counts = [f"{sum(len(one.fixed) for one in placed)} verified"]
+    reasons = words.one_line(f"left out: {_listed([why for _, why in left])}") if left else ""
+    if left and context.reviews_edits:
+        counts.append(f"{sum(len(one.fixed) for one, _ in left)} left out")
+    elif left:
+        counts.append(reasons)
+    title = f"Fix everything that is proven in the workspace ({'; '.join(counts)})"
+    review = types.ChangeAnnotation(title, True, reasons.capitalize() or None) if context.reviews_edits else None
+    yield _action(title, workspace_edit(context, whole, review))
+
+
+def _listed(reasons: Sequence[str]) -> str:
+    more = len(reasons) - _MOST_REASONS
+    return ", ".join([*reasons[:_MOST_REASONS], *([f"and {more} more"] if more > 0 else [])])
 
 
 def _where(combined: Combined, here: set[str]) -> str:
@@ -137,48 +160,3 @@ def _apart(all_runs: Sequence[Combined]) -> list[Combined]:
 
 def _action(title: str, edit: types.WorkspaceEdit) -> types.CodeAction:
     return types.CodeAction(title=title, kind=types.CodeActionKind.QuickFix, edit=edit)
-
-
-def _placed(context: SourceContext, combined: Combined) -> dict[str, list[types.TextEdit]] | None:
-    """By URI, the edits of a proven whole in the texts as they are now.
-
-    None if a line that one of them touches has changed: the rest of them was not proven without it.
-    """
-    changes: dict[str, list[types.TextEdit]] = {}
-    for path, edits in combined.edits.items():
-        lines = context.texts.lines(path)
-        placed = [placed_edit(context, combined.texts.get(path), edit, lines) for edit in edits]
-        whole = [edit for edit in placed if edit is not None]
-        if len(whole) < len(placed):
-            return None
-        changes[context.uri_of(path)] = whole
-    return changes or None
-
-
-def _reviewed(title: str, changes: dict[str, list[types.TextEdit]]) -> types.WorkspaceEdit:
-    """Edits that the editor shows before it applies them."""
-    name = "irscope"
-    documents = [
-        types.TextDocumentEdit(
-            types.OptionalVersionedTextDocumentIdentifier(uri),
-            [types.AnnotatedTextEdit(name, edit.range, edit.new_text) for edit in edits],
-        )
-        for uri, edits in changes.items()
-    ]
-    return types.WorkspaceEdit(
-        document_changes=documents,
-        change_annotations={name: types.ChangeAnnotation(title, needs_confirmation=True)},
-    )
-
-
-def placed_edit(
-    context: SourceContext, source: Sequence[str] | None, edit: Edit, lines: Sequence[str]
-) -> types.TextEdit | None:
-    """The edit in the text as it is now; None if a line that it touches has changed since ``source``."""
-    line_map = context.views.line_map(source, lines)
-    start, end = line_map.exact(edit.range.start.line - 1), line_map.exact(edit.range.end.line - 1)
-    if start is None or end is None or end - start != edit.range.end.line - edit.range.start.line:
-        return None
-    first = types.Position(start, to_units(lines[start], edit.range.start.column, context.encoding))
-    last = types.Position(end, to_units(lines[end], edit.range.end.column, context.encoding))
-    return types.TextEdit(types.Range(first, last), edit.text)

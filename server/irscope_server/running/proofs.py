@@ -87,6 +87,8 @@ class Proofs:
         self._workers, self._enabled, self._changed = workers, enabled, changed
         self._known: dict[str, Proven] = {}
         self._contents: dict[str, str] = {}
+        self._newest: dict[str, str] = {}
+        """By entry what its newest run had; the newest last."""
         self._going: dict[str, threading.Event] = {}
 
     def of_run(self, run: str) -> Proven:
@@ -94,8 +96,8 @@ class Proofs:
         return self._known.get(self._contents.get(run, ""), Proven())
 
     def newest(self) -> list[Proven]:
-        """What is known about the newest run of each entry that was tried."""
-        return [self._known[content] for content in dict.fromkeys(self._contents.values()) if content in self._known]
+        """What is known about the newest run of each entry; what an older one had is not proven for its text any more."""
+        return [self._known[content] for content in self._newest.values() if content in self._known]
 
     def began(self, run: Run) -> None:
         """A run began: trials of the same entry stop, so that they do not slow it down."""
@@ -103,13 +105,14 @@ class Proofs:
 
     def ended(self, run: Run, ended: Ended) -> None:
         """A run ended that no other took the place of: its fixes are tried, unless they are known."""
+        self._newest.pop(run.key, None)
         seconds = run.plan.settings.fixes_seconds
         wanted = self._enabled and seconds > 0 and ended.run and not run.spec.cells
         if not wanted or ended.report.outcome.kind is not OutcomeKind.COMPLETED or not ended.report.findings:
             return
         content = _content(run, ended.texts)
         self._contents.pop(ended.run, None)
-        self._contents[ended.run] = content
+        self._contents[ended.run] = self._newest[run.key] = content
         known = self._known.get(content)
         if known is not None and not known.is_current:
             del self._known[content]
@@ -144,6 +147,8 @@ class Proofs:
             self._known.pop(next(iter(self._known)))
         while len(self._contents) > 4 * _MOST_KEPT:
             self._contents.pop(next(iter(self._contents)))
+        while len(self._newest) > 4 * _MOST_KEPT:
+            self._newest.pop(next(iter(self._newest)))
         self._changed()
 
     # --- in a thread --------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from irscope.protocol import Edit, Fix, Position, Range, to_json
 from irscope_server.language.fixes import HOW_TO_GET_MORE
-from lsp_editor import Editor, StartEditor
+from lsp_editor import Editor, StartEditor, edits_in
 from lsprotocol import types
 from made import compile_of, finding, kernel
 from test_session import Play
@@ -55,9 +55,8 @@ async def actions(editor: Editor, uri: str, **context: Any) -> list[types.CodeAc
 
 
 def applied(text: str, action: types.CodeAction, uri: str) -> str:
-    assert action.edit and action.edit.changes
     lines = text.split("\n")
-    edits = sorted(action.edit.changes[uri], key=lambda edit: (edit.range.start.line, edit.range.start.character))
+    edits = sorted(edits_in(action)[uri], key=lambda edit: (edit.range.start.line, edit.range.start.character))
     for edit in reversed(edits):
         start, end = edit.range.start, edit.range.end
         assert isinstance(edit, types.TextEdit) and start.line == end.line

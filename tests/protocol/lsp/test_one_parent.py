@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lsp_editor import SHARED, AtWork, Editor
+from lsp_editor import SHARED, AtWork, Editor, edits_in
 from lsprotocol import types
 
 MODEL = """\
@@ -78,8 +78,8 @@ async def test_one_diagnostic_and_its_fix_at_the_call(at_work: AtWork, tmp_path:
     assert next(each.title for each in await actions(editor, model, parent.range.start.line)) == TITLE
     assert not [each for each in await actions(editor, train, CALL - 1) if each.title == TITLE]
     assert not [each for line in returns for each in await actions(editor, model, line) if "recompile" in each.title]
-    assert fix.edit and fix.edit.changes and list(fix.edit.changes) == [train]
-    (edit,) = fix.edit.changes[train]
+    assert list(edits_in(fix)) == [train]
+    (edit,) = edits_in(fix)[train]
     row, column = edit.range.start.line, edit.range.start.character
     lines = TRAIN.split("\n")
     lines[row] = lines[row][:column] + edit.new_text + lines[row][column:]

@@ -15,7 +15,7 @@ from irscope_server.language.tried_fixes import _apart, gain_text, offered
 from irscope_server.language.views import PlacedFinding
 from irscope_server.running.proofs import Combined, Proofs, Proven
 from irscope_server.running.workers import Workers
-from lsp_editor import SHARED, AtWork, Editor
+from lsp_editor import SHARED, AtWork, Editor, edits_in
 from lsprotocol import types
 from made import finding
 from support import Instant, late
@@ -71,9 +71,8 @@ async def test_what_is_proven_is_preferred_and_can_be_applied_at_once(at_work: A
     titles = {one.title: one for one in actions}
     assert "Fix all GB0170 in this file (2 verified)" in titles
     whole = titles["Fix everything that is proven in this file (3 verified)"]
-    assert whole.edit is not None and whole.edit.changes is not None
     lines = SOURCE.split("\n")
-    for edit in sorted(whole.edit.changes[uri], key=lambda one: one.range.start.line, reverse=True):
+    for edit in sorted(edits_in(whole)[uri], key=lambda one: one.range.start.line, reverse=True):
         lines[edit.range.start.line : edit.range.end.line] = edit.new_text.split("\n")[:-1]
     assert "\n".join(lines) == FIXED
 

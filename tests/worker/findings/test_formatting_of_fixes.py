@@ -9,8 +9,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from irscope.cli.fixing import _summary, _write
+from irscope.cli.fixing import _summary
 from irscope.driver.fixing.texts import applied
+from irscope.driver.fixing.writing import write
 from irscope.protocol import Finding
 from irscope.usercode.source import decode_source
 from irscope_server.fixing.own import edited
@@ -121,12 +122,12 @@ def test_a_file_is_written_as_it_was(tmp_path: Path, encoding: str, end: str) ->
     head = "# coding: latin-1\n" if encoding == "latin-1" else "# first\n"
     text = f"{head}größe = 1\n"
     path.write_bytes(text.replace("\n", end).encode(encoding))
-    _write({str(path): (text, text.replace("= 1", "= 2"))})
+    write({str(path): (text, text.replace("= 1", "= 2"))})
     assert path.read_bytes() == text.replace("= 1", "= 2").replace("\n", end).encode(encoding)
     if encoding == "latin-1":
         now = decode_source(path.read_bytes())
         with pytest.raises(LookupError, match="lacks"):
-            _write({str(path): (now, f"{now}# €\n")})
+            write({str(path): (now, f"{now}# €\n")})
         assert "€" not in decode_source(path.read_bytes())
 
 
@@ -138,10 +139,10 @@ def test_no_file_is_written_if_one_of_them_cannot_be(tmp_path: Path, monkeypatch
     texts = {str(path): ("a = 1\n", "a = 2\n") for path in paths}
     monkeypatch.setattr("os.access", lambda path, mode: str(path) != str(paths[1]))  # the superuser may write anything
     with pytest.raises(LookupError, match="is read-only"):
-        _write(texts)
+        write(texts)
     assert [path.read_text(encoding="utf-8") for path in paths] == ["a = 1\n"] * 2
     with pytest.raises(LookupError, match="changed meanwhile"):
-        _write({**texts, str(paths[1]): ("b = 1\n", "b = 2\n")})
+        write({**texts, str(paths[1]): ("b = 1\n", "b = 2\n")})
     assert paths[0].read_text(encoding="utf-8") == "a = 1\n"
 
 

@@ -120,7 +120,7 @@ def _read(path: str) -> tuple[str, ast.Module] | None:
     text = _text(path)
     try:
         return (text, ast.parse(text)) if text else None
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 

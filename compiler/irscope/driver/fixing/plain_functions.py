@@ -97,7 +97,7 @@ def _after(text: str) -> Position | None:
     """Where the calls are put: after those that the text has; else after the imports."""
     try:
         body = ast.parse(text).body
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     calls = [one.end_lineno or 0 for one in body if isinstance(one, ast.Expr) and _calls_helper(one.value)]
     return Position(calls[-1] + 1, 0) if calls else after_imports(text)

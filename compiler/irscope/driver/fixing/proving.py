@@ -109,6 +109,7 @@ class Prover:
         self._spec = dataclasses.replace(spec, lane=Lane.FAST, symbolic_trace=False)
         self._worker, self._cancel = worker, cancel
         self._folder = tempfile.mkdtemp(prefix="irscope-fix-")
+        self._texts: dict[str, str] = {}
         self.original: Trial | None = None
         self.eager: Trial | None = None
         self.trials = 0
@@ -123,14 +124,18 @@ class Prover:
         """Runs the original, compiled and without compile, both at once; returns what the compiled run found."""
         with ThreadPoolExecutor(1) as beside:
             eager = beside.submit(self._run, {}, without_compile=True, reference=True)
-            self.original = self._run({}, compare=False)
+            self.original = self._run({}, compare=False, texts_as_run=self._texts)
             self.eager = eager.result()
         return self.original
 
     def text_of(self, path: str) -> str:
-        """The text of a file of the user's as the original has it.  Raises OSError."""
+        """The text of a file of the user's as the original has it, whatever happens to the file meanwhile.  Raises OSError."""
         overlay = self._spec.overlays.get(path)
-        return overlay if overlay is not None else decode_source(read_bounded(path))
+        if overlay is not None:
+            return overlay
+        if path not in self._texts:
+            self._texts[path] = decode_source(read_bounded(path))
+        return self._texts[path]
 
     def prove(self, texts: Mapping[str, str], finding: Finding) -> tuple[Proof, Trial]:
         """Runs the script with other texts of files, by absolute path, in place of the original ones.
@@ -164,6 +169,7 @@ class Prover:
         without_compile: bool = False,
         reference: bool = False,
         compare: bool = True,
+        texts_as_run: dict[str, str] | None = None,
     ) -> Trial:
         self.trials += 1
         folder = tempfile.mkdtemp(dir=self._folder)
@@ -190,9 +196,11 @@ class Prover:
                 printed.extend(data)
 
         with Store(os.path.join(folder, "runs.db")) as store:
-            _, outcome = execute(
+            run, outcome = execute(
                 spec, store, on_message=on_message, on_bytes=on_bytes, cancel=self._cancel, worker=worker
             )
+            if texts_as_run is not None:
+                texts_as_run.update(store.sources(run))
         if reference and os.path.exists(os.path.join(folder, REFERENCE)):
             os.replace(os.path.join(folder, REFERENCE), known)
         found = tuple(causes_only(list(findings.values())))

@@ -5,9 +5,13 @@ from __future__ import annotations
 import bisect
 import difflib
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 
 from irscope.protocol import Edit, Position, Range
+
+_MOST_PAIRS = 20_000_000
+"""Of lines of two texts that are alike: difflib looks at each."""
 
 
 def applied(text: str, edits: Sequence[Edit]) -> str:
@@ -34,10 +38,35 @@ def applied(text: str, edits: Sequence[Edit]) -> str:
     return "".join([*parts, text[at:]])
 
 
+def lines_with_ends(text: str) -> list[str]:
+    """The lines of a text with their ends.  `str.splitlines` also splits at form feeds and U+2028, which are in no line count."""
+    lines = [f"{line}\n" for line in text.split("\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
+
+
+def opcodes(old: Sequence[str], new: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
+    """As `difflib.SequenceMatcher.get_opcodes`, in bounded time: where too many lines are alike, one block is all that is
+    between the first and the last difference."""
+    shorter = min(len(old), len(new))
+    head = next((n for n in range(shorter) if old[n] != new[n]), shorter)
+    tail = next((n for n in range(shorter - head) if old[-1 - n] != new[-1 - n]), shorter - head)
+    before, after = old[head : len(old) - tail], new[head : len(new) - tail]
+    alike, counts = Counter(before), Counter(after)
+    if sum(number * counts[line] for line, number in alike.items()) > _MOST_PAIRS:
+        inner = [("replace", 0, len(before), 0, len(after))]
+    else:
+        inner = list(difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes())
+    blocks = [(tag, i + head, j + head, k + head, m + head) for tag, i, j, k, m in inner]
+    first = [("equal", 0, head, 0, head)] if head else []
+    last = [("equal", len(old) - tail, len(old), len(new) - tail, len(new))] if tail else []
+    return [*first, *blocks, *last]
+
+
 def edits_between(old: str, new: str) -> tuple[Edit, ...]:
     """The lines that make one text the other."""
-    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    blocks = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    before, after = lines_with_ends(old), lines_with_ends(new)
+    blocks = opcodes(before, after)
     lines = old.split("\n")
     end = Position(len(lines), len(lines[-1]))
     return tuple(
@@ -78,12 +107,8 @@ def _position(starts: Sequence[int], offset: int) -> Position:
 def diff_of(old: str, new: str, name: str) -> list[str]:
     """The lines of a unified diff as ``git apply`` takes it."""
 
-    def lines(text: str) -> list[str]:
-        found = [f"{line}\n" for line in text.split("\n")]
-        return found[:-1] if text.endswith("\n") or not text else [*found[:-1], found[-1][:-1]]
-
     made: list[str] = []
-    for line in difflib.unified_diff(lines(old), lines(new), f"a/{name}", f"b/{name}"):
+    for line in difflib.unified_diff(lines_with_ends(old), lines_with_ends(new), f"a/{name}", f"b/{name}"):
         made += [line[:-1]] if line.endswith("\n") else [line, "\\ No newline at end of file"]
     return made
 
@@ -92,8 +117,7 @@ class LineMatch:
     """Which lines of two texts are the same; lines that were replaced are those that replaced them."""
 
     def __init__(self, old: str, new: str) -> None:
-        match = difflib.SequenceMatcher(None, old.split("\n"), new.split("\n"), autojunk=False)
-        self._blocks = match.get_opcodes()
+        self._blocks = opcodes(old.split("\n"), new.split("\n"))
 
     def same(self, old: int, new: int) -> bool:
         """Whether line ``new`` (1-based) of the second text is, or is in the place of, line ``old`` of the first."""

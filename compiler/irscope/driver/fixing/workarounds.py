@@ -78,7 +78,7 @@ def about_one_function(text: str, line: int) -> str:
     seconds for a large file."""
     try:
         module = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
     place = _function_at(module, line)
     if place is None:
@@ -136,7 +136,7 @@ def attribute_at(text: str, line: int) -> str:
     ``Block.size.fget`` of a property.  Its decorators belong to it.  Empty if there is none."""
     try:
         module = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
     place = _function_at(module, line, _first_line)
     return place.attribute if place is not None else ""
@@ -206,7 +206,7 @@ def _named(text: str, qualified: str) -> Function | None:
     """A function or method by its name; of a property, what reads it, which comes first."""
     try:
         body: Sequence[ast.stmt] = ast.parse(text).body
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     *classes, name = qualified.split(".")
     for one in classes:
@@ -251,7 +251,7 @@ def after_imports(text: str) -> Position | None:
     """The line after the imports at the top of a text."""
     try:
         body = ast.parse(text).body
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     last = 0
     for one in body:

@@ -85,7 +85,7 @@ def followed(module: types.ModuleType, seen: Seen) -> Callable[[list[Any]], Any]
     try:
         with open(path, encoding="utf-8") as file:
             tree = ast.parse(file.read())
-    except (OSError, SyntaxError, ValueError) as error:
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise CannotFollow(f"its output code cannot be read as Python: {error}") from error
     parts: list[ast.stmt] = []
     marker = _Marker(_never_written(tree))

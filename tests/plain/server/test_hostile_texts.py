@@ -1,0 +1,108 @@
+"""Texts that no person writes, as trees: nothing ends the process, takes long or costs the plain edit of a finding."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from irscope.driver.fixing.texts import applied, edits_between, least_edits
+from irscope.protocol import ChangeKind, Edit, Fix, Position, Range, SyntaxChange
+from irscope_server.base.trees import tree_of
+from irscope_server.fixing.own import edited
+from irscope_server.fixing.parsing import parse_expression, parse_module
+from irscope_server.fixing.proposals import proposals
+from made import finding
+
+HEAD = "import torch\ndef f(x):\n    if (x.sum()  # a\n      .item()) > 0:\n        x = x + 1\n    return x\n"
+WHERE = Range(Position(3, 8), Position(4, 13))
+READ = {
+    "form feeds": "\f\ny = 1\n\f\n",
+    "comments": "#\n" * 2_000,
+    "escapes": r"y = '\d'" + "\n",
+    "not a character": "y = '\ufffd'\n",
+    "a long line": f"y = [{'1, ' * 2_000}]\n",
+    "a long text": f"y = '{'a' * 250_000}'\n",
+    "comparisons": f"y = {'1 < ' * 2_000}1\n",
+}
+NOT_READ = {
+    "parentheses": "(" * 100_000 + ")" * 100_000,
+    "open parentheses": "[" * 100_000,
+    "calls": "y = " + "f(" * 150 + ")" * 150 + "\n",
+    "signs": f"y = {'-' * 5_000}1\n",
+    "many signs": f"y = {'-' * 100_000}1\n",
+    "sums": f"y = {'1 + ' * 50_000}1\n",
+    "ands": f"y = {'1 and ' * 40_000}1\n",
+    "attributes": f"y = x{'.a' * 2_500}\n",
+    "branches": "if x: pass\n" + "elif x: pass\n" * 20_000,
+    "many numbers": f"y = [{'1, ' * 90_000}]\n",
+    "many comments": "#\n" * 90_000,
+    "a null byte": "y = 1\0\n",
+    "a lone surrogate": "y = '\ud800'\n",
+    "megabytes": "y = g(x)  # c\n" * 700_000,
+    "a line of a megabyte": f"y = [{'1, ' * 340_000}]\n",
+}
+
+
+def look(name: str) -> dict[str, object]:
+    """What is made of a text: whether the edit is the plain one, how many fixes are proposed, and processor time."""
+    text = HEAD + (READ.get(name) or NOT_READ[name])
+    fix = Fix("t", "", (Edit(WHERE, "x.sum()"),), "", (SyntaxChange(ChangeKind.EXPRESSION, WHERE, "x.sum()"),))
+    begun = time.process_time()
+    made = edited(text, fix)
+    found = proposals(finding("s.py", 3, 7, 21, code="GB0170", fixes=(fix,)), text)
+    tree_of(text)
+    return {"plain": made is fix, "found": len(found), "seconds": time.process_time() - begun}
+
+
+def test_texts_of_all_kinds() -> None:
+    """In a process of their own: LibCST's parser ends it where its stack is full."""
+    names = [*READ, *NOT_READ]
+    code = f"import json, test_hostile_texts as t\nfor n in {names!r}: print(json.dumps(t.look(n)), flush=True)"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    results = dict(zip(names, map(json.loads, ran.stdout.split("\n")[:-1]), strict=False))
+    assert list(results) == names, (names[len(results)], ran.returncode, ran.stderr[-500:])
+    assert ran.stderr == ""
+    for name, result in results.items():
+        assert (result["plain"], result["found"] > 0) == (name in NOT_READ, name in READ), (name, result)
+        assert result["seconds"] < 20, (name, result)
+
+
+CODE = {
+    "deep": "(" * 3_000 + ")" * 3_000,
+    "signs": "-" * 20_000 + "1",
+    "two": "x)(y",
+    "null": "\0",
+    "statement": "pass",
+    "surrogate": "'\ud800'",
+}
+
+
+@pytest.mark.parametrize("code", CODE.values(), ids=CODE)
+def test_code_that_a_run_sends_is_not_trusted(code: str) -> None:
+    with pytest.raises(ValueError, match=r"expression|Python|deeply"):
+        parse_expression(code)
+    for kind in ChangeKind:
+        fix = Fix("t", "", (Edit(WHERE, "x.sum()"),), "", (SyntaxChange(kind, WHERE, code),))
+        edited(HEAD, fix)
+
+
+def test_usual_code_is_read() -> None:
+    nested = "y = " + "f(" * 40 + ")" * 40 + "\n" + "if x:\n    pass\n" + "elif x:\n    pass\n" * 40
+    assert parse_module(nested).code == nested
+    assert parse_module("def f():\n    return (yield 1)\n").code
+    for code in ("a if b else c", "(yield x)", "(a := 1)", "f(\n    x,\n)", "a  # c"):
+        parse_expression(code)
+
+
+def test_many_lines_that_are_alike_are_compared_in_bounded_time() -> None:
+    old = "import a\n" + "#\n" * 30_000 + "b = 2\n"
+    new = old.replace("import a", "import b").replace("2", "4")
+    begun = time.process_time()
+    assert applied(old, edits_between(old, new)) == new
+    assert applied(old, least_edits(old, new)) == new
+    assert time.process_time() - begun < 20
