@@ -20,6 +20,8 @@ from many_ranks import written
 
 _TRACES = {"job8": (8, 3), "job24": (24, 23), "job40": (40, 17)}
 """Folders of logs: how many ranks, and which of them compiled something else."""
+_LONG = 500
+"""Seconds for a script under a debugger, on a machine that has other work."""
 _CHANGED_LINE = 12
 """Of the recorded script: where `many_ranks.diverging` puts another operation first."""
 
@@ -234,17 +236,22 @@ def running(folder: Path, python: str) -> list[Task]:
 
         async def value(asked: Asked, script: str = script) -> None:
             await asked(
-                "debug", program=script, script=True, breakpoints=[f"{script}:14 if step == 3"], evaluate=["total"]
+                "debug",
+                program=script,
+                script=True,
+                breakpoints=[f"{script}:14 if step == 3"],
+                evaluate=["total"],
+                seconds=_LONG,
             )
 
         def valued(said: str, factor: int = factor) -> bool:
-            return f"\ntotal = {float(factor * 2)}\n" in said
+            return f"\ntotal = {float(factor * 3)}\n" in said
 
         tasks.append(Task("running", f"{script}: a value", script, "graph_code", value, valued, never))
 
     async def missed(asked: Asked) -> None:
         await asked("run", script="side_5.py")
-        await asked("debug", program="side_5.py", script=True, breakpoints=["side_5.py:6"])
+        await asked("debug", program="side_5.py", script=True, breakpoints=["side_5.py:6"], seconds=_LONG)
 
     def met(said: str) -> bool:
         told = said.partition("breakpoint side_5.py:6: not reached. Compiled code ran")[2]
@@ -253,7 +260,7 @@ def running(folder: Path, python: str) -> list[Task]:
     async def reached(asked: Asked) -> None:
         await asked(
             "debug", program="side_7.py", script=True, breakpoints=["side_7.py:7 if x[0] == 2"], without_compile=True,
-            evaluate=["float(x[0])"],
+            evaluate=["float(x[0])"], seconds=_LONG,
         )  # fmt: skip
 
     def was_reached(said: str) -> bool:

@@ -126,13 +126,14 @@ def test_no_permission_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
 class Asked(Commands):
     """Notes what would be started."""
 
-    def __init__(self) -> None:
+    def __init__(self, says: str = "{}") -> None:
         super().__init__("runs.db", "python", allow_run=True)
         self.started: list[str] = []
+        self._says = says
 
     async def _output(self, words: Sequence[str], seconds: float, codes: Sequence[int]) -> tuple[str, str]:
         self.started = list(words)
-        return "{}", ""
+        return self._says, ""
 
 
 def test_what_the_arguments_of_a_tool_start() -> None:
@@ -268,6 +269,25 @@ def test_what_is_not_an_answer_is_refused(tool: str, arguments: dict[str, Any], 
     with pytest.raises(ToolFailure):
         asyncio.run(getattr(Tools(asked), tool)(**arguments))
     assert asked.started == []
+
+
+def test_the_run_that_a_command_names_is_in_the_head() -> None:
+    asked = Asked(
+        "side.py: clean (--json has all)\n  … and 87 rows more (--json has all)\nirscope show 20261126-221341-2277a9\n"
+    )
+    for answer in (
+        asyncio.run(Tools(asked).run(script="a.py", checks=[])),
+        asyncio.run(Tools(asked).profile(script="a.py")),
+    ):
+        assert answer.ids == {"run": "20261126-221341-2277a9"}
+    assert "\n  … and 87 rows more\n" in answer.text and "clean (--json has all)" in answer.text
+
+
+def test_a_wrong_stage_is_refused_before_the_script_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["values", "--stage", "postgrad-graph", "no such script.py"]) == 2
+    assert "No graph stage is named postgrad-graph. Did you mean post-grad-graph?" in capsys.readouterr().err
+    assert main(["values", "--stage", "guards", "no such script.py"]) == 2
+    assert "The graphs are: dynamo-graph, " in capsys.readouterr().err
 
 
 SETTLED = {

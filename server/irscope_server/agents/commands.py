@@ -83,7 +83,8 @@ class Commands:
             with Store(self.store) as store:
                 return store.find_run(name or None)
         except (LookupError, StoreError, sqlite3.Error, OSError) as error:
-            raise ToolFailure(marked(str(error.args[0] if error.args else error)[:_MOST_OF_ERROR])) from None
+            said = marked(str(error.args[0] if error.args else error)[:_MOST_OF_ERROR])
+            raise ToolFailure(f"{said}\nrun() lists the stored runs.") from None
 
     def run_of(self, program: str) -> str:
         """The ID of the run of a script that says most of its compiles; empty if there is none."""

@@ -31,6 +31,12 @@ def seconds_of(value: int) -> int:
     return max(1, min(int(value), _SLOWEST))
 
 
+def run_in(text: str) -> dict[str, str]:
+    """The run that a command names at the end of what it says, for the head of the answer."""
+    found = re.findall(r"irscope show (\d{8}-\d{6}-[0-9a-f]{6})", text[-_PRINTED:])
+    return {"run": found[-1]} if found else {}
+
+
 def joined(option_name: str, names: Sequence[str] | None) -> list[str]:
     """``--name=a,b``; nothing if there are none.  Raises ToolFailure."""
     return option(option_name, ",".join(word(name, option_name.lstrip("-")) for name in names or ()))
@@ -90,7 +96,7 @@ async def check(
     names = joined("--fail-on", [one for one in checks if not _BOUND.fullmatch(one)])
     command = ["check", *chosen, *names, *bounds, f"--budget={limit}", word(script, "script")]
     text = await commands.execute(command, args, limit + GRACE, codes=(0, _NOT_CLEAN, _FAILED))
-    return Answer(text, note="clean means: nothing that fails the check.")
+    return Answer(text, run_in(text), "clean means: nothing that fails the check.")
 
 
 async def verified(

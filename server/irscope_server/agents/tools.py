@@ -282,7 +282,8 @@ class Tools:
         command += [*(["--measure"] if measure else []), *option("--patches", patches)]
         command += [*entries.more("fix", options), word(script, "script")]
         text = await self._commands.execute(command, args or (), limit + 5 * starting.GRACE, stores=False)
-        return Answer(text, note="The verified fixes were written." if apply else "Nothing was written.")
+        written = "The verified fixes were written." if apply else "No fix was written."
+        return Answer(text, note=f"{written} Patches, where there are any, are in that folder." if patches else written)
 
     async def debug(
         self, run: str = "", program: str = "", breakpoints: list[str] | None = None, steps: list[str] | None = None,
@@ -325,7 +326,8 @@ class Tools:
             chosen += ["--without-breaks"] if without_breaks else []
             command = ["profile", *chosen, *entries.more("profile", options)]
             command += entries.entry(script, module) if script or module else []
-            return Answer(await self._commands.execute(command, args or (), starting.seconds_of(seconds)))
+            text = await self._commands.execute(command, args or (), starting.seconds_of(seconds))
+            return Answer(_compact(text), starting.run_in(text))
         if trace:
             file, joined = self._commands.trace_file(trace), run and self._commands.run_id(run)
             limit = starting.seconds_of(seconds)
@@ -350,8 +352,9 @@ def _number(name: str, value: int) -> list[str]:
 
 
 def _compact(text: str) -> str:
-    """Tables without the room between their columns."""
-    return "\n".join(re.sub(r"(?<=\S) {3,}", "  ", line.rstrip()) for line in text.split("\n"))
+    """Tables without the room between their columns, nor the options of the command line that would give more."""
+    lines = (re.sub(r"(?<=\S) {3,}", "  ", line.rstrip()) for line in text.split("\n"))
+    return "\n".join(re.sub(r"(more(?: rows?)?) \(--[a-z -]{1,60}\)$", r"\1", line) for line in lines)
 
 
 def _cut(text: str, lines: str, ids: dict[str, str]) -> Answer:
