@@ -18,7 +18,7 @@ import pytest
 from irscope.cli import agents
 from irscope.cli.arguments import parser_of, read
 from irscope.cli.main import main
-from irscope_server.agents import entries
+from irscope_server.agents import entries, reports
 from irscope_server.agents.answers import Answer, Answers, ToolFailure
 from irscope_server.agents.commands import Commands, option, word
 from irscope_server.agents.tools import Tools
@@ -288,6 +288,26 @@ def test_a_wrong_stage_is_refused_before_the_script_runs(capsys: pytest.CaptureF
     assert "No graph stage is named postgrad-graph. Did you mean post-grad-graph?" in capsys.readouterr().err
     assert main(["values", "--stage", "guards", "no such script.py"]) == 2
     assert "The graphs are: dynamo-graph, " in capsys.readouterr().err
+
+
+def test_predicted_kernels_are_named_by_device() -> None:
+    compile = {
+        "id": "0/0",
+        "function": "f",
+        "file": "/a.py",
+        "line": 4,
+        "outcome": "compiled",
+        "graph_ops": 2,
+        "reasons": [],
+    }
+    report = {
+        "script": "/a.py", "outcome": {"kind": "completed", "message": "The script ran to its end."}, "torch": "2.13.0", "findings": [],
+        "compiles": [compile], "kernels": [], "ranks": [], "capture_gaps": [],
+        "predictions": [{**compile, "id": "0/0/h100"}, {**compile, "id": "0/0/a100"}],
+        "predicted_kernels": [{"name": "triton_poi_fused_add_0", "compile": "0/0/h100"}],
+    }  # fmt: skip
+    lines = reports.summary(report).split("\n")
+    assert lines[3:] == ["predicted 0/0/h100: kernels: triton_poi_fused_add_0", "predicted 0/0/a100: kernels: none"]
 
 
 SETTLED = {

@@ -68,6 +68,8 @@ async def script(
 
 def _next(report: reports.Report) -> str:
     """What to ask next, where the list of findings does not say it."""
+    if report["predictions"]:
+        return "line(place=..., target=...), stage(compile=ID/TARGET), diff(targets=[...]): what was predicted."
     if report["ranks"]:
         return "findings(ranks=True): where the ranks differ, what they communicate, who waited."
     if any(finding["kind"] == compiled_code_error.KIND.id for finding in report["findings"]):
