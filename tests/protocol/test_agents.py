@@ -81,6 +81,7 @@ CALLS: Calls = {
     "picture of a script": ("run", {"report": "graph.dot", "stage": "0/0/post-grad-graph"}),
     "debug the running script": ("debug", {"program": "model.py", "script": True}),
     "a breakpoint's condition": ("debug", {"breakpoints": ["aten.* if node.name == 'mul'"], "evaluate": ["node.name", "node.nothing"]}),
+    "stop at a finding": ("debug", {"breakpoints": ["graph-break"]}),
     "page of a script": ("run", {"report": "page.html"}),
     "environment of a script": ("run", {"environment": "onnx"}),
     "stages compared": ("diff", {"stages": ["0/0/forward-graph", "0/0/post-grad-graph"]}),
@@ -248,6 +249,7 @@ def test_what_they_say(session: Session) -> None:
     assert re.search(r"\nnode\.name = \W?h_1\b", said["debug"]), said["debug"]
     assert "\nnext: step: mul = " in said["debug"], said["debug"]
     assert "\nnode.nothing = (not evaluated) " in said["a breakpoint's condition"], said["a breakpoint's condition"]
+    assert said["stop at a finding"].split("\n")[2] == "Finding: graph-break: step at model.py:16"
     assert "\nnode.name = " in said["a breakpoint's condition"], said["a breakpoint's condition"]
 
 

@@ -89,6 +89,12 @@ def test_it_stops_where_the_script_fails(tools: Tools) -> None:
     assert "at model.py:16" in said.split("\n")[0] and "why" in said, said
 
 
+def test_it_stops_at_exceptions_that_are_caught_too(tools: Tools) -> None:
+    (Path.cwd() / "model.py").write_text("try:\n    {}['a']\nexcept KeyError:\n    pass\n")
+    said = debugged(tools, breakpoints=["raised"]).text
+    assert said.split("\n")[0].endswith("at model.py:2") and "'a'" in said, said
+
+
 def test_without_breakpoints_it_stops_at_the_first_line(tools: Tools) -> None:
     said = debugged(tools, breakpoints=["model.py:2"]).text.split("\n")
     assert said[:2] == ["breakpoint model.py:2: moved to line 1", "breakpoint: <module> at model.py:1"]

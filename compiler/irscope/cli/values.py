@@ -33,7 +33,7 @@ _ELEMENTS = 64
 
 
 def values(options: argparse.Namespace) -> int:
-    """Runs the script and prints the values of the nodes of its graphs.  Raises LookupError for a stage that is no graph."""
+    """Runs the script and prints the values of the nodes of its graphs.  Raises LookupError for a stage that is not a graph."""
     _refuse_other_stages(options.stage)
     wanted = ValuesRequest(options.compile or "", options.stage or "", options.call, inputs=_inputs(options))
     with Store(options.store) as store:

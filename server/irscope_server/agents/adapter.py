@@ -128,15 +128,28 @@ def thread_of(stop: Message | None, before: int) -> int:
     return number if isinstance(number, int) else before
 
 
-async def set_breakpoints(adapter: Adapter, breakpoints: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Sets them: ``FILE:LINE`` or the name of a function, each perhaps with `` if CONDITION``.
+async def set_breakpoints(
+    adapter: Adapter, breakpoints: Sequence[str], filters: Sequence[Message], always: Sequence[str] = ()
+) -> tuple[list[str], dict[str, str]]:
+    """Sets them: ``FILE:LINE`` or the name of a function, each perhaps with `` if CONDITION``; or the name of a filter.
+
+    Parameters
+    ----------
+    filters
+        What the adapter can stop at beside places: kinds of findings or exceptions.
+    always
+        Filters that are on in any case.
 
     Returns what to say of those that cannot be reached or were moved, and of each ``FILE:LINE`` where it is now, with the
     full path of the file.
     """
     by_file: dict[str, list[tuple[str, Message]]] = {}
     functions: list[tuple[str, Message]] = []
-    for each in breakpoints:
+    known = {one.get("filter") for one in filters}
+    chosen = [*always, *(each for each in breakpoints if each in known)]
+    if chosen:
+        await adapter.ask("setExceptionBreakpoints", filters=chosen)
+    for each in (one for one in breakpoints if one not in known):
         asked, _, condition = each.partition(" if ")
         only = {"condition": condition} if condition else {}
         match = re.fullmatch(r"(.+):(\d{1,9})", asked)

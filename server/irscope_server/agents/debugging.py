@@ -58,9 +58,12 @@ class Debugging:
 async def _shown(
     adapter: Adapter, wanted: dict[str, str], breakpoints: Sequence[str], steps: Sequence[str], evaluate: Sequence[str]
 ) -> str:
-    await adapter.ask("initialize", adapterID="irscope")
-    await adapter.ask("attach", **{name: value for name, value in wanted.items() if value})
-    lines, _ = await set_breakpoints(adapter, breakpoints)
+    able = await adapter.ask("initialize", adapterID="irscope")
+    filters = able.get("exceptionBreakpointFilters", [])
+    # Filters are no breakpoints to the adapter: without this it would stop at the beginning.
+    stop_on = {"stopOn": "none"} if any(one.get("filter") in breakpoints for one in filters) else {}
+    await adapter.ask("attach", **{name: value for name, value in wanted.items() if value}, **stop_on)
+    lines, _ = await set_breakpoints(adapter, breakpoints, filters)
     await adapter.ask("configurationDone")
     stop = await adapter.until("stopped")
     thread = thread_of(stop, 1)

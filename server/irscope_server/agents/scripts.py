@@ -139,7 +139,9 @@ def _why_it_ended(python: str, code: int) -> str:
 
 async def _follow(adapter: Adapter, program: str, wanted: Wanted, seen: _Seen) -> None:
     """Goes through breakpoints and steps."""
-    await adapter.ask("initialize", adapterID="debugpy", linesStartAt1=True, columnsStartAt1=True, pathFormat="path")
+    able = await adapter.ask(
+        "initialize", adapterID="debugpy", linesStartAt1=True, columnsStartAt1=True, pathFormat="path"
+    )
     launch = await adapter.send(
         "launch", type="python", request="launch", program=program, args=list(wanted.args), cwd=os.getcwd(),
         console="internalConsole", justMyCode=True, redirectOutput=True, subProcess=False,
@@ -147,9 +149,9 @@ async def _follow(adapter: Adapter, program: str, wanted: Wanted, seen: _Seen) -
     )  # fmt: skip
     if await adapter.until("initialized") is None:
         await adapter.answer(launch, "launch")
-    said, places = await set_breakpoints(adapter, wanted.breakpoints)
+    filters = able.get("exceptionBreakpointFilters", [])
+    said, places = await set_breakpoints(adapter, wanted.breakpoints, filters, ["uncaught"])
     seen.lines += said
-    await adapter.ask("setExceptionBreakpoints", filters=["uncaught"])
     await adapter.ask("configurationDone")
     await adapter.answer(launch, "launch")
     stop = await adapter.until("stopped")

@@ -291,7 +291,8 @@ class Tools:
         without_compile: bool = False, seconds: int = 120,
     ) -> Answer:  # fmt: skip
         """Step through the compilation of a stored run, forwards and backwards; nothing is executed.  breakpoints:
-        "model.py:42", or a function, operation, kernel or pass (aten.mm, cpp_fused_*), also "model.py:42 if CONDITION".
+        "model.py:42", a function, operation, kernel or pass (aten.mm, cpp_fused_*), also "model.py:42 if CONDITION", or a
+        kind of finding (graph-break).
         steps: of next, stepIn, stepOut, stepBack, continue, reverseContinue.  Returns each stop, then stack and variables
         at the last one.  evaluate: expressions there (node.dtype, guards, locals).  program: instead of run, the newest
         run of this script.  script: instead step through program itself as it runs with args (needs --allow-run and
