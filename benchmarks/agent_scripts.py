@@ -277,3 +277,42 @@ with torch.no_grad():
     torch.compile(Net().eval())(torch.randn(4, 8))
 """
 """An operation that ONNX's exporter does not know is left to eager."""
+
+SIDE_BY_SIDE = """\
+import torch
+
+
+@torch.compile
+def model(x):
+    y = x.sin()
+    return y * {factor}
+
+
+def main():
+    total = 0.0
+    for step in range(4):
+        out = model(torch.full((4,), float(step)))
+        total = total + float(step * {factor})
+    print(total)
+
+
+main()
+"""
+"""What is 7.0 * step and the like at a line of the running script, and which kernel its compiled line is in."""
+
+MODULE = """\
+import sys
+
+import torch
+
+
+@torch.compile
+def step(x):
+    if x.sum() > 0:
+        return x + 1
+    return x - 1
+
+
+print(sys.argv[1], step(torch.ones(4)))
+"""
+"""Line 8 breaks the graph."""

@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agent_scripts import FAILS, IN_TESTS, KERNELS, RANK_BRANCH, RANK_LATE, STEPS, TWO_ROADS
+from agent_scripts import FAILS, IN_TESTS, KERNELS, MODULE, RANK_BRANCH, RANK_LATE, SIDE_BY_SIDE, STEPS, TWO_ROADS
 from big_trace import TRACE
 from many_ranks import written
 
 _TRACES = {"job8": (8, 3), "job24": (24, 23), "job40": (40, 17)}
 """Folders of logs: how many ranks, and which of them compiled something else."""
+_LONG = 500
+"""Seconds for a script under a debugger, on a machine that has other work."""
 _CHANGED_LINE = 12
 """Of the recorded script: where `many_ranks.diverging` puts another operation first."""
 
@@ -225,6 +227,99 @@ def graphs(folder: Path, python: str) -> list[Task]:
     return tasks
 
 
+def running(folder: Path, python: str) -> list[Task]:
+    """What is a value at a line of the running script, and where is the line of a breakpoint that it never reaches?"""
+    tasks = []
+    for factor in (5, 7):
+        script = f"side_{factor}.py"
+        (folder / script).write_text(SIDE_BY_SIDE.replace("{factor}", str(factor)))
+
+        async def value(asked: Asked, script: str = script) -> None:
+            await asked(
+                "debug",
+                program=script,
+                script=True,
+                breakpoints=[f"{script}:14 if step == 3"],
+                evaluate=["total"],
+                seconds=_LONG,
+            )
+
+        def valued(said: str, factor: int = factor) -> bool:
+            return f"\ntotal = {float(factor * 3)}\n" in said
+
+        tasks.append(Task("running", f"{script}: a value", script, "graph_code", value, valued, never))
+
+    async def missed(asked: Asked) -> None:
+        await asked("run", script="side_5.py")
+        await asked("debug", program="side_5.py", script=True, breakpoints=["side_5.py:6"], seconds=_LONG)
+
+    def met(said: str) -> bool:
+        told = said.partition("breakpoint side_5.py:6: not reached. Compiled code ran")[2]
+        return bool(re.search(r"kernel cpp_fused_\w*sin\w*_0\b", told))
+
+    async def reached(asked: Asked) -> None:
+        await asked(
+            "debug", program="side_7.py", script=True, breakpoints=["side_7.py:7 if x[0] == 2"], without_compile=True,
+            evaluate=["float(x[0])"], seconds=_LONG,
+        )  # fmt: skip
+
+    def was_reached(said: str) -> bool:
+        return "model at side_7.py:7" in said and "\nfloat(x[0]) = 2.0\n" in said
+
+    tasks.append(Task("running", "side_5.py:6: not reached", "side_5.py", "output_code", missed, met, never))
+    tasks.append(
+        Task("running", "side_7.py:7: without compile", "side_7.py", "graph_code", reached, was_reached, never)
+    )
+    return tasks
+
+
+def modules(folder: Path, python: str) -> list[Task]:
+    """Which line of a module, and of a model that an expression gives, breaks or becomes which kernel?"""
+    (folder / "pkg_of_task").mkdir()
+    (folder / "pkg_of_task" / "__init__.py").write_text("")
+    (folder / "pkg_of_task" / "train.py").write_text(MODULE)
+    (folder / "a_model.py").write_text("import torch\n\n\ndef net(x):\n    return x.sin() + 1\n\n\nx = torch.ones(4)\n")
+
+    async def module(asked: Asked) -> None:
+        await asked("run", module="pkg_of_task.train", args=["--steps"], lane="fast")
+
+    def broke(said: str) -> bool:
+        return bool(re.search(r"pkg_of_task/train\.py:8:\d+ graph-break", said)) and "\n--steps tensor" in said
+
+    async def model(asked: Asked) -> None:
+        run = await asked("run", model="a_model.py:net", inputs="a_model.py:x")
+        await asked("line", run=run_of(run), place="a_model.py:5")
+
+    def became(said: str) -> bool:
+        return bool(re.search(r"kernel cpp_fused_\w*sin\w*_0\b", said.partition("a_model.py:5  ")[2]))
+
+    script = "pkg_of_task/train.py"
+    return [
+        Task("module", "pkg_of_task.train:8", script, "graph_breaks", module, broke, never, eager=True),
+        Task("module", "a_model.py:net", script, "graph_breaks", model, became, never, eager=True),
+    ]
+
+
+def verified(folder: Path, python: str) -> list[Task]:
+    """Are the kernels those that were predicted for the device?  Without a GPU the answer is that there is none."""
+    (folder / "to_verify.py").write_text(
+        SIDE_BY_SIDE.replace("{factor}", "3")
+        .replace("(4,), ", "(4,), device=DEVICE, fill_value=")
+        .replace("import torch\n", 'import torch\n\nDEVICE = "cuda" if torch.cuda.is_available() else "cpu"\n', 1)
+    )
+    has_gpu = subprocess.run([python, "-c", "import torch, sys; sys.exit(not torch.cuda.is_available())"], check=False).returncode == 0  # fmt: skip
+
+    async def recipe(asked: Asked) -> None:
+        await asked("run", script="to_verify.py", target="h100", verify=True)
+
+    def answered(said: str) -> bool:
+        if not has_gpu:
+            return "ran without a GPU, not on NVIDIA H100" in said
+        return "The prediction holds" in said or "not on NVIDIA H100" in said
+
+    return [Task("verify", "to_verify.py", "to_verify.py", "graph_breaks", recipe, answered, never, eager=True)]
+
+
 BEYOND: dict[str, Callable[[Path, str], list[Task]]] = {
     "trace": traces,
     "rank": ranks,
@@ -233,5 +328,8 @@ BEYOND: dict[str, Callable[[Path, str], list[Task]]] = {
     "error": errors,
     "check": checks,
     "graph": graphs,
+    "running": running,
+    "module": modules,
+    "verify": verified,
 }
 """By kind of question, as `agents.MAKERS`."""

@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 from irscope.cli import agents
-from irscope.cli.arguments import read
+from irscope.cli.arguments import parser_of, read
 from irscope.cli.main import main
+from irscope_server.agents import entries, reports
 from irscope_server.agents.answers import Answer, Answers, ToolFailure
 from irscope_server.agents.commands import Commands, option, word
 from irscope_server.agents.tools import Tools
@@ -125,13 +126,14 @@ def test_no_permission_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
 class Asked(Commands):
     """Notes what would be started."""
 
-    def __init__(self) -> None:
+    def __init__(self, says: str = "{}") -> None:
         super().__init__("runs.db", "python", allow_run=True)
         self.started: list[str] = []
+        self._says = says
 
     async def _output(self, words: Sequence[str], seconds: float, codes: Sequence[int]) -> tuple[str, str]:
         self.started = list(words)
-        return "{}", ""
+        return self._says, ""
 
 
 def test_what_the_arguments_of_a_tool_start() -> None:
@@ -157,6 +159,39 @@ STARTED: dict[str, tuple[str, dict[str, Any], list[str]]] = {
         "run", {"script": "a.py", "check_without_compile": True, "seconds": 9},
         [*RUN, "--json", "--lane=deep", "--check-without-compile", "--budget=9", "a.py", "--"],
     ),
+    "a module": ("run", {"module": "pkg.train", "args": ["-x"]}, [*RUN, "--json", "--lane=deep", "--budget=300", "-m", "pkg.train", "--", "-x"]),
+    "a model": (
+        "run", {"model": "net.py:Net()", "inputs": "net.py:x", "target": "h100", "options": ["fake", "tuned=real.db", "no-machine-code"]},
+        [*RUN, "--json", "--lane=deep", "--target=h100", "--fake", "--tuned=real.db", "--no-machine-code", "--budget=300",
+         "--model=net.py:Net()", "--inputs=net.py:x", "--"],
+    ),
+    "machines": (
+        "run", {"script": "a.py", "nproc": 2, "options": ["nnodes=2", "rdzv-endpoint=host:29400"]},
+        [*RUN, "--json", "--lane=deep", "--nproc-per-node=2", "--nnodes=2", "--rdzv-endpoint=host:29400", "--budget=300", "a.py", "--"],
+    ),
+    "verified": (
+        "run", {"script": "a.py", "target": "h100", "verify": True, "options": ["predicted=b.db", "untuned"]},
+        ["verify-target", *RUN[1:], "--predicted=b.db", "--untuned", "h100", "a.py", "--"],
+    ),
+    "a picture": (
+        "run", {"report": "graph.svg", "run": "a", "compile": "0/0", "stage": "forward-graph", "options": ["depth=2"]},
+        ["graph", RUN[1], "a", "--depth=2", "--compile=0/0", "--stage=forward-graph", "--output=graph.svg"],
+    ),
+    "a page": ("run", {"report": "p.html", "run": "a", "options": ["redact=paths"]}, ["report", RUN[1], "a", "--redact=paths", "--output=p.html"]),
+    "a check against a baseline": (
+        "run", {"script": "a.py", "checks": [], "options": ["baseline=known.json", "severity=GB0059=off", "severity=recompilation=error"]},
+        ["check", *RUN[1:], "--baseline=known.json", "--severity=GB0059=off", "--severity=recompilation=error", "--budget=300", "a.py", "--"],
+    ),
+    "a module compared": (
+        "diff", {"module": "pkg.a", "pipelines": ["inductor", "onnx"], "options": ["rounds=3"]},
+        ["compare", *RUN[1:], "--pipelines=inductor,onnx", "--rounds=3", "-m", "pkg.a", "--"],
+    ),
+    "a model measured": (
+        "profile", {"options": ["model=net.py:Net()", "inputs=net.py:x"]},
+        ["profile", *RUN[1:], "--calls=20", "--model=net.py:Net()", "--inputs=net.py:x", "--"],
+    ),
+    "values of a module": ("values", {"module": "pkg.a", "what": "values"}, ["values", *RUN[1:], "--call=1", "--budget=300", "-m", "pkg.a", "--"]),
+    "a fix elsewhere": ("try_fix", {"script": "a.py", "options": ["cwd=sub"]}, ["fix", RUN[2], "--seconds=120", "--cwd=sub", "a.py", "--"]),
     "a check": (
         "run", {"script": "a.py", "checks": ["graph-break", "max-graphs=1", "GB0059"]},
         ["check", *RUN[1:], "--fail-on=graph-break,GB0059", "--max-graphs=1", "--budget=300", "a.py", "--"],
@@ -187,6 +222,7 @@ def test_each_mode_starts_its_command(name: str) -> None:
     """And irscope's own parser takes it, so that no option of a tool is a name of the past."""
     tool, arguments, expected = STARTED[name]
     asked = Asked()
+    asked.run_id = lambda name: name  # type: ignore[method-assign]
     with contextlib.suppress(KeyError):
         asyncio.run(getattr(Tools(asked), tool)(**arguments))
     assert asked.started == expected
@@ -203,6 +239,28 @@ def test_each_mode_starts_its_command(name: str) -> None:
         ("diff", {"script": "a.py", "interpreters": ["one"]}),
         ("values", {"script": "a.py", "reproducer": "-x"}),
         ("stage", {"node": "relu"}),
+        ("run", {"module": "--store=x"}),
+        ("run", {"script": "a.py", "module": "a"}),
+        ("run", {"model": "a.py:A()"}),
+        ("run", {"script": "a.py", "verify": True}),
+        ("run", {"script": "-a.py", "verify": True, "target": "h100"}),
+        ("run", {"script": "a.py", "options": ["store=other.db"]}),
+        ("run", {"script": "a.py", "options": ["sto=other.db"]}),
+        ("run", {"script": "a.py", "options": ["--fake"]}),
+        ("run", {"script": "a.py", "options": ["fake=1"]}),
+        ("run", {"script": "a.py", "options": ["cwd"]}),
+        ("run", {"script": "a.py", "options": ["cwd=--store=x"]}),
+        ("run", {"report": "-x.svg", "stage": "forward-graph"}),
+        ("run", {"report": "model.py", "stage": "forward-graph"}),
+        ("profile", {"options": ["run=x"]}),
+        ("run", {"trace": "trace", "options": ["fake"]}),
+        ("diff", {"options": ["output=x.md"]}),
+        ("values", {}),
+        ("debug", {"script": True}),
+        ("debug", {"script": True, "program": "-c"}),
+        ("debug", {"script": True, "program": "nothing.py"}),
+        ("debug", {"script": True, "program": __file__, "steps": ["stepBack"]}),
+        ("debug", {"script": True, "program": __file__, "args": ["a\0b"]}),
     ],
 )
 def test_what_is_not_an_answer_is_refused(tool: str, arguments: dict[str, Any], tmp_path: Path) -> None:
@@ -211,6 +269,70 @@ def test_what_is_not_an_answer_is_refused(tool: str, arguments: dict[str, Any], 
     with pytest.raises(ToolFailure):
         asyncio.run(getattr(Tools(asked), tool)(**arguments))
     assert asked.started == []
+
+
+def test_the_run_that_a_command_names_is_in_the_head() -> None:
+    asked = Asked(
+        "side.py: clean (--json has all)\n  … and 87 rows more (--json has all)\nirscope show 20261126-221341-2277a9\n"
+    )
+    for answer in (
+        asyncio.run(Tools(asked).run(script="a.py", checks=[])),
+        asyncio.run(Tools(asked).profile(script="a.py")),
+    ):
+        assert answer.ids == {"run": "20261126-221341-2277a9"}
+    assert "\n  … and 87 rows more\n" in answer.text and "clean (--json has all)" in answer.text
+
+
+def test_a_wrong_stage_is_refused_before_the_script_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["values", "--stage", "postgrad-graph", "no such script.py"]) == 2
+    assert "No graph stage is named postgrad-graph. Did you mean post-grad-graph?" in capsys.readouterr().err
+    assert main(["values", "--stage", "guards", "no such script.py"]) == 2
+    assert "The graphs are: dynamo-graph, " in capsys.readouterr().err
+
+
+def test_predicted_kernels_are_named_by_device() -> None:
+    compile = {
+        "id": "0/0",
+        "function": "f",
+        "file": "/a.py",
+        "line": 4,
+        "outcome": "compiled",
+        "graph_ops": 2,
+        "reasons": [],
+    }
+    report = {
+        "script": "/a.py", "outcome": {"kind": "completed", "message": "The script ran to its end."}, "torch": "2.13.0", "findings": [],
+        "compiles": [compile], "kernels": [], "ranks": [], "capture_gaps": [],
+        "predictions": [{**compile, "id": "0/0/h100"}, {**compile, "id": "0/0/a100"}],
+        "predicted_kernels": [{"name": "triton_poi_fused_add_0", "compile": "0/0/h100"}],
+    }  # fmt: skip
+    lines = reports.summary(report).split("\n")
+    assert lines[3:] == ["predicted 0/0/h100: kernels: triton_poi_fused_add_0", "predicted 0/0/a100: kernels: none"]
+
+
+SETTLED = {
+    "help", "json", "store", "python",  # of all
+    "exit-code", "lane", "budget", "pipeline", "target", "world", "ranks", "nproc-per-node", "check-without-compile", "pytest", "model", "inputs",
+    "fail-on", "pipelines", "output", "stage", "compile", "text", "seconds", "call", "node", "reproducer", "apply", "only", "patches",
+    "measure", "calls", "without-breaks", "against",
+}  # fmt: skip
+"""What a tool sets by parameters of its own, or never."""
+
+
+@pytest.mark.parametrize("command", entries.OPTIONS)
+def test_each_option_of_a_command_can_be_given(command: str) -> None:
+    """And there is none that the command line has not."""
+    actions = {
+        name[2:]: action
+        for action in parser_of(command)._actions
+        for name in action.option_strings
+        if name.startswith("--")
+    }
+    bounds = {name for name in actions if command == "check" and name.startswith("max-")}
+    assert set(entries.OPTIONS[command]) | SETTLED | bounds >= set(actions)
+    assert set(entries.OPTIONS[command]) <= set(actions)
+    for name in entries.OPTIONS[command]:
+        assert (name in entries.FLAGS) == (actions[name].nargs == 0), name
 
 
 def test_which_traces_may_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

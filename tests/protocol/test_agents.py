@@ -29,6 +29,22 @@ KERNEL = "cpp_fused_add_mul_relu_0"
 
 TRACE = Path(__file__).parents[1] / "plain" / "traces" / "trace.log.gz"
 
+ALONE = """\
+import sys
+
+import torch
+
+@torch.compile
+def f(x):
+    y = x * 2
+    print("in between")
+    return y + 1
+
+
+x = torch.ones(4)
+if __name__ == "__main__":
+    print(sys.argv[1:], f(x))
+"""
 Calls = dict[str, tuple[str, dict[str, Any]]]
 
 CALLS: Calls = {
@@ -59,6 +75,13 @@ CALLS: Calls = {
     "check a script": ("run", {"script": "model.py", "checks": []}),
     "compare a script": ("diff", {"script": "model.py", "pipelines": ["inductor", "torchscript"]}),
     "versions of a script": ("diff", {"script": "model.py", "interpreters": ["a", "b"]}),
+    "verify a script": ("run", {"script": "model.py", "target": "h100", "verify": True}),
+    "module of a script": ("run", {"module": "model"}),
+    "expression of a script": ("run", {"model": "model.py:f", "inputs": "model.py:x", "options": ["fake"]}),
+    "picture of a script": ("run", {"report": "graph.dot", "stage": "0/0/post-grad-graph"}),
+    "debug the running script": ("debug", {"program": "model.py", "script": True}),
+    "a breakpoint's condition": ("debug", {"breakpoints": ["aten.* if node.name == 'mul'"], "evaluate": ["node.name", "node.nothing"]}),
+    "stop at a finding": ("debug", {"breakpoints": ["graph-break"]}),
     "page of a script": ("run", {"report": "page.html"}),
     "environment of a script": ("run", {"environment": "onnx"}),
     "stages compared": ("diff", {"stages": ["0/0/forward-graph", "0/0/post-grad-graph"]}),
@@ -172,9 +195,7 @@ def test_there_are_ten_tools_and_their_schemas_are_small(session: Session) -> No
         "debug",
         "profile",
     } == set(session.tools)
-    assert sum(session.tools.values()) < 9000 and session.described < 5500, (
-        "an agent pays for them in each conversation"
-    )
+    assert sum(session.tools.values()) + session.described < 12_500, "an agent pays for them in each conversation"
 
 
 READ = [
@@ -227,6 +248,9 @@ def test_what_they_say(session: Session) -> None:
     assert "mul" in said["stages compared"] and "changed" in said["stages compared"]
     assert re.search(r"\nnode\.name = \W?h_1\b", said["debug"]), said["debug"]
     assert "\nnext: step: mul = " in said["debug"], said["debug"]
+    assert "\nnode.nothing = (not evaluated) " in said["a breakpoint's condition"], said["a breakpoint's condition"]
+    assert said["stop at a finding"].split("\n")[2] == "Finding: graph-break: step at model.py:16"
+    assert "\nnode.name = " in said["a breakpoint's condition"], said["a breakpoint's condition"]
 
 
 @pytest.mark.parametrize(
@@ -285,6 +309,8 @@ def test_no_compiler_is_started_on_a_kernel_of_a_store(hostile: Session) -> None
 def test_what_runs_with_permission(tmp_path: Path) -> None:
     small_run(tmp_path / "runs.db", tmp_path)
     (tmp_path / "test_two.py").write_text(IN_TESTS)
+    (tmp_path / "alone.py").write_text(ALONE)
+    (tmp_path / "inputs.py").write_text("import torch\ninputs = [torch.full((4,), 3.0)]\n")
     (tmp_path / "branch.py").write_text(RANK_BRANCH.replace("{odd}", "1"))
     calls: Calls = {
         "a test": ("run", {"pytest": "test_two.py::test_broken", "lane": "fast"}),
@@ -292,10 +318,55 @@ def test_what_runs_with_permission(tmp_path: Path) -> None:
         "ranks": ("run", {"script": "branch.py", "lane": "fast", "world": 2}),
         "their difference": ("findings", {"ranks": True}),
         "a page": ("run", {"report": "page.html"}),
+        "a module": (
+            "run",
+            {"module": "alone", "lane": "fast", "args": ["--given"], "options": ["write-baseline=known.json"]},
+        ),
+        "a known finding": (
+            "run",
+            {"script": "alone.py", "lane": "fast", "checks": ["graph-break"], "options": ["baseline=known.json"]},
+        ),
+        "a model": ("run", {"model": "alone.py:f", "inputs": "alone.py:x"}),
+        "its picture": ("run", {"report": "graph.dot", "stage": "0/0/dynamo-graph"}),
+        "no picture": ("run", {"report": "graph.dot", "stage": "0/0/guards"}),
+        "numbers with other inputs": (
+            "values",
+            {"script": "alone.py", "what": "values", "node": "mul", "inputs": "inputs.py"},
+        ),
+        "numbers of no stage": ("values", {"script": "alone.py", "what": "values", "stage": "graph"}),
+        "no GPU": ("run", {"script": "alone.py", "target": "h100", "verify": True}),
+        "no such environment": ("run", {"environment": "nothing"}),
+        "no such device": ("diff", {"targets": ["h100", "nothing"]}),
+        "a value while it runs": (
+            "debug",
+            {
+                "program": "alone.py",
+                "script": True,
+                "breakpoints": ["alone.py:7"],
+                "without_compile": True,
+                "evaluate": ["float(y[0])"],
+            },
+        ),
     }
     said = ask([*COMMAND, "--allow-run"], tmp_path / "runs.db", tmp_path, calls).said
     assert re.search(r"test_two\.py:11:9 graph-break GB\d+", said["a test"].text), said["a test"].text
     assert "irscope show " in said["a check"].text and not said["a check"].failed, said["a check"].text
     assert "findings(ranks=True)" in said["ranks"].text and "rank 1: run " in said["ranks"].text
     assert re.search(r"branch\.py:1[23]: rank-divergence \S+ on ranks 0, 1", said["their difference"].text)
+    assert "alone.py:8:9 graph-break" in said["a module"].text and "--given" in said["a module"].text
+    assert "clean" in said["a known finding"].text and "run=" in said["a known finding"].text, said[
+        "a known finding"
+    ].text
+    assert "alone.py:8:9 graph-break" in said["a model"].text, said["a model"].text
+    assert (tmp_path / "graph.dot").read_text().startswith("digraph"), said["its picture"].text
+    assert re.search(r"mul\w*  float32\[4\]\n.*max 6\b", said["numbers with other inputs"].text), said
+    assert re.search(r"\nfloat\(y\[0\]\) = 2\.0\n", said["a value while it runs"].text), said[
+        "a value while it runs"
+    ].text
+    assert "kernel cpp_fused_mul" in said["a value while it runs"].text, said["a value while it runs"].text
+    for name, words in {
+        "no picture": "is not a graph", "numbers of no stage": "Did you mean", "no GPU": "ran without a GPU", "no such environment": "nothing",
+        "no such device": "nothing",
+    }.items():  # fmt: skip
+        assert said[name].failed and words in said[name].text, said[name].text
     assert (tmp_path / "page.html").read_text().lower().startswith("<!doctype html>"), said["a page"].text

@@ -24,7 +24,9 @@ def add_values(values: Parser) -> None:
     """Adds those of ``irscope values``."""
     values.description = _VALUES
     _add_common(values, "values")
-    values.add_argument("--stage", metavar="NAME", help="a graph stage by name, as in post-grad-graph")
+    values.add_argument(
+        "--stage", metavar="NAME", help="a graph stage by name, as in post-grad-graph; all: every graph"
+    )
     values.add_argument("--node", metavar="NAME", help="one node, with its first elements and a small picture")
 
 

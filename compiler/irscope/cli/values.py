@@ -16,21 +16,25 @@ from irscope.cli.running import refuse_unwritable
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.driver.driver import RunSpec, execute
-from irscope.protocol import GIVEN, EntryKind, Lane, OutcomeKind, Report, ValuesRequest, to_json
+from irscope.pipelines.registry import pipeline_named
+from irscope.protocol import DEFAULT_PIPELINE, GIVEN, EntryKind, Lane, OutcomeKind, Report, ValuesRequest, to_json
 from irscope.store.store import Store
 from irscope.store.value_file import DamagedValues, folder_of
 from irscope.values.blame.reproducer import proven, write_reproducer
 from irscope.values.run.reading import StoredValues, divergences, stored_values
 from irscope.values.run.text import DIVERGENCE_HEAD, divergence_row, number, picture_lines, row, summary
+from irscope.vocabulary.suggestions import did_you_mean, listed
 from irscope.vocabulary.units import count
 from irscope.vocabulary.visible import printable
 
 _KEEP_BYTES = 1_000_000_000
+ALL_STAGES = "all"
 _ELEMENTS = 64
 
 
 def values(options: argparse.Namespace) -> int:
-    """Runs the script and prints the values of the nodes of its graphs."""
+    """Runs the script and prints the values of the nodes of its graphs.  Raises LookupError for a stage that is not a graph."""
+    _refuse_other_stages(options.stage)
     wanted = ValuesRequest(options.compile or "", options.stage or "", options.call, inputs=_inputs(options))
     with Store(options.store) as store:
         report = _run(options, store, wanted)
@@ -107,6 +111,14 @@ def _run(options: argparse.Namespace, store: Store, wanted: ValuesRequest) -> Re
     with contextlib.suppress(sqlite3.Error):
         store.prune(_KEEP_BYTES)
     return report
+
+
+def _refuse_other_stages(stage: str | None) -> None:
+    """Before the script runs in vain, perhaps for minutes."""
+    graphs = [kind.name for kind in pipeline_named(DEFAULT_PIPELINE).stages if kind.is_graph]
+    if stage and stage not in (*graphs, ALL_STAGES):
+        why = did_you_mean(stage, graphs) or f" The graphs are: {listed(graphs)}."
+        raise LookupError(f"No graph stage is named {stage}.{why} {ALL_STAGES}: every graph.")
 
 
 def _tell_what_is_missing(report: Report, any_kept: bool, options: argparse.Namespace) -> None:

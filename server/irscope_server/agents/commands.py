@@ -83,7 +83,16 @@ class Commands:
             with Store(self.store) as store:
                 return store.find_run(name or None)
         except (LookupError, StoreError, sqlite3.Error, OSError) as error:
-            raise ToolFailure(marked(str(error.args[0] if error.args else error)[:_MOST_OF_ERROR])) from None
+            said = marked(str(error.args[0] if error.args else error)[:_MOST_OF_ERROR])
+            raise ToolFailure(f"{said}\nrun() lists the stored runs.") from None
+
+    def run_of(self, program: str) -> str:
+        """The ID of the run of a script that says most of its compiles; empty if there is none."""
+        try:
+            with Store(self.store) as store:
+                return store.best_run(program) or ""
+        except (LookupError, StoreError, sqlite3.Error, OSError):
+            return ""
 
     def need_stored(self, run: str, stage: str) -> None:
         """Raises ToolFailure for a stage that a compiler would have to make, if no code may be run."""

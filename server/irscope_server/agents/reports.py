@@ -30,7 +30,7 @@ def summary(report: Report) -> str:
     ]
     lines += listed(report, numbered(report))
     kernels: dict[str, list[str]] = defaultdict(list)
-    for kernel in report["kernels"]:
+    for kernel in [*report["kernels"], *report["predicted_kernels"]]:
         kernels[kernel["compile"]].append(kernel["name"])
     for each in report["compiles"]:
         names = ", ".join(dict.fromkeys(kernels[each["id"]]))
@@ -43,6 +43,10 @@ def summary(report: Report) -> str:
             f"  compiled again because: {bounded(reason.partition(_END)[0], _MESSAGE)}"
             for reason in each["reasons"][:2]
         ]
+    lines += [
+        f"predicted {each['id']}: kernels: {', '.join(dict.fromkeys(kernels[each['id']])) or 'none'}"
+        for each in report["predictions"]
+    ]
     lines += ranks(report)
     lines += [f"not captured: {gap['what']}: {bounded(gap['why'], _MESSAGE)}" for gap in report["capture_gaps"]]
     return "\n".join(lines)

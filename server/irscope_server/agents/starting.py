@@ -9,7 +9,7 @@ from irscope.findings.kinds import compiled_code_error
 from irscope.pipelines.registry import pipelines
 from irscope.vocabulary.visible import bounded
 
-from irscope_server.agents import reports
+from irscope_server.agents import entries, reports
 from irscope_server.agents.answers import Answer, ToolFailure
 from irscope_server.agents.commands import Commands, option, word, words
 
@@ -21,11 +21,20 @@ _PRINTED_LINES, _PRINTED = 12, 800
 """Of what a script printed: so many lines, and characters, from its end."""
 _FAILED, _NOT_CLEAN = 4, 1
 """Exit codes of ``irscope check`` that are answers."""
+_DIFFERS = 1
+"""Exit code of ``irscope verify-target`` that is an answer, too; it has it also where nothing could be compared."""
+_PICTURES = re.compile(r".+\.(svg|pdf|png|dot|gv)", re.IGNORECASE | re.DOTALL)
 
 
 def seconds_of(value: int) -> int:
     """A limit that a client may choose."""
     return max(1, min(int(value), _SLOWEST))
+
+
+def run_in(text: str) -> dict[str, str]:
+    """The run that a command names at the end of what it says, for the head of the answer."""
+    found = re.findall(r"irscope show (\d{8}-\d{6}-[0-9a-f]{6})", text[-_PRINTED:])
+    return {"run": found[-1]} if found else {}
 
 
 def joined(option_name: str, names: Sequence[str] | None) -> list[str]:
@@ -49,7 +58,7 @@ async def script(
     chosen
         Options of ``irscope run``.
     target
-        The script, or the option that names a test.
+        What is run, as `entries.entry` has it.
     """
     limit = seconds_of(seconds)
     command = ["run", "--json", *chosen, f"--budget={limit}", *target]
@@ -59,6 +68,8 @@ async def script(
 
 def _next(report: reports.Report) -> str:
     """What to ask next, where the list of findings does not say it."""
+    if report["predictions"]:
+        return "line(place=..., target=...), stage(compile=ID/TARGET), diff(targets=[...]): what was predicted."
     if report["ranks"]:
         return "findings(ranks=True): where the ranks differ, what they communicate, who waited."
     if any(finding["kind"] == compiled_code_error.KIND.id for finding in report["findings"]):
@@ -87,7 +98,20 @@ async def check(
     names = joined("--fail-on", [one for one in checks if not _BOUND.fullmatch(one)])
     command = ["check", *chosen, *names, *bounds, f"--budget={limit}", word(script, "script")]
     text = await commands.execute(command, args, limit + GRACE, codes=(0, _NOT_CLEAN, _FAILED))
-    return Answer(text, note="clean means: nothing that fails the check.")
+    return Answer(text, run_in(text), "clean means: nothing that fails the check.")
+
+
+async def verified(
+    commands: Commands, target: str, chosen: Sequence[str], script: str, args: Sequence[str], seconds: int
+) -> Answer:
+    """Whether the kernels on the GPU of this machine are those that were predicted for it."""
+    if not target:
+        raise ToolFailure(
+            'verify needs the name of this machine\'s GPU, as in target="h100". run(what="devices") lists them.'
+        )
+    command = ["verify-target", *chosen, word(target, "target"), word(script, "script")]
+    text = await commands.execute(command, args, seconds_of(seconds), codes=(0, _DIFFERS))
+    return Answer(text, note="source: the text of a kernel; code: its machine code, as PTX.")
 
 
 async def trace(commands: Commands, path: str, compile: str, overview: bool, seconds: int) -> Answer:
@@ -121,12 +145,23 @@ async def list_devices(commands: Commands, target: str) -> Answer:
     return Answer(await commands.read("targets", *words(target, "target"), stores=False))
 
 
-async def page(commands: Commands, path: str, run: str) -> Answer:
-    """Writes a run as one page of HTML."""
+async def page(
+    commands: Commands, path: str, run: str, compile: str, stage: str, options: Sequence[str] | None
+) -> Answer:
+    """Writes a run as one page of HTML, or one of its graphs as a picture."""
     commands.need_permission()  # it writes a file
     run = commands.run_id(run)
-    text = await commands.read("report", run, *option("--output", path), seconds=GRACE * 5)
-    return Answer(text, {"run": run}, "The page was written.")
+    if not stage:
+        chosen = [*entries.more("report", options), *option("--output", path)]
+        text = await commands.read("report", run, *chosen, seconds=GRACE * 5)
+        return Answer(text, {"run": run}, "The page was written.")
+    if not _PICTURES.fullmatch(path):
+        raise ToolFailure(
+            'A picture of a stage is a file that ends in .svg, .pdf, .png or .dot, as in report="graph.svg".'
+        )
+    chosen = [*entries.more("graph", options), *option("--compile", compile), *option("--stage", stage)]
+    text = await commands.read("graph", run, *chosen, *option("--output", path), seconds=GRACE * 5)
+    return Answer(text, {"run": run, "stage": stage}, "The picture was written.")
 
 
 async def environment(commands: Commands, pipeline: str, seconds: int) -> Answer:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from irscope_server.agents import reports, starting
+from irscope_server.agents import entries, reports, scripts, starting
 from irscope_server.agents.answers import Answer, ToolFailure
 from irscope_server.agents.commands import Commands, option, word, words
 from irscope_server.agents.debugging import Debugging
@@ -25,12 +25,16 @@ class Tools:
         self,
         script: str = "",
         args: list[str] | None = None,
+        module: str = "",
         pytest: str = "",
+        model: str = "",
+        inputs: str = "",
         trace: str = "",
         what: Literal["runs", "pipelines", "devices"] = "runs",
         lane: Literal["deep", "fast"] = "deep",
         pipeline: str = "",
         target: str = "",
+        verify: bool = False,
         world: int = 0,
         nproc: int = 0,
         ranks: str = "",
@@ -40,39 +44,58 @@ class Tools:
         overview: bool = False,
         report: str = "",
         run: str = "",
+        stage: str = "",
         environment: str = "",
+        options: list[str] | None = None,
         seconds: int = 300,
     ) -> Answer:
         """Start here: puts a run into the store and lists its findings, compiles, kernels and ranks.  One of:
-        script (or pytest="tests/test_a.py::test_b"), run under capture (needs --allow-run).  lane "fast": graph breaks and
+        script, run under capture (needs --allow-run); or module="pkg.train", pytest="tests/test_a.py::test_b", or
+        model="net.py:Net()" with inputs="net.py:x".  lane "fast": graph breaks and
         recompilations only, in seconds; "deep": every stage down to the kernels.  pipeline: another compiler than inductor.
-        target: also predict the kernels for a device (h100).  world, ranks: ranks "0,37" of a job of that size, simulated
-        here; nproc: real ranks on this machine.  check_without_compile: if it fails, does it without compile, too?
-        checks: instead say whether it is clean, ["graph-break", "max-graphs=1"].
+        target: also predict the kernels for a device (h100); verify: run on it here, and compare.  world, ranks: ranks
+        "0,37" of a job of that size, simulated; nproc: real ranks.  check_without_compile: if it fails, does it without
+        compile, too?  checks: instead say whether it is clean, ["graph-break", "max-graphs=1"].  options: others of the
+        command line, ["fake", "tuned=runs.db", "baseline=known.json", "nnodes=2"].
         trace: what TORCH_TRACE wrote elsewhere (folder, log, archive; of all ranks), opened without running anything; of a
         big or growing log, overview lists the longest compiles, and compile="0/0" opens one.
         what: lists the stored runs, the pipelines and which work here, or the known devices.
-        report="page.html": write run=ID as a page.  environment: install what a pipeline needs.
-        seconds: the limit; it is stopped then."""
-        test = option("--pytest", pytest)
-        starting.one_of(script=script, pytest=pytest, trace=trace, report=report, environment=environment)
+        report="page.html": write run=ID as a page; with stage, "graph.svg": that graph as a picture.  environment:
+        install what a pipeline needs.  seconds: the limit; it is stopped then."""
+        starting.one_of(
+            script=script,
+            module=module,
+            pytest=pytest,
+            model=model,
+            trace=trace,
+            report=report,
+            environment=environment,
+        )
+        if options and not (script or module or pytest or model or report):
+            raise ToolFailure("options are of a script that is run, or of a report.")
         if trace:
             return await starting.trace(self._commands, trace, compile, overview, seconds)
         if report:
-            return await starting.page(self._commands, report, run)
+            return await starting.page(self._commands, report, run, compile, stage, options)
         if environment:
             return await starting.environment(self._commands, environment, seconds)
-        if not script and not test:
+        if not (script or module or pytest or model):
             return await self._list(what, target, seconds)
+        if (checks is not None or verify) and not script:
+            raise ToolFailure("checks and verify need a script.")
+        if verify:
+            chosen = entries.more("verify-target", options)
+            return await starting.verified(self._commands, target, chosen, script, args or (), seconds)
+        chosen = option("--pipeline", pipeline)
         if checks is not None:
-            if not script:
-                raise ToolFailure("checks needs a script.")
-            chosen = [*(["--lane=fast"] if lane == "fast" else []), *option("--pipeline", pipeline)]
+            chosen = [*(["--lane=fast"] if lane == "fast" else []), *chosen, *entries.more("check", options)]
             return await starting.check(self._commands, checks, chosen, script, args or (), seconds)
-        chosen = [f"--lane={lane}", *option("--pipeline", pipeline), *option("--target", target)]
+        chosen = [f"--lane={lane}", *chosen, *option("--target", target)]
         chosen += [*_number("--world", world), *_number("--nproc-per-node", nproc), *option("--ranks", ranks)]
         chosen += ["--check-without-compile"] if check_without_compile else []
-        return await starting.script(self._commands, chosen, test or [word(script, "script")], args or (), seconds)
+        chosen += entries.more("run", options)
+        what_runs = entries.entry(script, module, pytest, model, inputs)
+        return await starting.script(self._commands, chosen, what_runs, args or (), seconds)
 
     async def _list(self, what: str, target: str, seconds: int) -> Answer:
         if what == "pipelines":
@@ -164,8 +187,9 @@ class Tools:
 
     async def diff(
         self, before: str = "", after: str = "", stages: list[str] | None = None, targets: list[str] | None = None,
-        cache: bool = False, script: str = "", args: list[str] | None = None, pipelines: list[str] | None = None,
-        interpreters: list[str] | None = None, seconds: int = 900,
+        cache: bool = False, script: str = "", module: str = "", args: list[str] | None = None,
+        pipelines: list[str] | None = None, interpreters: list[str] | None = None, options: list[str] | None = None,
+        seconds: int = 900,
     ) -> Answer:  # fmt: skip
         """What changed between two runs, also those of two ranks: findings, compiles, kernels (default: the newest against
         the one before).  stages: instead compare one stage between the runs, or two stages of one run, by name or ID;
@@ -174,8 +198,16 @@ class Tools:
         (["inductor", "onnx"]: operators, kernels, time, error, and what each left behind), or with two interpreters
         (paths of python: what another version of torch changed, and the cause)."""
         starting.one_of(stages=stages, targets=targets, cache=cache, pipelines=pipelines, interpreters=interpreters)
-        if pipelines or interpreters or script:
-            return await self._ran_twice(script, args or (), pipelines or (), interpreters or (), seconds)
+        if pipelines or interpreters or script or module or options:
+            self._commands.need_permission()
+            if len(pipelines or interpreters or ()) < 2 or len(interpreters or ()) > 2:
+                raise ToolFailure(
+                    "This needs a script, and pipelines (two or more) or interpreters (two paths of python)."
+                )
+            return await (
+                self._through(script, module, args or (), pipelines, options, seconds) if pipelines
+                else self._with_both(script, args or (), interpreters or (), options, seconds)
+            )  # fmt: skip
         before, after = (name and self._commands.run_id(name) for name in (before, after))
         if cache:
             if not before:
@@ -187,25 +219,33 @@ class Tools:
         text = await self._commands.read("diff", *words(before, "before"), *words(after, "after"), *chosen)
         return Answer(text, {"before": before, "after": after})
 
-    async def _ran_twice(
-        self, script: str, args: Sequence[str], pipelines: Sequence[str], interpreters: Sequence[str], seconds: int
+    async def _through(
+        self, script: str, module: str, args: Sequence[str], pipelines: Sequence[str], options: Sequence[str] | None,
+        seconds: int,
+    ) -> Answer:  # fmt: skip
+        """One script through several pipelines."""
+        given = entries.more("compare", options)
+        what_runs = entries.entry(script, module) if script or module or not options else []
+        command = ["compare", *starting.joined("--pipelines", pipelines), *given, *what_runs]
+        # exit code 1: none of them could run it, and the answer says why
+        text = await self._commands.execute(command, args, starting.seconds_of(seconds), codes=(0, 1))
+        return Answer(_compact(text))
+
+    async def _with_both(
+        self, script: str, args: Sequence[str], interpreters: Sequence[str], options: Sequence[str] | None, seconds: int
     ) -> Answer:
-        """One script through several pipelines, or with two interpreters."""
-        self._commands.need_permission()
+        """One script with two interpreters."""
+        if not script:
+            raise ToolFailure("interpreters needs a script.")
         limit = starting.seconds_of(seconds)
-        if not script or len(pipelines or interpreters) < 2 or len(interpreters) > 2:
-            raise ToolFailure("This needs a script, and pipelines (two or more) or interpreters (two paths of python).")
-        if pipelines:
-            command = ["compare", *starting.joined("--pipelines", pipelines), word(script, "script")]
-            # exit code 1: none of them could run it, and the answer says why
-            return Answer(_compact(await self._commands.execute(command, args, limit, codes=(0, 1))))
-        command = ["diff", *(f"--python={word(one, 'interpreter')}" for one in interpreters), f"--seconds={limit // 2}"]
-        return Answer(await self._commands.execute([*command, word(script, "script")], args, limit, python=False))
+        chosen = [*(f"--python={word(one, 'interpreter')}" for one in interpreters), *entries.more("diff", options)]
+        command = ["diff", *chosen, f"--seconds={limit // 2}", word(script, "script")]
+        return Answer(await self._commands.execute(command, args, limit, python=False))
 
     async def values(
-        self, script: str, args: list[str] | None = None, what: Literal["divergence", "values"] = "divergence",
-        compile: str = "", stage: str = "", node: str = "", call: int = 1, inputs: str = "", reproducer: str = "",
-        seconds: int = 300,
+        self, script: str = "", args: list[str] | None = None, module: str = "",
+        what: Literal["divergence", "values"] = "divergence", compile: str = "", stage: str = "", node: str = "",
+        call: int = 1, inputs: str = "", reproducer: str = "", options: list[str] | None = None, seconds: int = 300,
     ) -> Answer:  # fmt: skip
         """Run a script and look at its numbers (needs --allow-run).  "divergence": the first node where compiled code
         differs from its graph, and the pass, lowering or kernel that made it so.  "values": what each node of a graph
@@ -218,18 +258,19 @@ class Tools:
             f"--call={int(call)}",
             f"--budget={limit}",
             *option("--inputs", inputs),
+            *entries.more("values" if what == "values" else "diverge", options),
         ]
         if what == "values":
             command = ["values", *chosen, *option("--stage", stage), *option("--node", node)]
         else:
             command = ["diverge", *chosen, *option("--reproducer", reproducer)]
-        command.append(word(script, "script"))
+        command += entries.entry(script, module)
         text = await self._commands.execute(command, args or (), limit + starting.GRACE, codes=(0, 1))
         return Answer(_compact(text), {"compile": compile, "stage": stage})
 
     async def try_fix(
         self, script: str, args: list[str] | None = None, only: str = "", apply: bool = False,
-        measure: bool = False, patches: str = "", seconds: int = 120,
+        measure: bool = False, patches: str = "", options: list[str] | None = None, seconds: int = 120,
     ) -> Answer:  # fmt: skip
         """Try the fixes of a script's findings, and prove them (needs --allow-run): each runs beside the original, and is
         verified if the finding is gone, none is new, and results and gradients are the same.  Returns a diff of the
@@ -239,41 +280,55 @@ class Tools:
         limit = starting.seconds_of(seconds)
         command = ["fix", f"--seconds={limit}", *option("--only", only), *(["--apply"] if apply else [])]
         command += [*(["--measure"] if measure else []), *option("--patches", patches)]
-        command.append(word(script, "script"))
+        command += [*entries.more("fix", options), word(script, "script")]
         text = await self._commands.execute(command, args or (), limit + 5 * starting.GRACE, stores=False)
-        return Answer(text, note="The verified fixes were written." if apply else "Nothing was written.")
+        written = "The verified fixes were written." if apply else "No fix was written."
+        return Answer(text, note=f"{written} Patches, where there are any, are in that folder." if patches else written)
 
     async def debug(
         self, run: str = "", program: str = "", breakpoints: list[str] | None = None, steps: list[str] | None = None,
-        evaluate: list[str] | None = None,
+        evaluate: list[str] | None = None, script: bool = False, args: list[str] | None = None,
+        without_compile: bool = False, seconds: int = 120,
     ) -> Answer:  # fmt: skip
         """Step through the compilation of a stored run, forwards and backwards; nothing is executed.  breakpoints:
-        "model.py:42", or a function, operation, kernel or pass (aten.mm, cpp_fused_*).  steps: of next, stepIn, stepOut,
-        stepBack, continue, reverseContinue.  Returns each stop, then stack and variables at the last one.  evaluate:
-        expressions there (node.dtype, guards, locals).  program: instead of run, the newest run of this script."""
+        "model.py:42", a function, operation, kernel or pass (aten.mm, cpp_fused_*), also "model.py:42 if CONDITION", or a
+        kind of finding (graph-break).
+        steps: of next, stepIn, stepOut, stepBack, continue, reverseContinue.  Returns each stop, then stack and variables
+        at the last one.  evaluate: expressions there (node.dtype, guards, locals).  program: instead of run, the newest
+        run of this script.  script: instead step through program itself as it runs with args (needs --allow-run and
+        debugpy; forwards only), with what the line at the stop was compiled to; without_compile: so that lines of
+        compiled functions are reached."""
+        asked = (breakpoints or (), steps or (), evaluate or ())
+        if script:
+            if not program:
+                raise ToolFailure('script needs the program, as in debug(program="train.py", script=True).')
+            limit = starting.seconds_of(seconds)
+            wanted = scripts.Wanted(program, args or (), *asked, without_compile, limit)
+            text, run = await scripts.session(self._commands, wanted)
+            return Answer(text, {"run": run}, "The script ran up to the last stop, and was ended there.")
         if not program:
             run = self._commands.run_id(run)
-        text = await Debugging(self._commands.store).session(
-            run, program, breakpoints or (), steps or (), evaluate or ()
-        )
-        return Answer(text, {"run": run})
+        return Answer(await Debugging(self._commands.store).session(run, program, *asked), {"run": run})
 
     async def profile(
-        self, script: str = "", args: list[str] | None = None, run: str = "", trace: str = "",
+        self, script: str = "", args: list[str] | None = None, module: str = "", run: str = "", trace: str = "",
         what: Literal["report", "costs", "compile-time", "autotuning"] = "report", target: str = "", calls: int = 20,
-        against: list[str] | None = None, without_breaks: bool = False, seconds: int = 600,
+        against: list[str] | None = None, without_breaks: bool = False, options: list[str] | None = None,
+        seconds: int = 600,
     ) -> Answer:  # fmt: skip
         """What lines and kernels cost.  script: measure it (needs --allow-run); against: also time each graph through these
         pipelines (["onnx"]); without_breaks: also measure it with each graph break and recompilation removed.  trace:
         instead a trace that torch.profiler exported, joined to the lines of run=ID.  Else a stored run: "report" with what
         was measured, "costs": bytes and operations of each kernel, and the bound on a target (h100); "compile-time": where
         the time of the compiler went; "autotuning": what max-autotune tried."""
-        starting.one_of(script=script, trace=trace)
-        if script:
+        starting.one_of(script=script, module=module, trace=trace)
+        if script or module or options:
             chosen = [f"--calls={int(calls)}", *starting.joined("--against", against)]
             chosen += ["--without-breaks"] if without_breaks else []
-            command = ["profile", *chosen, word(script, "script")]
-            return Answer(await self._commands.execute(command, args or (), starting.seconds_of(seconds)))
+            command = ["profile", *chosen, *entries.more("profile", options)]
+            command += entries.entry(script, module) if script or module else []
+            text = await self._commands.execute(command, args or (), starting.seconds_of(seconds))
+            return Answer(_compact(text), starting.run_in(text))
         if trace:
             file, joined = self._commands.trace_file(trace), run and self._commands.run_id(run)
             limit = starting.seconds_of(seconds)
@@ -298,8 +353,9 @@ def _number(name: str, value: int) -> list[str]:
 
 
 def _compact(text: str) -> str:
-    """Tables without the room between their columns."""
-    return "\n".join(re.sub(r"(?<=\S) {3,}", "  ", line.rstrip()) for line in text.split("\n"))
+    """Tables without the room between their columns, nor the options of the command line that would give more."""
+    lines = (re.sub(r"(?<=\S) {3,}", "  ", line.rstrip()) for line in text.split("\n"))
+    return "\n".join(re.sub(r"(more(?: rows?)?) \(--[a-z -]{1,60}\)$", r"\1", line) for line in lines)
 
 
 def _cut(text: str, lines: str, ids: dict[str, str]) -> Answer:

@@ -293,7 +293,7 @@ complete -c irscope -n '_shtab_irscope_using values' -l inputs -xka "(__fish_com
 complete -c irscope -n '_shtab_irscope_using values' -l budget -x -d 'stop the script after this time; findings up to then are kept'
 complete -c irscope -n '_shtab_irscope_using values' -l cwd -xka "(__fish_complete_directories)" -d 'working folder of the script (default: the current one)'
 complete -c irscope -n '_shtab_irscope_using values' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs the script'
-complete -c irscope -n '_shtab_irscope_using values' -l stage -x -d 'a graph stage by name, as in post-grad-graph'
+complete -c irscope -n '_shtab_irscope_using values' -l stage -x -d 'a graph stage by name, as in post-grad-graph; all: every graph'
 complete -c irscope -n '_shtab_irscope_using values' -l node -x -d 'one node, with its first elements and a small picture'
 complete -c irscope -n '_shtab_irscope_using values; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script'
 complete -c irscope -n '_shtab_irscope_using values; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'

@@ -369,7 +369,7 @@ _shtab_irscope_values_options=(
   "--budget[stop the script after this time\; findings up to then are kept]:SECONDS:"
   "--cwd[working folder of the script (default\: the current one)]:DIR:_files -/"
   "--python[interpreter that runs the script]:PATH:_files"
-  "--stage[a graph stage by name, as in post-grad-graph]:NAME:"
+  "--stage[a graph stage by name, as in post-grad-graph\; all\: every graph]:NAME:"
   "--node[one node, with its first elements and a small picture]:NAME:"
   ":the Python script:_files"
   "(*)::its arguments, after --:_files"
