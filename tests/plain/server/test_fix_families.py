@@ -236,10 +236,10 @@ def test_a_decision_whether_something_is_written(before: str, after: str | None)
 
 
 def test_a_clock_is_not_read_once_for_all_calls() -> None:
-    text = "import time\nimport torch\n\ndef f(x):\n    start = time.time()\n    return x, start\n"
+    text = "import gettext, time\nimport torch\n\ndef f(x):\n    start = time.time()\n    return x, start\n"
     once = "Compute it once, outside of the compiled code"
     assert once not in changed(text, "time.time()", "GB0007")
-    assert once in changed(text.replace("time.time()", "time.gmtime(0)"), "time.gmtime(0)", "GB0007")
+    assert once in changed(text.replace("time.time()", "gettext.find('a')"), "gettext.find('a')", "GB0007")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import libcst as cst
 import libcst.matchers as m
 from irscope.protocol import Finding
 
-from irscope_server.fixing.families.clocks import CLOCKS
 from irscope_server.fixing.imports import above
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Source
@@ -45,7 +44,7 @@ def _values(source: Source, statement: cst.CSTNode) -> Iterator[tuple[cst.BaseEx
 
 
 def _is_constant(source: Source, value: cst.BaseExpression) -> bool:
-    """Whether an expression reads only modules, builtins, names of its own and constants of the file, and no clock."""
+    """Whether an expression reads only modules, builtins, names of its own and constants of the file, and nothing that changes."""
     own = {
         name.value
         for loop in m.findall(value, m.CompFor())
@@ -63,8 +62,6 @@ def _is_constant(source: Source, value: cst.BaseExpression) -> bool:
     if any(name == one or (one.endswith(".") and name.startswith(one)) for name in calls for one in _CHANGING):
         return False
     known = source.imported_names | source.constants
-    if any(source.full_name(one.func) in CLOCKS for one in m.findall(value, m.Call()) if isinstance(one, cst.Call)):
-        return False  # a trial cannot see that: what depends on a clock is other from call to call anyway
     return all(name in known or hasattr(builtins, name) or name in words for name in read)
 
 
