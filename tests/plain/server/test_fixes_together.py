@@ -187,7 +187,7 @@ def test_what_an_older_run_had_is_not_proven_any_more(monkeypatch: pytest.Monkey
     proofs = Proofs(Workers(), enabled=True)
     monkeypatch.setattr("irscope_server.running.proofs._content", lambda run, texts: texts)
     for content in ("first", "other", "second"):
-        proofs._known[content] = Proven({}, {content: Combined({}, (), {})})
+        proofs._known[content] = Proven({}, {content: Combined({}, (), {})}, is_whole=True)
     report = SimpleNamespace(outcome=SimpleNamespace(kind=OutcomeKind.COMPLETED), findings=["one"])
 
     def ended(key: str, number: str, content: str, findings: bool = True) -> list[str]:
