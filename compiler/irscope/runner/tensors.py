@@ -48,7 +48,7 @@ def largest_difference(
     largest, is_different = _between(expected, found)
     if largest is None:
         return None, "One of them gives infinity or NaN where the other does not."
-    scale = max((float(one.abs().max()) for one in expected if one.numel()), default=0.0)
+    scale = max((float(_wide(one).abs().max()) for one in expected if one.numel()), default=0.0)
     dtype = str(expected[0].dtype).removeprefix("torch.")
     relative = largest / scale if scale else float(is_different)
     return {"absolute": largest, "relative": relative, "dtype": dtype}, ""
@@ -89,13 +89,18 @@ def _tensors(value: Any, depth: int) -> Iterator[Any]:
 _DEPTH = 20
 
 
+def _wide(tensor: Any) -> Any:
+    """On the CPU and in the widest type: booleans have no absolute value, and the smallest integer's overflows."""
+    torch: Any = sys.modules["torch"]
+    return tensor.to("cpu", torch.complex128 if tensor.is_complex() else torch.float64)
+
+
 def _between(expected: list[Any], found: list[Any]) -> tuple[float | None, bool]:
     """The largest absolute difference, None if it is not a number; and whether there is one."""
     torch: Any = sys.modules["torch"]
     largest = 0.0
     for left, right in zip(expected, found, strict=False):
-        wide = torch.complex128 if left.is_complex() else torch.float64
-        left, right = left.to("cpu", wide), right.to("cpu", wide)
+        left, right = _wide(left), _wide(right).to(_wide(left).dtype)
         same = (left == right) | (left.isnan() & right.isnan())
         gap = torch.where(same, torch.zeros_like(left), left - right).abs()
         if not bool(gap.isfinite().all()):
