@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
+from irscope.internals.frames import callers
 from irscope.internals.hooks import Hook, Undo
 
 
@@ -22,7 +22,7 @@ def truth_hook(note: Callable[[str, int, bool], None]) -> Hook:
 
         def asked(self: object) -> bool:
             answer: bool = ask(self)
-            frame = sys._getframe(1)
+            frame = next(callers())
             note(frame.f_code.co_filename, frame.f_lineno, answer)
             return answer
 
