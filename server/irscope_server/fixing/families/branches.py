@@ -62,7 +62,7 @@ def _of_chain(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 
 def _chosen(source: Source, node: cst.BaseExpression, torch: str) -> str | None:
-    """The code of an expression with torch.where in the place of a conditional one; None if a condition is no tensor's."""
+    """The code of an expression with torch.where in the place of a conditional one; None if a condition is not a tensor's."""
     if not isinstance(node, cst.IfExp):
         return source.code(node)
     test = None if is_flag(node.test) else condition_of(source, node.test)
@@ -90,7 +90,7 @@ def _with_safe_divisors(source: Source, decision: cst.If, torch: str) -> tuple[s
 
 def _sides(source: Source, decision: cst.If) -> tuple[list[tuple[cst.CSTNode, str]], set[str]]:
     """The sides of an ``if`` with its ``elif``, each with the condition under which it counts; and what these ask about:
-    names, and what stands at the left of a comparison."""
+    names, and what is at the left of a comparison."""
     sides: list[tuple[cst.CSTNode, str]] = []
     asked, others = set[str](), list[str]()
     one: cst.CSTNode | None = decision
