@@ -115,3 +115,23 @@ def test_a_chain_says_what_each_of_it_costs() -> None:
     prover: Any = Next()
     (one,) = Trying(prover, 60, propose=propose).finding(FINDING).candidates
     assert (one.title, one.caveat) == (f"first{THEN}second", "The first costs. The second costs.")
+
+
+def test_a_finding_that_another_fix_removes_needs_no_fix_of_its_own() -> None:
+    other = dataclasses.replace(FINDING, range=Range(Position(2, 0), Position(2, 1)))
+    before = Range(Position(1, 0), Position(1, 0))
+
+    class Both(Prover):
+        def prove(self, texts: dict[str, str], finding: Finding) -> tuple[Proof, Any]:
+            return Proof(Status.VERIFIED, "", (FINDING, other)), SimpleNamespace(findings=(), compiles=())
+
+    prover: Any = Both()
+    proof = Proof(Status.VERIFIED, "", (FINDING, other))
+    both = [
+        Tried(one, (Candidate(name, "", "user.py", (Edit(before, f"def {name}(): ...\n"),), proof),))
+        for one, name in ((FINDING, "a"), (other, "b"))
+    ]
+    together = Trying(prover, 60).together(both)
+    assert (together.texts, together.fixed) == ({"user.py": "def a(): ...\nx\n"}, (FINDING, other))
+    one_by_one = Trying(prover, 60)._one_by_one([(one.finding, one.candidates[0]) for one in both])
+    assert (one_by_one.texts, one_by_one.fixed) == (together.texts, together.fixed)

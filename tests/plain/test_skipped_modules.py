@@ -67,10 +67,12 @@ def named(
     skips = None if skipped is None else lambda code: code in skipped
     monkeypatch.setattr(module_compile, "_SKIPS", SimpleNamespace(find=lambda: skips))
     monkeypatch.setattr(module_compile, "_CONFIG", SimpleNamespace(find=lambda: config))
-    monkeypatch.setitem(sys.modules, "torch.distributed.fsdp", SimpleNamespace(FSDPModule=Sharding))  # type: ignore[arg-type]
+    fsdp: Any = SimpleNamespace(FSDPModule=Sharding)
+    monkeypatch.setitem(sys.modules, "torch.distributed.fsdp", fsdp)
     seen: list[str] = []
     original = Module.compile
-    undo: Any = skipped_modules(seen.append).apply(SimpleNamespace(Module=Module))
+    nn: Any = SimpleNamespace(Module=Module)
+    undo: Any = skipped_modules(seen.append).apply(nn)
     try:
         assert module.compile(1, backend="eager") == ((1,), {"backend": "eager"})
     finally:

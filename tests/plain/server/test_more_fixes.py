@@ -1,4 +1,4 @@
-"""Decisions on numbers as checks of the graph, functions that are left to Python, and comments that are kept."""
+"""Decisions on numbers as checks of the graph, functions that are left to Python, output, copies, and comments that are kept."""
 
 from __future__ import annotations
 
@@ -157,3 +157,44 @@ def test_a_message_that_fixes_a_size(message: str, after: str | None) -> None:
         {} if after is None else {"Leave the size out of the message of the check": text.replace(message, after)}
     )
     assert not changed(text.replace("torch._check(", "print("), message, "specialize-value", kind="specialization")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("if x.isnan().any():  # bad\n        print('NaN')\n        warnings.warn('NaN')",
+         "if not torch.compiler.is_compiling() and x.isnan().any():  # bad\n        print('NaN')\n        warnings.warn('NaN')"),
+        ("if x.any() or x.isnan().any():\n        print('NaN')",
+         "if not torch.compiler.is_compiling() and (x.any() or x.isnan().any()):\n        print('NaN')"),
+        ("if x.isnan().any():\n        print('NaN')\n        x = x + 1", None),  # it does more than write
+        ("if x.isnan().any():\n        print('NaN')\n    else:\n        x = x + 1", None),
+        ("if x.any():\n        x = x + 1\n    elif x.isnan().any():\n        print('NaN')", None),
+    ],
+)  # fmt: skip
+def test_a_decision_whether_something_is_written(before: str, after: str | None) -> None:
+    text = f"import warnings\nimport torch\n\ndef f(x):\n    {before}\n    return x\n"
+    made = changed(text, "x.isnan()", "GB0170").get("Leave it out while compiling")
+    assert made == (None if after is None else text.replace(before, after))
+
+
+def test_a_clock_is_not_read_once_for_all_calls() -> None:
+    text = "import gettext, time\nimport torch\n\n@torch.compile\ndef f(x):\n    start = time.time()\n    return x, start\n"
+    once, before = "Compute it once, outside of the compiled code", "Do it before the compiled code, and pass on what comes of it"
+    assert not {once, before} & changed(text, "time.time()", "GB0007").keys()
+    assert {once, before} <= changed(text.replace("time.time()", "gettext.find('a')"), "gettext.find('a')", "GB0007").keys()
+
+
+@pytest.mark.parametrize(
+    ("use", "after"),
+    [
+        ("new['h'] = x", "{key: value.detach().clone() if isinstance(value, torch.Tensor) else value for key, value in state.items()}"),
+        ("new[0] = x", "[item.detach().clone() if isinstance(item, torch.Tensor) else item for item in state]"),
+        ("new[x] = 1", None),
+        ("x['h'] = 1", None),
+    ],
+)  # fmt: skip
+def test_a_copy_of_an_argument_is_of_what_it_is_used_as(use: str, after: str | None) -> None:
+    text = f"import copy\nimport torch\n\ndef f(state, x):\n    new = copy.deepcopy(state)\n    {use}\n    return new\n"
+    for one in (text, text.replace("new", "state")):  # the copy may have the name of the argument
+        made = changed(one, "copy.deepcopy", "GB4198").get("Clone its tensors")
+        assert made == (None if after is None else one.replace("copy.deepcopy(state)", after))

@@ -312,7 +312,7 @@ class Trying:
     def together(self, tried: Sequence[Tried]) -> Together:
         """One change with as many of the verified repairs as go together, proven as a whole: first all, then one by one."""
         repaired = [(one.finding, best) for one in tried if (best := one.verified) is not None]
-        texts = self._all_texts(repaired)
+        texts = self._all_texts(_needed(repaired))
         files = {best.file for _, best in repaired}
         if len(repaired) > 1 and files == texts.keys() and not self.has_ended:
             self._on_try("all fixes together")
@@ -340,6 +340,9 @@ class Trying:
         proof: Proof | None = None
         fixed: list[Finding] = []
         for finding, best in repaired:
+            if proof is not None and finding.cause in {one.cause for one in proof.removes}:
+                fixed.append(finding)  # another fix has removed it: two may write the same function
+                continue
             before = edits.get(best.file, [])
             more = [*before, *(edit for edit in best.edits if edit not in before)]
             try:
@@ -356,6 +359,16 @@ class Trying:
                 texts, edits[best.file], proof = changed, more, whole
                 fixed.append(finding)
         return Together(texts, proof, tuple(fixed))
+
+
+def _needed(repaired: Sequence[tuple[Finding, Candidate]]) -> list[tuple[Finding, Candidate]]:
+    """The fixes without those of findings that another of them removes."""
+    gone, needed = set[object](), list[tuple[Finding, Candidate]]()
+    for finding, best in repaired:
+        if finding.cause not in gone:
+            needed.append((finding, best))
+            gone |= {one.cause for one in best.proof.removes}
+    return needed
 
 
 def _as_proposed(own: Fix, proposed: Sequence[Fix]) -> list[Fix]:

@@ -15,6 +15,7 @@ import libcst.matchers as m
 from irscope.protocol import Finding
 
 from irscope_server.fixing.conditions import is_tensor
+from irscope_server.fixing.families.clocks import CLOCKS
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Change, Source, statements
 from irscope_server.fixing.splitting import can_be_split, is_method, split
@@ -44,6 +45,8 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     function = source.function(node) if node is not None else None
     if node is None or torch is None or function is None or not can_be_split(source, function):
         return
+    if isinstance(node, cst.Call) and source.full_name(node.func) in CLOCKS:
+        return  # what it is to measure would not be between its readings any more
     assert isinstance(function.body, cst.IndentedBlock)
     body = [one for one in function.body.body if isinstance(one, cst.BaseStatement)]
     arguments = _bound(function.params)
