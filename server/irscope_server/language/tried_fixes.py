@@ -124,7 +124,7 @@ def _in_workspace(context: SourceContext) -> Iterator[types.CodeAction]:
     for one in placed:
         whole.update(placed_together(context, one) or {})
     counts = [f"{sum(len(one.fixed) for one in placed)} verified"]
-    reasons = words.one_line(f"left out: {_listed([why for _, why in left])}") if left else ""
+    reasons = words.one_line(f"not included: {_listed([why for _, why in left])}") if left else ""
     if left and context.reviews_edits:
         counts.append(f"{sum(len(one.fixed) for one, _ in left)} left out")
     elif left:

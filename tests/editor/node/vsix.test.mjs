@@ -23,6 +23,37 @@ describe("the packed extension", () => {
     extension = path.join(home, "extension");
   });
 
+  /** Starts the packed server as the extension does. @param {string} python */
+  function startServer(python) {
+    const server = spawn(python, ["-I", "-S", path.join(extension, "extension", "launch_server.py")], {
+      cwd: home,
+      env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1", PYTHONPATH: "/nowhere" },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    return new LspClient(server);
+  }
+
+  /** @param {LspClient} client @param {string} python @param {string} script @param {number} trySeconds */
+  async function openScript(client, python, script, trySeconds = 20) {
+    const uri = `file://${script}`;
+    await client.request("initialize", {
+      processId: process.pid,
+      rootUri: `file://${home}`,
+      capabilities: {},
+      initializationOptions: {
+        python,
+        storePath: path.join(home, "runs.db"),
+        run: { onSave: "off" },
+        fixes: { trySeconds },
+        trusted: true,
+      },
+    });
+    client.notify("initialized", {});
+    const text = fs.readFileSync(script, "utf8");
+    client.notify("textDocument/didOpen", { textDocument: { uri, languageId: "python", version: 1, text } });
+    return uri;
+  }
+
   after(() => fs.rmSync(home, { recursive: true, force: true }));
 
   it("carries the server, the capture code and pure-Python libraries, and nothing else", () => {
@@ -104,22 +135,9 @@ describe("the packed extension", () => {
 
     const script = path.join(home, "script.py");
     fs.writeFileSync(script, SCRIPT);
-    const server = spawn(python, ["-I", "-S", path.join(extension, "extension", "launch_server.py")], {
-      cwd: home,
-      env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1", PYTHONPATH: "/nowhere" },
-      stdio: ["pipe", "pipe", "inherit"],
-    });
-    const client = new LspClient(server);
+    const client = startServer(python);
     try {
-      const uri = `file://${script}`;
-      await client.request("initialize", {
-        processId: process.pid,
-        rootUri: `file://${home}`,
-        capabilities: {},
-        initializationOptions: { python, storePath: path.join(home, "runs.db"), run: { onSave: "off" }, trusted: true },
-      });
-      client.notify("initialized", {});
-      client.notify("textDocument/didOpen", { textDocument: { uri, languageId: "python", version: 1, text: SCRIPT } });
+      const uri = await openScript(client, python, script);
       const { outcome, message, run } = await client.request("irscope/run", { uri, lane: "fast" });
       assert.equal(outcome, "completed", message);
       const published = await client.until(
@@ -143,6 +161,48 @@ describe("the packed extension", () => {
       await client.end();
     }
     assert.deepEqual(listOf(path.join(home, "venv")), before, "nothing was installed");
+  });
+
+  it("offers plain edits without LibCST and says how to get more, and more with it", async () => {
+    const python = makeTorchOnlyEnvironment(path.join(home, "fixes"));
+    const script = path.join(home, "fixes.py");
+    fs.writeFileSync(script, FIXABLE);
+    const titles = async (/** @type {boolean} */ tried) => {
+      const client = startServer(python);
+      try {
+        const uri = await openScript(client, python, script, 60);
+        const { outcome, message } = await client.request("irscope/run", { uri, lane: "fast" });
+        assert.equal(outcome, "completed", message);
+        const at = { line: FIXABLE.split("\n").findIndex((line) => line.includes(".item()")), character: 8 };
+        const ask = async () => {
+          const params = { textDocument: { uri }, range: { start: at, end: at }, context: { diagnostics: [] } };
+          /** @type {{title: string}[]} */
+          const actions = await client.request("textDocument/codeAction", params);
+          return actions.map((each) => each.title);
+        };
+        let found = await ask();
+        for (let n = 0; tried && n < 600 && !found.some((title) => /verified/.test(title)); n += 1) {
+          await new Promise((wake) => setTimeout(wake, 200));
+          found = await ask();
+        }
+        return found;
+      } finally {
+        await client.end();
+      }
+    };
+    const plain = await titles(false);
+    assert.ok(
+      plain.some((title) => /\(GB0124\)$/.test(title)),
+      `a plain edit is offered: ${plain.join("; ")}`,
+    );
+    assert.ok(plain.includes(MORE), plain.join("; "));
+    linkPackages(python, ["libcst", "yaml", "_yaml", "yaml_ft"]);
+    const more = await titles(true);
+    assert.ok(!more.includes(MORE), more.join("; "));
+    assert.ok(
+      more.some((title) => /\(GB0124, verified: /.test(title)),
+      more.join("; "),
+    );
   });
 
   it("says what is wrong where the interpreter is too old", () => {
@@ -180,18 +240,38 @@ def f(x):
 f(torch.ones(4))
 `;
 
+const MORE = "How to Get More Fixes: LibCST Is Not Installed";
+
+const FIXABLE = `
+import torch
+
+@torch.compile
+def f(x):
+    n = x.sum().item()
+    if x.mean() > 0:
+        x = x + 1
+    return x * n
+
+f(torch.ones(4))
+`;
+
+/** Links packages of the development environment that there are into another one. @param {string} python @param {string[]} names */
+function linkPackages(python, names) {
+  const ask = (/** @type {string} */ of) =>
+    execFileSync(of, ["-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"], { encoding: "utf8" }).trim();
+  const [from, to] = [ask(VENV_PYTHON), ask(python)];
+  for (const name of names.filter((each) => fs.existsSync(path.join(from, each)))) {
+    if (!fs.existsSync(path.join(to, name))) {
+      fs.symlinkSync(path.join(from, name), path.join(to, name));
+    }
+  }
+}
+
 /** What torch needs at run time, and no more: linked from the development environment, not copied. @param {string} venv */
 function makeTorchOnlyEnvironment(venv) {
-  const ask = (/** @type {string} */ python, /** @type {string} */ code) =>
-    execFileSync(python, ["-c", code], { encoding: "utf8" }).trim();
   execFileSync(VENV_PYTHON, ["-m", "venv", "--without-pip", venv]);
   const python = path.join(venv, "bin", "python");
-  const site = (/** @type {string} */ of) => ask(of, "import sysconfig; print(sysconfig.get_paths()['purelib'])");
-  const [from, to] = [site(VENV_PYTHON), site(python)];
-  const closure = ask(VENV_PYTHON, TORCH_FILES).split("\n");
-  for (const name of closure) {
-    fs.symlinkSync(path.join(from, name), path.join(to, name));
-  }
+  linkPackages(python, execFileSync(VENV_PYTHON, ["-c", TORCH_FILES], { encoding: "utf8" }).trim().split("\n"));
   return python;
 }
 

@@ -126,7 +126,7 @@ def test_what_does_not_fit_any_more_is_left_out_and_told(workspace: Workspace) -
     action = workspace.actions("here.py")[title]
     assert action.edit is not None and action.edit.change_annotations is not None
     (annotation,) = action.edit.change_annotations.values()
-    why = "Left out: locked.py (read-only), gone.py (deleted), on_disk.py (changed since its run), and 1 more"
+    why = "Not included: locked.py (read-only), gone.py (deleted), on_disk.py (changed since its run), and 1 more"
     assert (annotation.label, annotation.description) == (title, why)
     now = {os.path.basename(path): edits for path, edits in edits_in(action).items()}
     assert set(now) == {"here.py", "elsewhere.py", "moved.py"}
@@ -135,7 +135,7 @@ def test_what_does_not_fit_any_more_is_left_out_and_told(workspace: Workspace) -
 
     workspace.reviews = workspace.versions = False
     titles = list(workspace.actions("here.py"))
-    assert titles[-1] == f"{TITLE} (6 verified; {why.replace('Left', 'left')})"
+    assert titles[-1] == f"{TITLE} (6 verified; {why.replace('Not', 'not')})"
 
 
 def test_a_line_inside_of_an_edit_that_has_changed_is_not_overwritten(workspace: Workspace) -> None:

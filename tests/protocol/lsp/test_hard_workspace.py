@@ -70,7 +70,7 @@ async def test_a_workspace_of_hard_files(at_work: AtWork, tmp_path: Path) -> Non
     assert action.edit is not None and action.edit.change_annotations is not None
     (annotation,) = action.edit.change_annotations.values()
     assert isinstance(annotation, types.ChangeAnnotation) and annotation.needs_confirmation
-    reasons = (annotation.description or "").removeprefix("Left out: ")
+    reasons = (annotation.description or "").removeprefix("Not included: ")
     assert reasons == "locked.py (read-only), gone.py (deleted), on_disk.py (changed since its run), and 1 more"
     made = {os.path.basename(uri): (uri, edits) for uri, edits in edits_in(action).items()}
     assert set(made) == {"plain.py", "crlf.py", "mark.py", "tabs.py", "other_line.py"}
