@@ -371,7 +371,7 @@ def test_what_else_runs_with_permission(tmp_path: Path) -> None:
         "numbers of no stage": r"No graph stage is named graph\. Did you mean",
         "no GPU": r"ran without a GPU",
         "no such environment": r"Unknown pipeline: 'nothing'",
-        "no such device": r"nothing",
+        "no such device": r"has no predictions for h100",
         "a value while it runs": r"\nfloat\(y\[0\]\) = 2\.0\n(.*\n)+alone\.py:8",
     }
     said = ask([*COMMAND, "--allow-run"], tmp_path / "runs.db", tmp_path, calls).said
