@@ -22,33 +22,13 @@ class Tools:
         self._commands = commands
 
     async def run(
-        self,
-        script: str = "",
-        args: list[str] | None = None,
-        module: str = "",
-        pytest: str = "",
-        model: str = "",
-        inputs: str = "",
-        trace: str = "",
-        what: Literal["runs", "pipelines", "devices"] = "runs",
-        lane: Literal["deep", "fast"] = "deep",
-        pipeline: str = "",
-        target: str = "",
-        verify: bool = False,
-        world: int = 0,
-        nproc: int = 0,
-        ranks: str = "",
-        check_without_compile: bool = False,
-        checks: list[str] | None = None,
-        compile: str = "",
-        overview: bool = False,
-        report: str = "",
-        run: str = "",
-        stage: str = "",
-        environment: str = "",
-        options: list[str] | None = None,
-        seconds: int = 300,
-    ) -> Answer:
+        self, script: str = "", args: list[str] | None = None, module: str = "", pytest: str = "", model: str = "",
+        inputs: str = "", trace: str = "", what: Literal["runs", "pipelines", "devices"] = "runs",
+        lane: Literal["deep", "fast"] = "deep", pipeline: str = "", target: str = "", verify: bool = False, world: int = 0,
+        nproc: int = 0, ranks: str = "", check_without_compile: bool = False, checks: list[str] | None = None,
+        compile: str = "", overview: bool = False, report: str = "", run: str = "", stage: str = "", environment: str = "",
+        options: list[str] | None = None, seconds: int = 300,
+    ) -> Answer:  # fmt: skip
         """Start here: puts a run into the store and lists its findings, compiles, kernels and ranks.  One of:
         script, run under capture (needs --allow-run); or module="pkg.train", pytest="tests/test_a.py::test_b", or
         model="net.py:Net()" with inputs="net.py:x".  lane "fast": graph breaks and
