@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from irscope.protocol import FoundEvidence
 from irscope.runner import kept_state
-from irscope.runner.evidence import _compared, _settled, _unsteady
+from irscope.runner.compared import compared, unsteady_places
 from irscope.runner.kept_state import GONE, KeptState
 from irscope.runner.leaves import OPAQUE
 
@@ -107,12 +107,26 @@ def test_a_counter_is_seen(state_of: Any) -> None:
 
 def test_what_each_call_changes_to_something_else_is_compared_as_changed(state_of: Any) -> None:
     """A clock or an identifier; not what is the same each time."""
-    first = {"result": 1, "changed t[0]": 0.5, "changed id": "a", "changed t['a']": 0.5, "changed s": 0.5, "changed n": 3}
-    again = {"result": 1, "changed t[0]": 0.7, "changed id": "b", "changed t['a']": 0.7, "changed s": 0.7, "changed n": 3}
-    unsteady = _unsteady(first, again)
+    first = {
+        "result": 1,
+        "changed t[0]": 0.5,
+        "changed id": "a",
+        "changed t['a']": 0.5,
+        "changed s": 0.5,
+        "changed n": 3,
+    }
+    again = {
+        "result": 1,
+        "changed t[0]": 0.7,
+        "changed id": "b",
+        "changed t['a']": 0.7,
+        "changed s": 0.7,
+        "changed n": 3,
+    }
+    unsteady = unsteady_places(first, again)
     assert unsteady == {"changed t[0]": False, "changed id": False, "changed t['a']": True, "changed s": True}
-    settled = {"result": 1, "changed t[0]": OPAQUE, "changed id": OPAQUE, "changed n": 3}
-    assert _settled(unsteady, first) == _settled(unsteady, again) == settled
+    expected = {"result": 1, "changed t[0]": OPAQUE, "changed id": OPAQUE, "changed n": 3}
+    assert settled(unsteady, first) == settled(unsteady, again) == expected
 
 
 @pytest.mark.parametrize(
@@ -126,5 +140,5 @@ def test_what_each_call_changes_to_something_else_is_compared_as_changed(state_o
 )
 def test_a_change_that_only_one_run_makes_is_a_difference(before: Any, now: Any, words: str, state_of: Any) -> None:
     answer = FoundEvidence()
-    _compared({"f": before}, {"f": now}, answer)
+    compared({"f": before}, {"f": now}, answer)
     assert answer.differences == ((words,) if words else ())

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from irscope.driver.fixing.proving import Proof, Status, Trial, _also_without_compile, _decided
 from irscope.protocol import Finding, FoundEvidence, Outcome, OutcomeKind, Position, Range, Severity
-from irscope.runner.evidence import _WITHOUT, _name, _zeroed
+from irscope.runner.calls import WITHOUT
+from irscope.runner.compared import zeroed as found_zeroed
+from irscope.runner.evidence import _name
 
 
 def call(*without: str) -> dict[str, Any]:
-    return {"gradient of state a": 1, "gradient of state b": 1, _WITHOUT: list(without)}
+    return {"gradient of state a": 1, "gradient of state b": 1, WITHOUT: list(without)}
 
 
 @pytest.mark.parametrize(
@@ -26,7 +28,7 @@ def call(*without: str) -> dict[str, Any]:
     ],
 )
 def test_what_has_a_gradient_only_now(before: dict[str, Any], now: dict[str, Any], zeroed: list[str]) -> None:
-    assert list(_zeroed({"f#0": before}, {"f#0": now})) == zeroed
+    assert list(found_zeroed({"f#0": before}, {"f#0": now})) == zeroed
 
 
 def trial(**evidence: Any) -> Trial:

@@ -1,0 +1,109 @@
+"""One call of a program as evidence: its results, what it changes, its gradients, and the next random numbers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from irscope.internals import random_seeds
+from irscope.runner import draws
+from irscope.runner.attributes import Attributes, attributes_of
+from irscope.runner.kept_state import KeptState
+from irscope.runner.leaves import disturbed, leaves, not_a_number
+from irscope.runner.rounds import Measured, modes
+from irscope.vocabulary.visible import bounded
+
+SEED = 20
+WITHOUT = "without a gradient"
+"""The place of the names of inputs and parameters that the results do not depend on: optimizers do not change these."""
+CHANGED = "changed "
+"""Before the places of what a call changes outside of its inputs."""
+_MOST_ELEMENTS = 1 << 24
+"""Of the tensors of one result; a larger one is compared by its first elements and its sum."""
+
+
+def called(one: Measured, change: Any, number: int = 0, pushed: str = "") -> dict[str, Any]:
+    """The results of a call, what it changed of its inputs, its gradients and the next random numbers.
+
+    Each ``number`` has other random numbers: what happens by chance, as that a layer is left out, is to be seen in some
+    of the calls.
+    """
+    torch: Any = sys.modules["torch"]
+    state = {key: (value, value.detach().clone()) for key, value in state_of(one.program).items()}
+    attributes, kept = attributes_of(one.program), KeptState(one.program)
+    random_seeds.seed_all(SEED)
+    found: dict[str, Any] = {}
+    try:
+        with modes(one):
+            args, kwargs = disturbed(one.args, change), disturbed(one.kwargs, change)
+            random_seeds.seed_all(SEED + number)
+            with draws.pushed(pushed):
+                result = one.compiled(*args, **kwargs)
+            found = {f"result{place}": leaf for place, leaf in leaves(result).items()}
+            found |= {f"input{place}": leaf for place, leaf in leaves([args, kwargs]).items()}
+            found["random numbers after it"] = torch.rand(4)
+            found["Python's and NumPy's random numbers after it"] = torch.tensor(random_seeds.next_ones())
+            found |= {f"{CHANGED}{place}": value for place, value in kept.changed().items()}
+            found |= _gradients(one, result, [args, kwargs]) if change is not not_a_number else {}
+            found |= {f"state {key}": value.detach().clone() for key, (value, _) in state.items()
+                      if not value.requires_grad}  # fmt: skip
+            found |= {} if attributes is None else kept_numbers(attributes)
+    except Exception as error:  # noqa: BLE001  whatever the program raises is what it does
+        found = {"raised": bounded(f"{type(error).__name__}: {error}".splitlines()[0])}
+    with torch.no_grad():
+        for value, before in state.values():
+            if not value.is_inference():
+                value.copy_(before)
+    kept.put_back()
+    if attributes is not None:
+        attributes.put_back()
+    return small(found)
+
+
+def _gradients(one: Measured, result: Any, inputs: Any) -> dict[str, Any]:
+    """Of a weighted sum of the results, for the inputs and parameters that require them."""
+    torch: Any = sys.modules["torch"]
+    tensors = [t for t in _live_tensors(result) if t.requires_grad and (t.is_floating_point() or t.is_complex())]
+    wanted = {f"input {n}": t for n, t in enumerate(_live_tensors(inputs)) if t.requires_grad and t.is_leaf}
+    wanted |= {f"state {key}": t for key, t in state_of(one.program).items() if t.requires_grad}
+    if not tensors or not wanted:
+        return {}
+    weights = [torch.randn(t.shape, device=t.device).to(t.dtype) for t in tensors]
+    found = torch.autograd.grad(tensors, list(wanted.values()), weights, allow_unused=True)
+    zero = {name: torch.zeros_like(t) for name, t in wanted.items()}
+    given = {f"gradient of {n}": zero[n] if g is None else g.detach() for n, g in zip(wanted, found, strict=True)}
+    return {**given, WITHOUT: [n for n, g in zip(wanted, found, strict=True) if g is None]}
+
+
+def _live_tensors(value: Any, depth: int = 0) -> Iterator[Any]:
+    if isinstance(value, sys.modules["torch"].Tensor):
+        yield value
+    elif depth < 20 and isinstance(value, (tuple, list, dict)):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _live_tensors(one, depth + 1)
+    elif depth < 20 and hasattr(value, "__dataclass_fields__"):
+        yield from _live_tensors({name: getattr(value, name, None) for name in value.__dataclass_fields__}, depth + 1)
+
+
+def state_of(program: Any) -> dict[str, Any]:
+    """The parameters and buffers of a program's module; nothing if it is not one."""
+    module = getattr(program, "_orig_mod", getattr(program, "__self__", program))
+    if not isinstance(module, sys.modules["torch"].nn.Module):
+        return {}
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def small(found: dict[str, Any]) -> dict[str, Any]:
+    """With the large tensors cut, and on the CPU."""
+    torch: Any = sys.modules["torch"]
+    return {
+        name: leaf if not isinstance(leaf, torch.Tensor) else leaf.detach().cpu() if leaf.numel() <= _MOST_ELEMENTS
+        else torch.cat([leaf.detach().reshape(-1)[:_MOST_ELEMENTS].cpu(), leaf.detach().sum().reshape(1).cpu().to(leaf.dtype)])
+        for name, leaf in found.items()
+    }  # fmt: skip
+
+
+def kept_numbers(attributes: Attributes) -> dict[str, Any]:
+    """The numbers in attributes of a module that are others now, by place."""
+    return {f"{CHANGED}{name}": number for name, number in attributes.changed().items()}

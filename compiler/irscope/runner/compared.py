@@ -1,0 +1,96 @@
+"""The evidence of two runs, compared."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from irscope.protocol import FoundEvidence
+from irscope.runner.calls import CHANGED, WITHOUT
+from irscope.runner.leaves import OPAQUE, difference
+from irscope.vocabulary.visible import bounded
+
+_ENTRY = re.compile(r"\[\d+\]$")
+_MOST_DIFFERENCES = 5
+
+
+def compared(expected: dict[str, Any], found: dict[str, Any], answer: FoundEvidence) -> None:
+    """Writes into the answer what was compared, and what of it differs."""
+    torch: Any = sys.modules["torch"]
+    differs = differences(expected, found)
+    answer.differences = tuple(bounded(text) for text, of_numbers in differs if of_numbers)[:_MOST_DIFFERENCES]
+    answer.types = tuple(bounded(text) for text, of_numbers in differs if not of_numbers)[:_MOST_DIFFERENCES]
+    values = [(part, leaf) for part, one in expected.items() for leaf in one.values()]
+    answer.tensors = sum(isinstance(leaf, torch.Tensor) for part, leaf in values)
+    answer.opaque = sum(isinstance(leaf, str) and leaf.startswith(OPAQUE) for part, leaf in values)
+    answer.gradients = sum(place.startswith("gradient") for one in expected.values() for place in one)
+    answer.failed = sum("raised" in one for one in expected.values())
+    answer.zeroed = tuple(zeroed(expected, found))[:_MOST_DIFFERENCES]
+
+
+def zeroed(expected: dict[str, Any], found: dict[str, Any]) -> Iterator[str]:
+    """What has no gradient before and one now, in the calls that both have."""
+    for name, one in expected.items():
+        other = found.get(name, {})
+        for wanted in one.get(WITHOUT, ()) if WITHOUT in other else ():
+            if wanted not in other[WITHOUT]:
+                yield bounded(f"{name}: {wanted}")
+
+
+def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[str, bool]]:
+    """What differs, in words, and whether numbers do."""
+    differs: list[tuple[str, bool]] = []
+    if list(expected) != list(found):
+        missing = [name for name in (*expected, *found) if (name in expected) != (name in found)]
+        return [(f"{missing[0] if missing else 'the order of calls'}: only in one of the runs", True)]
+    for name, one in expected.items():
+        other = found[name]
+        if "raised" in one and "raised" in other:  # an assertion may become another error, but stays one
+            continue
+        if one.keys() != other.keys():
+            if "raised" in other or "raised" in one:
+                side, text = ("now", other["raised"]) if "raised" in other else ("before", one["raised"])
+                differs.append((f"{name}: it raises {text} only {side}", True))
+            else:
+                differs.append((f"{name}: {_only_in_one(one, other)}", True))
+            continue
+        for place, leaf in one.items():
+            if place == WITHOUT:
+                continue
+            words, of_numbers = difference(leaf, other[place])
+            if words:
+                differs.append((f"{name}, {place or 'result'}: {words}", of_numbers))
+    return differs
+
+
+def _only_in_one(expected: dict[str, Any], found: dict[str, Any]) -> str:
+    """Which of the places of results that only one run has is the first, in words."""
+    place = next(place for place in (*expected, *found) if (place in expected) != (place in found))
+    if not place.startswith(CHANGED):
+        return "other results"
+    now = "is not changed" if place in expected else "is changed, too"
+    return f"{place.removeprefix(CHANGED)} {now}"
+
+
+def unsteady_places(first: dict[str, Any], again: dict[str, Any]) -> dict[str, bool]:
+    """What two calls that are the same in all else change to something else, and whether it is a clock's: a float.
+
+    An entry that is added to a list has to be added by both, whatever it is.
+    """
+    places = [place for place in first if place in again and place.startswith(CHANGED)]
+    return {
+        place: isinstance(first[place], float) and isinstance(again[place], float) and not _ENTRY.search(place)
+        for place in places if difference(first[place], again[place])[0]
+    }  # fmt: skip
+
+
+def settled(unsteady: dict[str, bool], found: dict[str, Any]) -> dict[str, Any]:
+    """Without what a clock gives.  Of all else that is unsteady, as an identifier, only that it is changed counts."""
+    if not unsteady:
+        return found
+    return {
+        place: OPAQUE if place in unsteady else value
+        for place, value in found.items() if not unsteady.get(place, False)
+    }  # fmt: skip
