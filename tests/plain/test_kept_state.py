@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from irscope.protocol import FoundEvidence
 from irscope.runner import kept_state
-from irscope.runner.compared import compared, unsteady_places
+from irscope.runner.compared import compared, settled, unsteady_places
 from irscope.runner.kept_state import GONE, KeptState
 from irscope.runner.leaves import OPAQUE
 
