@@ -9,7 +9,7 @@ import pytest
 from irscope.driver.fixing.proving import Proof, Status, Trial, _also_without_compile, _decided
 from irscope.protocol import Finding, FoundEvidence, Outcome, OutcomeKind, Position, Range, Severity
 from irscope.runner.calls import WITHOUT
-from irscope.runner.compared import zeroed as found_zeroed
+from irscope.runner.compared import lost
 from irscope.runner.evidence import _name
 
 
@@ -28,7 +28,7 @@ def call(*without: str) -> dict[str, Any]:
     ],
 )
 def test_what_has_a_gradient_only_now(before: dict[str, Any], now: dict[str, Any], zeroed: list[str]) -> None:
-    assert list(found_zeroed({"f#0": before}, {"f#0": now})) == zeroed
+    assert list(lost(WITHOUT, {"f#0": before}, {"f#0": now})) == zeroed
 
 
 def trial(**evidence: Any) -> Trial:

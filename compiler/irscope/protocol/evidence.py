@@ -37,6 +37,8 @@ class FoundEvidence:
         seconds of a clock do: they were not compared.
     zeroed
         Inputs and parameters that have no gradient in the original, and one now, if only of zeros; five at most.
+    copied
+        Results that are inputs or views of them in the original, and tensors of their own now; five at most.
     one_sided
         Lines that decide by a tensor, and always did the same; found without compile only.
     files
@@ -55,6 +57,7 @@ class FoundEvidence:
     unstable: tuple[str, ...] = ()
     clocks: int = 0
     zeroed: tuple[str, ...] = ()
+    copied: tuple[str, ...] = ()
     one_sided: tuple[OneSided, ...] = ()
     files: tuple[str, ...] = ()
     problem: str = ""

@@ -17,6 +17,8 @@ from irscope.vocabulary.visible import bounded
 SEED = 20
 WITHOUT = "without a gradient"
 """The place of the names of inputs and parameters that the results do not depend on: optimizers do not change these."""
+SHARED = "memory of an input"
+"""The place of the names of results that are inputs, or views of them: what is written into these is written into both."""
 CHANGED = "changed "
 """Before the places of what a call changes outside of its inputs."""
 _MOST_ELEMENTS = 1 << 24
@@ -42,6 +44,7 @@ def called(one: Measured, change: Any, number: int = 0, pushed: str = "") -> dic
                 result = one.compiled(*args, **kwargs)
             found = {f"result{place}": leaf for place, leaf in leaves(result).items()}
             found |= {f"input{place}": leaf for place, leaf in leaves([args, kwargs]).items()}
+            found[SHARED] = _shared(result, [args, kwargs])
             found["random numbers after it"] = torch.rand(4)
             found["Python's and NumPy's random numbers after it"] = torch.tensor(random_seeds.next_ones())
             found |= {f"{CHANGED}{place}": value for place, value in kept.changed().items()}
@@ -74,6 +77,16 @@ def _gradients(one: Measured, result: Any, inputs: Any) -> dict[str, Any]:
     zero = {name: torch.zeros_like(t) for name, t in wanted.items()}
     given = {f"gradient of {n}": zero[n] if g is None else g.detach() for n, g in zip(wanted, found, strict=True)}
     return {**given, WITHOUT: [n for n, g in zip(wanted, found, strict=True) if g is None]}
+
+
+def _shared(result: Any, inputs: Any) -> list[str]:
+    memory = {t.untyped_storage().data_ptr() for t in _live_tensors(inputs) if _has_memory(t)}
+    results = enumerate(_live_tensors(result))
+    return [f"result {n}" for n, t in results if _has_memory(t) and t.untyped_storage().data_ptr() in memory]
+
+
+def _has_memory(tensor: Any) -> bool:
+    return tensor.layout is sys.modules["torch"].strided and tensor.numel() > 0
 
 
 def _live_tensors(value: Any, depth: int = 0) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from irscope.protocol import FoundEvidence
-from irscope.runner.calls import CHANGED, WITHOUT
+from irscope.runner.calls import CHANGED, SHARED, WITHOUT
 from irscope.runner.leaves import OPAQUE, difference
 from irscope.vocabulary.visible import bounded
 
@@ -27,15 +27,16 @@ def compared(expected: dict[str, Any], found: dict[str, Any], answer: FoundEvide
     answer.opaque = sum(isinstance(leaf, str) and leaf.startswith(OPAQUE) for part, leaf in values)
     answer.gradients = sum(place.startswith("gradient") for one in expected.values() for place in one)
     answer.failed = sum("raised" in one for one in expected.values())
-    answer.zeroed = tuple(zeroed(expected, found))[:_MOST_DIFFERENCES]
+    answer.zeroed = tuple(lost(WITHOUT, expected, found))[:_MOST_DIFFERENCES]
+    answer.copied = tuple(lost(SHARED, expected, found))[:_MOST_DIFFERENCES]
 
 
-def zeroed(expected: dict[str, Any], found: dict[str, Any]) -> Iterator[str]:
-    """What has no gradient before and one now, in the calls that both have."""
+def lost(kind: str, expected: dict[str, Any], found: dict[str, Any]) -> Iterator[str]:
+    """What is named under ``kind`` before and not now, in the calls that both have, as what has no gradient."""
     for name, one in expected.items():
         other = found.get(name, {})
-        for wanted in one.get(WITHOUT, ()) if WITHOUT in other else ():
-            if wanted not in other[WITHOUT]:
+        for wanted in one.get(kind, ()) if kind in other else ():
+            if wanted not in other[kind]:
                 yield bounded(f"{name}: {wanted}")
 
 
@@ -57,7 +58,7 @@ def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[s
                 differs.append((f"{name}: {_only_in_one(one, other)}", True))
             continue
         for place, leaf in one.items():
-            if place == WITHOUT:
+            if place in (WITHOUT, SHARED):
                 continue
             words, of_numbers = difference(leaf, other[place])
             if words:

@@ -96,6 +96,26 @@ def test_a_fix_is_verified(prover: Prover) -> None:
     assert best.proof.gain is not None and best.proof.gain.graphs[1] < best.proof.gain.graphs[0]
 
 
+GIVEN_BACK = """\
+import torch
+
+@torch.compile
+def f(x):
+    if x.sum() > 0:
+        x = x + 1
+    return x
+
+f(torch.randn(4))
+"""
+
+
+@pytest.mark.parametrize("prover", [GIVEN_BACK], indirect=True)
+def test_a_result_that_was_an_input_is_told(prover: Prover) -> None:
+    proof = changed(prover, "if x.sum() > 0:\n        x = x + 1", "x = torch.where(x.sum() > 0, x + 1, x)")
+    assert proof.status is Status.VERIFIED, proof
+    assert "result 0 is a new tensor now" in proof.checks[-1], proof.checks
+
+
 BRANCH_LINES = "if y.sum() > 0:\n        y = y + 1\n    else:\n        y = y - 1"
 
 

@@ -287,7 +287,10 @@ def _also_without_compile(proof: Proof, eager: Trial, trial: Trial) -> Proof:
         status, reason = Status.UNPROVEN, f"{zeroed[0]} gets a gradient of zeros, which an optimizer may act on"
         return dataclasses.replace(proof, status=status, reason=f"Without compile: {reason}.")
     if status is Status.VERIFIED:
-        return dataclasses.replace(proof, checks=(*proof.checks, "the same of the changed script without compile"))
+        copied = trial.evidence.copied if trial.evidence is not None else ()
+        more = [f"but {copied[0]} is a new tensor now, where it had the memory of an input"] if copied else []
+        checks = (*proof.checks, "the same of the changed script without compile", *more)
+        return dataclasses.replace(proof, checks=checks)
     return dataclasses.replace(proof, status=status, reason=f"Without compile: {reason}")
 
 
