@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from irscope.internals import random_seeds
@@ -25,11 +25,13 @@ _MOST_ELEMENTS = 1 << 24
 """Of the tensors of one result; a larger one is compared by its first elements and its sum."""
 
 
-def called(one: Measured, change: Any, number: int = 0, pushed: str = "") -> dict[str, Any]:
+def called(
+    one: Measured, change: Any, number: int = 0, pushed: str = "", fixed: Collection[str] = ()
+) -> dict[str, Any]:
     """The results of a call, what it changed of its inputs, its gradients and the next random numbers.
 
     Each ``number`` has other random numbers: what happens by chance, as that a layer is left out, is to be seen in some
-    of the calls.
+    of the calls.  Inputs at the places ``fixed`` are as they were: numbers that a change made tensors.
     """
     torch: Any = sys.modules["torch"]
     state = {key: (value, value.detach().clone()) for key, value in state_of(one.program).items()}
@@ -38,7 +40,7 @@ def called(one: Measured, change: Any, number: int = 0, pushed: str = "") -> dic
     found: dict[str, Any] = {}
     try:
         with modes(one):
-            args, kwargs = disturbed(one.args, change), disturbed(one.kwargs, change)
+            args, kwargs = disturbed([one.args, one.kwargs], change, fixed)
             random_seeds.seed_all(SEED + number)
             with draws.pushed(pushed):
                 result = one.compiled(*args, **kwargs)
@@ -68,7 +70,8 @@ def _gradients(one: Measured, result: Any, inputs: Any) -> dict[str, Any]:
     """Of a weighted sum of the results, for the inputs and parameters that require them."""
     torch: Any = sys.modules["torch"]
     tensors = [t for t in _live_tensors(result) if t.requires_grad and (t.is_floating_point() or t.is_complex())]
-    wanted = {f"input {n}": t for n, t in enumerate(_live_tensors(inputs)) if t.requires_grad and t.is_leaf}
+    own = (t for t in _live_tensors(inputs) if t.requires_grad and t.is_leaf)
+    wanted = {f"input {n}": t for n, t in enumerate(own)}
     wanted |= {f"state {key}": t for key, t in state_of(one.program).items() if t.requires_grad}
     if not tensors or not wanted:
         return {}

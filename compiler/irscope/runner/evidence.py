@@ -33,7 +33,7 @@ from irscope.runner.calls import SEED, called, kept_numbers, small, state_of
 from irscope.runner.compared import compared, differences, settled, unsteady_places
 from irscope.runner.descriptors import silent
 from irscope.runner.kept_state import imported_files
-from irscope.runner.leaves import DISTURBANCES, leaves
+from irscope.runner.leaves import DISTURBANCES, leaves, numbers_in
 from irscope.runner.rounds import Measured
 from irscope.runner.tensors import Program, cloned
 from irscope.usercode.user_files import is_package_file, is_user_file
@@ -75,6 +75,7 @@ class Evidence:
     def __init__(self, folder: str, calls_again: bool = True, without_compile: bool = False) -> None:
         self._folder, self._calls_again = folder, calls_again
         self._unsteady: list[tuple[str, str, bool]] = []
+        self._numbers: dict[str, list[str]] = {}
         self._reference = os.path.join(folder, REFERENCE)
         self._programs: list[Measured] = []
         self._results: dict[str, dict[str, Any]] = {}
@@ -207,8 +208,10 @@ class Evidence:
                 self._call(name, one)
 
     def _call(self, name: str, one: Measured) -> None:
+        self._numbers[name] = numbers_in([one.args, one.kwargs])
+        fixed = self._original[2].get(name, ()) if self._original is not None else ()
         for number, (how, change) in enumerate(DISTURBANCES.items()):
-            self._results[f"{name}: {how}"] = called(one, change, number)
+            self._results[f"{name}: {how}"] = called(one, change, number, fixed=fixed)
         first, again = self._results[f"{name}: {next(iter(DISTURBANCES))}"], called(one, None)
         unsteady = unsteady_places(first, again)
         self._unsteady += [(name, place, is_clock) for place, is_clock in unsteady.items()]
@@ -223,10 +226,10 @@ class Evidence:
         answer = self._answer
         if torch is None or not self._results:
             answer.problem = "the script called no program that it had passed to torch.compile"
-        elif not os.path.exists(self._reference):
-            torch.save([self._results, self._unsteady], self._reference)
+        elif self._original is None:
+            torch.save([self._results, self._unsteady, self._numbers], self._reference)
         else:
-            expected, unsteady = torch.load(self._reference, weights_only=True)
+            expected, unsteady, _ = self._original
             compared(self._comparable(expected, unsteady), self._comparable(self._results, unsteady), answer)
             answer.clocks = sum(is_clock for _, _, is_clock in unsteady)
         answer.files = imported_files()[:_MOST_LINES] if self._without_compile else ()
@@ -235,6 +238,13 @@ class Evidence:
         with open(os.path.join(self._folder, f"{ANSWER}.part"), "w", encoding="utf-8") as file:
             json.dump(to_json(answer), file)
         os.replace(os.path.join(self._folder, f"{ANSWER}.part"), os.path.join(self._folder, ANSWER))
+
+    @functools.cached_property
+    def _original(self) -> list[Any] | None:
+        """What the run of the original has written: results, what is unsteady, and where numbers are passed."""
+        if not os.path.exists(self._reference):
+            return None
+        return list(sys.modules["torch"].load(self._reference, weights_only=True))
 
     def _comparable(self, results: dict[str, Any], unsteady: list[tuple[str, str, bool]]) -> dict[str, Any]:
         """What both runs have: each call as `settled` gives it, and those of runs without compile only in these."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from irscope.values.check.tolerance import RTOL
@@ -116,14 +116,29 @@ DISTURBANCES: dict[str, Callable[[Any, Any], Any] | None] = {
 the largest or the smallest of them."""
 
 
-def disturbed(value: Any, how: Callable[[Any, Any], Any] | None) -> Any:
-    """A copy of inputs with other numbers; shapes, dtypes and Python values stay."""
+def disturbed(value: Any, how: Callable[[Any, Any], Any] | None, fixed: Collection[str] = (), path: str = "") -> Any:
+    """A copy of inputs with other numbers; shapes, dtypes and Python values stay.
+
+    Parameters
+    ----------
+    fixed
+        Places of tensors, as `leaves` names them, whose numbers stay, too.
+    path
+        The place of the value itself.
+    """
     torch: Any = sys.modules["torch"]
     if isinstance(value, torch.Tensor):
-        return _disturbed_tensor(value, how, torch)
+        return _disturbed_tensor(value, None if path in fixed else how, torch)
     if type(value) in (tuple, list):
-        return type(value)(disturbed(one, how) for one in value)
-    return {name: disturbed(one, how) for name, one in value.items()} if type(value) is dict else value
+        return type(value)(disturbed(one, how, fixed, f"{path}[{number}]") for number, one in enumerate(value))
+    if type(value) is dict:
+        return {name: disturbed(one, how, fixed, f"{path}[{str(name)[:40]!r}]") for name, one in value.items()}
+    return value
+
+
+def numbers_in(value: Any) -> list[str]:
+    """The places of plain numbers in a value."""
+    return [place for place, leaf in leaves(value).items() if isinstance(leaf, (bool, int, float))]
 
 
 def _disturbed_tensor(tensor: Any, how: Callable[[Any, Any], Any] | None, torch: Any) -> Any:

@@ -116,6 +116,26 @@ def test_a_result_that_was_an_input_is_told(prover: Prover) -> None:
     assert "result 0 is a new tensor now" in proof.checks[-1], proof.checks
 
 
+NUMBER = """\
+import torch
+
+@torch.compile
+def f(x, weight, scale):
+    return (x * scale).sum() * weight
+
+for scale in (0.1, 0.2, 0.3):
+    f(torch.randn(4), torch.ones(3, requires_grad=True), scale)
+"""
+
+
+@pytest.mark.parametrize("prover", [NUMBER], indirect=True)
+@pytest.mark.parametrize(("number", "status"), [("scale", Status.VERIFIED), ("scale + 0.1", Status.DISPROVEN)])
+def test_a_number_of_a_call_may_become_a_tensor(prover: Prover, number: str, status: Status) -> None:
+    """It stays as it is where the other inputs are changed, as the number does."""
+    proof = changed(prover, "True), scale)", f"True), torch.tensor({number}))")
+    assert proof.status is status, proof
+
+
 BRANCH_LINES = "if y.sum() > 0:\n        y = y + 1\n    else:\n        y = y - 1"
 
 
