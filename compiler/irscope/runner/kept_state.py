@@ -89,7 +89,7 @@ def _roots(program: Any) -> Iterator[tuple[str, Any]]:
         yield "", module
     function = inspect.unwrap(getattr(module, "forward", program))
     function = getattr(function, "__func__", function)
-    spaces = [vars(one) for one in list(sys.modules.values()) if _is_users(one)]
+    spaces = [vars(one) for one in _users_modules(len(sys.modules))]
     spaces.append(getattr(function, "__globals__", {}))
     for space in {id(each): each for each in spaces}.values():
         file = str(space.get("__name__", ""))
@@ -111,6 +111,12 @@ def _fill(cell: types.CellType, _: str, value: Any) -> None:
 def _is_kept_by(name: str, value: Any) -> bool:
     """Whether an attribute of a module is not one that `irscope.runner.attributes` looks at."""
     return name.startswith("_") or not isinstance(value, (bool, int, float, sys.modules["torch"].Tensor))
+
+
+@functools.lru_cache(maxsize=1)
+def _users_modules(count: int) -> list[Any]:
+    """Of all that are imported, those of the user's; looked for again when their ``count`` is another."""
+    return [one for one in list(sys.modules.values()) if _is_users(one)]
 
 
 def _is_users(module: Any) -> bool:
