@@ -34,6 +34,7 @@ class KeptState:
 
     def __init__(self, program: Any) -> None:
         self._program = program
+        self._modules = [one for one in list(sys.modules.values()) if _is_users(one)]
         self._undo: list[Callable[[], None]] = []
         self._before = self._leaves(self._undo)
 
@@ -54,7 +55,9 @@ class KeptState:
 
     def _leaves(self, undo: list[Callable[[], None]]) -> dict[str, Any]:
         seen: set[int] = set()
-        walked = (each for name, root in _roots(self._program) for each in _walk(name, root, undo, seen, 0))
+        walked = (
+            each for name, root in _roots(self._program, self._modules) for each in _walk(name, root, undo, seen, 0)
+        )
         return dict(itertools.islice(walked, _MOST_LEAVES))
 
 
@@ -76,7 +79,7 @@ class _Names:
         self.names, self.put = names, put
 
 
-def _roots(program: Any) -> Iterator[tuple[str, Any]]:
+def _roots(program: Any, modules: list[Any]) -> Iterator[tuple[str, Any]]:
     """Where the state of a program may be, with what a place in it is called."""
     torch: Any = sys.modules["torch"]
     module = getattr(program, "_orig_mod", getattr(program, "__self__", program))
@@ -89,7 +92,7 @@ def _roots(program: Any) -> Iterator[tuple[str, Any]]:
         yield "", module
     function = inspect.unwrap(getattr(module, "forward", program))
     function = getattr(function, "__func__", function)
-    spaces = [vars(one) for one in _users_modules(len(sys.modules))]
+    spaces = [vars(one) for one in modules]
     spaces.append(getattr(function, "__globals__", {}))
     for space in {id(each): each for each in spaces}.values():
         file = str(space.get("__name__", ""))
@@ -111,12 +114,6 @@ def _fill(cell: types.CellType, _: str, value: Any) -> None:
 def _is_kept_by(name: str, value: Any) -> bool:
     """Whether an attribute of a module is not one that `irscope.runner.attributes` looks at."""
     return name.startswith("_") or not isinstance(value, (bool, int, float, sys.modules["torch"].Tensor))
-
-
-@functools.lru_cache(maxsize=1)
-def _users_modules(count: int) -> list[Any]:
-    """Of all that are imported, those of the user's; looked for again when their ``count`` is another."""
-    return [one for one in list(sys.modules.values()) if _is_users(one)]
 
 
 def _is_users(module: Any) -> bool:
