@@ -95,7 +95,7 @@ async def session(commands: Commands, wanted: Wanted) -> tuple[str, str]:
     refuse_wrong(wanted.steps, STEPS, wanted.breakpoints, wanted.evaluate, back)
     program = os.path.abspath(os.path.expanduser(word(wanted.program, "program")))
     if not os.path.isfile(program):
-        raise ToolFailure("There is no such script. program: its path, as in train.py.")
+        raise ToolFailure('There is no such script. Give its path as program, as in program="train.py".')
     if any("\0" in arg for arg in wanted.args):
         raise ToolFailure("An argument has a zero byte.")
     seen = await _watched(commands, program, wanted)

@@ -98,7 +98,7 @@ async def check(
     names = joined("--fail-on", [one for one in checks if not _BOUND.fullmatch(one)])
     command = ["check", *chosen, *names, *bounds, f"--budget={limit}", word(script, "script")]
     text = await commands.execute(command, args, limit + GRACE, codes=(0, _NOT_CLEAN, _FAILED))
-    return Answer(text, run_in(text), "clean means: nothing that fails the check.")
+    return Answer(text, run_in(text), "It is clean if nothing fails the check.")
 
 
 async def verified(

@@ -1,4 +1,4 @@
-"""Texts that no person writes, as trees: nothing ends the process, takes long or costs the plain edit of a finding."""
+"""Edits of texts that no person writes: the process does not end, it takes no long time, and the plain edit stays."""
 
 from __future__ import annotations
 
