@@ -9,8 +9,8 @@ from facts import a_finding
 from irscope.driver import break_trials
 from irscope.driver.break_trials import breaks_removed
 from irscope.driver.driver import RunSpec
+from irscope.driver.fixing.candidates import Candidate
 from irscope.driver.fixing.proving import Proof, Status
-from irscope.driver.fixing.trying import Candidate
 from irscope.driver.rounds import Measured
 from irscope.profiling.break_words import BreakCost, RecompileCost
 from irscope.profiling.profile import CudaGraphs, Profile

@@ -8,9 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from irscope.driver.fixing.candidates import Candidate, Tried
+from irscope.driver.fixing.combining import Combining
 from irscope.driver.fixing.proving import Proof, Status
 from irscope.driver.fixing.repairs import FUNCTION_TO_PYTHON, HELPER_LEFT_OUT, LIBRARY_TO_PYTHON, THEN, is_repair
-from irscope.driver.fixing.trying import Candidate, Tried, Trying
+from irscope.driver.fixing.trying import Trying
 from irscope.protocol import Edit, Finding, Fix, Position, Range, Severity
 
 PLACE = Range(Position(1, 0), Position(1, 1))
@@ -83,7 +85,42 @@ def test_fixes_that_go_together_need_one_trial_and_others_are_added_one_by_one()
         return found.texts, found.fixed, prover.seen
 
     assert fixed("") == ({"user.py": "1\n2\n"}, (FINDING, other), ["1\n2\n"])
-    assert fixed("2") == ({"user.py": "1\ny\n"}, (FINDING,), ["1\n2\n", "1\n2\n"])
+    assert fixed("2") == ({"user.py": "1\ny\n"}, (FINDING,), ["1\n2\n", "1\n2\n", "1\ny\n"])
+
+
+@pytest.mark.parametrize(
+    ("undone", "fixed"), [(False, ("x", "other")), (True, ("x",))], ids=["in the changed text", "undoes the first"]
+)
+def test_what_overlaps_is_proposed_again_in_the_changed_text(undone: bool, fixed: tuple[str, ...]) -> None:
+    """Both repairs write the first line anew, so only one of them fits the original's text."""
+    other = dataclasses.replace(FINDING, range=Range(Position(1, 4), Position(1, 5)))
+    moved = dataclasses.replace(other, range=Range(Position(1, 6), Position(1, 7)))
+    names = {"x": FINDING, "other": other}
+
+    class Line(Prover):
+        def text_of(self, path: str) -> str:
+            return "x = y\n"
+
+        def prove(self, texts: dict[str, str], finding: Finding) -> tuple[Proof, Any]:
+            (text,) = texts.values()
+            removes = tuple(one for one, left in ((FINDING, "x"), (other, "y")) if left not in text)
+            return Proof(Status.VERIFIED, "", removes), SimpleNamespace(findings=(moved,), compiles=())
+
+    def propose(finding: Finding, text: str) -> list[Fix]:
+        assert (finding, text) == (moved, "new = y\n")
+        return [Fix("again", "", (Edit(Range(Position(1, 0), Position(1, 7)), "x = z" if undone else "new = z"),))]
+
+    prover: Any = Line()
+    tried = [
+        Tried(one, (Candidate("", "", "user.py", (Edit(Range(Position(1, 0), Position(1, 5)), text),), proof),))
+        for one, text, proof in (
+            (FINDING, "new = y", Proof(Status.VERIFIED, "", (FINDING,))),
+            (other, "x = z", Proof(Status.VERIFIED, "", (other,))),
+        )
+    ]
+    together = Trying(prover, 60, propose=propose).together(tried)
+    text = "new = z\n" if len(fixed) > 1 else "new = y\n"
+    assert (together.texts, together.fixed) == ({"user.py": text}, tuple(names[one] for one in fixed))
 
 
 def test_time_is_left_to_show_which_fixes_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,5 +170,6 @@ def test_a_finding_that_another_fix_removes_needs_no_fix_of_its_own() -> None:
     ]
     together = Trying(prover, 60).together(both)
     assert (together.texts, together.fixed) == ({"user.py": "def a(): ...\nx\n"}, (FINDING, other))
-    one_by_one = Trying(prover, 60)._one_by_one([(one.finding, one.candidates[0]) for one in both])
+    combining = Combining(prover, lambda what: None, lambda: False, lambda finding, file, text: [])
+    one_by_one = combining._one_by_one([(one.finding, one.candidates[0]) for one in both])
     assert (one_by_one.texts, one_by_one.fixed) == (together.texts, together.fixed)

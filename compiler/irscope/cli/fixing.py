@@ -13,13 +13,14 @@ from typing import Any
 
 from irscope.cli.text import to_stdout
 from irscope.driver.driver import RunSpec
+from irscope.driver.fixing.candidates import Candidate, Together, Tried
 from irscope.driver.fixing.gains import ROUNDS, MeasuredGain, measure
 from irscope.driver.fixing.library import Patch, patch_file, workaround_of
 from irscope.driver.fixing.needs import NEEDS, install_command, is_missing
 from irscope.driver.fixing.proving import Prover, Status
 from irscope.driver.fixing.static_sizes import StaticSizes, static_sizes
 from irscope.driver.fixing.texts import applied, diff_of
-from irscope.driver.fixing.trying import Candidate, Propose, Together, Tried, Trying
+from irscope.driver.fixing.trying import Propose, Trying
 from irscope.driver.fixing.writing import write
 from irscope.protocol import Finding, Fix, OutcomeKind, to_json
 from irscope.usercode.reading import read_bounded

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
+from irscope.driver.fixing.candidates import Candidate
 from irscope.driver.fixing.needs import is_missing
 from irscope.driver.fixing.proving import Status
 from irscope.driver.fixing.repairs import THEN
-from irscope.driver.fixing.trying import Candidate
 from irscope.protocol import Fix
 from irscope.vocabulary import units
 from lsprotocol import types

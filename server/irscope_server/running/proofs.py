@@ -22,7 +22,7 @@ from irscope_server.running.runs import Run
 from irscope_server.running.workers import Workers
 
 if TYPE_CHECKING:
-    from irscope.driver.fixing.trying import Tried
+    from irscope.driver.fixing.candidates import Tried
 
 log = logging.getLogger(__name__)
 

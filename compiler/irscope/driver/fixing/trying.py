@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from irscope.driver.fixing.candidates import Candidate, Together, Tried
+from irscope.driver.fixing.combining import Combining
 from irscope.driver.fixing.library import Patch
 from irscope.driver.fixing.places import in_library
 from irscope.driver.fixing.plain_functions import caveat_of, plain_functions
@@ -13,8 +14,7 @@ from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
 from irscope.driver.fixing.repairs import LIBRARY_TO_PYTHON, THEN, is_repair
 from irscope.driver.fixing.texts import applied, edits_between
 from irscope.driver.fixing.workarounds import CAVEAT, IN_A_COPY, as_patches, workarounds
-from irscope.protocol import Edit, Finding, Fix
-from irscope.vocabulary.records import dataclass
+from irscope.protocol import Finding, Fix
 
 _LONGEST_CHAIN = 5
 _MOST_CANDIDATES = 6
@@ -41,51 +41,6 @@ def _joined(cause: Fix, fix: Fix) -> Fix:
 def _caveats(*caveats: str) -> str:
     """What fixes that are made together cost, each caveat once."""
     return " ".join(dict.fromkeys(filter(None, caveats)))
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One way to remove a finding, tried; ``edits`` are those of one file of the original."""
-
-    title: str
-    caveat: str
-    file: str
-    edits: tuple[Edit, ...]
-    proof: Proof
-
-    @property
-    def is_repair(self) -> bool:
-        """Whether it repairs what broke; what leaves it to Python is never applied with others."""
-        return is_repair(self.title)
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A finding with its candidates, the best first; those that repair nothing are last."""
-
-    finding: Finding
-    candidates: tuple[Candidate, ...]
-    patches: tuple[Patch, ...] = ()
-    """Changes of the library that breaks, if one does."""
-
-    @property
-    def verified(self) -> Candidate | None:
-        """The first repair that is verified."""
-        return next((one for one in self.candidates if one.is_repair and one.proof.status is Status.VERIFIED), None)
-
-    @property
-    def left_to_python(self) -> Candidate | None:
-        """What is verified as well and repairs nothing."""
-        return next((one for one in self.candidates if not one.is_repair and one.proof.status is Status.VERIFIED), None)
-
-
-@dataclass(frozen=True)
-class Together:
-    """All verified fixes that can be applied together: the texts of the files, and the proof of the whole."""
-
-    texts: dict[str, str]
-    proof: Proof | None
-    fixed: tuple[Finding, ...]
 
 
 class Trying:
@@ -310,65 +265,8 @@ class Trying:
         return best
 
     def together(self, tried: Sequence[Tried]) -> Together:
-        """One change with as many of the verified repairs as go together, proven as a whole: first all, then one by one."""
-        repaired = [(one.finding, best) for one in tried if (best := one.verified) is not None]
-        texts = self._all_texts(_needed(repaired))
-        files = {best.file for _, best in repaired}
-        if len(repaired) > 1 and files == texts.keys() and not self.has_ended:
-            self._on_try("all fixes together")
-            proof, _ = self._prover.prove(texts, repaired[0][0])
-            gone = {one.cause for one in proof.removes}
-            if proof.status is Status.VERIFIED and all(finding.cause in gone for finding, _ in repaired):
-                return Together(texts, proof, tuple(finding for finding, _ in repaired))
-        return self._one_by_one(repaired)
-
-    def _all_texts(self, repaired: Sequence[tuple[Finding, Candidate]]) -> dict[str, str]:
-        """The files with all changes; without a file to which they cannot all be applied."""
-        edits: dict[str, list[Edit]] = {}
-        for _, best in repaired:
-            own = edits.setdefault(best.file, [])
-            own += [edit for edit in best.edits if edit not in own]
-        texts = {}
-        for path, all_of_file in edits.items():
-            with contextlib.suppress(OSError, ValueError):
-                texts[path] = applied(self._prover.text_of(path), all_of_file)
-        return texts
-
-    def _one_by_one(self, repaired: Sequence[tuple[Finding, Candidate]]) -> Together:
-        texts: dict[str, str] = {}
-        edits: dict[str, list[Edit]] = {}
-        proof: Proof | None = None
-        fixed: list[Finding] = []
-        for finding, best in repaired:
-            if proof is not None and finding.cause in {one.cause for one in proof.removes}:
-                fixed.append(finding)  # another fix has removed it: two may write the same function
-                continue
-            before = edits.get(best.file, [])
-            more = [*before, *(edit for edit in best.edits if edit not in before)]
-            try:
-                changed = {**texts, best.file: applied(self._prover.text_of(best.file), more)}
-            except (OSError, ValueError):
-                continue
-            whole = best.proof
-            if texts and changed != texts:
-                if self.has_ended:
-                    continue
-                self._on_try("the next of the fixes together")
-                whole, _ = self._prover.prove(changed, finding)
-            if whole.status is Status.VERIFIED:
-                texts, edits[best.file], proof = changed, more, whole
-                fixed.append(finding)
-        return Together(texts, proof, tuple(fixed))
-
-
-def _needed(repaired: Sequence[tuple[Finding, Candidate]]) -> list[tuple[Finding, Candidate]]:
-    """The fixes without those of findings that another of them removes."""
-    gone, needed = set[object](), list[tuple[Finding, Candidate]]()
-    for finding, best in repaired:
-        if finding.cause not in gone:
-            needed.append((finding, best))
-            gone |= {one.cause for one in best.proof.removes}
-    return needed
+        """One change with as many of the verified repairs as go together, proven as a whole."""
+        return Combining(self._prover, self._on_try, lambda: self.has_ended, self._fixes_in).together(tried)
 
 
 def _as_proposed(own: Fix, proposed: Sequence[Fix]) -> list[Fix]:

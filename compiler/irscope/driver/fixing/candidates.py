@@ -1,0 +1,54 @@
+"""What was tried for a finding, and what can be applied together."""
+
+from __future__ import annotations
+
+from irscope.driver.fixing.library import Patch
+from irscope.driver.fixing.proving import Proof, Status
+from irscope.driver.fixing.repairs import is_repair
+from irscope.protocol import Edit, Finding
+from irscope.vocabulary.records import dataclass
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to remove a finding, tried; ``edits`` are those of one file of the original."""
+
+    title: str
+    caveat: str
+    file: str
+    edits: tuple[Edit, ...]
+    proof: Proof
+
+    @property
+    def is_repair(self) -> bool:
+        """Whether it repairs what broke; what leaves it to Python is never applied with others."""
+        return is_repair(self.title)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A finding with its candidates, the best first; those that repair nothing are last."""
+
+    finding: Finding
+    candidates: tuple[Candidate, ...]
+    patches: tuple[Patch, ...] = ()
+    """Changes of the library that breaks, if one does."""
+
+    @property
+    def verified(self) -> Candidate | None:
+        """The first repair that is verified."""
+        return next((one for one in self.candidates if one.is_repair and one.proof.status is Status.VERIFIED), None)
+
+    @property
+    def left_to_python(self) -> Candidate | None:
+        """What is verified as well and repairs nothing."""
+        return next((one for one in self.candidates if not one.is_repair and one.proof.status is Status.VERIFIED), None)
+
+
+@dataclass(frozen=True)
+class Together:
+    """All verified fixes that can be applied together: the texts of the files, and the proof of the whole."""
+
+    texts: dict[str, str]
+    proof: Proof | None
+    fixed: tuple[Finding, ...]
