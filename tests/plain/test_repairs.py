@@ -11,7 +11,14 @@ import pytest
 from irscope.driver.fixing.candidates import Candidate, Tried
 from irscope.driver.fixing.combining import Combining
 from irscope.driver.fixing.proving import Proof, Status
-from irscope.driver.fixing.repairs import FUNCTION_TO_PYTHON, HELPER_LEFT_OUT, LIBRARY_TO_PYTHON, THEN, is_repair
+from irscope.driver.fixing.repairs import (
+    FUNCTION_TO_PYTHON,
+    HELPER_LEFT_OUT,
+    LIBRARY_TO_PYTHON,
+    THEN,
+    chained,
+    is_repair,
+)
 from irscope.driver.fixing.trying import Trying
 from irscope.protocol import Edit, Finding, Fix, Position, Range, Severity
 
@@ -133,7 +140,8 @@ def test_time_is_left_to_show_which_fixes_go_together(monkeypatch: pytest.Monkey
 
 
 def test_a_chain_repairs_if_each_of_it_does() -> None:
-    assert is_repair(f"a{THEN}b") and not is_repair(f"a{THEN}{FUNCTION_TO_PYTHON}")
+    assert is_repair(chained(["A", "B"])) and not is_repair(chained(["A", FUNCTION_TO_PYTHON]))
+    assert chained(["Keep it", "Check it", "Print it"]) == "Keep it; then check it; then print it"
 
 
 def test_a_chain_says_what_each_of_it_costs() -> None:

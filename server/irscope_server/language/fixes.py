@@ -14,7 +14,7 @@ from irscope_server.base.texts import file_key, to_units
 from irscope_server.language.context import SourceContext
 from irscope_server.language.diagnostics import diagnostic_of
 from irscope_server.language.edits import placed_edits, workspace_edit
-from irscope_server.language.tried_fixes import VERIFIED, fixes_together, offered
+from irscope_server.language.tried_fixes import fixes_together, offered
 from irscope_server.language.views import PlacedFinding
 
 CHECK_WITHOUT_COMPILE = "irscope.server.checkWithoutCompile"
@@ -88,18 +88,18 @@ def _fixes(
     here
         Whether the diagnostic is where the fixes are asked for.
     """
-    for fix, status in offered(context, placed):
+    for offer in offered(context, placed):
+        fix = offer.fix
         source = placed.texts.get(file_key(fix.file)) if fix.file else placed.source
         path = fix.file or placed.finding.file
         edits = placed_edits(context, path, source, fix.edits)
         if edits is None:
             continue
-        about = f"{placed.finding.code}, {status}" if status else placed.finding.code
         yield types.CodeAction(
-            title=words.one_line(f"{fix.title} ({about})"),
+            title=words.one_line(offer.title(placed.finding.code)),
             kind=types.CodeActionKind.QuickFix,
             diagnostics=[diagnostic_of(context, placed, lines)] if here else None,
-            is_preferred=here and status.startswith(VERIFIED),
+            is_preferred=here and offer.is_preferred,
             edit=workspace_edit(context, {path: edits}),
         )
 

@@ -9,8 +9,10 @@ from irscope.driver.fixing.candidates import Candidate
 from irscope.driver.fixing.needs import is_missing
 from irscope.driver.fixing.proving import Status
 from irscope.driver.fixing.repairs import THEN
-from irscope.protocol import Fix
+from irscope.findings.registry import kind_of
+from irscope.protocol import Finding, Fix
 from irscope.vocabulary import units
+from irscope.vocabulary.records import dataclass
 from lsprotocol import types
 
 from irscope_server.base import words
@@ -20,14 +22,37 @@ from irscope_server.language.edits import Changes, placed_together, why_not_plac
 from irscope_server.language.views import PlacedFinding
 from irscope_server.running.proofs import Combined
 
-VERIFIED = "verified"
-_UNPROVEN = "not proven"
 _MOST_REASONS = 3
 _NO_REPAIR = "repairs nothing: plain Python, same outputs"
 
 
-def offered(context: SourceContext, placed: PlacedFinding) -> Iterator[tuple[Fix, str]]:
-    """The fixes of a finding, and what is known about each in words; empty for what was not tried.
+@dataclass(frozen=True)
+class Offer:
+    """A fix as it is offered; without a status if it was not tried."""
+
+    fix: Fix
+    status: Status | None = None
+    does: str = ""
+    """What a verified one does: ``1 break fewer, 1 graph (was 2), same outputs``."""
+    is_repair: bool = True
+
+    @property
+    def is_preferred(self) -> bool:
+        """Whether one key may apply it."""
+        return self.status is Status.VERIFIED and self.is_repair
+
+    def title(self, code: str) -> str:
+        """What the menu shows: first what was proven, since long titles are cut off at their ends.
+
+        ``Verified: Keep it a tensor (GB0124: 1 break fewer, same outputs)``
+        """
+        label = "" if self.status is None else "Not proven: "
+        label = "Verified: " if self.is_preferred else label if self.is_repair else ""
+        return f"{label}{self.fix.title} ({': '.join(filter(None, [code, self.does]))})"
+
+
+def offered(context: SourceContext, placed: PlacedFinding) -> Iterator[Offer]:
+    """The fixes of a finding, and what is known about each.
 
     Verified ones come first, and what repairs nothing last.  What was disproven is left out, and so is a change of the
     finding's own of which another form was tried.
@@ -37,13 +62,13 @@ def offered(context: SourceContext, placed: PlacedFinding) -> Iterator[tuple[Fix
     known = {one.title.split(THEN)[0] for one in candidates}
     shown = [one for one in candidates if one.proof.status is not Status.DISPROVEN]
     yield from (_offer(placed, one) for one in shown if one.is_repair)
-    yield from ((_on_a_tree(placed, fix), "") for fix in placed.finding.fixes if fix.title not in known)
+    yield from (Offer(_on_a_tree(placed, fix)) for fix in placed.finding.fixes if fix.title not in known)
     yield from (_offer(placed, one) for one in shown if not one.is_repair)
 
 
-def _offer(placed: PlacedFinding, one: Candidate) -> tuple[Fix, str]:
+def _offer(placed: PlacedFinding, one: Candidate) -> Offer:
     file = "" if file_key(one.file) == file_key(placed.finding.file) else one.file
-    return Fix(one.title, one.caveat, one.edits, file), _words(one)
+    return Offer(Fix(one.title, one.caveat, one.edits, file), one.proof.status, _does(one), one.is_repair)
 
 
 def make_on_trees(found: Sequence[PlacedFinding]) -> None:
@@ -63,17 +88,23 @@ def _on_a_tree(placed: PlacedFinding, fix: Fix) -> Fix:
     return edited("\n".join(source), fix)
 
 
-def _words(one: Candidate) -> str:
-    """``verified: 1 finding fewer, 1 graph (was 2), same outputs``."""
+def _does(one: Candidate) -> str:
     if one.proof.status is not Status.VERIFIED:
-        return _UNPROVEN
+        return ""
     if not one.is_repair:
         return _NO_REPAIR
-    parts = [f"{units.count(len(one.proof.removes), 'finding')} fewer"]
+    parts = [_fewer(one.proof.removes)]
     if one.proof.gain is not None and one.proof.gain.graphs[0] != one.proof.gain.graphs[1]:
         before, after = one.proof.gain.graphs
         parts.append(f"{units.count(after, 'graph')} (was {before})")
-    return f"{VERIFIED}: {', '.join([*parts, 'same outputs'])}"
+    return ", ".join([*parts, "same outputs"])
+
+
+def _fewer(removed: Sequence[Finding]) -> str:
+    """``1 break fewer``; findings of several kinds are just findings."""
+    kinds = {one.kind for one in removed}
+    nouns = kind_of(kinds.pop()).short if len(kinds) == 1 else ("finding",)
+    return f"{units.count(len(removed), *nouns)} fewer"
 
 
 def gain_text(context: SourceContext, placed: PlacedFinding) -> str:
@@ -83,7 +114,7 @@ def gain_text(context: SourceContext, placed: PlacedFinding) -> str:
     best = tried.verified if tried is not None else None
     if best is None:
         return ""
-    parts = [f"{units.count(len(best.proof.removes), 'finding')} fewer"]
+    parts = [_fewer(best.proof.removes)]
     if best.proof.gain is not None:
         (graphs, fewer), (seconds, less) = best.proof.gain.graphs, best.proof.gain.seconds
         parts.append(f"{units.count(fewer, 'graph')} (was {graphs})")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from irscope.driver.fixing.candidates import Candidate, Tried
 from irscope.driver.fixing.proving import Gain, Proof, Status
+from irscope.driver.fixing.repairs import HELPER_LEFT_OUT
 from irscope.driver.fixing.texts import applied
 from irscope.protocol import Edit, Finding, Fix, Position, Range
 from irscope_server.language.tried_fixes import _apart, gain_text, offered
@@ -65,7 +66,7 @@ async def test_what_is_proven_is_preferred_and_can_be_applied_at_once(at_work: A
         assert not late(begun, 120), [one.title for one in await _actions(editor, uri, 4)]
         await asyncio.sleep(0.1)
     actions = await _actions(editor, uri, 4)
-    assert actions[0].title.startswith("Compute both sides and choose by value (GB0170, verified: 1 finding fewer")
+    assert actions[0].title.startswith("Verified: Compute both sides and choose by value (GB0170: 1 break fewer")
     assert actions[0].title.endswith("same outputs)")
     assert [one.is_preferred for one in actions if one.is_preferred] == [True]
     titles = {one.title: one for one in actions}
@@ -103,26 +104,31 @@ def _tried(found: Finding, *known: tuple[str, Status]) -> Proven:
 @pytest.mark.parametrize(
     ("known", "expected"),
     [
-        ((), [("a", ""), ("b", "")]),
+        ((), [("a (GB0170)", False), ("b (GB0170)", False)]),
         (
             (("b", Status.VERIFIED), ("a", Status.DISPROVEN)),
-            [("b", "verified: 1 finding fewer, 1 graph (was 2), same outputs")],
+            [("Verified: b (GB0170: 1 break fewer, 1 graph (was 2), same outputs)", True)],
         ),
-        ((("a", Status.UNPROVEN), ("b", Status.DISPROVEN)), [("a", "not proven")]),
+        ((("a", Status.UNPROVEN), ("b", Status.DISPROVEN)), [("Not proven: a (GB0170)", False)]),
         (
             (("a; then more", Status.VERIFIED),),
-            [("a; then more", "verified: 1 finding fewer, 1 graph (was 2), same outputs"), ("b", "")],
+            [
+                ("Verified: a; then more (GB0170: 1 break fewer, 1 graph (was 2), same outputs)", True),
+                ("b (GB0170)", False),
+            ],
+        ),
+        (
+            ((HELPER_LEFT_OUT, Status.VERIFIED), ("a", Status.DISPROVEN), ("b", Status.DISPROVEN)),
+            [(f"{HELPER_LEFT_OUT} (GB0170: repairs nothing: plain Python, same outputs)", False)],
         ),
     ],
 )
-def test_what_trials_say_of_fixes(known: tuple[tuple[str, Status], ...], expected: list[tuple[str, str]]) -> None:
+def test_what_trials_say_of_fixes(known: tuple[tuple[str, Status], ...], expected: list[tuple[str, bool]]) -> None:
     found = finding("script.py", 1, 0, 1, code="GB0170", fixes=(_fix("a"), _fix("b")))
     placed = PlacedFinding(found, "run", 0, 0, 0, 1)
     context = _Context(_tried(found, *known) if known else Proven())
-    titles = [(fix.title, status) for fix, status in offered(context, placed)]  # type: ignore[arg-type]
-    assert [
-        one for one in titles if "then" in one[0] or one[0] != "a" or known[:1] != (("a; then more", Status.VERIFIED),)
-    ] == expected
+    offers = list(offered(context, placed))  # type: ignore[arg-type]
+    assert [(one.title("GB0170"), one.is_preferred) for one in offers] == expected
 
 
 def test_a_change_that_was_not_tried_keeps_comments() -> None:
@@ -130,8 +136,8 @@ def test_a_change_that_was_not_tried_keeps_comments() -> None:
     own = Fix("keep it", "", (Edit(Range(Position(1, 4), Position(3, 8)), "f(x)"),))
     found = finding("script.py", 1, 0, 1, code="GB0124", fixes=(own,))
     placed = PlacedFinding(found, "run", 0, 0, 0, 1, source)
-    ((fix, _),) = offered(_Context(Proven()), placed)  # type: ignore[arg-type]
-    assert applied("\n".join(source), fix.edits) == "# the input\ny = f(x)"
+    (offer,) = offered(_Context(Proven()), placed)  # type: ignore[arg-type]
+    assert applied("\n".join(source), offer.fix.edits) == "# the input\ny = f(x)"
 
 
 def test_a_change_of_which_a_better_form_was_tried_is_offered_once() -> None:
@@ -139,7 +145,7 @@ def test_a_change_of_which_a_better_form_was_tried_is_offered_once() -> None:
     other = dataclasses.replace(_fix("a"), edits=_fix("the same, with comments").edits)
     tried = Tried(found, (Candidate("a", "", found.file, other.edits, Proof(Status.UNPROVEN, "")),))
     context, placed = _Context(Proven({found.cause: tried})), PlacedFinding(found, "run", 0, 0, 0, 1)
-    assert [fix for fix, _ in offered(context, placed)] == [other, _fix("b")]  # type: ignore[arg-type]
+    assert [offer.fix for offer in offered(context, placed)] == [other, _fix("b")]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("status", Status)
@@ -148,7 +154,7 @@ def test_the_hover_says_what_a_verified_fix_gains(status: Status) -> None:
     proven = _tried(found, ("keep it", status))
     context, placed = _Context(proven), PlacedFinding(found, "run", 0, 0, 0, 1)
     text = gain_text(context, placed)  # type: ignore[arg-type]
-    expected = "**Verified fix**: keep it  \n1 finding fewer, 1 graph (was 2), traced in 500 ms (was 1.0 s)."
+    expected = "**Verified fix**: keep it  \n1 break fewer, 1 graph (was 2), traced in 500 ms (was 1.0 s)."
     assert text == (expected if status is Status.VERIFIED else "")
     assert gain_text(_Context(Proven()), placed) == ""  # type: ignore[arg-type]
 

@@ -13,7 +13,7 @@ from irscope.cli import fixing
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.proving import Proof, Prover, Status
 from irscope.driver.fixing.repairs import LIBRARY_TO_PYTHON
-from irscope.driver.fixing.texts import applied, diff_of, edits_between
+from irscope.driver.fixing.texts import applied, diff_of, edits_between, without_gaps
 from irscope.driver.fixing.trying import Trying
 from irscope.protocol import Edit, Fix, Position, Range
 from support import run_cli, run_cli_forked, shared_worker, write
@@ -317,6 +317,15 @@ def test_edits_that_overlap_are_refused() -> None:
     edits = [Edit(Range(Position(1, 0), Position(1, n)), "") for n in (2, 3)]
     with pytest.raises(ValueError, match="overlap"):
         applied("abcdef", edits)
+
+
+def test_settings_that_are_added_at_one_place_stand_together() -> None:
+    """A finding's lines come with a blank line before and after them; other edits stay as they are."""
+    here, text = Range(Position(2, 0), Position(2, 0)), "import torch\ndef f(): ...\n"
+    edits = [Edit(here, "\na = 1\n\n\n"), Edit(Range(Position(2, 4), Position(2, 5)), "g"), Edit(here, "\nb = 2\n\n\n")]
+    assert applied(text, without_gaps(edits)) == "import torch\n\na = 1\nb = 2\n\n\ndef g(): ...\n"
+    definitions = [Edit(here, "\n\ndef a():\n    ...\n"), Edit(here, "\n\ndef b():\n    ...\n")]
+    assert without_gaps(definitions) == definitions
 
 
 PADDED = """\

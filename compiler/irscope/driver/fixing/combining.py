@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from irscope.driver.fixing.candidates import Candidate, Together, Tried
 from irscope.driver.fixing.proving import Proof, Prover, Status
 from irscope.driver.fixing.repairs import is_repair
-from irscope.driver.fixing.texts import applied
+from irscope.driver.fixing.texts import applied, without_gaps
 from irscope.protocol import Edit, Finding, Fix
 
 Repaired = tuple[Finding, Candidate]
@@ -90,7 +90,7 @@ class Combining:
         texts = {}
         for path, all_of_file in edits.items():
             with contextlib.suppress(OSError, ValueError):
-                texts[path] = applied(self._prover.text_of(path), all_of_file)
+                texts[path] = applied(self._prover.text_of(path), without_gaps(all_of_file))
         return texts
 
     def _one_by_one(self, repaired: Sequence[Repaired]) -> Together:
@@ -105,7 +105,7 @@ class Combining:
             before = edits.get(best.file, [])
             more = [*before, *(edit for edit in best.edits if edit not in before)]
             try:
-                changed = {**texts, best.file: applied(self._prover.text_of(best.file), more)}
+                changed = {**texts, best.file: applied(self._prover.text_of(best.file), without_gaps(more))}
             except (OSError, ValueError):
                 continue
             whole = best.proof

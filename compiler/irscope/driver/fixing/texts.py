@@ -38,6 +38,23 @@ def applied(text: str, edits: Sequence[Edit]) -> str:
     return "".join([*parts, text[at:]])
 
 
+def without_gaps(edits: Sequence[Edit]) -> list[Edit]:
+    """Edits of one text, without the blank line between single lines that several of them add at one place."""
+    made: list[Edit] = []
+    last: dict[Position, int] = {}
+    for edit in edits:
+        where = edit.range.start
+        is_line = where == edit.range.end and edit.text.startswith("\n") and edit.text.strip("\n").count("\n") == 0
+        before = last.get(where)
+        if is_line and before is not None:
+            made[before] = Edit(edit.range, made[before].text.rstrip("\n") + "\n")
+            edit = Edit(edit.range, edit.text[1:])
+        if is_line:
+            last[where] = len(made)
+        made.append(edit)
+    return made
+
+
 def lines_with_ends(text: str) -> list[str]:
     """The lines of a text with their ends.  `str.splitlines` also splits at form feeds and U+2028, which are in no line count."""
     lines = [f"{line}\n" for line in text.split("\n")]

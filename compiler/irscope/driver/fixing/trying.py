@@ -11,7 +11,7 @@ from irscope.driver.fixing.library import Patch
 from irscope.driver.fixing.places import in_library
 from irscope.driver.fixing.plain_functions import caveat_of, plain_functions
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
-from irscope.driver.fixing.repairs import LIBRARY_TO_PYTHON, THEN, is_repair
+from irscope.driver.fixing.repairs import LIBRARY_TO_PYTHON, chained, is_repair
 from irscope.driver.fixing.texts import applied, edits_between
 from irscope.driver.fixing.workarounds import CAVEAT, IN_A_COPY, as_patches, workarounds
 from irscope.protocol import Finding, Fix
@@ -35,7 +35,7 @@ def _none(finding: Finding, text: str) -> Sequence[Fix]:
 
 
 def _joined(cause: Fix, fix: Fix) -> Fix:
-    return Fix(f"{cause.title}{THEN}{fix.title}", _caveats(cause.caveat, fix.caveat), (*cause.edits, *fix.edits))
+    return Fix(chained([cause.title, fix.title]), _caveats(cause.caveat, fix.caveat), (*cause.edits, *fix.edits))
 
 
 def _caveats(*caveats: str) -> str:
@@ -202,7 +202,7 @@ class Trying:
             chain = self._chain(finding, file, text, proof, trial)
             if chain is not None:
                 text, proof, more = chain
-                titles, edits = THEN.join([fix.title, *(one.title for one in more)]), edits_between(before, text)
+                titles, edits = chained([fix.title, *(one.title for one in more)]), edits_between(before, text)
                 caveat = _caveats(caveat, *(one.caveat for one in more))
         return Candidate(titles, caveat, file, edits, proof)
 
