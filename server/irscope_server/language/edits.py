@@ -14,6 +14,8 @@ from irscope_server.language.context import SourceContext
 from irscope_server.running.proofs import Combined
 
 _ANNOTATION = "irscope"
+_ASKS = "irscope.asks"
+_NOTHING = types.Range(types.Position(0, 0), types.Position(0, 0))
 
 Changes = dict[str, list[types.TextEdit]]
 """Edits by path."""
@@ -80,7 +82,9 @@ def workspace_edit(
     changes
         By path.  Where the client can, each document has its version: the edits do not fit a text that came later.
     review
-        What the client shows before it applies them; for those that have `reviews_edits`.
+        What the client shows before it applies them; for those that have `reviews_edits`.  Clients ask if one edit needs
+        to be confirmed, and VS Code leaves out such edits unless each is ticked.  So an edit that changes nothing is
+        the one to confirm.
     """
     if not context.edits_versions:
         return types.WorkspaceEdit({context.uri_of(path): edits for path, edits in changes.items()})
@@ -94,5 +98,9 @@ def workspace_edit(
         )
         for path, edits in changes.items()
     ]
-    annotations = {_ANNOTATION: review} if review is not None else None
+    if review is None or not documents:
+        return types.WorkspaceEdit(document_changes=documents)
+    asks = types.ChangeAnnotation("Nothing is changed before you apply it", True, "This row changes nothing")
+    documents[0].edits = [types.AnnotatedTextEdit(_ASKS, _NOTHING, ""), *documents[0].edits]
+    annotations = {_ANNOTATION: review, _ASKS: asks}
     return types.WorkspaceEdit(document_changes=documents, change_annotations=annotations)

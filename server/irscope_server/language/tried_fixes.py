@@ -161,7 +161,7 @@ def _in_workspace(context: SourceContext) -> Iterator[types.CodeAction]:
     elif left:
         counts.append(reasons)
     title = f"Fix everything that is proven in the workspace ({'; '.join(counts)})"
-    review = types.ChangeAnnotation(title, True, reasons.capitalize() or None) if context.reviews_edits else None
+    review = types.ChangeAnnotation(title, False, reasons.capitalize() or None) if context.reviews_edits else None
     yield _action(title, workspace_edit(context, whole, review))
 
 

@@ -101,8 +101,8 @@ def test_hard_texts_get_their_edits_at_the_right_place(workspace: Workspace, enc
             workspace.open(name, data.decode("utf-8-sig"))
     action = workspace.actions("crlf.py", encoding)[f"{TITLE} ({2 * len(HARD)} verified)"]
     assert action.edit is not None and action.edit.change_annotations is not None
-    (annotation,) = action.edit.change_annotations.values()
-    assert annotation.needs_confirmation and annotation.description is None
+    annotation, asks = action.edit.change_annotations.values()
+    assert asks.needs_confirmation and (annotation.needs_confirmation, annotation.description) == (False, None)
     found = edits_in(action)
     assert {os.path.basename(path) for path in found} == set(HARD)
     for path, edits in found.items():
@@ -125,7 +125,7 @@ def test_what_does_not_fit_any_more_is_left_out_and_told(workspace: Workspace) -
     title = f"{TITLE} (6 verified; 8 left out)"
     action = workspace.actions("here.py")[title]
     assert action.edit is not None and action.edit.change_annotations is not None
-    (annotation,) = action.edit.change_annotations.values()
+    annotation, _ = action.edit.change_annotations.values()
     why = "Not included: locked.py (read-only), gone.py (deleted), on_disk.py (changed since its run), and 1 more"
     assert (annotation.label, annotation.description) == (title, why)
     now = {os.path.basename(path): edits for path, edits in edits_in(action).items()}

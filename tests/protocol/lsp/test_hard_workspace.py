@@ -68,8 +68,9 @@ async def test_a_workspace_of_hard_files(at_work: AtWork, tmp_path: Path) -> Non
     (action,) = [one for one in await _actions(editor, uris["plain.py"], LINE) if one.title.startswith(TITLE)]
     assert action.title == f"{TITLE} (5 verified; 4 left out)"
     assert action.edit is not None and action.edit.change_annotations is not None
-    (annotation,) = action.edit.change_annotations.values()
-    assert isinstance(annotation, types.ChangeAnnotation) and annotation.needs_confirmation
+    annotation, asks = action.edit.change_annotations.values()
+    assert isinstance(annotation, types.ChangeAnnotation) and isinstance(asks, types.ChangeAnnotation)
+    assert asks.needs_confirmation and not annotation.needs_confirmation
     reasons = (annotation.description or "").removeprefix("Not included: ")
     assert reasons == "locked.py (read-only), gone.py (deleted), on_disk.py (changed since its run), and 1 more"
     made = {os.path.basename(uri): (uri, edits) for uri, edits in edits_in(action).items()}
