@@ -36,6 +36,15 @@ def condition_of(source: Source, node: cst.BaseExpression) -> str | None:
     return None
 
 
+def decided(source: Source, node: cst.BaseExpression) -> str | None:
+    """The same of what breaks the graph: ``not keep[i]`` is then about a tensor, whatever its name says."""
+    place = m.Name() | m.Attribute() | m.Subscript()
+    torch = source.module_name("torch")
+    if torch is not None and m.matches(node, m.UnaryOperation(operator=m.Not(), expression=place)):
+        return f"{torch}.logical_not({source.code(cst.ensure_type(node, cst.UnaryOperation).expression)})"
+    return condition_of(source, node)
+
+
 def _joined(source: Source, node: cst.BooleanOperation) -> str | None:
     left, right = condition_of(source, node.left), condition_of(source, node.right)
     if left is None or right is None:

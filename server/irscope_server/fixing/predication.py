@@ -9,7 +9,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from irscope_server.fixing.choosing import NotPossible, chosen, repeats
-from irscope_server.fixing.conditions import condition_of, is_flag, tight
+from irscope_server.fixing.conditions import decided, is_flag, tight
 from irscope_server.fixing.source import Source
 
 RETURNED = "return"
@@ -65,11 +65,11 @@ class Flattening:
             if isinstance(statement, cst.If):
                 rest = body[number + 1 :]
                 if _returns(statement.body):  # what comes after it is its other side
-                    self._decide(flat, statement, rest if statement.orelse is None else None)
+                    self.decide(flat, statement, rest if statement.orelse is None else None)
                     if statement.orelse is not None and rest:
                         raise NotPossible
                     return flat
-                self._decide(flat, statement, None)
+                self.decide(flat, statement, None)
             elif isinstance(statement, cst.SimpleStatementLine):
                 for small in statement.body:
                     self._small(flat, small)
@@ -137,11 +137,21 @@ class Flattening:
         self.in_place.add(place)
         flat.values[place] = made
 
+    def named(self, flat: Flat, wanted: str, test: cst.BaseExpression) -> str:
+        """The name that a condition gets on a line of its own.  Raises NotPossible."""
+        code = None if is_flag(test) else decided(self._source, test)
+        if code is None:
+            raise NotPossible
+        code, name = self._replaced(flat, code), self._fresh(wanted)
+        flat.lines.append(f"{name} = {code}")
+        return name
+
     # --- a decision ---------------------------------------------------------------------------------------------------
 
-    def _decide(self, flat: Flat, node: cst.If, otherwise: Sequence[cst.BaseStatement] | None) -> None:
+    def decide(self, flat: Flat, node: cst.If, otherwise: Sequence[cst.BaseStatement] | None) -> None:
+        """Flattens an ``if``, with these statements as its other side unless None.  Raises NotPossible."""
         self._branches += 1
-        test = condition_of(self._source, node.test)
+        test = decided(self._source, node.test)
         if test is None or is_flag(node.test) or self._branches > _MOST_BRANCHES:
             raise NotPossible
         test = self._replaced(flat, test)
@@ -160,7 +170,8 @@ class Flattening:
             changed = [name for name in changed if name == RETURNED or "." in name]
         pairs = [[side.values.get(name, name) for side in (yes, no)] for name in changed]
         made = [chosen(self._torch, test, *pair) for pair in pairs]
-        if len(changed) > 1 or (yes.lines or no.lines) or any(map(repeats, made)):
+        again = len(changed) > 1 or bool(yes.lines or no.lines) or any(map(repeats, made))
+        if again and not test.isidentifier():
             name = self._fresh("chosen")
             flat.lines.append(f"{name} = {test}")
             made = [chosen(self._torch, name, *pair) for pair in pairs]
