@@ -21,7 +21,7 @@ Leaf = Any
 def leaves(value: Any, path: str = "") -> dict[str, Leaf]:
     """The tensors and plain values in a value, by their place in it: ``[0]['logits']``; at most ten thousand.
 
-    A list and a tuple also have a value of their own, since callers can tell them apart.
+    A list and a tuple also have a separate value, since callers can tell them apart.
     """
     found: dict[str, Leaf] = {}
     for name, leaf in _leaves(value, path, 0):

@@ -61,7 +61,7 @@ def _element(torch: str, test: str, one: cst.BaseExpression, other: cst.BaseExpr
     first, second = _code(one), _code(other)
     numbers = (cst.Integer, cst.Float)
     if first != second and isinstance(one, numbers) and isinstance(other, numbers):
-        raise NotPossible  # whoever takes the container apart expects a number
+        raise NotPossible  # the code that takes the container apart expects a number
     return chosen(torch, test, first, second)
 
 

@@ -138,7 +138,7 @@ class Flattening:
         flat.values[place] = made
 
     def named(self, flat: Flat, wanted: str, test: cst.BaseExpression) -> str:
-        """The name that a condition gets on a line of its own.  Raises NotPossible."""
+        """The name that a condition gets on a separate line.  Raises NotPossible."""
         code = None if is_flag(test) else decided(self._source, test)
         if code is None:
             raise NotPossible
