@@ -19,7 +19,10 @@ Leaf = Any
 
 
 def leaves(value: Any, path: str = "") -> dict[str, Leaf]:
-    """The tensors and plain values in a value, by their place in it: ``[0]['logits']``; at most ten thousand."""
+    """The tensors and plain values in a value, by their place in it: ``[0]['logits']``; at most ten thousand.
+
+    A list and a tuple also have a separate value, since callers can tell them apart.
+    """
     found: dict[str, Leaf] = {}
     for name, leaf in _leaves(value, path, 0):
         if len(found) >= _MOST_LEAVES:
@@ -38,6 +41,8 @@ def _leaves(value: Any, path: str, depth: int) -> Iterator[tuple[str, Leaf]]:
         for name, one in value.items():
             yield from _leaves(one, f"{path}[{str(name)[:40]!r}]", depth + 1)
     elif depth < _DEPTH and isinstance(value, (tuple, list)):
+        if type(value) in (tuple, list):
+            yield f"{path} (its type)", type(value).__name__
         for number, one in enumerate(value):
             yield from _leaves(one, f"{path}[{number}]", depth + 1)
     elif depth < _DEPTH and dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -36,6 +36,15 @@ def condition_of(source: Source, node: cst.BaseExpression) -> str | None:
     return None
 
 
+def decided(source: Source, node: cst.BaseExpression) -> str | None:
+    """The same of what breaks the graph: ``not keep[i]`` is then about a tensor, whatever its name says."""
+    place = m.Name() | m.Attribute() | m.Subscript()
+    torch = source.module_name("torch")
+    if torch is not None and m.matches(node, m.UnaryOperation(operator=m.Not(), expression=place)):
+        return f"{torch}.logical_not({source.code(cst.ensure_type(node, cst.UnaryOperation).expression)})"
+    return condition_of(source, node)
+
+
 def _joined(source: Source, node: cst.BooleanOperation) -> str | None:
     left, right = condition_of(source, node.left), condition_of(source, node.right)
     if left is None or right is None:
@@ -63,6 +72,12 @@ def _call(source: Source, node: cst.Call) -> str | None:
     word = name.rpartition(".")[2] or (node.func.attr.value if isinstance(node.func, cst.Attribute) else "")
     if name == "bool" and len(node.args) == 1:
         return condition_of(source, node.args[0].value)
+    if (
+        name in ("any", "all")
+        and len(node.args) == 1
+        and isinstance(node.args[0].value, (cst.GeneratorExp, cst.ListComp))
+    ):
+        return _of_each(source, name, node.args[0].value)
     if name == "torch.equal" and len(node.args) == 2:
         first, second = (source.code(arg.value) for arg in node.args)
         return f"({first} == {second}).all()"
@@ -72,6 +87,16 @@ def _call(source: Source, node: cst.Call) -> str | None:
     if word == "item":
         return condition_of(source, node.func.value) if isinstance(node.func, cst.Attribute) else None
     return f"{source.code(node)} != 0" if word in _NUMERIC else source.code(node)
+
+
+def _of_each(source: Source, word: str, each: cst.GeneratorExp | cst.ListComp) -> str | None:
+    """``any(t.isnan().any() for t in tensors)`` as one boolean tensor, also where there are no tensors."""
+    torch, element = source.module_name("torch"), condition_of(source, each.elt)
+    if torch is None or element is None or not is_tensor(source, each.elt):
+        return None
+    counted = element if word == "any" else f"{torch}.logical_not({element})"
+    compared = "> 0" if word == "any" else "== 0"
+    return f"{torch}.as_tensor(sum({counted} {source.code(each.for_in).strip()}) {compared})"
 
 
 def without_item(source: Source, node: cst.BaseExpression) -> str:

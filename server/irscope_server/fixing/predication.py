@@ -8,16 +8,18 @@ from dataclasses import dataclass, field
 import libcst as cst
 import libcst.matchers as m
 
-from irscope_server.fixing.conditions import condition_of, is_flag, tight
+from irscope_server.fixing.choosing import NotPossible, chosen, repeats
+from irscope_server.fixing.conditions import decided, is_flag, tight
 from irscope_server.fixing.source import Source
 
 RETURNED = "return"
 """The name under which a returned value is kept."""
 _MOST_BRANCHES = 8
-
-
-class NotPossible(Exception):
-    """What the statements do cannot be written without a branch."""
+_PLACE = m.Name() | m.Attribute(value=m.Name() | m.Attribute(value=m.Name()))
+"""What a side may change in place: a name, or a tensor of an object, ``self.mean``."""
+_IN_PLACE = {"copy_": "{value}", "zero_": "{torch}.zeros_like({place})", "fill_": "{torch}.fill({place}, {value})"}
+"""Methods that have no form that is not in place.  What `copy_` copies takes the shape where it is written at last."""
+_NOT_PLAIN = ("requires_grad_", "normal_", "uniform_")
 
 
 @dataclass
@@ -46,7 +48,7 @@ class Flattening:
         self._made: set[str] = set()
         self._branches = 0
         self.in_place: set[str] = set()
-        """Names whose tensors a side changes in place."""
+        """Names, also dotted ones, whose tensors a side changes in place."""
         self.assigned: set[str] = set()
         """Names that a side gives another value."""
 
@@ -63,11 +65,11 @@ class Flattening:
             if isinstance(statement, cst.If):
                 rest = body[number + 1 :]
                 if _returns(statement.body):  # what comes after it is its other side
-                    self._decide(flat, statement, rest if statement.orelse is None else None)
+                    self.decide(flat, statement, rest if statement.orelse is None else None)
                     if statement.orelse is not None and rest:
                         raise NotPossible
                     return flat
-                self._decide(flat, statement, None)
+                self.decide(flat, statement, None)
             elif isinstance(statement, cst.SimpleStatementLine):
                 for small in statement.body:
                     self._small(flat, small)
@@ -88,14 +90,14 @@ class Flattening:
         elif isinstance(node, cst.AugAssign):
             sign = self._source.code(node.operator).strip().removesuffix("=")
             left, right = self._text(flat, node.target), self._text(flat, node.value)
-            if isinstance(node.target, cst.Name):
-                self.in_place.add(node.target.value)
-            self._assign(flat, node.target, f"{tight(left)} {sign} {tight(right)}")
+            if isinstance(node.target, cst.Subscript) or not m.matches(node.target, _PLACE):
+                self._assign(flat, node.target, f"{tight(left)} {sign} {tight(right)}")
+                return
+            self.in_place.add(self._source.code(node.target))
+            flat.values[self._source.code(node.target)] = f"{tight(left)} {sign} {tight(right)}"
         elif isinstance(node, cst.Return) and node.value is not None:
-            if isinstance(node.value, cst.Tuple):
-                raise NotPossible
-            flat.values[RETURNED] = self._text(flat, node.value)
-        elif isinstance(node, cst.Expr) and m.matches(node.value, m.Call(func=m.Attribute(value=m.Name()))):
+            flat.values[RETURNED] = _parenthesized(self._text(flat, node.value))
+        elif isinstance(node, cst.Expr) and m.matches(node.value, m.Call(func=m.Attribute(value=_PLACE))):
             self._method(flat, node.value)
         elif not isinstance(node, cst.Pass):
             raise NotPossible
@@ -103,13 +105,14 @@ class Flattening:
     def _assign(self, flat: Flat, target: cst.BaseExpression, value: str) -> None:
         if isinstance(target, cst.Name):
             flat.values[target.value] = value
-        elif isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
-            name = self._fresh(f"{target.value.value}_changed")
+        elif isinstance(target, cst.Subscript) and m.matches(target.value, _PLACE):
+            place = self._source.code(target.value)
+            name = self._fresh(f"{place.rpartition('.')[2]}_changed")
             flat.lines.append(f"{name} = {tight(self._text(flat, target.value))}.clone()")
-            inside = self._source.code(target)[len(target.value.value) :]
+            inside = self._source.code(target)[len(place) :]
             flat.lines.append(f"{name}{inside} = {value}")
-            self.in_place.add(target.value.value)
-            flat.values[target.value.value] = name
+            self.in_place.add(place)
+            flat.values[place] = name
         elif isinstance(target, cst.Tuple) and all(isinstance(one.value, cst.Name) for one in target.elements):
             names = [self._source.code(one.value) for one in target.elements]
             made = [self._fresh(f"new_{name}") for name in names]
@@ -121,23 +124,34 @@ class Flattening:
     def _method(self, flat: Flat, node: cst.BaseExpression) -> None:
         """``y.mul_(2)`` as ``y = y.mul(2)``."""
         assert isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)
-        word = node.func.attr.value
-        if (
-            not word.endswith("_")
-            or word.startswith("_")
-            or word in ("requires_grad_", "copy_", "zero_", "normal_", "uniform_")
-        ):
+        word, place = node.func.attr.value, self._source.code(node.func.value)
+        if not word.endswith("_") or word.startswith("_") or word in _NOT_PLAIN:
             raise NotPossible
-        assert isinstance(node.func.value, cst.Name)
-        plain = node.with_changes(func=node.func.with_changes(attr=cst.Name(word[:-1])))
-        self.in_place.add(node.func.value.value)
-        flat.values[node.func.value.value] = self._text(flat, plain)
+        if word in _IN_PLACE:
+            if len(node.args) != ("{value}" in _IN_PLACE[word]) or any(arg.keyword or arg.star for arg in node.args):
+                raise NotPossible
+            value = self._text(flat, node.args[0].value) if node.args else ""
+            made = _IN_PLACE[word].format(torch=self._torch, place=self._text(flat, node.func.value), value=value)
+        else:
+            made = self._text(flat, node.with_changes(func=node.func.with_changes(attr=cst.Name(word[:-1]))))
+        self.in_place.add(place)
+        flat.values[place] = made
+
+    def named(self, flat: Flat, wanted: str, test: cst.BaseExpression) -> str:
+        """The name that a condition gets on a separate line.  Raises NotPossible."""
+        code = None if is_flag(test) else decided(self._source, test)
+        if code is None:
+            raise NotPossible
+        code, name = self._replaced(flat, code), self._fresh(wanted)
+        flat.lines.append(f"{name} = {code}")
+        return name
 
     # --- a decision ---------------------------------------------------------------------------------------------------
 
-    def _decide(self, flat: Flat, node: cst.If, otherwise: Sequence[cst.BaseStatement] | None) -> None:
+    def decide(self, flat: Flat, node: cst.If, otherwise: Sequence[cst.BaseStatement] | None) -> None:
+        """Flattens an ``if``, with these statements as its other side unless None.  Raises NotPossible."""
         self._branches += 1
-        test = condition_of(self._source, node.test)
+        test = decided(self._source, node.test)
         if test is None or is_flag(node.test) or self._branches > _MOST_BRANCHES:
             raise NotPossible
         test = self._replaced(flat, test)
@@ -152,24 +166,23 @@ class Flattening:
         changed = [name for name in changed if name not in local or name == RETURNED]
         if RETURNED in changed and not (RETURNED in yes.values and RETURNED in no.values):
             raise NotPossible
-        if RETURNED in changed:
-            changed = [RETURNED]
-        if len(changed) > 1 or (yes.lines or no.lines):
+        if RETURNED in changed:  # names are gone then, but objects keep what was done to them
+            changed = [name for name in changed if name == RETURNED or "." in name]
+        pairs = [[side.values.get(name, name) for side in (yes, no)] for name in changed]
+        made = [chosen(self._torch, test, *pair) for pair in pairs]
+        again = len(changed) > 1 or bool(yes.lines or no.lines) or any(map(repeats, made))
+        if again and not test.isidentifier():
             name = self._fresh("chosen")
             flat.lines.append(f"{name} = {test}")
-            test = name
+            made = [chosen(self._torch, name, *pair) for pair in pairs]
         flat.lines += [*yes.lines, *no.lines]
-        for name in changed:
-            first, second = (side.values.get(name, name) for side in (yes, no))
-            if _is_no_tensor(first) or _is_no_tensor(second):
-                raise NotPossible
-            flat.values[name] = f"{self._torch}.where({test}, {first}, {second})"
+        flat.values.update(zip(changed, made, strict=True))
         for name in {*yes.values, *no.values} - {*changed, *local}:
             flat.values[name] = yes.values.get(name, name)
 
     def _has_value(self, name: str, side: Flat) -> bool:
         """Whether a name has a value after a side; what only one side gives a value is not read after both."""
-        return name in side.values or name in self._bound
+        return name in side.values or name in self._bound or "." in name
 
     def _otherwise(self, node: cst.If, flat: Flat) -> Flat:
         if isinstance(node.orelse, cst.If):
@@ -192,7 +205,7 @@ class Flattening:
             if name == RETURNED or value == name or not (times := _count(parsed, name)):
                 continue
             if times > 1 and not value.isidentifier():
-                made = self._fresh(f"new_{name}")
+                made = self._fresh(f"new_{name.rpartition('.')[2]}")
                 flat.lines.append(f"{made} = {value}")
                 flat.values[name] = value = made
         result = parsed.visit(_Names(flat.values))
@@ -225,6 +238,10 @@ class _Names(cst.CSTTransformer):
         return True
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
+        dotted = cst.Module([]).code_for_node(original_node)
+        value = self._values.get(dotted)
+        if value is not None and value != dotted:
+            return cst.parse_expression(tight(value))
         return updated_node.with_changes(attr=original_node.attr)
 
     def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
@@ -232,13 +249,22 @@ class _Names(cst.CSTTransformer):
 
 
 def _count(node: cst.CSTNode, name: str) -> int:
-    """How often a variable is read in an expression."""
+    """How often a variable, or an attribute by its dotted name, is read in an expression."""
+    if "." in name:
+        found = m.findall(node, m.Attribute())
+        return sum(cst.Module([]).code_for_node(one) == name for one in found)
     skipped = {
         id(one.attr) if isinstance(one, cst.Attribute) else id(one.keyword)
         for one in m.findall(node, m.Attribute() | m.Arg())
         if isinstance(one, (cst.Attribute, cst.Arg))
     }
     return sum(id(one) not in skipped for one in m.findall(node, m.Name(name)))
+
+
+def _parenthesized(text: str) -> str:
+    """A tuple with its parentheses, so that it can be a part of an expression."""
+    node = cst.parse_expression(text)
+    return f"({text})" if isinstance(node, cst.Tuple) and not node.lpar else text
 
 
 def _body(block: cst.BaseSuite) -> list[cst.BaseStatement]:
@@ -257,10 +283,3 @@ def _returns(block: cst.BaseSuite) -> bool:
             _returns(other.body)
         )  # fmt: skip
     return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Return)
-
-
-def _is_no_tensor(text: str) -> bool:
-    """Whether an expression is certainly no tensor, and no number that torch.where takes."""
-    node = cst.parse_expression(text)
-    odd = (cst.Tuple, cst.List, cst.Dict, cst.Set, cst.SimpleString, cst.FormattedString, cst.Lambda, cst.ListComp)
-    return isinstance(node, odd) or text in ("None", "True", "False")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import libcst as cst
 import libcst.matchers as m
 
 from irscope_server.fixing.families.sizes import compiling
-from irscope_server.fixing.source import Change, Source
+from irscope_server.fixing.source import Change, Source, statements
 
 
 def is_method(source: Source, function: cst.FunctionDef) -> bool:
@@ -54,6 +56,51 @@ def split(
     order[0] = order[0].with_changes(leading_lines=function.leading_lines)
     order[1] = order[1].with_changes(leading_lines=space)
     return source.changed({**changes, function: cst.FlattenSentinel[cst.BaseStatement](order)})
+
+
+def with_before(
+    source: Source,
+    function: cst.FunctionDef,
+    torch: str,
+    lines: Sequence[str],
+    passed: Mapping[str, str],
+    changes: Mapping[cst.CSTNode, Change],
+) -> str:
+    """The text with a plain function that does something first, and then calls the rest, which is compiled.
+
+    Parameters
+    ----------
+    lines
+        What is done first.
+    passed
+        What the rest gets beside the arguments: expressions, by the names that they have there.
+    changes
+        Of what the rest is made of.
+    """
+    params = [*function.params.posonly_params, *function.params.params]
+    given = [one.name.value for one in params]
+    rest = source.fresh(f"{function.name.value.strip('_')}_after")
+    own = given[1:] if is_method(source, function) else given
+    target = f"{given[0]}.{rest}" if is_method(source, function) else rest
+    call = f"return {target}({', '.join([*own, *passed.values()])})"
+    outer = cst.IndentedBlock(statements("\n".join([*lines, call])))
+    kept = function.body.visit(_Changed(changes))
+    assert isinstance(kept, cst.IndentedBlock)
+    plain = [cst.Param(cst.Name(name)) for name in (*given, *passed)]
+    inner = function.with_changes(
+        name=cst.Name(rest), params=cst.Parameters(plain), returns=None,
+        body=kept if kept.body else kept.with_changes(body=statements("pass")),
+    )  # fmt: skip
+    return split(source, function, outer, inner, torch, first="outer" if is_method(source, function) else "inner")
+
+
+class _Changed(cst.CSTTransformer):
+    def __init__(self, changes: Mapping[cst.CSTNode, Change]) -> None:
+        super().__init__()
+        self._changes = changes
+
+    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> Change:  # type: ignore[override]
+        return self._changes.get(original_node, updated_node)
 
 
 def _compiled(source: Source, function: cst.FunctionDef) -> cst.CSTNode | None:

@@ -204,8 +204,8 @@ CASES = {
 
 
 APART = (
-    "before the call", "branches", "comments", "gradient modes", "indices", "loop bodies", "lookups", "messages", "plain numbers",
-    "sizes in buckets",
+    "before the call", "branches", "comments", "counters", "counts", "gradient modes", "indices", "loop bodies", "loop exits", "lookups", "messages", "plain numbers",
+    "size steps", "sizes in buckets",
 )  # fmt: skip
 """Those with tests of their own."""
 

@@ -203,3 +203,23 @@ def test_a_copy_of_an_argument_is_of_what_it_is_used_as(use: str, after: str | N
     for one in (text, text.replace("new", "state")):  # the copy may have the name of the argument
         made = changed(one, "copy.deepcopy", "GB4198").get("Clone its tensors")
         assert made == (None if after is None else one.replace("copy.deepcopy(state)", after))
+
+
+@pytest.mark.parametrize(
+    ("call", "values"),
+    [
+        ("torch.bincount(y, minlength=self.n)", "y"),
+        ("torch.bincount(y + 1, None, self.n)", None),  # a weight, as far as the text says
+        ("(y + 1).bincount(minlength=self.n)", "(y + 1)"),
+        ("torch.bincount(y, w, self.n)", None),
+        ("torch.bincount(y)", None),
+        ("torch.bincount(*y, minlength=self.n)", None),
+        ("torch.histc(y, self.n)", None),
+    ],
+)
+def test_counts_of_a_known_number_of_classes(call: str, values: str | None) -> None:
+    text = f"import torch\n\ndef f(self, y, w):\n    return {call} / 2\n"
+    after = changed(text, call, "GB0036").get("Count with `scatter_add` into a tensor of `minlength` elements")
+    zeros = f"torch.zeros(self.n, dtype=torch.long, device={values}.device)"
+    made = f"{zeros}.scatter_add(0, {values}.long(), torch.ones_like({values}, dtype=torch.long))"
+    assert after == (text.replace(call, made) if values is not None else None)

@@ -17,8 +17,8 @@ from irscope.protocol import Finding
 from irscope_server.fixing.conditions import is_tensor
 from irscope_server.fixing.families.clocks import CLOCKS
 from irscope_server.fixing.model import Family, Proposal
-from irscope_server.fixing.source import Change, Source, statements
-from irscope_server.fixing.splitting import can_be_split, is_method, split
+from irscope_server.fixing.source import Change, Source
+from irscope_server.fixing.splitting import can_be_split, with_before
 
 _TITLE = "Do it before the compiled code, and pass on what comes of it"
 _CAVEAT = "Compiled code is made for each truth value, text or integer that is passed on."
@@ -64,7 +64,8 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     if not moved.lines or not any(one in moved.changes for one in inside):
         return
     title, caveat = (_DECIDE, _DECIDE_CAVEAT) if moved.runs_operations else (_TITLE, _CAVEAT)
-    yield Proposal(title, caveat, _split(source, function, torch, moved), last=True)
+    passed = {name: name for name in moved.names}
+    yield Proposal(title, caveat, with_before(source, function, torch, moved.lines, passed, moved.changes), last=True)
 
 
 def _move(source: Source, statement: cst.BaseStatement, local: frozenset[str], moved: _Moved) -> None:
@@ -150,33 +151,6 @@ def _bound(node: cst.CSTNode) -> frozenset[str]:
     )
     places = [one.name if isinstance(one, (cst.Param, cst.AsName)) else one.target for one in found]  # type: ignore[attr-defined]
     return frozenset(name.value for one in places for name in m.findall(one, m.Name()) if isinstance(name, cst.Name))
-
-
-def _split(source: Source, function: cst.FunctionDef, torch: str, moved: _Moved) -> str:
-    """The plain function, and after it what it calls."""
-    params = [*function.params.posonly_params, *function.params.params]
-    given = [one.name.value for one in params]
-    rest = source.fresh(f"{function.name.value.strip('_')}_after")
-    call = ", ".join([*given[1:], *moved.names] if is_method(source, function) else [*given, *moved.names])
-    target = f"{given[0]}.{rest}" if is_method(source, function) else rest
-    outer = cst.IndentedBlock(statements("\n".join([*moved.lines, f"return {target}({call})"])))
-    kept = function.body.visit(_Changed(moved.changes))
-    assert isinstance(kept, cst.IndentedBlock)
-    plain = [cst.Param(cst.Name(name)) for name in (*given, *moved.names)]
-    inner = function.with_changes(
-        name=cst.Name(rest), params=cst.Parameters(plain), returns=None,
-        body=kept if kept.body else kept.with_changes(body=statements("pass")),
-    )  # fmt: skip
-    return split(source, function, outer, inner, torch, first="outer" if is_method(source, function) else "inner")
-
-
-class _Changed(cst.CSTTransformer):
-    def __init__(self, changes: dict[cst.CSTNode, Change]) -> None:
-        super().__init__()
-        self._changes = changes
-
-    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> Change:  # type: ignore[override]
-        return self._changes.get(original_node, updated_node)
 
 
 FAMILY = Family("before the call", ("graph-break",), _propose)

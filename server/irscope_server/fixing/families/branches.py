@@ -8,9 +8,10 @@ import libcst as cst
 import libcst.matchers as m
 from irscope.protocol import Finding
 
+from irscope_server.fixing.choosing import NotPossible
 from irscope_server.fixing.conditions import condition_of, is_flag, tight
 from irscope_server.fixing.model import Family, Proposal
-from irscope_server.fixing.predication import RETURNED, Flattening, NotPossible
+from irscope_server.fixing.predication import RETURNED, Flattening
 from irscope_server.fixing.source import Change, Source, in_place_of
 
 _TITLE = "Compute both sides and choose by value"
@@ -150,16 +151,17 @@ def _flattened(source: Source, decision: cst.If, torch: str, in_place: bool = Fa
         return None
     if returns != (RETURNED in flat.values):
         return None
-    values = [(name, value) for name, value in flat.values.items() if name not in (RETURNED, value)]
-    kept = [name for name, _ in values if name in flattening.in_place]
+    values = {name: value for name, value in flat.values.items() if name not in (RETURNED, value)}
+    attributes = {name: value for name, value in values.items() if "." in name}
+    kept = [name for name in values if name in flattening.in_place and "." not in name]
     if in_place and (returns or not kept or set(kept) & flattening.assigned):
         return None
-    if in_place:
-        lines = [*flat.lines, *_copied(source, dict(values), kept)]
-    elif RETURNED in flat.values:
-        lines = [*flat.lines, f"return {flat.values[RETURNED]}"]
+    if returns:
+        lines = [*flat.lines, *_returned(source, flat.values[RETURNED], attributes)]
+    elif in_place or attributes:
+        lines = [*flat.lines, *_copied(source, values, [*(kept if in_place else ()), *attributes])]
     else:
-        lines = [*flat.lines, *_bound(values)]
+        lines = [*flat.lines, *_bound(list(values.items()))]
     if not lines:
         return None
     code = "\n".join([*_comments(source, [decision, *after]), *lines]) + "\n"
@@ -196,9 +198,24 @@ def _copied(source: Source, values: dict[str, str], kept: list[str]) -> list[str
     """The same where some names keep their tensors: their values are all computed before one of them is written."""
     if len(values) == 1:
         return [f"{kept[0]}.copy_({values[kept[0]]})"]
-    made = {name: source.fresh(f"chosen_{name}") if name in kept else name for name in values}
+    made = {name: source.fresh(f"chosen_{name.rpartition('.')[2]}") if name in kept else name for name in values}
     assigned = _bound([(made[name], value) for name, value in values.items()])
     return [*assigned, *(f"{name}.copy_({made[name]})" for name in kept)]
+
+
+def _returned(source: Source, value: str, attributes: dict[str, str]) -> list[str]:
+    """What is returned, computed before tensors of objects change."""
+    if not attributes:
+        return [f"return {_without_parentheses(value)}"]
+    result = source.fresh("result")
+    return [*_copied(source, {result: value, **attributes}, list(attributes)), f"return {result}"]
+
+
+def _without_parentheses(value: str) -> str:
+    """``a, b`` of ``(a, b)``."""
+    node = cst.parse_expression(value)
+    is_pair = isinstance(node, cst.Tuple) and len(node.lpar) == 1 and len(node.elements) > 1
+    return cst.Module([]).code_for_node(node.with_changes(lpar=(), rpar=())) if is_pair else value
 
 
 def _comments(source: Source, nodes: list[cst.BaseStatement]) -> list[str]:

@@ -12,7 +12,7 @@ from irscope.protocol import Finding, Related
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Change, Source
 
-_CHANGED = re.compile(r"`(?P<source>[\w.]+)` was (?P<was>-?\d[\d.e+-]*) when")
+CHANGED = re.compile(r"`(?P<source>[\w.]+)` was (?P<was>-?\d[\d.e+-]*) when")
 """What `irscope.findings.kinds.recompilation` says of a number."""
 _TITLE = "Keep the number in a tensor"
 _CAVEAT = "Code that needs a Python number then breaks the graph."
@@ -20,7 +20,7 @@ _CAVEAT = "Code that needs a Python number then breaks the graph."
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     yield from _argument(source, finding)
-    match, torch = _CHANGED.search(finding.message), source.module_name("torch")
+    match, torch = CHANGED.search(finding.message), source.module_name("torch")
     if match is None or torch is None:
         return
     whole, is_int = match["source"], match["was"].lstrip("-").isdigit()
@@ -47,7 +47,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 def _argument(source: Source, finding: Finding) -> Iterator[Proposal]:
     """A number that a call passes, as a tensor: its value is then not compiled in."""
-    match, torch = _CHANGED.search(finding.message), source.module_name("torch")
+    match, torch = CHANGED.search(finding.message), source.module_name("torch")
     place = next((one for one in finding.related if one.message == Related.TRIGGERED), None)
     function = next((one for one in source.on_line(finding.range.start.line, cst.FunctionDef)), None)
     if match is None or torch is None or place is None or place.file != finding.file or function is None:
