@@ -262,8 +262,13 @@ class Tools:
         command += [*(["--measure"] if measure else []), *option("--patches", patches)]
         command += [*entries.more("fix", options), word(script, "script")]
         text = await self._commands.execute(command, args or (), limit + 5 * starting.GRACE, stores=False)
-        written = "The verified fixes were written." if apply else "No fix was written."
-        return Answer(text, note=f"{written} Patches, where there are any, are in that folder." if patches else written)
+        wrote = apply or bool(patches)
+        note = (
+            "The last line names what was written."
+            if wrote
+            else "Nothing was written; apply=True writes the diff, and it alone."
+        )
+        return Answer(text, note=f"{note} With more seconds more is tried.")
 
     async def debug(
         self, run: str = "", program: str = "", breakpoints: list[str] | None = None, steps: list[str] | None = None,

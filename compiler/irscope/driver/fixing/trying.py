@@ -86,6 +86,12 @@ class Together:
     texts: dict[str, str]
     proof: Proof | None
     fixed: tuple[Finding, ...]
+    left_out: tuple[tuple[Finding, str], ...] = ()
+    """Findings with a verified fix that is not among them, and why."""
+
+    def why_left_out(self, finding: Finding) -> str:
+        """Why the verified fix of a finding is not among them; empty if it is, or there is none."""
+        return next((why for one, why in self.left_out if one == finding), "")
 
 
 class Trying:
@@ -339,6 +345,7 @@ class Trying:
         edits: dict[str, list[Edit]] = {}
         proof: Proof | None = None
         fixed: list[Finding] = []
+        left_out: list[tuple[Finding, str]] = []
         for finding, best in repaired:
             if proof is not None and finding.cause in {one.cause for one in proof.removes}:
                 fixed.append(finding)  # another fix has removed it: two may write the same function
@@ -348,17 +355,21 @@ class Trying:
             try:
                 changed = {**texts, best.file: applied(self._prover.text_of(best.file), more)}
             except (OSError, ValueError):
+                left_out.append((finding, "It changes the same lines as another fix."))
                 continue
             whole = best.proof
             if texts and changed != texts:
                 if self.has_ended:
+                    left_out.append((finding, "There was no time left to try it with the others."))
                     continue
                 self._on_try("the next of the fixes together")
                 whole, _ = self._prover.prove(changed, finding)
             if whole.status is Status.VERIFIED:
                 texts, edits[best.file], proof = changed, more, whole
                 fixed.append(finding)
-        return Together(texts, proof, tuple(fixed))
+            else:
+                left_out.append((finding, f"With the others it is {whole.status.value}. {whole.reason}"))
+        return Together(texts, proof, tuple(fixed), tuple(left_out))
 
 
 def _needed(repaired: Sequence[tuple[Finding, Candidate]]) -> list[tuple[Finding, Candidate]]:
