@@ -69,7 +69,7 @@ def fix(options: argparse.Namespace) -> int:
     if options.apply:
         write({path: (before[path], text) for path, text in together.texts.items()})
     if not options.json and (options.apply or options.patches is not None):
-        to_stdout(_written(list(together.texts) if options.apply else [], list(patch_files.values())))
+        to_stdout([*_written(list(together.texts) if options.apply else [], list(patch_files.values()))])
     return 0
 
 
@@ -259,7 +259,10 @@ def _lines(
         yield ""
         yield from (printable(line) for line in _diff(together, before))
     yield from _summary(sum(one.verified is not None for one in tried), len(tried), len(together.fixed))
-    if any(one.proof.status is Status.UNPROVEN for each in tried for one in (*each.candidates, *each.patches)):
+    proofs = [one.proof for each in tried for one in each.candidates] + [
+        one.proof for each in tried for one in each.patches
+    ]
+    if any(proof.status is Status.UNPROVEN for proof in proofs):
         yield _UNPROVEN
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -26,6 +25,7 @@ from irscope_server.agents.answers import ToolFailure, marked
 from irscope_server.agents.commands import Commands, word
 from irscope_server.agents.debugging import refuse_wrong
 from irscope_server.agents.reports import short
+from irscope_server.agents.trails import trail
 
 STEPS = ("next", "stepIn", "stepOut", "continue")
 _NO_DEBUGPY = 43
@@ -211,13 +211,8 @@ def _why_missed(became: list[str], without_compile: bool) -> str:
 async def _became(commands: Commands, run: str, at: str) -> list[str]:
     """Kernels and nodes of a line; none if nothing came from it."""
     try:
-        text = await commands.read("show", run, f"--line={at}")
+        found = await trail(commands, at, run)
     except ToolFailure:
         return []
-    trail = text.split("\n")[2:]
-    if any("Nothing in this run came from this line." in line for line in trail):
-        return []
-    first = [line for line in trail if line.startswith("  kernel ")]
-    rest = [line for line in trail if line.strip() and line not in first]
-    shown = [re.sub(r"(?<=\S) {3,}", "  ", line.rstrip())[:160] for line in (*first, *rest)]
+    shown = [*found.kernels, *found.steps]
     return [*shown[:_MOST_LINES], *([f"  and {len(shown) - _MOST_LINES} more"] if len(shown) > _MOST_LINES else [])]

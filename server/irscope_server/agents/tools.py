@@ -10,6 +10,7 @@ from irscope_server.agents import entries, reports, scripts, starting
 from irscope_server.agents.answers import Answer, ToolFailure
 from irscope_server.agents.commands import Commands, option, word, words
 from irscope_server.agents.debugging import Debugging
+from irscope_server.agents.trails import trail
 
 _MOST_NODES = 60
 """Boxes of a graph before it is folded by module: about as many lines as an answer has."""
@@ -117,19 +118,12 @@ class Tools:
     async def line(self, place: str, run: str = "", target: str = "") -> Answer:
         """What a line of the user's source became: its kernels first, then its nodes in each stage, and why it has none.
         place: FILE:LINE, as in model.py:42.  target: what was predicted for a device that the run had (h100)."""
-        text = await self._commands.read(
-            "show", *words(run, "run"), f"--line={word(place, 'place')}", *option("--target", target)
-        )
-        head, _, rest = text.partition("\n")
-        source, _, trail = rest.partition("\n")
-        if "Nothing in this run came from this line." in trail:
+        found = await trail(self._commands, place, run, target)
+        if found.is_empty:
             raise ToolFailure(
-                f"Nothing in {head} came from {place}. Lines of findings and compiles: findings(run=...)."
+                f"Nothing in run {found.run} came from {place}. Lines of findings and compiles: findings(run=...)."
             )
-        lines = trail.split("\n")
-        kernels = [line for line in lines if line.startswith("  kernel ")]
-        others = [line for line in lines if not line.startswith("  kernel ")]
-        return Answer("\n".join([source, *kernels, *others]), {"run": head.split(" ")[1]})
+        return Answer("\n".join([f"{found.place}  {found.text}", *found.kernels, *found.steps]), {"run": found.run})
 
     async def why_not_fused(self, first: str, second: str, run: str = "", compile: str = "") -> Answer:
         """Why Inductor did or did not fuse two kernels.  first, second: kernels (cpp_fused_add_0, extern_kernels.mm), nodes
