@@ -298,16 +298,20 @@ def test_predicted_kernels_are_named_by_device() -> None:
         "line": 4,
         "outcome": "compiled",
         "graph_ops": 2,
-        "reasons": [],
+        "reasons": ["0/0: n == 1          # y = x * n  # mp/cut/off.py:34 in f\nmore"],
     }
     report = {
         "script": "/a.py", "outcome": {"kind": "completed", "message": "The script ran to its end."}, "torch": "2.13.0", "findings": [],
         "compiles": [compile], "kernels": [], "ranks": [], "capture_gaps": [],
-        "predictions": [{**compile, "id": "0/0/h100"}, {**compile, "id": "0/0/a100"}],
+        "predictions": [{**compile, "id": "0/0/h100"}, {**compile, "id": "0/0/a100", "outcome": "error"}],
         "predicted_kernels": [{"name": "triton_poi_fused_add_0", "compile": "0/0/h100"}],
     }  # fmt: skip
     lines = reports.summary(report).split("\n")
-    assert lines[3:] == ["predicted 0/0/h100: kernels: triton_poi_fused_add_0", "predicted 0/0/a100: kernels: none"]
+    assert lines[3:] == [
+        "  compiled again because: 0/0: n == 1",
+        "predicted 0/0/h100: kernels: triton_poi_fused_add_0",
+        "predicted 0/0/a100: kernels: none (it failed, see below)",
+    ]
 
 
 SETTLED = {

@@ -68,6 +68,8 @@ async def script(
 
 def _next(report: reports.Report) -> str:
     """What to ask next, where the list of findings does not say it."""
+    if report["predictions"] and all(one["outcome"] == "error" for one in report["predictions"]):
+        return "No kernels were predicted: what is \"not captured\", at the end, says why and what to do."
     if report["predictions"]:
         return "line(place=..., target=...), stage(compile=ID/TARGET), diff(targets=[...]): what was predicted."
     if report["ranks"]:
