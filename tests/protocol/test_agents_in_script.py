@@ -66,6 +66,7 @@ def test_a_script_is_stepped_through_beside_its_compilation(tools: Tools) -> Non
     assert "number + 40 = 41" in lines and "  twice = 2" in lines
     assert any(line.startswith("nothing = (not evaluated) NameError") for line in lines)
     assert "  seen 1 ['a']" in lines
+    assert said.note == "The script ran up to the last stop, and was ended there."
     at = lines.index(f"model.py:6 in the compiles of run {said.ids['run']}:")
     assert lines[at + 1].startswith("  kernel cpp_fused_add_mul_relu_0")
     assert f'debug(run="{said.ids["run"]}", breakpoints=["model.py:6"])' in said.text
@@ -73,8 +74,9 @@ def test_a_script_is_stepped_through_beside_its_compilation(tools: Tools) -> Non
 
 def test_a_line_that_compiled_code_ran_for_is_told(tools: Tools) -> None:
     """The script ends without it; line 7 has a kernel in the stored run, and 12 has none."""
-    said = debugged(tools, breakpoints=["model.py:12"]).text
-    assert said.startswith("the end of the script\n")
+    answer = debugged(tools, breakpoints=["model.py:12"])
+    said = answer.text
+    assert said.startswith("the end of the script\n") and answer.note == "The script ran to its end."
     assert "breakpoint model.py:12: not reached." in said and "without_compile=True" not in said
     (Path.cwd() / "model.py").write_text(
         "print(1)\nif len('') > 1:\n    a = 1\n    b = 1\n    c = 1\n    d = 1\n    e = 1\n"
@@ -82,6 +84,14 @@ def test_a_line_that_compiled_code_ran_for_is_told(tools: Tools) -> None:
     said = debugged(tools, breakpoints=["model.py:7"]).text
     assert "breakpoint model.py:7: not reached. Compiled code ran in place of this line; with without_compile" in said
     assert "without_compile" not in debugged(tools, breakpoints=["model.py:7"], without_compile=True).text
+
+
+def test_a_value_of_several_lines_is_one_line(tools: Tools) -> None:
+    (Path.cwd() / "model.py").write_text(
+        "class Grid:\n    def __repr__(self):\n        return 'grid([1,\\n   2])\\n  other = 3'\n\n\ngrid = Grid()\nprint(1)\n"
+    )
+    said = debugged(tools, breakpoints=["model.py:7"]).text.split("\n")
+    assert "  grid = grid([1, 2]) other = 3" in said, said
 
 
 def test_it_stops_where_the_script_fails(tools: Tools) -> None:

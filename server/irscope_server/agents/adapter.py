@@ -212,7 +212,12 @@ async def around(adapter: Adapter, thread: int, evaluate: Sequence[str], without
         found = await adapter.ask("variables", variablesReference=scope["variablesReference"])
         variables = [each for each in found.get("variables", []) if each["name"] not in without]
         lines.append(f"{scope['name']}:")
-        lines += [f"  {each['name']} = {str(each['value'])[:_VALUE]}" for each in variables[:_VARIABLES]]
+        lines += [f"  {each['name']} = {_in_a_line(str(each['value']))}" for each in variables[:_VARIABLES]]
         if len(variables) > _VARIABLES:
             lines.append(f"  and {len(variables) - _VARIABLES} more")
     return lines
+
+
+def _in_a_line(value: str) -> str:
+    """A value, cut off.  That of a tensor or a module has several lines, which would look like variables."""
+    return re.sub(r"\s*\n\s*", " ", value[: 2 * _VALUE])[:_VALUE]

@@ -40,10 +40,7 @@ def summary(report: Report) -> str:
             f"compile {each['id']} {each['function']} {place} {each['outcome']}, {each['graph_ops']} ops"
             + (f", kernels: {names}" if names else "")
         )
-        lines += [
-            f"  compiled again because: {bounded(_guard(reason), _MESSAGE)}"
-            for reason in each["reasons"][:2]
-        ]
+        lines += [f"  compiled again because: {bounded(_guard(reason), _MESSAGE)}" for reason in each["reasons"][:2]]
     for each in report["predictions"]:
         failed = " (it failed, see below)" if each["outcome"] == "error" else ""
         names = ", ".join(dict.fromkeys(kernels[each["id"]])) or "none"

@@ -88,8 +88,17 @@ class Wanted:
     seconds: int
 
 
-async def session(commands: Commands, wanted: Wanted) -> tuple[str, str]:
-    """What a session shows, and the run in which compiles were looked up.  Raises ToolFailure."""
+@dataclass(frozen=True)
+class Shown:
+    """What a session shows, the run in which compiles were looked up, and whether the script ran to its end."""
+
+    text: str
+    run: str
+    ended: bool
+
+
+async def session(commands: Commands, wanted: Wanted) -> Shown:
+    """What a session shows.  Raises ToolFailure."""
     commands.need_permission()
     back = " A running script cannot go back; the session of a stored run can: leave script out."
     refuse_wrong(wanted.steps, STEPS, wanted.breakpoints, wanted.evaluate, back)
@@ -101,7 +110,7 @@ async def session(commands: Commands, wanted: Wanted) -> tuple[str, str]:
     seen = await _watched(commands, program, wanted)
     run = commands.run_of(program)
     lines = [*seen.lines, *await _met(commands, run, seen, wanted.without_compile)]
-    return "\n".join(lines), run
+    return Shown("\n".join(lines), run, seen.ended)
 
 
 async def _watched(commands: Commands, program: str, wanted: Wanted) -> _Seen:

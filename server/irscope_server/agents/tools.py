@@ -283,8 +283,9 @@ class Tools:
                 raise ToolFailure('script needs the program, as in debug(program="train.py", script=True).')
             limit = starting.seconds_of(seconds)
             wanted = scripts.Wanted(program, args or (), *asked, without_compile, limit)
-            text, run = await scripts.session(self._commands, wanted)
-            return Answer(text, {"run": run}, "The script ran up to the last stop, and was ended there.")
+            found = await scripts.session(self._commands, wanted)
+            ran = "to its end" if found.ended else "up to the last stop, and was ended there"
+            return Answer(found.text, {"run": found.run}, f"The script ran {ran}.")
         if not program:
             run = self._commands.run_id(run)
         return Answer(await Debugging(self._commands.store).session(run, program, *asked), {"run": run})
@@ -334,7 +335,7 @@ def _number(name: str, value: int) -> list[str]:
 def _compact(text: str) -> str:
     """Tables without the room between their columns, nor the options of the command line that would give more."""
     lines = (re.sub(r"(?<=\S) {3,}", "  ", line.rstrip()) for line in text.split("\n"))
-    return "\n".join(re.sub(r"(more(?: rows?)?) \(--[a-z -]{1,60}\)$", r"\1", line) for line in lines)
+    return "\n".join(re.sub(r"^(\s*(?:… )?and .*\bmore\b.*) \(--[a-z -]{1,60}\)$", r"\1", line) for line in lines)
 
 
 def _cut(text: str, lines: str, ids: dict[str, str]) -> Answer:
