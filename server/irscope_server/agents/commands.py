@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import sqlite3
@@ -192,7 +193,7 @@ class Commands:
                 await process.wait()
         code = process.returncode
         if code is None or code not in codes:
-            said = error.decode("utf-8", "replace").strip() or out.decode("utf-8", "replace").strip()
+            said = _outcome_in(out) or error.decode("utf-8", "replace").strip() or out.decode("utf-8", "replace").strip()
             raise ToolFailure(f"irscope {words[0]} failed, exit code {code}.\n{marked(said[-_MOST_OF_ERROR:])}")
         return out.decode("utf-8", "replace"), error.decode("utf-8", "replace"), code
 
@@ -202,6 +203,13 @@ async def _bounded(stream: asyncio.StreamReader) -> bytes:
     while piece := await stream.read(1 << 16):
         kept += piece[: max(0, _MOST_BYTES - len(kept))]
     return bytes(kept)
+
+
+def _outcome_in(out: bytes) -> str:
+    """How the run ended, where a command that failed has printed its report as JSON."""
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        return str(json.loads(out)["outcome"]["message"])
+    return ""
 
 
 def _loaded(text: str) -> Any:
