@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
 import venv
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from irscope.system.processes import children_of
 from irscope_server.agents.answers import Answer, ToolFailure
 from irscope_server.agents.commands import Commands
 from irscope_server.agents.tools import Tools
+from support import Instant, late
 
 SCRIPT = """\
 import sys
@@ -123,8 +123,8 @@ def test_it_is_ended_by_its_limit_and_by_a_cancel(tools: Tools) -> None:
         call = asyncio.create_task(
             tools.debug(program="endless.py", script=True, breakpoints=["endless.py:4 if False"])
         )
-        deadline = time.monotonic() + 20
-        while not _runs("endless.py") and time.monotonic() < deadline:
+        begun = Instant()
+        while not _runs("endless.py") and not late(begun, 20):
             await asyncio.sleep(0.05)
         assert _runs("endless.py"), "the script has begun"
         call.cancel()

@@ -122,10 +122,21 @@ class Adapter:
         return message
 
 
-def thread_of(stop: Message | None, before: int) -> int:
-    """The thread of a stop, else the one before."""
-    number = (stop or {}).get("threadId", before)
-    return number if isinstance(number, int) else before
+async def stops(adapter: Adapter, steps: Sequence[str]) -> AsyncIterator[tuple[str, Message | None, int]]:
+    """The first stop and the one after each step: the step (empty before the first), the stop and its thread.
+
+    The last stop is None where the session has ended; then no other step is made.  Raises ToolFailure.
+    """
+    thread, step = 1, ""
+    for following in [*steps, None]:
+        stop = await adapter.until("stopped")
+        number = (stop or {}).get("threadId", thread)
+        thread = number if isinstance(number, int) else thread
+        yield step, stop, thread
+        if stop is None or following is None:
+            return
+        step = following
+        await adapter.ask(step, threadId=thread)
 
 
 async def set_breakpoints(

@@ -193,7 +193,9 @@ class Commands:
                 await process.wait()
         code = process.returncode
         if code is None or code not in codes:
-            said = _outcome_in(out) or error.decode("utf-8", "replace").strip() or out.decode("utf-8", "replace").strip()
+            said = (
+                _outcome_in(out) or error.decode("utf-8", "replace").strip() or out.decode("utf-8", "replace").strip()
+            )
             raise ToolFailure(f"irscope {words[0]} failed, exit code {code}.\n{marked(said[-_MOST_OF_ERROR:])}")
         return out.decode("utf-8", "replace"), error.decode("utf-8", "replace"), code
 

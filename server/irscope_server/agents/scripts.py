@@ -19,7 +19,7 @@ from irscope_server.agents.adapter import (
     place,
     set_breakpoints,
     started,
-    thread_of,
+    stops,
 )  # fmt: skip
 from irscope_server.agents.answers import ToolFailure, marked
 from irscope_server.agents.commands import Commands, word
@@ -163,26 +163,20 @@ async def _follow(adapter: Adapter, program: str, wanted: Wanted, seen: _Seen) -
     seen.lines += said
     await adapter.ask("configurationDone")
     await adapter.answer(launch, "launch")
-    stop = await adapter.until("stopped")
-    reached = [await _stopped(adapter, stop, "", seen)]
-    for step in wanted.steps:
-        if stop is None:
-            break
-        await adapter.ask(step, threadId=thread_of(stop, 1))
-        stop = await adapter.until("stopped")
-        reached.append(await _stopped(adapter, stop, f"{step}: ", seen))
+    reached = []
+    async for step, stop, thread in stops(adapter, wanted.steps):
+        reached.append(await _stopped(adapter, stop, thread, f"{step}: " if step else "", seen))
     if stop is not None:
-        seen.lines += await around(adapter, thread_of(stop, 1), wanted.evaluate, _LEFT_OUT)
+        seen.lines += await around(adapter, thread, wanted.evaluate, _LEFT_OUT)
     seen.ended = stop is None
     seen.missed = [place for place in places.values() if place not in reached]
 
 
-async def _stopped(adapter: Adapter, stop: Message | None, step: str, seen: _Seen) -> str:
+async def _stopped(adapter: Adapter, stop: Message | None, thread: int, step: str, seen: _Seen) -> str:
     """Notes a stop; returns its place."""
     if stop is None:
         seen.lines.append(f"{step}the end of the script")
         return ""
-    thread = thread_of(stop, 1)
     seen.lines.append(f"{step}{await place(adapter, stop, thread)}")
     frames = (await adapter.ask("stackTrace", threadId=thread, levels=1)).get("stackFrames", [])
     path = (frames[0].get("source") or {}).get("path", "") if frames else ""

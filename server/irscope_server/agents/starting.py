@@ -74,7 +74,7 @@ async def script(
 def _next(report: reports.Report) -> str:
     """What to ask next, where the list of findings does not say it."""
     if report["outcome"]["kind"] == OutcomeKind.BUDGET.value:
-        return "It was stopped by a limit: seconds=... gives it more time, options=[\"memory-budget=...\"] more memory."
+        return 'It was stopped by a limit: seconds=... gives it more time, options=["memory-budget=..."] more memory.'
     if report["predictions"] and all(one["outcome"] == "error" for one in report["predictions"]):
         return 'No kernels were predicted: what is "not captured", at the end, says why and what to do.'
     if report["predictions"]:
