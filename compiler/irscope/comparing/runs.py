@@ -129,8 +129,7 @@ def diff_runs(store: Store, before: str, after: str, targets: tuple[str, str] | 
 
 
 def _predicted(report: Report, target: str) -> Report:
-    """What a run predicted for a target.  Raises LookupError where each of its predictions failed: two that failed would be
-    the same."""
+    """What a run predicted for a target.  Raises LookupError if all of it failed: two that failed would be the same."""
     found = report.of_target(target)
     if all(each.outcome is CompileOutcome.ERROR for each in found.compiles):
         about = [gap.why for gap in report.capture_gaps if gap.what.endswith(f" for {target}")]

@@ -125,7 +125,7 @@ class Adapter:
 async def stops(adapter: Adapter, steps: Sequence[str]) -> AsyncIterator[tuple[str, Message | None, int]]:
     """The first stop and the one after each step: the step (empty before the first), the stop and its thread.
 
-    The last stop is None where the session has ended; then no other step is made.  Raises ToolFailure.
+    The last stop is None if the session has ended; then no other step is made.  Raises ToolFailure.
     """
     thread, step = 1, ""
     for following in [*steps, None]:
