@@ -7,13 +7,14 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from irscope_server.agents.answers import ToolFailure
 from irscope_server.agents.commands import Commands
 from irscope_server.agents.tools import Tools
 
-REPORT = {
+REPORT: dict[str, Any] = {
     "run": "r1", "script": "a.py", "torch": None, "outcome": {"kind": "budget", "message": "Stopped after 2 s."}, "findings": [],
     "compiles": [], "kernels": [], "ranks": [], "capture_gaps": [], "predictions": [], "predicted_kernels": [],
 }  # fmt: skip
