@@ -126,14 +126,15 @@ def test_no_permission_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
 class Asked(Commands):
     """Notes what would be started."""
 
-    def __init__(self, says: str = "{}") -> None:
+    def __init__(self, says: str = "{}", code: int = 0) -> None:
         super().__init__("runs.db", "python", allow_run=True)
         self.started: list[str] = []
-        self._says = says
+        self._says, self._code = says, code
 
-    async def _output(self, words: Sequence[str], seconds: float, codes: Sequence[int]) -> tuple[str, str]:
+    async def _output(self, words: Sequence[str], seconds: float, codes: Sequence[int]) -> tuple[str, str, int]:
+        assert self._code in codes
         self.started = list(words)
-        return self._says, ""
+        return self._says, "", self._code
 
 
 def test_what_the_arguments_of_a_tool_start() -> None:
@@ -281,6 +282,27 @@ def test_the_run_that_a_command_names_is_in_the_head() -> None:
     ):
         assert answer.ids == {"run": "20261126-221341-2277a9"}
     assert "\n  … and 87 rows more\n" in answer.text and "clean (--json has all)" in answer.text
+    asked = Asked("  … and 9 more not in the last stage (--json has all)\nplease and more (--json has all)\n")
+    compared = asyncio.run(Tools(asked).diff(script="a.py", pipelines=["inductor", "onnx"])).text
+    assert compared == "  … and 9 more not in the last stage\nplease and more (--json has all)\n"
+
+
+@pytest.mark.parametrize(("code", "verdict"), [(0, "Clean:"), (1, "Not clean:"), (4, "The script failed")])
+def test_a_check_says_its_verdict_first(code: int, verdict: str) -> None:
+    answer = asyncio.run(Tools(Asked("a.py: …", code)).run(script="a.py", checks=["graph-break"]))
+    assert answer.note.startswith(verdict)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "Nothing was written; apply=True"),
+        ({"apply": True}, "The last line names"),
+        ({"patches": "p"}, "The last line"),
+    ],
+)
+def test_what_was_written_is_for_the_command_to_say(given: dict[str, Any], words: str) -> None:
+    assert asyncio.run(Tools(Asked()).try_fix("a.py", **given)).note.startswith(words)
 
 
 def test_a_wrong_stage_is_refused_before_the_script_runs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -298,16 +320,20 @@ def test_predicted_kernels_are_named_by_device() -> None:
         "line": 4,
         "outcome": "compiled",
         "graph_ops": 2,
-        "reasons": [],
+        "reasons": ["0/0: n == 1          # y = x * n  # mp/cut/off.py:34 in f\nmore"],
     }
     report = {
         "script": "/a.py", "outcome": {"kind": "completed", "message": "The script ran to its end."}, "torch": "2.13.0", "findings": [],
         "compiles": [compile], "kernels": [], "ranks": [], "capture_gaps": [],
-        "predictions": [{**compile, "id": "0/0/h100"}, {**compile, "id": "0/0/a100"}],
+        "predictions": [{**compile, "id": "0/0/h100"}, {**compile, "id": "0/0/a100", "outcome": "error"}],
         "predicted_kernels": [{"name": "triton_poi_fused_add_0", "compile": "0/0/h100"}],
     }  # fmt: skip
     lines = reports.summary(report).split("\n")
-    assert lines[3:] == ["predicted 0/0/h100: kernels: triton_poi_fused_add_0", "predicted 0/0/a100: kernels: none"]
+    assert lines[3:] == [
+        "  compiled again because: 0/0: n == 1",
+        "predicted 0/0/h100: kernels: triton_poi_fused_add_0",
+        "predicted 0/0/a100: kernels: none (it failed, see below)",
+    ]
 
 
 SETTLED = {

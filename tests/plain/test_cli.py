@@ -164,9 +164,12 @@ def test_show_a_line(show: Shown, filled: Filled) -> None:
     assert "kernel cpp_fused_relu_0  cpp, 0/0/kernel/cpp_fused_relu_0" in text
     assert "Nothing in this run came from this line." in show("--line", f"{MODEL}:1")
     data = json.loads(show("--line", "model.py:15", "--json"))
-    assert (data["file"], data["line"]) == (MODEL, 15)
+    assert (data["run"], data["file"], data["line"]) == (filled.run, MODEL, 15)
     trail = from_json(LineTrail, data)
     assert [step.stage for step in trail.steps] == ["0/0/inference-graph", "0/1/inference-graph"]
+    assert {step.name for step in trail.steps} == {"inference-graph"}
+    nothing = json.loads(show("--line", "model.py:1", "--json"))
+    assert (nothing["run"], nothing["steps"], nothing["kernels"]) == (filled.run, [], [])
     assert [node.name for node in trail.steps[0].nodes] == ["sin", "add"]
     assert isinstance(trail.steps[0].nodes[0], GraphNode)
 

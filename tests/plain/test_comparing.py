@@ -19,7 +19,7 @@ from irscope.comparing.graphs import GraphDiff, diff_graphs
 from irscope.comparing.pipelines import Figure, PipelineFigures, Timing
 from irscope.comparing.runs import Moved, diff_runs
 from irscope.ir.graphs import parse_graph
-from irscope.protocol import Compile, Finding, Kernel, Lane, StageRef
+from irscope.protocol import CaptureGap, Compile, CompileOutcome, Finding, Kernel, Lane, StageRef
 from irscope.store.store import Store
 from irscope_server.running.since_last_run import run_before
 
@@ -235,6 +235,21 @@ def test_two_targets_are_compared(store: Store, capsys: pytest.CaptureFixture[st
     )
     run_of_same = a_run(store, compiles=compiles, stages=same)
     assert diff_runs(store, run_of_same, run_of_same, ("h100", "mi300x")).same
+
+
+def test_targets_that_nothing_was_compiled_for_are_not_called_the_same(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = a_compile(function="f", id="0/0")
+    made = dataclasses.replace(own, id="0/0/h100", target="h100")
+    failed = dataclasses.replace(own, id="0/0/a100", target="a100", outcome=CompileOutcome.ERROR)
+    run = a_run(store, compiles=(own, made, failed))
+    store.put_gap(run, CaptureGap("kernels for a100", "It needs the package triton."))
+    for targets in ("h100,a100", "a100,h100", "a100,a100"):
+        assert main(["diff", run, run, "--target", targets, "--store", store.path]) == 2
+        said = capsys.readouterr().err
+        assert f"Run {run} predicted no kernels for a100. It needs the package triton." in said
+    assert diff_runs(store, run, run, ("h100", "h100")).same
 
 
 def test_kernels_are_the_same_where_their_code_is(store: Store) -> None:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from irscope.driver import environments
 from irscope.driver.availability import Status, availability_of
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.environments import Environment, default_folder, interpreter_of, torch_needs
@@ -68,6 +69,26 @@ def test_a_pipeline_runs_in_the_environment_that_was_made_of_its_interpreter(
     with Store(str(tmp_path / "runs.db")) as store:
         assert str(made.folder) in said_by("onnx")
         assert str(made.folder) not in said_by("inductor")
+
+
+def test_what_is_linked_into_the_interpreters_packages_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ``pip install -e`` links the user's own project; what the environment has itself comes first."""
+    monkeypatch.setattr(environments, "_pip", lambda python, *packages: None)
+    for name in ("base", "made"):
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / name], check=True)
+    base, made = (next((tmp_path / name).glob("lib/python*/site-packages")) for name in ("base", "made"))
+    project = tmp_path / "it's a project"
+    project.mkdir()
+    for folder, name in ((project, "linked"), (base, "inside"), (base, "both"), (made, "both")):
+        (folder / f"{name}.py").write_text(f"where = {str(folder)!r}\n")
+    (base / "__editable__.project.pth").write_text(f"{project}\n")
+    environment = Environment(pipeline_named("onnx"), tmp_path / "made", str(tmp_path / "base" / "bin" / "python"))
+    environments.make(environment, lambda step: None)
+    program = "import linked, inside, both; print(linked.where, inside.where, both.where, sep='\\n')"
+    done = subprocess.run([environment.python, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == [str(project), str(base), str(made)], done.stderr
 
 
 def test_a_package_of_torch_comes_without_what_gpus_need() -> None:

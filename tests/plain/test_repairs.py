@@ -81,18 +81,23 @@ def test_fixes_that_go_together_need_one_trial_and_others_are_added_one_by_one()
             self.seen.append(text)
             status = Status.DISPROVEN if self.fails and self.fails in text else Status.VERIFIED
             removes = tuple(one for one, fixed in ((FINDING, "x" not in text), (other, "y" not in text)) if fixed)
-            return Proof(status, "", removes), SimpleNamespace(findings=(), compiles=())
+            reason = "It fails." if status is Status.DISPROVEN else ""
+            return Proof(status, reason, removes), SimpleNamespace(findings=(), compiles=())
 
-    def fixed(fails: str) -> tuple[Any, Any, list[str]]:
+    def fixed(fails: str, seconds: float = 60) -> tuple[Any, Any, list[str], list[str]]:
         prover: Any = Together(fails)
         proof = Proof(Status.VERIFIED, "")
         first = Tried(FINDING, (Candidate("a", "", "user.py", (Edit(PLACE, "1"),), proof),))
         second = Tried(other, (Candidate("b", "", "user.py", (Edit(place, "2"),), proof),))
-        found = Trying(prover, 60).together([first, second])
-        return found.texts, found.fixed, prover.seen
+        found = Trying(prover, seconds).together([first, second])
+        return found.texts, found.fixed, [found.why_left_out(one) for one in (FINDING, other)], prover.seen
 
-    assert fixed("") == ({"user.py": "1\n2\n"}, (FINDING, other), ["1\n2\n"])
-    assert fixed("2") == ({"user.py": "1\ny\n"}, (FINDING,), ["1\n2\n", "1\n2\n", "1\ny\n"])
+    assert fixed("") == ({"user.py": "1\n2\n"}, (FINDING, other), ["", ""], ["1\n2\n"])
+    why = "With the others it is disproven. It fails."
+    alone = "1\ny\n"
+    assert fixed("2") == ({"user.py": alone}, (FINDING,), ["", why], ["1\n2\n", "1\n2\n", alone])
+    late = "There was no time left to try it with the others."
+    assert fixed("", -1) == ({"user.py": alone}, (FINDING,), ["", late], [])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
 import venv
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from irscope.system.processes import children_of
 from irscope_server.agents.answers import Answer, ToolFailure
 from irscope_server.agents.commands import Commands
 from irscope_server.agents.tools import Tools
+from support import Instant, late
 
 SCRIPT = """\
 import sys
@@ -66,6 +66,7 @@ def test_a_script_is_stepped_through_beside_its_compilation(tools: Tools) -> Non
     assert "number + 40 = 41" in lines and "  twice = 2" in lines
     assert any(line.startswith("nothing = (not evaluated) NameError") for line in lines)
     assert "  seen 1 ['a']" in lines
+    assert said.note == "The script ran up to the last stop, and was ended there."
     at = lines.index(f"model.py:6 in the compiles of run {said.ids['run']}:")
     assert lines[at + 1].startswith("  kernel cpp_fused_add_mul_relu_0")
     assert f'debug(run="{said.ids["run"]}", breakpoints=["model.py:6"])' in said.text
@@ -73,8 +74,9 @@ def test_a_script_is_stepped_through_beside_its_compilation(tools: Tools) -> Non
 
 def test_a_line_that_compiled_code_ran_for_is_told(tools: Tools) -> None:
     """The script ends without it; line 7 has a kernel in the stored run, and 12 has none."""
-    said = debugged(tools, breakpoints=["model.py:12"]).text
-    assert said.startswith("the end of the script\n")
+    answer = debugged(tools, breakpoints=["model.py:12"])
+    said = answer.text
+    assert said.startswith("the end of the script\n") and answer.note == "The script ran to its end."
     assert "breakpoint model.py:12: not reached." in said and "without_compile=True" not in said
     (Path.cwd() / "model.py").write_text(
         "print(1)\nif len('') > 1:\n    a = 1\n    b = 1\n    c = 1\n    d = 1\n    e = 1\n"
@@ -82,6 +84,14 @@ def test_a_line_that_compiled_code_ran_for_is_told(tools: Tools) -> None:
     said = debugged(tools, breakpoints=["model.py:7"]).text
     assert "breakpoint model.py:7: not reached. Compiled code ran in place of this line; with without_compile" in said
     assert "without_compile" not in debugged(tools, breakpoints=["model.py:7"], without_compile=True).text
+
+
+def test_a_value_of_several_lines_is_one_line(tools: Tools) -> None:
+    (Path.cwd() / "model.py").write_text(
+        "class Grid:\n    def __repr__(self):\n        return 'grid([1,\\n   2])\\n  other = 3'\n\n\ngrid = Grid()\nprint(1)\n"
+    )
+    said = debugged(tools, breakpoints=["model.py:7"]).text.split("\n")
+    assert "  grid = grid([1, 2]) other = 3" in said, said
 
 
 def test_it_stops_where_the_script_fails(tools: Tools) -> None:
@@ -113,8 +123,8 @@ def test_it_is_ended_by_its_limit_and_by_a_cancel(tools: Tools) -> None:
         call = asyncio.create_task(
             tools.debug(program="endless.py", script=True, breakpoints=["endless.py:4 if False"])
         )
-        deadline = time.monotonic() + 20
-        while not _runs("endless.py") and time.monotonic() < deadline:
+        begun = Instant()
+        while not _runs("endless.py") and not late(begun, 20):
             await asyncio.sleep(0.05)
         assert _runs("endless.py"), "the script has begun"
         call.cancel()

@@ -8,7 +8,7 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from irscope.cli.text import to_stdout
@@ -31,6 +31,10 @@ from irscope.worker.client import Worker
 
 _PROPOSALS = "irscope_server.fixing.proposals"
 _STATIC = "irscope_server.fixing.static_sizes"
+_UNPROVEN = (
+    "unproven: not shown to be wrong, but not proven. Read the reason; the finding's own hints have the change in words. "
+    "Test it yourself before you use it."
+)
 
 
 def fix(options: argparse.Namespace) -> int:
@@ -56,23 +60,39 @@ def fix(options: argparse.Namespace) -> int:
         gain = measure(spec, together.texts) if options.measure and together.texts else None
     finally:
         worker.stop()
+    patch_files = _write_patches(options.patches, tried) if options.patches else {}
     if options.json:
         data = {**_data(tried, together, before), "measured": _measured(gain), "static": _static_data(static)}
         print(json.dumps(data, indent=1))
     else:
-        to_stdout([*_lines(tried, together, before), *_measured_lines(gain), *_static_lines(static)])
-    if options.patches:
-        for name, text in _patch_files(tried):
-            os.makedirs(options.patches, exist_ok=True)
-            with open(os.path.join(options.patches, name), "w", encoding="utf-8") as file:
-                file.write(text)
+        lines = _lines(tried, together, before, patch_files)
+        to_stdout([*lines, *_measured_lines(gain), *_static_lines(static)])
     if options.apply:
         write({path: (before[path], text) for path, text in together.texts.items()})
+    if not options.json and (options.apply or options.patches is not None):
+        to_stdout([*_written(list(together.texts) if options.apply else [], list(patch_files.values()))])
     return 0
 
 
-def _patch_files(tried: list[Tried]) -> Iterator[tuple[str, str]]:
-    """Names and texts of the patches that are verified; of two for one change the first."""
+def _written(files: Sequence[str], patches: Sequence[str]) -> Iterator[str]:
+    """Which files were written."""
+    names = [*map(os.path.relpath, files), *patches]
+    yield printable(f"Written: {', '.join(names)}.") if names else "Nothing was written: there is no verified change."
+
+
+def _write_patches(folder: str, tried: list[Tried]) -> dict[str, str]:
+    """Writes the verified patches into a folder, and returns the path of each by its diff.  Raises OSError."""
+    paths = {}
+    for diff, name, text in _patch_files(tried):
+        os.makedirs(folder, exist_ok=True)
+        paths[diff] = os.path.join(folder, name)
+        with open(paths[diff], "w", encoding="utf-8") as file:
+            file.write(text)
+    return paths
+
+
+def _patch_files(tried: list[Tried]) -> Iterator[tuple[str, str, str]]:
+    """Diffs, names and texts of the patches that are verified; of two for one change the first."""
     known: set[str] = set()
     for one in tried:
         for patch in one.patches:
@@ -80,7 +100,7 @@ def _patch_files(tried: list[Tried]) -> Iterator[tuple[str, str]]:
                 known.add(patch.diff)
                 title = one.verified.title if one.verified is not None else ""
                 name = f"{len(known):04}-{patch.name.rpartition('/')[2].removesuffix('.py')}.patch"
-                yield name, patch_file(one.finding, patch, workaround_of(one.finding, title))
+                yield patch.diff, name, patch_file(one.finding, patch, workaround_of(one.finding, title))
 
 
 def _nothing(finding: Finding, text: str) -> tuple[Fix, ...]:
@@ -140,6 +160,7 @@ def _data(tried: list[Tried], together: Together, before: dict[str, str]) -> dic
             {
                 **_place(t.finding),
                 "candidates": [_candidate(c) for c in t.candidates],
+                "left_out": together.why_left_out(t.finding),
                 "patches": [_patch(p) for p in t.patches],
             }
             for t in tried
@@ -216,7 +237,9 @@ def _diff(together: Together, before: dict[str, str]) -> Iterator[str]:
         yield from diff_of(before[path], text, os.path.relpath(path))
 
 
-def _lines(tried: list[Tried], together: Together, before: dict[str, str]) -> Iterator[str]:
+def _lines(
+    tried: list[Tried], together: Together, before: dict[str, str], patch_files: Mapping[str, str]
+) -> Iterator[str]:
     if not tried:
         yield "No findings."
     for one in tried:
@@ -224,36 +247,49 @@ def _lines(tried: list[Tried], together: Together, before: dict[str, str]) -> It
         yield f"{printable(os.path.relpath(finding.file))}:{finding.range.start.line}: {finding.code} {printable(finding.message)}"
         if not one.candidates and not one.patches:
             yield "  no fix is known that can be applied"
-        yield from (
-            printable(
-                f"  {patch.proof.status.value} in the library: {patch.title} ({patch.name}). {patch.proof.reason}"
-            )
-            for patch in one.patches
-        )
+        for patch in one.patches:
+            yield from _words(patch, f"{patch.title} ({patch.name})", " in the library")
+            if patch.diff in patch_files:
+                yield printable(f"    patch: {patch_files[patch.diff]}")
         for candidate in one.candidates:
-            yield f"  {_words(candidate)}"
+            left_to_python = "" if candidate.is_repair else ", but it repairs nothing and is not applied"
+            yield from _words(candidate, candidate.title, left_to_python)
+            if candidate is one.verified and (why := together.why_left_out(finding)):
+                yield printable(f"    not in the diff: {why}")
     if together.texts:
         yield ""
         yield from (printable(line) for line in _diff(together, before))
     yield from _summary(sum(one.verified is not None for one in tried), len(tried), len(together.fixed))
+    proofs = [one.proof for each in tried for one in each.candidates] + [
+        one.proof for each in tried for one in each.patches
+    ]
+    if any(proof.status is Status.UNPROVEN for proof in proofs):
+        yield _UNPROVEN
 
 
 def _summary(verified: int, findings: int, together: int) -> Iterator[str]:
     """How many have a verified fix, and how many of those fixes are applied."""
     yield f"{verified} of {findings} findings have a verified fix."
     if together < verified:
-        why = "the others do not go together with these, or there was no time left to try it (--seconds)"
-        yield f"The diff has {units.count(together, 'fix', 'fixes')} of {verified}: {why}."
+        yield f'The diff has {units.count(together, "fix", "fixes")} of {verified}: see "not in the diff" above.'
 
 
-def _words(candidate: Candidate) -> str:
-    proof = candidate.proof
+def _words(one: Candidate | Patch, title: str, which: str) -> Iterator[str]:
+    """What a fix costs, what it changes and what was compared; or why it is not verified.
+
+    Parameters
+    ----------
+    which
+        What is said of a verified one.
+    """
+    proof = one.proof
     if proof.status is not Status.VERIFIED:
-        return printable(f"{proof.status.value}: {candidate.title}. {proof.reason}")
+        where = which if isinstance(one, Patch) else ""
+        yield printable(f"  {proof.status.value}{where}: {title}. {proof.reason}")
+        return
     graphs = proof.gain.graphs if proof.gain is not None else (0, 0)
-    kind = "verified" if candidate.is_repair else "verified, but it repairs nothing and is not applied"
-    return printable(
-        f"{kind}: {candidate.title}. {units.count(len(proof.removes), 'finding')} fewer, "
-        f"{units.count(graphs[1], 'graph')} (was {graphs[0]}); "
-        f"same {'; '.join(proof.checks)}"
-    )
+    yield printable(f"  verified{which}: {title}.")
+    if one.caveat:
+        yield printable(f"    note: {one.caveat}")
+    yield f"    gain: {units.count(len(proof.removes), 'finding')} fewer, {units.count(graphs[1], 'graph')} (was {graphs[0]})"
+    yield printable(f"    same results as without compile: {'; '.join(proof.checks)}")

@@ -229,15 +229,16 @@ def _line(store: Store, report: Report, options: argparse.Namespace) -> int:
     most = None if options.all else _MOST_NODES_JSON if options.json else _MOST_NODES
     trail = trail_of(store, report, path, line, most)
     if options.json:
-        print_json({"file": path, "line": line, **to_json(trail)})
+        asked = {"run": report.run, "file": path, "line": line, "text": line_text(path, line).strip()}
+        print_json({**asked, **to_json(trail)})
         if most is not None:
             left_out(sum(max(len(step.places) - most, 0) for step in trail.steps if step.nodes), "node")
-        return 0
-    paint = Paint(sys.stdout)
-    print(paint(printable(f"run {report.run} of {short_path(report.script)}"), "dim"))
-    print(paint(f"{short_path(path)}:{line}  ", "bold") + printable(line_text(path, line).strip()))
-    codes = {each.id for compile in report.compiles for each in compile.stages if role_of(each.name) is Role.CODE}
-    to_stdout(_trail_lines(trail, codes, paint, most) or ["Nothing in this run came from this line."])
+    else:
+        paint = Paint(sys.stdout)
+        print(paint(printable(f"run {report.run} of {short_path(report.script)}"), "dim"))
+        print(paint(f"{short_path(path)}:{line}  ", "bold") + printable(line_text(path, line).strip()))
+        codes = {each.id for compile in report.compiles for each in compile.stages if role_of(each.name) is Role.CODE}
+        to_stdout(_trail_lines(trail, codes, paint, most) or ["Nothing in this run came from this line."])
     with contextlib.suppress(sqlite3.Error):  # a run of the editor's, or of an older version: the next time is faster
         keep_trails(store, report.run)
     return 0

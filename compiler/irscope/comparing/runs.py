@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from irscope.pipelines.registry import stage_kind
-from irscope.protocol import Compile, Finding, Kernel, Report
+from irscope.protocol import Compile, CompileOutcome, Finding, Kernel, Report
 from irscope.store.store import Store
 from irscope.vocabulary.function_names import function_title
 from irscope.vocabulary.records import dataclass
@@ -94,11 +94,11 @@ def diff_runs(store: Store, before: str, after: str, targets: tuple[str, str] | 
         Compare the predictions of the older run for the first of them with those of the newer run for the second.  Then
         kernels are the same if only the figures of the device in their source differ.
 
-    Raises LookupError if one of the runs is not there, or has no predictions for its target.
+    Raises LookupError if one of the runs is not there, or has no predictions for its target, or only such that failed.
     """
     old, new = store.report(before), store.report(after)
     if targets:
-        old, new = old.of_target(targets[0]), new.of_target(targets[1])
+        old, new = (_predicted(one, target) for one, target in zip((old, new), targets, strict=True))
     moved = Moved(store.sources(before), store.sources(after))
     new_findings, gone_findings, kept = _findings(old, new, moved)
     pairs, added, removed = _compiles(old, new, moved)
@@ -126,6 +126,15 @@ def diff_runs(store: Store, before: str, after: str, targets: tuple[str, str] | 
         pipelines=(old.pipeline, new.pipeline) if old.pipeline != new.pipeline else (),
         shared_stages=_shared_stages(old, new) if old.pipeline != new.pipeline else (),
     )
+
+
+def _predicted(report: Report, target: str) -> Report:
+    """What a run predicted for a target.  Raises LookupError if all of it failed: two that failed would be the same."""
+    found = report.of_target(target)
+    if all(each.outcome is CompileOutcome.ERROR for each in found.compiles):
+        about = [gap.why for gap in report.capture_gaps if gap.what.endswith(f" for {target}")]
+        raise LookupError(f"Run {report.run} predicted no kernels for {target}. {about[0] if about else ''}".rstrip())
+    return found
 
 
 def pipeline_words(found: RunDiff) -> str:

@@ -109,7 +109,9 @@ def make(environment: Environment, on_step: Callable[[str], None]) -> None:
         on_step(f"Making a virtual environment in {environment.folder}")
         _run(environment.base, "-m", "venv", str(environment.folder))
     site = Path(_asked(python, _SITE))
-    (site / "irscope-base.pth").write_text(_asked(environment.base, _SITE) + "\n", encoding="utf-8")
+    # A line with a folder alone would leave out what is linked there: packages of the user's that pip installed with -e.
+    base = _asked(environment.base, _SITE)
+    (site / "irscope-base.pth").write_text(f"import site; site.addsitedir({base!r})\n", encoding="utf-8")
     needs = [package.to_install for package in environment.pipeline.needs]
     if environment.pipeline.torch:
         on_step(f"Installing {environment.pipeline.torch} without its packages for GPUs")

@@ -31,9 +31,10 @@ class StageElement:
 
 @dataclass(frozen=True)
 class LineStep:
-    """What one stage has of the line; ``nodes`` where it is a graph."""
+    """What one stage has of the line: its ID and its name; ``nodes`` where it is a graph."""
 
     stage: str
+    name: str
     nodes: tuple[GraphNode, ...]
     places: tuple[StageElement, ...] = ()
 
@@ -65,7 +66,12 @@ def trail_of(store: Store, report: Report, file: str, line: int, most: int | Non
             wanted = {element.name: element.line for element, _ in elements}
             nodes = read_nodes(store.stage_text(report.run, stage), wanted, known, most)
         steps.append(
-            LineStep(stage, nodes, tuple(StageElement(one.name, one.line, one.end_line, why) for one, why in elements))
+            LineStep(
+                stage,
+                names[stage],
+                nodes,
+                tuple(StageElement(one.name, one.line, one.end_line, why) for one, why in elements),
+            )
         )
     origin = Origin(file, line)
     codes = chain.codes_by_folder(stage for compile in report.compiles for stage in compile.stages)

@@ -6,27 +6,19 @@ import * as vscode from "vscode";
 export const shown: { active: vscode.QuickPickItem | undefined } = { active: undefined };
 
 /** Asks for one of the items. */
-export async function choose<Item extends vscode.QuickPickItem>(
+export function choose<Item extends vscode.QuickPickItem>(
   items: readonly Item[],
   options: vscode.QuickPickOptions,
 ): Promise<Item | undefined> {
-  try {
-    return await vscode.window.showQuickPick(items, { ...options, onDidSelectItem: follow });
-  } finally {
-    shown.active = undefined;
-  }
+  return answered(vscode.window.showQuickPick(items, { ...options, onDidSelectItem: follow }));
 }
 
 /** Asks for any number of the items. */
-export async function chooseMany<Item extends vscode.QuickPickItem>(
+export function chooseMany<Item extends vscode.QuickPickItem>(
   items: readonly Item[],
   options: vscode.QuickPickOptions,
 ): Promise<readonly Item[] | undefined> {
-  try {
-    return await vscode.window.showQuickPick(items, { ...options, canPickMany: true, onDidSelectItem: follow });
-  } finally {
-    shown.active = undefined;
-  }
+  return answered(vscode.window.showQuickPick(items, { ...options, canPickMany: true, onDidSelectItem: follow }));
 }
 
 /** A list that the caller fills, shows and disposes of. */
@@ -39,4 +31,12 @@ export function newList<Item extends vscode.QuickPickItem>(): vscode.QuickPick<I
 
 function follow(item: vscode.QuickPickItem | string): void {
   shown.active = typeof item === "string" ? undefined : item;
+}
+
+async function answered<Answer>(list: Thenable<Answer>): Promise<Answer> {
+  try {
+    return await list;
+  } finally {
+    shown.active = undefined;
+  }
 }

@@ -122,10 +122,21 @@ class Adapter:
         return message
 
 
-def thread_of(stop: Message | None, before: int) -> int:
-    """The thread of a stop, else the one before."""
-    number = (stop or {}).get("threadId", before)
-    return number if isinstance(number, int) else before
+async def stops(adapter: Adapter, steps: Sequence[str]) -> AsyncIterator[tuple[str, Message | None, int]]:
+    """The first stop and the one after each step: the step (empty before the first), the stop and its thread.
+
+    The last stop is None if the session has ended; then no other step is made.  Raises ToolFailure.
+    """
+    thread, step = 1, ""
+    for following in [*steps, None]:
+        stop = await adapter.until("stopped")
+        number = (stop or {}).get("threadId", thread)
+        thread = number if isinstance(number, int) else thread
+        yield step, stop, thread
+        if stop is None or following is None:
+            return
+        step = following
+        await adapter.ask(step, threadId=thread)
 
 
 async def set_breakpoints(
@@ -212,7 +223,12 @@ async def around(adapter: Adapter, thread: int, evaluate: Sequence[str], without
         found = await adapter.ask("variables", variablesReference=scope["variablesReference"])
         variables = [each for each in found.get("variables", []) if each["name"] not in without]
         lines.append(f"{scope['name']}:")
-        lines += [f"  {each['name']} = {str(each['value'])[:_VALUE]}" for each in variables[:_VARIABLES]]
+        lines += [f"  {each['name']} = {_in_a_line(str(each['value']))}" for each in variables[:_VARIABLES]]
         if len(variables) > _VARIABLES:
             lines.append(f"  and {len(variables) - _VARIABLES} more")
     return lines
+
+
+def _in_a_line(value: str) -> str:
+    """A value, cut off.  That of a tensor or a module has several lines, which would look like variables."""
+    return re.sub(r"\s*\n\s*", " ", value[: 2 * _VALUE])[:_VALUE]

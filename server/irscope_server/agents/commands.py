@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import sqlite3
@@ -148,14 +149,21 @@ class Commands:
         """
         return (await self._executed(words, args, seconds, stores, codes, python))[0]
 
+    async def execute_coded(
+        self, words: Sequence[str], args: Sequence[str], seconds: float, codes: Sequence[int]
+    ) -> tuple[str, int]:
+        """The same, with the exit code, which is one of `codes`.  Raises ToolFailure."""
+        out, _, code = await self._executed(words, args, seconds, True, codes, True)
+        return out, code
+
     async def execute_json(self, words: Sequence[str], args: Sequence[str], seconds: float) -> tuple[Any, str]:
         """The same as data, whatever the exit code says, and what the script printed.  Raises ToolFailure."""
-        out, printed = await self._executed(words, args, seconds, True, (0,), True)
+        out, printed, _ = await self._executed(words, args, seconds, True, (0,), True)
         return _loaded(out), printed
 
     async def _executed(
         self, words: Sequence[str], args: Sequence[str] | None, seconds: float, stores: bool, codes: Sequence[int], python: bool
-    ) -> tuple[str, str]:  # fmt: skip
+    ) -> tuple[str, str, int]:  # fmt: skip
         self.need_permission()
         if any("\0" in arg for arg in args or ()):
             raise ToolFailure("An argument has a zero byte.")
@@ -164,8 +172,8 @@ class Commands:
         command = [words[0], *store, *interpreter, *words[1:], *(["--", *args] if args is not None else [])]
         return await self._output(command, seconds, codes)
 
-    async def _output(self, words: Sequence[str], seconds: float, codes: Sequence[int]) -> tuple[str, str]:
-        """Standard output, and standard error, where a command with ``--json`` has what the script prints."""
+    async def _output(self, words: Sequence[str], seconds: float, codes: Sequence[int]) -> tuple[str, str, int]:
+        """Standard output, standard error, where a command with ``--json`` has what the script prints, and the exit code."""
         variables = {**os.environ, "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
         variables.pop("COLUMNS", None)  # tables as wide as they are
         process = await asyncio.create_subprocess_exec(
@@ -183,12 +191,13 @@ class Commands:
             if process.returncode is None:  # too slow, or the client took its question back
                 end_tree(process.pid)
                 await process.wait()
-        if process.returncode not in codes:
-            said = error.decode("utf-8", "replace").strip() or out.decode("utf-8", "replace").strip()
-            raise ToolFailure(
-                f"irscope {words[0]} failed, exit code {process.returncode}.\n{marked(said[-_MOST_OF_ERROR:])}"
+        code = process.returncode
+        if code is None or code not in codes:
+            said = (
+                _outcome_in(out) or error.decode("utf-8", "replace").strip() or out.decode("utf-8", "replace").strip()
             )
-        return out.decode("utf-8", "replace"), error.decode("utf-8", "replace")
+            raise ToolFailure(f"irscope {words[0]} failed, exit code {code}.\n{marked(said[-_MOST_OF_ERROR:])}")
+        return out.decode("utf-8", "replace"), error.decode("utf-8", "replace"), code
 
 
 async def _bounded(stream: asyncio.StreamReader) -> bytes:
@@ -196,6 +205,13 @@ async def _bounded(stream: asyncio.StreamReader) -> bytes:
     while piece := await stream.read(1 << 16):
         kept += piece[: max(0, _MOST_BYTES - len(kept))]
     return bytes(kept)
+
+
+def _outcome_in(out: bytes) -> str:
+    """How the run ended, where a command that failed has printed its report as JSON."""
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        return str(json.loads(out)["outcome"]["message"])
+    return ""
 
 
 def _loaded(text: str) -> Any:

@@ -13,7 +13,7 @@ from irscope_server.agents.adapter import (
     place,
     set_breakpoints,
     started,
-    thread_of,
+    stops,
 )  # fmt: skip
 from irscope_server.agents.answers import ToolFailure
 from irscope_server.agents.commands import ADAPTER
@@ -65,17 +65,10 @@ async def _shown(
     await adapter.ask("attach", **{name: value for name, value in wanted.items() if value}, **stop_on)
     lines, _ = await set_breakpoints(adapter, breakpoints, filters)
     await adapter.ask("configurationDone")
-    stop = await adapter.until("stopped")
-    thread = thread_of(stop, 1)
     end = "the end of the run"
-    lines.append(end if stop is None else await place(adapter, stop, thread))
-    for step in steps:
-        if stop is None:
-            break
-        await adapter.ask(step, threadId=thread)
-        stop = await adapter.until("stopped")
-        thread = thread_of(stop, thread)
-        lines.append(f"{step}: {end if stop is None else await place(adapter, stop, thread)}")
+    async for step, stop, thread in stops(adapter, steps):
+        at = end if stop is None else await place(adapter, stop, thread)
+        lines.append(f"{step}: {at}" if step else at)
     if stop is not None:
         lines += await around(adapter, thread, evaluate, _TOLD_ELSEWHERE)
     return "\n".join(lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -39,17 +40,19 @@ def summary(report: Report) -> str:
             f"compile {each['id']} {each['function']} {place} {each['outcome']}, {each['graph_ops']} ops"
             + (f", kernels: {names}" if names else "")
         )
-        lines += [
-            f"  compiled again because: {bounded(reason.partition(_END)[0], _MESSAGE)}"
-            for reason in each["reasons"][:2]
-        ]
-    lines += [
-        f"predicted {each['id']}: kernels: {', '.join(dict.fromkeys(kernels[each['id']])) or 'none'}"
-        for each in report["predictions"]
-    ]
+        lines += [f"  compiled again because: {bounded(_guard(reason), _MESSAGE)}" for reason in each["reasons"][:2]]
+    for each in report["predictions"]:
+        failed = " (it failed, see below)" if each["outcome"] == "error" else ""
+        names = ", ".join(dict.fromkeys(kernels[each["id"]])) or "none"
+        lines.append(f"predicted {each['id']}: kernels: {names}{failed}")
     lines += ranks(report)
     lines += [f"not captured: {gap['what']}: {bounded(gap['why'], _MESSAGE)}" for gap in report["capture_gaps"]]
     return "\n".join(lines)
+
+
+def _guard(reason: str) -> str:
+    """The guard of a reason for a recompilation, without the line of the source that PyTorch repeats, cut off, after it."""
+    return re.split(r"\s+#\s", reason.partition(_END)[0], maxsplit=1)[0]
 
 
 def ranks(report: Report) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -20,12 +19,13 @@ from irscope_server.agents.adapter import (
     place,
     set_breakpoints,
     started,
-    thread_of,
+    stops,
 )  # fmt: skip
 from irscope_server.agents.answers import ToolFailure, marked
 from irscope_server.agents.commands import Commands, word
 from irscope_server.agents.debugging import refuse_wrong
 from irscope_server.agents.reports import short
+from irscope_server.agents.trails import trail
 
 STEPS = ("next", "stepIn", "stepOut", "continue")
 _NO_DEBUGPY = 43
@@ -88,8 +88,17 @@ class Wanted:
     seconds: int
 
 
-async def session(commands: Commands, wanted: Wanted) -> tuple[str, str]:
-    """What a session shows, and the run in which compiles were looked up.  Raises ToolFailure."""
+@dataclass(frozen=True)
+class Shown:
+    """What a session shows, the run in which compiles were looked up, and whether the script ran to its end."""
+
+    text: str
+    run: str
+    ended: bool
+
+
+async def session(commands: Commands, wanted: Wanted) -> Shown:
+    """What a session shows.  Raises ToolFailure."""
     commands.need_permission()
     back = " A running script cannot go back; the session of a stored run can: leave script out."
     refuse_wrong(wanted.steps, STEPS, wanted.breakpoints, wanted.evaluate, back)
@@ -101,7 +110,7 @@ async def session(commands: Commands, wanted: Wanted) -> tuple[str, str]:
     seen = await _watched(commands, program, wanted)
     run = commands.run_of(program)
     lines = [*seen.lines, *await _met(commands, run, seen, wanted.without_compile)]
-    return "\n".join(lines), run
+    return Shown("\n".join(lines), run, seen.ended)
 
 
 async def _watched(commands: Commands, program: str, wanted: Wanted) -> _Seen:
@@ -154,26 +163,20 @@ async def _follow(adapter: Adapter, program: str, wanted: Wanted, seen: _Seen) -
     seen.lines += said
     await adapter.ask("configurationDone")
     await adapter.answer(launch, "launch")
-    stop = await adapter.until("stopped")
-    reached = [await _stopped(adapter, stop, "", seen)]
-    for step in wanted.steps:
-        if stop is None:
-            break
-        await adapter.ask(step, threadId=thread_of(stop, 1))
-        stop = await adapter.until("stopped")
-        reached.append(await _stopped(adapter, stop, f"{step}: ", seen))
+    reached = []
+    async for step, stop, thread in stops(adapter, wanted.steps):
+        reached.append(await _stopped(adapter, stop, thread, f"{step}: " if step else "", seen))
     if stop is not None:
-        seen.lines += await around(adapter, thread_of(stop, 1), wanted.evaluate, _LEFT_OUT)
+        seen.lines += await around(adapter, thread, wanted.evaluate, _LEFT_OUT)
     seen.ended = stop is None
     seen.missed = [place for place in places.values() if place not in reached]
 
 
-async def _stopped(adapter: Adapter, stop: Message | None, step: str, seen: _Seen) -> str:
+async def _stopped(adapter: Adapter, stop: Message | None, thread: int, step: str, seen: _Seen) -> str:
     """Notes a stop; returns its place."""
     if stop is None:
         seen.lines.append(f"{step}the end of the script")
         return ""
-    thread = thread_of(stop, 1)
     seen.lines.append(f"{step}{await place(adapter, stop, thread)}")
     frames = (await adapter.ask("stackTrace", threadId=thread, levels=1)).get("stackFrames", [])
     path = (frames[0].get("source") or {}).get("path", "") if frames else ""
@@ -211,13 +214,8 @@ def _why_missed(became: list[str], without_compile: bool) -> str:
 async def _became(commands: Commands, run: str, at: str) -> list[str]:
     """Kernels and nodes of a line; none if nothing came from it."""
     try:
-        text = await commands.read("show", run, f"--line={at}")
+        found = await trail(commands, at, run)
     except ToolFailure:
         return []
-    trail = text.split("\n")[2:]
-    if any("Nothing in this run came from this line." in line for line in trail):
-        return []
-    first = [line for line in trail if line.startswith("  kernel ")]
-    rest = [line for line in trail if line.strip() and line not in first]
-    shown = [re.sub(r"(?<=\S) {3,}", "  ", line.rstrip())[:160] for line in (*first, *rest)]
+    shown = [*found.kernels, *found.steps]
     return [*shown[:_MOST_LINES], *([f"  and {len(shown) - _MOST_LINES} more"] if len(shown) > _MOST_LINES else [])]

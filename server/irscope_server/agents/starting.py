@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from irscope.findings.kinds import compiled_code_error
 from irscope.pipelines.registry import pipelines
+from irscope.protocol import OutcomeKind
 from irscope.vocabulary.visible import bounded
 
 from irscope_server.agents import entries, reports
@@ -19,8 +20,12 @@ _SLOWEST = 3600
 _BOUND = re.compile(r"max-[a-z-]{1,30}=[0-9.]{1,20}")
 _PRINTED_LINES, _PRINTED = 12, 800
 """Of what a script printed: so many lines, and characters, from its end."""
-_FAILED, _NOT_CLEAN = 4, 1
-"""Exit codes of ``irscope check`` that are answers."""
+_VERDICTS = {
+    0: "Clean: nothing fails the check.",
+    1: "Not clean: a finding fails the check, or a number is over its bound.",
+    4: "The script failed, so it was not checked to its end.",
+}
+"""What exit codes of ``irscope check`` that are answers say."""
 _DIFFERS = 1
 """Exit code of ``irscope verify-target`` that is an answer, too; it has it also where nothing could be compared."""
 _PICTURES = re.compile(r".+\.(svg|pdf|png|dot|gv)", re.IGNORECASE | re.DOTALL)
@@ -68,6 +73,10 @@ async def script(
 
 def _next(report: reports.Report) -> str:
     """What to ask next, where the list of findings does not say it."""
+    if report["outcome"]["kind"] == OutcomeKind.BUDGET.value:
+        return 'It was stopped by a limit: seconds=... gives it more time, options=["memory-budget=..."] more memory.'
+    if report["predictions"] and all(one["outcome"] == "error" for one in report["predictions"]):
+        return 'No kernels were predicted: what is "not captured", at the end, says why and what to do.'
     if report["predictions"]:
         return "line(place=..., target=...), stage(compile=ID/TARGET), diff(targets=[...]): what was predicted."
     if report["ranks"]:
@@ -97,8 +106,8 @@ async def check(
     bounds = [f"--{one}" for one in checks if _BOUND.fullmatch(one)]
     names = joined("--fail-on", [one for one in checks if not _BOUND.fullmatch(one)])
     command = ["check", *chosen, *names, *bounds, f"--budget={limit}", word(script, "script")]
-    text = await commands.execute(command, args, limit + GRACE, codes=(0, _NOT_CLEAN, _FAILED))
-    return Answer(text, run_in(text), "It is clean if nothing fails the check.")
+    text, code = await commands.execute_coded(command, args, limit + GRACE, tuple(_VERDICTS))
+    return Answer(text, run_in(text), _VERDICTS[code])
 
 
 async def verified(

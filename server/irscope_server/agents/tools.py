@@ -10,6 +10,7 @@ from irscope_server.agents import entries, reports, scripts, starting
 from irscope_server.agents.answers import Answer, ToolFailure
 from irscope_server.agents.commands import Commands, option, word, words
 from irscope_server.agents.debugging import Debugging
+from irscope_server.agents.trails import trail
 
 _MOST_NODES = 60
 """Boxes of a graph before it is folded by module: about as many lines as an answer has."""
@@ -117,19 +118,12 @@ class Tools:
     async def line(self, place: str, run: str = "", target: str = "") -> Answer:
         """What a line of the user's source became: its kernels first, then its nodes in each stage, and why it has none.
         place: FILE:LINE, as in model.py:42.  target: what was predicted for a device that the run had (h100)."""
-        text = await self._commands.read(
-            "show", *words(run, "run"), f"--line={word(place, 'place')}", *option("--target", target)
-        )
-        head, _, rest = text.partition("\n")
-        source, _, trail = rest.partition("\n")
-        if "Nothing in this run came from this line." in trail:
+        found = await trail(self._commands, place, run, target)
+        if found.is_empty:
             raise ToolFailure(
-                f"Nothing in {head} came from {place}. Lines of findings and compiles: findings(run=...)."
+                f"Nothing in run {found.run} came from {place}. Lines of findings and compiles: findings(run=...)."
             )
-        lines = trail.split("\n")
-        kernels = [line for line in lines if line.startswith("  kernel ")]
-        others = [line for line in lines if not line.startswith("  kernel ")]
-        return Answer("\n".join([source, *kernels, *others]), {"run": head.split(" ")[1]})
+        return Answer("\n".join([f"{found.place}  {found.text}", *found.kernels, *found.steps]), {"run": found.run})
 
     async def why_not_fused(self, first: str, second: str, run: str = "", compile: str = "") -> Answer:
         """Why Inductor did or did not fuse two kernels.  first, second: kernels (cpp_fused_add_0, extern_kernels.mm), nodes
@@ -262,8 +256,13 @@ class Tools:
         command += [*(["--measure"] if measure else []), *option("--patches", patches)]
         command += [*entries.more("fix", options), word(script, "script")]
         text = await self._commands.execute(command, args or (), limit + 5 * starting.GRACE, stores=False)
-        written = "The verified fixes were written." if apply else "No fix was written."
-        return Answer(text, note=f"{written} Patches, where there are any, are in that folder." if patches else written)
+        wrote = apply or bool(patches)
+        note = (
+            "The last line names what was written."
+            if wrote
+            else "Nothing was written; apply=True writes the diff, and it alone."
+        )
+        return Answer(text, note=f"{note} With more seconds more is tried.")
 
     async def debug(
         self, run: str = "", program: str = "", breakpoints: list[str] | None = None, steps: list[str] | None = None,
@@ -284,8 +283,9 @@ class Tools:
                 raise ToolFailure('script needs the program, as in debug(program="train.py", script=True).')
             limit = starting.seconds_of(seconds)
             wanted = scripts.Wanted(program, args or (), *asked, without_compile, limit)
-            text, run = await scripts.session(self._commands, wanted)
-            return Answer(text, {"run": run}, "The script ran up to the last stop, and was ended there.")
+            found = await scripts.session(self._commands, wanted)
+            ran = "to its end" if found.ended else "up to the last stop, and was ended there"
+            return Answer(found.text, {"run": found.run}, f"The script ran {ran}.")
         if not program:
             run = self._commands.run_id(run)
         return Answer(await Debugging(self._commands.store).session(run, program, *asked), {"run": run})
@@ -335,7 +335,7 @@ def _number(name: str, value: int) -> list[str]:
 def _compact(text: str) -> str:
     """Tables without the room between their columns, nor the options of the command line that would give more."""
     lines = (re.sub(r"(?<=\S) {3,}", "  ", line.rstrip()) for line in text.split("\n"))
-    return "\n".join(re.sub(r"(more(?: rows?)?) \(--[a-z -]{1,60}\)$", r"\1", line) for line in lines)
+    return "\n".join(re.sub(r"^(\s*(?:… )?and .*\bmore\b.*) \(--[a-z -]{1,60}\)$", r"\1", line) for line in lines)
 
 
 def _cut(text: str, lines: str, ids: dict[str, str]) -> Answer:

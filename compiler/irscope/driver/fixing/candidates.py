@@ -52,3 +52,9 @@ class Together:
     texts: dict[str, str]
     proof: Proof | None
     fixed: tuple[Finding, ...]
+    left_out: tuple[tuple[Finding, str], ...] = ()
+    """Findings with a verified fix that is not among them, and why."""
+
+    def why_left_out(self, finding: Finding) -> str:
+        """Why the verified fix of a finding is not among them; empty if it is, or there is none."""
+        return next((why for one, why in self.left_out if one == finding), "")

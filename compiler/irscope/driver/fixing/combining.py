@@ -78,7 +78,8 @@ class Combining:
                     proof, _ = self._prover.prove(texts, finding)
                     gone = {one.cause for one in proof.removes}
                     if proof.status is Status.VERIFIED and all(one.cause in gone for one in made.fixed):
-                        return Together(texts, proof, (*made.fixed, finding))
+                        left_out = tuple(one for one in made.left_out if one[0] != finding)
+                        return Together(texts, proof, (*made.fixed, finding), left_out)
         return made
 
     def _all_texts(self, repaired: Sequence[Repaired]) -> dict[str, str]:
@@ -98,6 +99,7 @@ class Combining:
         edits: dict[str, list[Edit]] = {}
         proof: Proof | None = None
         fixed: list[Finding] = []
+        left_out: list[tuple[Finding, str]] = []
         for finding, best in repaired:
             if proof is not None and finding.cause in {one.cause for one in proof.removes}:
                 fixed.append(finding)  # another fix has removed it: two may write the same function
@@ -107,17 +109,21 @@ class Combining:
             try:
                 changed = {**texts, best.file: applied(self._prover.text_of(best.file), without_gaps(more))}
             except (OSError, ValueError):
+                left_out.append((finding, "It changes the same lines as another fix."))
                 continue
             whole = best.proof
             if texts and changed != texts:
                 if self._has_ended():
+                    left_out.append((finding, "There was no time left to try it with the others."))
                     continue
                 self._on_try("the next of the fixes together")
                 whole, _ = self._prover.prove(changed, finding)
             if whole.status is Status.VERIFIED:
                 texts, edits[best.file], proof = changed, more, whole
                 fixed.append(finding)
-        return Together(texts, proof, tuple(fixed))
+            else:
+                left_out.append((finding, f"With the others it is {whole.status.value}. {whole.reason}"))
+        return Together(texts, proof, tuple(fixed), tuple(left_out))
 
 
 def _needed(repaired: Sequence[Repaired]) -> list[Repaired]:

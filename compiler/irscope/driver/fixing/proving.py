@@ -319,7 +319,7 @@ def _numbers(eager: Trial, trial: Trial) -> tuple[tuple[str, ...], Status, str]:
         return (), Status.UNPROVEN, f"Nothing was compared: {found.problem if found else 'the run left no evidence'}."
     checks = [
         f"{count(found.tensors, 'tensor')} of {count(found.programs, 'compiled program')}, "
-        f"on the run's inputs and {len(DISTURBANCES) - 1} others"
+        f"on the run's inputs and {len(DISTURBANCES) - 1} others made from them"
     ]
     if found.gradients:
         checks.append(count(found.gradients, "gradient"))

@@ -28,6 +28,7 @@ from irscope.internals.target_cuda_graphs import decided
 from irscope.internals.triton_compiling import NotCompiledError, compiled_kernel
 from irscope.pipelines.inductor import cuda_graphs
 from irscope.pipelines.inductor.kernels import Kernels
+from irscope.pipelines.inductor.missing_triton import why_missing
 from irscope.pipelines.inductor.stages import CUDA_GRAPHS, KERNEL
 from irscope.pipelines.inductor.triton import TritonKernel, files_in
 from irscope.pipelines.inductor.triton_stages import lowered_stages
@@ -134,6 +135,8 @@ def work(
             file.flush()
             return
         why = f"{type(error).__name__}: {str(error).strip()}"
+        if "triton" in why.lower():
+            why = why_missing() or why
     if open_choices:
         counted = [f"{text} ({count}×)" if count > 1 else text for text, count in Counter(open_choices).items()]
         what = f"what PyTorch chooses by timing in {compile} for {target.name}"

@@ -28,6 +28,7 @@ from irscope.internals.device_stand_in import compile_for, each_program_hook, pr
 from irscope.internals.hooks import Hook
 from irscope.pipelines.inductor import fitting, target_child
 from irscope.pipelines.inductor.kernels import Kernels
+from irscope.pipelines.inductor.missing_triton import why_missing
 from irscope.pipelines.inductor.stages import MEMORY_FIT, MEMORY_PLAN
 from irscope.pipelines.inductor.target_launches import MOST, Launches, compile_kernel
 from irscope.pipelines.inductor.tuning import NOTHING, Choices, choices_of
@@ -222,7 +223,8 @@ class Targets:
             if "skip" in row:
                 self._book.findings.signal(signals.CUDA_GRAPH_PREDICTED, child.compile, target, str(row["skip"]))
         if why:
-            self._book.gap(CaptureGap(f"kernels of {child.compile} for {target}", why[:2000]))
+            of = "" if why == why_missing() else f" of {child.compile}"  # what holds for all is told once
+            self._book.gap(CaptureGap(f"kernels{of} for {target}", why[:2000]))
         if late:
             what = f"the stages of some kernels of {child.compile} for {target} below their source"
             self._book.gap(CaptureGap(what, late))
