@@ -108,7 +108,11 @@ def _draws(library: str) -> list[int]:
     called = {one.func.id for one in ast.walk(module) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)}
     found = []
     for function in (one for one in module.body if isinstance(one, ast.FunctionDef) and one.name in called):
-        lines = [one.lineno for one in ast.walk(function) if isinstance(one, ast.Attribute) and _NUMPY.match(ast.unparse(one))]
+        lines = [
+            one.lineno
+            for one in ast.walk(function)
+            if isinstance(one, ast.Attribute) and _NUMPY.match(ast.unparse(one))
+        ]
         found += [min(lines)] if lines else []
     return found[:_MOST_CALLED]
 
@@ -213,7 +217,9 @@ def _in_place(text: str, there: Finding, library: str, changed: str, edits: Sequ
     with_names = ast.parse(changed)
     beside = needed_by(after, with_names)
     more = imports_for(beside, with_names)
-    if more is None or any(re.search(rf"\b{one.name}\b", text) for one in beside if one.name != "_"):
+    if more is None or any(
+        re.search(rf"\b{one.name}\b", text) for one in beside if isinstance(one, ast.FunctionDef) and one.name != "_"
+    ):
         return ()
     imports = ["import inspect" if unwraps else "", *more, line]
     imports = [one for one in imports if one and not has_line(text, one)]
@@ -349,10 +355,16 @@ def as_patches(before: str, after: str, libraries: Mapping[str, str]) -> dict[st
         old = _named(text, qualified.removesuffix(".fget"))
         if old is None:
             continue
-        body = textwrap.dedent("\n".join(after.split("\n")[_body_start(after, made) - 1 : made.end_lineno]))
-        code = textwrap.indent(body, " " * old.body[0].col_offset)
-        lines = text.split("\n")
-        beside = text_of(needed_by(made, ast.parse(after)), after)
-        first, start = _first_line(old) - 1, _body_start(text, old) - 1
-        changed[path] = "\n".join([*lines[:first], *beside.split("\n")[:-1], *lines[first:start], code, *lines[old.end_lineno :]])
+        changed[path] = _in_library(text, old, after, made)
     return changed
+
+
+def _in_library(text: str, old: Function, after: str, made: Function) -> str:
+    """The text of a library with a function as its copy in the user's text is; above it, what that one needs beside it."""
+    body = textwrap.dedent("\n".join(after.split("\n")[_body_start(after, made) - 1 : made.end_lineno]))
+    code = textwrap.indent(body, " " * old.body[0].col_offset)
+    there = {one.name for one in ast.parse(text).body if isinstance(one, ast.FunctionDef)} - {"_"}
+    needed = [one for one in needed_by(made, ast.parse(after)) if getattr(one, "name", "") not in there]
+    lines, first, start = text.split("\n"), _first_line(old) - 1, _body_start(text, old) - 1
+    beside = text_of(needed, after).split("\n")[:-1]
+    return "\n".join([*lines[:first], *beside, *lines[first:start], code, *lines[old.end_lineno :]])

@@ -42,7 +42,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         loose = loose or m.matches(decision.test, m.BooleanOperation(operator=m.Or()))
         test = f"({test})" if loose and not decision.test.lpar else test
         made: cst.CSTNode = cst.parse_expression(f"{test} and {plain}")
-        yield Proposal(_TITLE, _CAVEAT, source.changed({decision.test: made}))  # type: ignore[dict-item]
+        yield Proposal(_TITLE, _CAVEAT, source.changed({decision.test: made}))
         return
     guard = cst.ensure_type(cst.parse_statement(f"if {plain}:\n    pass\n"), cst.If)
     inner = cst.IndentedBlock([statement.with_changes(leading_lines=[])])

@@ -19,7 +19,10 @@ from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Change, Source, statements
 
 _TITLE = "Draw with NumPy in one operation of the graph"
-_CAVEAT = "The operation runs on the CPU, and nothing of it is compiled. It has no gradients."
+_CAVEAT = (
+    "The operation runs on the CPU, and nothing of it is compiled. It has no gradients. `torch._library.effects` is not a "
+    "public name of PyTorch; without it, compilers make one call of two equal ones."
+)
 _SPACE = "numpy_draws"
 """Of the names of operators."""
 _MAKERS = ("zeros", "ones", "empty")
@@ -30,6 +33,7 @@ _DTYPES = {
 _RESHAPES = frozenset({"resize", "shape", "dtype", "setflags", "data", "strides"})
 """What changes the shape or type of an array in place."""
 _TYPES = {"int": "SymInt", "float": "float", "bool": "bool", "str": "str"}
+_TUPLE = re.compile(r"(?:typing\.)?[tT]uple\[")
 _READ = frozenset({
     "all", "any", "bool", "cpu", "detach", "dim", "device", "dtype", "float", "int", "item", "long", "max", "mean", "min",
     "numel", "shape", "size", "sum", "tolist",
@@ -65,6 +69,10 @@ class _Helper:
         self.params = [*given.posonlyargs, *given.args]
         odd = given.vararg or given.kwarg or given.kwonlyargs or isinstance(node, ast.AsyncFunctionDef)
         self.types = [_type_of(one.annotation, torch) for one in self.params]
+        words = [ast.unparse(one.annotation) if one.annotation is not None else "" for one in self.params]
+        pairs = zip(self.params, words, strict=True)
+        self.passed = ", ".join(f"tuple({one.arg})" if _TUPLE.match(word) else one.arg for one, word in pairs)
+        """What the operator passes on: it gets tuples as lists."""
         self.result = self._result()
         self.fits = (
             not odd and bool(self.params) and all(self.types) and bool(self.result)
@@ -217,14 +225,19 @@ def _operator(source: Source, function: cst.FunctionDef, helper: _Helper, torch:
         "    mutates_args=(),\n"
         f'    schema="({schema}) -> Tensor",\n'
         f"    tags=({torch}.Tag.nondeterministic_seeded,),\n"
-        f")\ndef {op}({names}):\n    return {torch}.from_numpy({inner}({names}))\n\n\n"
+        f")\ndef {op}({names}):\n    return {torch}.from_numpy({inner}({helper.passed}))\n\n\n"
+        "# It moves NumPy's generator on: equal calls must not become one.\n"
+        f"{op}.register_effect({torch}._library.effects.EffectType.ORDERED)\n\n\n"
         f"@{op}.register_fake\ndef _({names}):\n{unpacked}    return {torch}.empty({shape}, dtype={dtype})\n"
     )
     call = f"return {torch}.ops.{_SPACE}.{name}({names}).numpy()\n"
     outer = function.with_changes(body=cst.IndentedBlock([*_docstring(function), *statements(call)]))
     first = function.with_changes(name=cst.Name(inner))
     space = [cst.EmptyLine(indent=False)] * 2
-    rest: Sequence[cst.BaseStatement] = [one.with_changes(leading_lines=space) for one in (*made, outer)]  # type: ignore[attr-defined]
+    rest: list[cst.BaseStatement] = []
+    for one in (*made, outer):
+        comments = [line for line in getattr(one, "leading_lines", ()) if line.comment is not None and one is not outer]
+        rest.append(one.with_changes(leading_lines=[*space, *comments]))
     return cst.FlattenSentinel[cst.BaseStatement]([first, *rest])
 
 
