@@ -8,8 +8,9 @@ import pytest
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.proving import Proof, Prover, Status
 from irscope.driver.fixing.texts import applied
+from irscope.protocol import Finding, Position, Range, Severity
 from irscope_server.fixing.proposals import proposals
-from support import shared_worker, write
+from support import run_forked, shared_worker, write
 
 DRAW = "Draw with NumPy in one operation of the graph"
 FLAG = "Leave the gradient flag out while compiling"
@@ -98,3 +99,33 @@ def test_it_is_verified(tmp_path: Path, text: str, title: str) -> None:
 def test_what_changes_results_is_not(tmp_path: Path, text: str, title: str, status: Status, reason: str) -> None:
     proof = proof_of(tmp_path, text, title)
     assert (proof.status, reason in proof.reason) == (status, True), proof
+
+
+TWICE = """
+
+def g(x):
+    first, second = (torch.tensor(spans((x.shape[0], x.shape[1]), 0.2), dtype=torch.bool) for _ in range(2))
+    return torch.where(first, 0.0, x.sin()) + torch.where(second, 0.0, x.exp())
+
+
+def called(function):
+    np.random.seed(3)
+    x = torch.arange(30.0).reshape(3, 10).requires_grad_()
+    result = function(x)
+    result.sum().backward()
+    return torch.stack([result, x.grad, torch.full_like(x, np.random.rand())])
+
+
+print(torch.allclose(called(g), called(torch.compile(g, backend="aot_eager_decomp_partition", fullgraph=True))))
+"""
+"""That backend merges equal calls, as Inductor does; runs that prove fixes have a backend that merges nothing."""
+
+
+def test_equal_draws_stay_two(tmp_path: Path) -> None:
+    place = Range(Position(8, 4), Position(8, 9))
+    assert SPANS.split("\n")[7].startswith("    count = int(share * columns + np.random.rand(1)")
+    finding = Finding("graph-break", "GB0033", Severity.WARNING, "", "", (), None, "script.py", place, 1, ())
+    fix = next(one for one in proposals(finding, SPANS) if one.title == DRAW)
+    script = write(tmp_path, applied(SPANS, fix.edits).partition("@torch.compile\n")[0] + TWICE)
+    ran = run_forked(script, tmp_path / "runs.db", lane="deep")
+    assert ran.stdout.strip() == "True", ran
