@@ -20,7 +20,7 @@ from irscope_server.fixing.source import Change, Source, statements
 
 _TITLE = "Draw with NumPy in one operation of the graph"
 _CAVEAT = (
-    "The operation runs on the CPU, and nothing of it is compiled. It has no gradients. `torch._library.effects` is not a "
+    "The operation runs on the CPU, is not compiled, and has no gradients. `torch._library.effects` is not a "
     "public name of PyTorch; without it, compilers make one call of two equal ones."
 )
 _SPACE = "numpy_draws"
@@ -61,7 +61,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 
 class _Helper:
-    """A function, read with Python's own tree, since nothing of it is changed."""
+    """A function, read with Python's own tree: its text stays as it is."""
 
     def __init__(self, node: ast.FunctionDef | ast.AsyncFunctionDef, torch: str, numpy: str) -> None:
         self.node, self._torch, self._numpy = node, torch, numpy
