@@ -205,7 +205,7 @@ CASES = {
 
 APART = (
     "before the call", "branches", "comments", "gradient modes", "indices", "loop bodies", "lookups", "messages", "plain numbers",
-    "sizes in buckets",
+    "sizes in buckets", "gradient flags", "NumPy draws",
 )  # fmt: skip
 """Those with tests of their own."""
 
