@@ -155,6 +155,65 @@ def test_a_second_copy_has_another_name() -> None:
     assert "def forward_without_break_2(" in twice and twice.count("from deciding import rules\n") == 1
 
 
+DRAWING = LIBRARY.replace("import torch\n", "import numpy as np\nimport torch\n").replace(
+    "class Rule", "def drawn(n: int) -> np.ndarray:\n    m = np.zeros(n)\n    m[0] = np.random.rand()\n    return m\n\n\nclass Rule"
+).replace("if x.sum()", "if (x + drawn(3)).sum()")  # fmt: skip
+OPERATOR = """\
+@torch.library.custom_op("draws::drawn", mutates_args=())
+def drawn_in_graph(n: int) -> torch.Tensor:
+    return torch.from_numpy(drawn_with_numpy(n))
+
+
+# why
+drawn_in_graph.register_effect(torch.why)
+
+
+@drawn_in_graph.register_fake
+def _(n):
+    return torch.empty(n)
+
+
+"""
+
+
+def drawing(there: Finding, text: str) -> list[Fix]:
+    """An operator for what is drawn; of the other line, a change of it."""
+    if there.code == "GB0170":
+        return [Fix("Change it", "It costs.", edits_between(text, text.replace("return x + 1", "return x + 2")))]
+    assert "np.random" in text.split("\n")[there.range.start.line - 1]
+    stub = f"{OPERATOR}def drawn(n):\n    return torch.ops.draws.drawn(n)\n"
+    old = text[text.index("def drawn") : text.index("return m\n") + 9]
+    new = text.replace(old, f"{old.replace('def drawn(', 'def drawn_with_numpy(')}\n\n{stub}")
+    return [Fix("Draw it", "", edits_between(text, new))]
+
+
+def test_an_operator_goes_with_the_copy() -> None:
+    """While the library draws other numbers in compiled code, no other fix of it can be proven."""
+    line = next(n for n, one in enumerate(DRAWING.split("\n"), 1) if "drawn(3)" in one)
+    alone, both = workarounds(finding(line), USER, DRAWING, drawing)
+    assert (
+        both.title
+        == "Change it, in a copy of the function of rules.py; then Draw it, in a copy of the function of rules.py"
+    )
+    assert "def drawn" not in applied(USER, alone.edits)
+    text = applied(USER, both.edits)
+    made = "def drawn_with_numpy(n: int) -> np.ndarray:\n    m = np.zeros(n)\n    m[0] = np.random.rand()\n    return m\n\n\n"
+    stub = "def drawn_without_break(n):\n    return torch.ops.draws.drawn(n)\n\n\n"
+    assert (
+        f"import numpy as np\n\n\n{made}{OPERATOR}{stub}rules.drawn.__code__ = drawn_without_break.__code__\n" in text
+    )
+    assert "    return x + 2\n" in text
+    patched = as_patches(USER, text, {FILE: DRAWING})[FILE]
+    assert f"{made}{OPERATOR}def drawn(n: int) -> np.ndarray:\n    return torch.ops.draws.drawn(n)\n" in patched
+    assert patched.count("return x + 2") == patched.count("def drawn_with_numpy") == 1
+
+
+def test_an_operator_that_reads_more_of_the_library_has_no_copy() -> None:
+    line = next(n for n, one in enumerate(DRAWING.split("\n"), 1) if "drawn(3)" in one)
+    library = DRAWING.replace("np.zeros(n)", "np.zeros(n + LONGEST)")
+    assert [fix.title.count("; then") for fix in workarounds(finding(line), USER, library, drawing)] == [0]
+
+
 def test_only_what_matters_is_read() -> None:
     small = about_one_function(LIBRARY, line_of("if x.sum()"))
     assert len(small.split("\n")) == len(LIBRARY.split("\n"))

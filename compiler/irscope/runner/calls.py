@@ -19,6 +19,8 @@ WITHOUT = "without a gradient"
 """The place of the names of inputs and parameters that the results do not depend on: optimizers do not change these."""
 SHARED = "memory of an input"
 """The place of the names of results that are inputs, or views of them: what is written into these is written into both."""
+REQUIRES = "what requires a gradient"
+"""The place of the names of results and inputs that require gradients after a call: without it no backward goes through."""
 CHANGED = "changed "
 """Before the places of what a call changes outside of its inputs."""
 _MOST_ELEMENTS = 1 << 24
@@ -47,6 +49,7 @@ def called(
             found = {f"result{place}": leaf for place, leaf in leaves(result).items()}
             found |= {f"input{place}": leaf for place, leaf in leaves([args, kwargs]).items()}
             found[SHARED] = _shared(result, [args, kwargs])
+            found[REQUIRES] = [*_requiring("result", result), *_requiring("input", [args, kwargs])]
             found["random numbers after it"] = torch.rand(4)
             found["Python's and NumPy's random numbers after it"] = torch.tensor(random_seeds.next_ones())
             found |= {f"{CHANGED}{place}": value for place, value in kept.changed().items()}
@@ -80,6 +83,10 @@ def _gradients(one: Measured, result: Any, inputs: Any) -> dict[str, Any]:
     zero = {name: torch.zeros_like(t) for name, t in wanted.items()}
     given = {f"gradient of {n}": zero[n] if g is None else g.detach() for n, g in zip(wanted, found, strict=True)}
     return {**given, WITHOUT: [n for n, g in zip(wanted, found, strict=True) if g is None]}
+
+
+def _requiring(name: str, value: Any) -> list[str]:
+    return [f"{name} {n}" for n, tensor in enumerate(_live_tensors(value)) if tensor.requires_grad]
 
 
 def _shared(result: Any, inputs: Any) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from irscope.protocol import FoundEvidence
-from irscope.runner.calls import CHANGED, SHARED, WITHOUT
+from irscope.runner.calls import CHANGED, REQUIRES, SHARED, WITHOUT
 from irscope.runner.leaves import OPAQUE, difference
 from irscope.vocabulary.visible import bounded
 
@@ -21,7 +21,9 @@ def compared(expected: dict[str, Any], found: dict[str, Any], answer: FoundEvide
     torch: Any = sys.modules["torch"]
     differs = differences(expected, found)
     answer.differences = tuple(bounded(text) for text, of_numbers in differs if of_numbers)[:_MOST_DIFFERENCES]
-    answer.types = tuple(bounded(text) for text, of_numbers in differs if not of_numbers)[:_MOST_DIFFERENCES]
+    types = [bounded(text) for text, of_numbers in differs if not of_numbers]
+    types += [f"{place} no longer requires a gradient" for place in lost(REQUIRES, expected, found)]
+    answer.types = tuple(types[:_MOST_DIFFERENCES])
     values = [(part, leaf) for part, one in expected.items() for leaf in one.values()]
     answer.tensors = sum(isinstance(leaf, torch.Tensor) for part, leaf in values)
     answer.opaque = sum(isinstance(leaf, str) and leaf.startswith(OPAQUE) for part, leaf in values)
@@ -58,7 +60,7 @@ def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[s
                 differs.append((f"{name}: {_only_in_one(one, other)}", True))
             continue
         for place, leaf in one.items():
-            if place in (WITHOUT, SHARED):
+            if place in (WITHOUT, SHARED, REQUIRES):
                 continue
             words, of_numbers = difference(leaf, other[place])
             if words and (of_numbers or not place.startswith("input")):  # a number that is passed may become a tensor

@@ -15,8 +15,10 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from irscope.driver.fixing.definitions import imports_for, needed_by, text_of
 from irscope.driver.fixing.places import in_library, path_in_library
-from irscope.driver.fixing.texts import applied
+from irscope.driver.fixing.repairs import THEN
+from irscope.driver.fixing.texts import applied, edits_between
 from irscope.protocol import Edit, Finding, Fix, Position, Range
 
 IN_A_COPY = ", in a copy of the function of "
@@ -27,6 +29,8 @@ _PUT = re.compile(rf"^(?:inspect\.unwrap\()?(\w+)\.([\w.]+?)\)?\.__code__ = (\w+
 _UNLIKE = frozenset({"classmethod", "setter", "cached_property", "contextmanager", "overload"})
 """Decorators whose result is not a function that `inspect.unwrap` leads back from."""
 
+_NUMPY = re.compile(r"(?:np|numpy)\.random\.\w+$")
+_OPERATOR = ".library.custom_op("
 _IMPORTS = re.compile(r"(?:import \w+\n)+")
 _SHORT, _MOST_CALLED = 60, 8
 """Lines of a function, and functions, that a function calls and that are looked at with it."""
@@ -69,7 +73,48 @@ def workarounds(
         edits = _in_place(text, there, library, applied(small, fix.edits), fix.edits)
         if edits:
             name = os.path.basename(there.file)
-            yield Fix(f"{fix.title}{IN_A_COPY}{name}", f"{fix.caveat} {CAVEAT}".strip(), edits)
+            alone = Fix(f"{fix.title}{IN_A_COPY}{name}", f"{fix.caveat} {CAVEAT}".strip(), edits)
+            yield alone
+            yield from _with_draws(alone, text, there, library, propose)
+
+
+def _with_draws(
+    fix: Fix, text: str, there: Finding, library: str, propose: Callable[[Finding, str], Sequence[Fix]]
+) -> Iterator[Fix]:
+    """A fix together with operators for what the same module draws with NumPy.  Compiled code draws other numbers than
+    plain code, so while that is so no fix of another line can be proven."""
+    made, titles, caveats = applied(text, fix.edits), [fix.title], [fix.caveat]
+    for line in _draws(library):
+        place = Range(Position(line, 0), Position(line, len(library.split("\n")[line - 1])))
+        at = dataclasses.replace(there, code="GB0033", range=place)
+        small = about_one_function(library, line)
+        for one in propose(at, small) if small else ():
+            changed = applied(small, one.edits)
+            edits = _in_place(made, at, library, changed, one.edits) if _OPERATOR in changed else ()
+            if edits:
+                made = applied(made, edits)
+                titles.append(f"{one.title}{IN_A_COPY}{os.path.basename(there.file)}")
+                caveats.append(one.caveat)
+                break
+    if len(titles) > 1:
+        yield Fix(THEN.join(titles), " ".join(dict.fromkeys([*caveats[1:], *caveats[:1]])), edits_between(text, made))
+
+
+def _draws(library: str) -> list[int]:
+    """The first line of each function of a module that draws with NumPy and that the module itself calls."""
+    if "random." not in library:
+        return []
+    module = ast.parse(library)
+    called = {one.func.id for one in ast.walk(module) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)}
+    found = []
+    for function in (one for one in module.body if isinstance(one, ast.FunctionDef) and one.name in called):
+        lines = [
+            one.lineno
+            for one in ast.walk(function)
+            if isinstance(one, ast.Attribute) and _NUMPY.match(ast.unparse(one))
+        ]
+        found += [min(lines)] if lines else []
+    return found[:_MOST_CALLED]
 
 
 def about_one_function(text: str, line: int) -> str:
@@ -169,8 +214,16 @@ def _in_place(text: str, there: Finding, library: str, changed: str, edits: Sequ
     line = f"from {package} import {alias}" if package else f"import {alias}"
     target = f"{alias}.{before.attribute}"
     unwraps = any(_word(one) not in ("staticmethod", "property") for one in before.node.decorator_list)
-    imports = [one for one in ("import inspect" if unwraps else "", line) if one and not has_line(text, one)]
-    code = _copied(changed, after, name, imported)
+    with_names = ast.parse(changed)
+    beside = needed_by(after, with_names)
+    more = imports_for(beside, with_names)
+    if more is None or any(
+        re.search(rf"\b{one.name}\b", text) for one in beside if isinstance(one, ast.FunctionDef) and one.name != "_"
+    ):
+        return ()
+    imports = ["import inspect" if unwraps else "", *more, line]
+    imports = [one for one in imports if one and not has_line(text, one)]
+    code = text_of(beside, changed) + _copied(changed, after, name, imported)
     put = f"{f'inspect.unwrap({target})' if unwraps else target}.__code__ = {name}.__code__"
     made = "".join(f"{one}\n" for one in imports) + f"\n\n{code}\n\n\n{put}\n"
     return (Edit(Range(at, at), made),)
@@ -302,8 +355,16 @@ def as_patches(before: str, after: str, libraries: Mapping[str, str]) -> dict[st
         old = _named(text, qualified.removesuffix(".fget"))
         if old is None:
             continue
-        body = textwrap.dedent("\n".join(after.split("\n")[_body_start(after, made) - 1 : made.end_lineno]))
-        code = textwrap.indent(body, " " * old.body[0].col_offset)
-        lines = text.split("\n")
-        changed[path] = "\n".join([*lines[: _body_start(text, old) - 1], code, *lines[old.end_lineno :]])
+        changed[path] = _in_library(text, old, after, made)
     return changed
+
+
+def _in_library(text: str, old: Function, after: str, made: Function) -> str:
+    """The text of a library with a function as its copy in the user's text is; above it, what that one needs beside it."""
+    body = textwrap.dedent("\n".join(after.split("\n")[_body_start(after, made) - 1 : made.end_lineno]))
+    code = textwrap.indent(body, " " * old.body[0].col_offset)
+    there = {one.name for one in ast.parse(text).body if isinstance(one, ast.FunctionDef)} - {"_"}
+    needed = [one for one in needed_by(made, ast.parse(after)) if getattr(one, "name", "") not in there]
+    lines, first, start = text.split("\n"), _first_line(old) - 1, _body_start(text, old) - 1
+    beside = text_of(needed, after).split("\n")[:-1]
+    return "\n".join([*lines[:first], *beside, *lines[first:start], code, *lines[old.end_lineno :]])

@@ -1,0 +1,131 @@
+"""Helpers that draw with NumPy, and flags of gradients: what is verified, and what only looks right is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from irscope.driver.driver import RunSpec
+from irscope.driver.fixing.proving import Proof, Prover, Status
+from irscope.driver.fixing.texts import applied
+from irscope.protocol import Finding, Position, Range, Severity
+from irscope_server.fixing.proposals import proposals
+from support import run_forked, shared_worker, write
+
+DRAW = "Draw with NumPy in one operation of the graph"
+FLAG = "Leave the gradient flag out while compiling"
+SPANS = """\
+import numpy as np
+import torch
+
+
+def spans(shape: tuple[int, int], share: float) -> np.ndarray:
+    rows, columns = shape
+    mask = np.zeros((rows, columns), dtype=bool)
+    count = int(share * columns + np.random.rand(1).item())
+    if count > 0:
+        mask[:, np.random.choice(columns, count, replace=False)] = True
+    return mask
+
+
+@torch.compile
+def f(x):
+    mask = torch.tensor(spans((x.shape[0], x.shape[1]), SHARE), dtype=torch.bool)
+    return torch.where(mask, 0.0, x.sin())
+
+
+f(torch.randn(3, 10))
+""".replace("SHARE", "0.2")
+TEXT = SPANS.replace("0.2", "0").replace("share * columns", "len(str(share))")
+"""The operator makes a float of the integer, so the helper counts other letters."""
+
+NET = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        y = x[:, None]
+        if self.training:
+            y.requires_grad = True
+        return self.linear(y)
+
+
+net = torch.compile(Net())
+net(torch.randn(3, 4)).sum().backward()
+"""
+ALONE = """\
+import torch
+
+
+@torch.compile
+def f(x):
+    y = x[:, None]
+    y.requires_grad = True
+    return y * 2
+
+
+f(torch.randn(3, 4))
+"""
+
+
+def proof_of(tmp_path: Path, text: str, title: str) -> Proof:
+    """The proof of the fix of this title, of the first break of a script."""
+    script = write(tmp_path, text)
+    with Prover(RunSpec(str(script), cwd=str(tmp_path)), shared_worker()) as prover:
+        finding = prover.begin().findings[0]
+        fix = next(one for one in proposals(finding, text) if one.title == title)
+        return prover.prove({finding.file: applied(text, fix.edits)}, finding)[0]
+
+
+@pytest.mark.parametrize(("text", "title"), [(SPANS, DRAW), (NET, FLAG)], ids=["draws", "flag"])
+def test_it_is_verified(tmp_path: Path, text: str, title: str) -> None:
+    proof = proof_of(tmp_path, text, title)
+    assert proof.status is Status.VERIFIED, proof
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "status", "reason"),
+    [
+        (TEXT, DRAW, Status.DISPROVEN, "The results differ: "),
+        (ALONE, FLAG, Status.UNPROVEN, "no longer requires a gradient"),
+    ],
+    ids=["draws", "flag"],
+)
+def test_what_changes_results_is_not(tmp_path: Path, text: str, title: str, status: Status, reason: str) -> None:
+    proof = proof_of(tmp_path, text, title)
+    assert (proof.status, reason in proof.reason) == (status, True), proof
+
+
+TWICE = """
+
+def g(x):
+    first, second = (torch.tensor(spans((x.shape[0], x.shape[1]), 0.2), dtype=torch.bool) for _ in range(2))
+    return torch.where(first, 0.0, x.sin()) + torch.where(second, 0.0, x.exp())
+
+
+def called(function):
+    np.random.seed(3)
+    x = torch.arange(30.0).reshape(3, 10).requires_grad_()
+    result = function(x)
+    result.sum().backward()
+    return torch.stack([result, x.grad, torch.full_like(x, np.random.rand())])
+
+
+print(torch.allclose(called(g), called(torch.compile(g, backend="aot_eager_decomp_partition", fullgraph=True))))
+"""
+"""That backend merges equal calls, as Inductor does; runs that prove fixes have a backend that merges nothing."""
+
+
+def test_equal_draws_stay_two(tmp_path: Path) -> None:
+    place = Range(Position(8, 4), Position(8, 9))
+    assert SPANS.split("\n")[7].startswith("    count = int(share * columns + np.random.rand(1)")
+    finding = Finding("graph-break", "GB0033", Severity.WARNING, "", "", (), None, "script.py", place, 1, ())
+    fix = next(one for one in proposals(finding, SPANS) if one.title == DRAW)
+    script = write(tmp_path, applied(SPANS, fix.edits).partition("@torch.compile\n")[0] + TWICE)
+    ran = run_forked(script, tmp_path / "runs.db", lane="deep")
+    assert ran.stdout.strip() == "True", ran
