@@ -39,6 +39,9 @@ class Prover:
         status = next((one for one in Status if one.value in text), Status.VERIFIED)
         return Proof(status, "", (finding,)), SimpleNamespace(findings=(), compiles=())
 
+    def both_sides(self, proof: Proof, before: dict[str, str], texts: dict[str, str]) -> Proof:
+        return proof
+
 
 def tried(*titles: str) -> Tried:
     fixes = [Fix(title, "", (Edit(PLACE, title),)) for title in titles]

@@ -40,6 +40,7 @@ def hook(properties: Any, is_wanted: Callable[[], bool], devices: int = 1) -> Ho
     """
 
     def apply(torch: types.ModuleType) -> Undo:
+        _start_autograd(torch)
         cuda, version = torch.cuda, (properties.major, properties.minor)
         undo = [replace_attribute(cuda, name, _answer(None)) for name in _NOTHING if hasattr(cuda, name)]
         undo += [replace_attribute(cuda, name, _answer(0)) for name in _ZERO if hasattr(cuda, name)]
@@ -63,6 +64,15 @@ def hook(properties: Any, is_wanted: Callable[[], bool], devices: int = 1) -> Ho
         return undo_all(undo)
 
     return Hook("what the script does on the GPU", "torch", "2.11 and 2.13", apply)
+
+
+def _start_autograd(torch: Any) -> None:
+    """Has autograd count the devices now, while they are hidden: none, so it starts no threads for them.
+
+    Once it has such threads no forked child can use it, and a prediction is made in one.  Seen with torch 2.11 for CUDA
+    on an H100, where autograd first ran while a graph was traced: every prediction after the first failed.
+    """
+    torch.ones((), requires_grad=True).backward()
 
 
 def _answer(value: object) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ from irscope.driver.fixing.repairs import LIBRARY_TO_PYTHON
 from irscope.driver.fixing.texts import applied, diff_of, edits_between, without_gaps
 from irscope.driver.fixing.trying import Trying
 from irscope.protocol import Edit, Fix, Position, Range
+from irscope_server.fixing.proposals import proposals
 from support import run_cli, run_cli_forked, shared_worker, write
 
 BRANCH = """\
@@ -470,3 +471,38 @@ def test_results_of_the_set_are_kept_only_while_they_are_true(tmp_path: Path, mo
     assert not fix_rates.is_current({**result, "tree": "another"}, script)
     script.write_text("x = 2\n")
     assert not fix_rates.is_current(result, script)
+
+
+WARMING = """\
+import torch
+
+class Warming(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.step = 0
+
+    def forward(self, x):
+        n = {asked}
+        if n > {bound}:
+            x = x * 2
+        return x
+
+model = torch.compile(Warming())
+for _ in range(2):
+    model(torch.linspace(-1, 1, 5))
+"""
+
+
+@pytest.mark.parametrize("bound", [0.5, 1e30], ids=["both ways", "always one way"])
+def test_a_decision_that_a_chain_makes_one_of_tensors_went_both_ways(tmp_path: Path, bound: float) -> None:
+    """The original asks a number, which is not seen; the text after the first fix asks a tensor."""
+    script = tmp_path / "warming.py"
+    script.write_text(WARMING.format(asked="x.max().item()", bound=bound))
+    with Prover(RunSpec(str(script), cwd=str(tmp_path)), shared_worker()) as prover:
+        (finding,) = prover.begin().findings
+        trying = Trying(prover, 100, propose=proposals)
+        tensor = Fix("Keep it a tensor", "", (Edit(Range(Position(9, 12), Position(9, 26)), "x.max()"),))
+        tried = trying.finding(dataclasses.replace(finding, fixes=(tensor,)))
+    (chain,) = [one for one in tried.candidates if one.title.startswith("Keep it a tensor; then compute both")]
+    assert chain.proof.status is (Status.VERIFIED if bound < 1 else Status.UNPROVEN), chain.proof
+    assert bound < 1 or "is false on all inputs" in chain.proof.reason

@@ -77,6 +77,8 @@ class Combining:
                     texts = {**made.texts, finding.file: applied(text, fix.edits)}
                     proof, _ = self._prover.prove(texts, finding)
                     gone = {one.cause for one in proof.removes}
+                    if proof.status is Status.VERIFIED:
+                        proof = self._prover.both_sides(proof, made.texts, texts)
                     if proof.status is Status.VERIFIED and all(one.cause in gone for one in made.fixed):
                         left_out = tuple(one for one in made.left_out if one[0] != finding)
                         return Together(texts, proof, (*made.fixed, finding), left_out)

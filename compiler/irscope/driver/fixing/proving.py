@@ -155,6 +155,14 @@ class Prover:
             proof = dataclasses.replace(proof, status=Status.UNPROVEN, reason=others)
         return proof, trial
 
+    def both_sides(self, proof: Proof, before: Mapping[str, str], texts: Mapping[str, str]) -> Proof:
+        """A proof of texts that were made from changed ones, unless they replace a decision that always went one way.
+
+        Only what asks a tensor is seen.  A fix may make a number a tensor, so the original's run cannot know of it.
+        """
+        matches = {path: LineMatch(text, texts[path]) for path, text in before.items() if path in texts}
+        return _with_both_sides(proof, self._run(before, without_compile=True), matches)
+
     def prove_same(self, texts: Mapping[str, str], may_come: Callable[[Finding], bool]) -> tuple[Proof, Trial]:
         """As `prove`, of a change that is not for a finding; of those that come, some may."""
         assert self.original is not None and self.eager is not None

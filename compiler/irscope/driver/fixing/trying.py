@@ -230,7 +230,7 @@ class Trying:
         self, finding: Finding, file: str, text: str, proof: Proof, trial: Trial
     ) -> tuple[str, Proof, list[Fix]] | None:
         """Fixes what comes after a fix, and what comes after that; None if that leads nowhere."""
-        more: list[Fix] = []
+        more, between = list[Fix](), [text]
         while proof.adds and len(more) < _LONGEST_CHAIN:
             fixes = next(filter(None, (self._fixes_in(one, file, text) for one in proof.adds)), [])
             step = self._step(finding, file, text, fixes, len(proof.adds))
@@ -239,7 +239,11 @@ class Trying:
             text, proof, fix = step
             more.append(fix)
             if proof.status is Status.VERIFIED:
+                for before in between:
+                    if proof.status is Status.VERIFIED:
+                        proof = self._prover.both_sides(proof, {file: before}, {file: text})
                 return text, proof, more
+            between.append(text)
         return None
 
     def _fixes_in(self, finding: Finding, file: str, text: str) -> list[Fix]:
