@@ -217,6 +217,21 @@ def test_each_family(name: str) -> None:
     assert any(wanted in after for after in changed(text, at, code, **more).values()), changed(text, at, code, **more)
 
 
+@pytest.mark.parametrize(
+    ("body", "is_offered"),
+    [
+        ("return odd(x)", True),
+        ("return odd(x) * np.random.rand()", False),
+        ("seen.append(x)\n    return odd(x)", False),
+        ("global count\n    count = count + 1\n    return odd(x)", False),
+    ],
+)
+def test_a_helper_that_acts_on_its_next_call_becomes_no_operator(body: str, is_offered: bool) -> None:
+    text = f"import torch\n\ndef helper(x):\n    {body}\n\ndef f(x):\n    return helper(x)\n"
+    found = changed(text, "odd(x)", "GB0007")
+    assert ("Make the helper an operator that the graph calls as a whole" in found) is is_offered
+
+
 def test_what_varies_is_marked_where_the_hint_says() -> None:
     text = "import torch\ng = torch.compile(f)\nfor n in (2, 3):\n    # a batch\n    g(torch.ones(n), y)\n"
     hint = "Before the call on line 5: `x = torch.ones(n); torch._dynamo.mark_dynamic(x, 0); torch._dynamo.mark_dynamic(y, 1)`, and pass `x` in the call. One compile then serves every size."

@@ -16,6 +16,58 @@ from irscope_server.fixing.source import Source
 _MOST_STATEMENTS = 20
 """Of what is still a small helper."""
 
+_OF_STATE = frozenset(
+    [
+        "random",
+        "rand",
+        "rand_like",
+        "randn",
+        "randn_like",
+        "randint",
+        "randperm",
+        "normal",
+        "multinomial",
+        "bernoulli",
+        "dropout",
+        "shuffle",
+        "choice",
+        "sample",
+        "uniform",
+        "uniform_",
+        "normal_",
+        "random_",
+        "bernoulli_",
+        "default_rng",
+        "RandomState",
+        "time",
+        "time_ns",
+        "perf_counter",
+        "monotonic",
+        "now",
+        "print",
+        "open",
+        "input",
+        "next",
+        "write",
+        "append",
+        "extend",
+        "insert",
+        "add",
+        "update",
+        "pop",
+        "popitem",
+        "setdefault",
+        "clear",
+        "remove",
+        "exec",
+        "eval",
+        "globals",
+        "setattr",
+        "uuid4",
+    ]
+)
+"""What reads or changes something that stays from call to call."""
+
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     node = source.at(finding.range)
@@ -65,6 +117,8 @@ def _operator(source: Source, function: cst.FunctionDef, torch: str) -> str | No
         return None
     if any(one.default is not None for one in params.params):
         return None
+    if _keeps_state(function):
+        return None  # the compiler may merge two equal calls of an operator, or leave one out
     name = function.name.value
     tensor = cst.Annotation(cst.parse_expression(f"{torch}.Tensor"))
     typed = [one if one.annotation is not None else one.with_changes(annotation=tensor) for one in params.params]
@@ -80,6 +134,14 @@ def _operator(source: Source, function: cst.FunctionDef, torch: str) -> str | No
     body = [one for one in fake.body if isinstance(one, cst.FunctionDef)]
     body[0] = body[0].with_changes(leading_lines=[cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)])
     return source.changed({function: cst.FlattenSentinel([made, *body])})
+
+
+def _keeps_state(function: cst.FunctionDef) -> bool:
+    """Whether a call may act on the next one, as far as the names show."""
+    if m.findall(function, m.Global() | m.Nonlocal()):
+        return True
+    names = [one.value for one in m.findall(function.body, m.Name()) if isinstance(one, cst.Name)]
+    return not _OF_STATE.isdisjoint(names)
 
 
 FAMILY = Family("helpers", ("graph-break",), _propose)
