@@ -38,7 +38,7 @@ class Combining:
         self._prover, self._on_try, self._has_ended, self._fixes_in = prover, on_try, has_ended, fixes_in
 
     def together(self, tried: Sequence[Tried]) -> Together:
-        """First all at once; else one by one, and then what is left, anew.
+        """First all at once; else one by one, and then what is left, again.
 
         Edits of two repairs may overlap, as where both write the same line.  What is left of them is proposed again on
         the text with the others.
