@@ -55,6 +55,9 @@ CALLS: Calls = {
     "line": ("line", {"place": "model.py:7"}),
     "a line of another file": ("line", {"place": "/etc/hostname:1"}),
     "not a line": ("line", {"place": "--help"}),
+    "arguments of no file": ("line", {"file": "model.py", "line": 7}),
+    "one kernel in a file": ("why_not_fused", {"first": KERNEL}),
+    "a number of a file": ("stage", {"around": "many"}),
     "fusion": ("why_not_fused", {"first": KERNEL, "second": "extern_kernels.mm"}),
     "all stages": ("stage", {}),
     "stages of a compile": ("stage", {"compile": "0/0"}),
@@ -260,6 +263,9 @@ def test_what_they_say(session: Session) -> None:
         ("no such run", "No run is named"),
         ("a lost cursor", "Call the tool again without a cursor"),
         ("not a line", "must not begin with a dash"),
+        ("arguments of no file", "line: it has no `file`, `line`, and it needs `place`. It takes `place`, `run`, "),
+        ("one kernel in a file", "why_not_fused: it needs `second`. It takes `first`, `second`, "),
+        ("a number of a file", "stage: `around`: Input should be a valid integer"),
         ("a line of another file", "came from /etc/hostname:1"),
         ("debug a wrong step", "The steps are: next, stepIn"),
         ("around no node", "no node nothing"),
@@ -273,6 +279,7 @@ def test_what_they_say(session: Session) -> None:
 def test_failures_say_what_to_do(name: str, words: str, session: Session) -> None:
     assert session.said[name].failed
     assert words in session.said[name].text
+    assert "pydantic" not in session.said[name].text
     assert len(session.said[name].text) < 3000
 
 

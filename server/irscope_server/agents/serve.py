@@ -11,6 +11,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
+from pydantic import ValidationError
 
 from irscope_server.agents.answers import DEFAULT_BYTES, Answer, Answers, ToolFailure
 from irscope_server.agents.commands import Commands
@@ -29,6 +30,7 @@ RUNNING = ("run", "diff", "values", "try_fix", "debug", "profile")
 """Tools that can run code, where it is allowed; without that `run` alone changes something: it opens traces."""
 
 _LONGEST_FAILURE = 2500
+_MOST_NAMES = 40
 
 
 def serve(store: str, python: str, allow_run: bool, traces: Sequence[str]) -> int:
@@ -48,7 +50,7 @@ def server_of(tools: Tools, allow_run: bool) -> MCPServer[Any]:
     answers, made = Answers(), []
     for name in (*RUNNING, *READING):
         reads_only = name in READING or (not allow_run and name != "run")
-        tool = Tool.from_function(
+        tool = _Checked.from_function(
             _bounded(getattr(tools, name), answers), name, structured_output=False,
             annotations=ToolAnnotations(
                 read_only_hint=reads_only, destructive_hint=allow_run and not reads_only, open_world_hint=False
@@ -57,6 +59,32 @@ def server_of(tools: Tools, allow_run: bool) -> MCPServer[Any]:
         tool.parameters = {**tool.parameters, "properties": _small(tool.parameters["properties"])}
         made.append(tool)
     return MCPServer("irscope", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING", tools=made)
+
+
+class _Checked(Tool):
+    """A tool that says in words which arguments a call lacks or has wrong."""
+
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
+        """See `Tool.run`.  Raises ToolError if the arguments are not the tool's; one that it does not have is never left
+        out in silence."""
+        known: Sequence[str] = list(self.parameters["properties"])
+        unknown = [name for name in arguments if name not in known]
+        missing = [name for name in self.parameters.get("required", ()) if name not in arguments]
+        if unknown or missing:
+            wrong = [f"it has no {_quoted(unknown)}"] if unknown else []
+            wrong += [f"it needs {_quoted(missing)}"] if missing else []
+            raise ToolError(f"{self.name}: {', and '.join(wrong)}. It takes {_quoted(known)}.")
+        try:
+            return await super().run(arguments, context, convert_result)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            wrong = [f"`{one['loc'][0] if one['loc'] else '?'}`: {one['msg']}" for one in error.__cause__.errors()]
+            raise ToolError(f"{self.name}: {'; '.join(dict.fromkeys(wrong))}"[:_LONGEST_FAILURE]) from None
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name[:40]}`" for name in names[:_MOST_NAMES])
 
 
 def _small(properties: dict[str, Any]) -> dict[str, Any]:
