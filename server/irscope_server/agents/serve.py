@@ -11,7 +11,6 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
-from pydantic import ValidationError
 
 from irscope_server.agents.answers import DEFAULT_BYTES, Answer, Answers, ToolFailure
 from irscope_server.agents.commands import Commands
@@ -77,9 +76,10 @@ class _Checked(Tool):
         try:
             return await super().run(arguments, context, convert_result)
         except ToolError as error:
-            if not isinstance(error.__cause__, ValidationError):
+            details = getattr(error.__cause__, "errors", None)  # of the library that checks types
+            if details is None:
                 raise
-            wrong = [f"`{one['loc'][0] if one['loc'] else '?'}`: {one['msg']}" for one in error.__cause__.errors()]
+            wrong = [f"`{one['loc'][0] if one['loc'] else '?'}`: {one['msg']}" for one in details()]
             raise ToolError(f"{self.name}: {'; '.join(dict.fromkeys(wrong))}"[:_LONGEST_FAILURE]) from None
 
 
