@@ -3,7 +3,7 @@
     python benchmarks/fix_latency.py [--rounds 5]
 
 A client saves a small script again and again, with another text each time, so that nothing is remembered.  From the
-diagnostic on it asks for code actions until one says "verified".  Printed are the seconds of the clock, and the
+diagnostic on it asks for code actions until one says "Verified".  Printed are the seconds of the clock, and the
 processor time that the server and its processes took meanwhile, since the machine may be busy with other things.
 """
 
@@ -60,7 +60,7 @@ def verified(editor: Editor, uri: str) -> bool:
     at = {"line": LINE, "character": 8}
     params = {"textDocument": {"uri": uri}, "range": {"start": at, "end": at}, "context": {"diagnostics": []}}
     actions = editor.answer(editor.request("textDocument/codeAction", params))[1].get("result") or []
-    return any("verified" in action["title"] for action in actions)
+    return any(action["title"].startswith("Verified: ") for action in actions)
 
 
 def measure(rounds: int, folder: Path) -> list[tuple[float, float]]:
