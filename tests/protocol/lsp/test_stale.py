@@ -174,11 +174,12 @@ async def test_a_deep_run_follows_when_nothing_is_typed(start_editor: StartEdito
 async def test_an_idle_user_with_an_edit_that_is_not_saved_gets_none(
     start_editor: StartEditor, play: Play, script: Path
 ) -> None:
-    path = play(act(script, 6))
+    path = play(act(script, 6, seconds=2))
     editor = await start_editor(playing=True, options={"run": {"deepWhenIdle": 0.2}})
     uri = editor.open(script)
+    await editor.until(lambda: Path(f"{path}.asked").exists())
+    editor.change(uri, SCRIPT + "# edited\n")  # before the end of the run, from which the user is idle
     await editor.until_ended()
-    editor.change(uri, SCRIPT + "# edited\n")
     await asyncio.sleep(0.6)
     assert lanes(path) == ["fast"]
 
