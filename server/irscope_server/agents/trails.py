@@ -21,7 +21,7 @@ _TEXT = 200
 
 @dataclass(frozen=True)
 class Trail:
-    """What came from a line in one run; no kernels and no steps: nothing did."""
+    """What a line became in one run."""
 
     run: str
     place: str

@@ -46,8 +46,7 @@ class Offer:
 
         ``Verified: Keep it a tensor (GB0124: 1 break fewer, same outputs)``
         """
-        label = "" if self.status is None else "Not proven: "
-        label = "Verified: " if self.is_preferred else label if self.is_repair else ""
+        label = "Verified: " if self.is_preferred else "Not proven: " if self.status and self.is_repair else ""
         return f"{label}{self.fix.title} ({': '.join(filter(None, [code, self.does]))})"
 
 

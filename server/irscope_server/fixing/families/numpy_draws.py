@@ -90,7 +90,7 @@ class _Helper:
 
     @property
     def _is_closed(self) -> bool:
-        """Whether it reads its arguments, torch, NumPy and builtins alone: nothing else can change what it gives."""
+        """Whether its result depends on its arguments, torch, NumPy and builtins alone."""
         names = [one for one in ast.walk(self.node) if isinstance(one, ast.Name)]
         stored = {one.id for one in names if isinstance(one.ctx, ast.Store)} | {
             one.arg for one in ast.walk(self.node) if isinstance(one, ast.arg)
