@@ -138,6 +138,44 @@ def test_what_overlaps_is_proposed_again_in_the_changed_text(undone: bool, fixed
     assert (together.texts, together.fixed) == ({"user.py": text}, tuple(names[one] for one in fixed))
 
 
+def test_what_is_proposed_again_may_remove_two() -> None:
+    """The repairs of the second and third overlap with the first's; the second's, proposed again, removes the third."""
+    second, third = (dataclasses.replace(FINDING, range=Range(Position(n, 0), Position(n, 1))) for n in (2, 3))
+
+    class Two(Prover):
+        def text_of(self, path: str) -> str:
+            return "x"
+
+        def prove(self, texts: dict[str, str], finding: Finding) -> tuple[Proof, Any]:
+            is_all = "all" in texts.values()
+            proof = Proof(Status.VERIFIED, "", (FINDING, second, third) if is_all else (FINDING,))
+            return proof, SimpleNamespace(findings=() if is_all else (second,), compiles=())
+
+    prover: Any = Two()
+    whole = (Edit(Range(Position(1, 0), Position(1, 1)), "one"),)
+    tried = [
+        Tried(one, (Candidate("", "", "user.py", whole, Proof(Status.VERIFIED, "", (one,))),))
+        if one is FINDING
+        else Tried(
+            one,
+            (
+                Candidate(
+                    "",
+                    "",
+                    "user.py",
+                    (Edit(whole[0].range, f"n{one.range.start.line}"),),
+                    Proof(Status.VERIFIED, "", (one,)),
+                ),
+            ),
+        )
+        for one in (FINDING, second, third)
+    ]
+    again = Fix("again", "", (Edit(Range(Position(1, 0), Position(1, 3)), "all"),))
+    together = Trying(prover, 60, propose=lambda finding, text: [again]).together(tried)
+    assert (together.texts, together.fixed) == ({"user.py": "all"}, (FINDING, second, third))
+    assert together.left_out == ()
+
+
 def test_time_is_left_to_show_which_fixes_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
     prover: Any = Prover()
     trying = Trying(prover, 100)

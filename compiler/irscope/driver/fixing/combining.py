@@ -55,7 +55,7 @@ class Combining:
         made = self._one_by_one(repaired)
         for finding, _ in repaired:
             if finding not in made.fixed and made.texts:
-                made = self._again(made, finding)
+                made = _with_gone(made, finding) or self._again(made, finding)
         return made
 
     def _again(self, made: Together, finding: Finding) -> Together:
@@ -80,8 +80,7 @@ class Combining:
                     if proof.status is Status.VERIFIED:
                         proof = self._prover.both_sides(proof, made.texts, texts)
                     if proof.status is Status.VERIFIED and all(one.cause in gone for one in made.fixed):
-                        left_out = tuple(one for one in made.left_out if one[0] != finding)
-                        return Together(texts, proof, (*made.fixed, finding), left_out)
+                        return _with(made, texts, proof, finding)
         return made
 
     def _all_texts(self, repaired: Sequence[Repaired]) -> dict[str, str]:
@@ -126,6 +125,18 @@ class Combining:
             else:
                 left_out.append((finding, f"With the others it is {whole.status.value}. {whole.reason}"))
         return Together(texts, proof, tuple(fixed), tuple(left_out))
+
+
+def _with(made: Together, texts: dict[str, str], proof: Proof, finding: Finding) -> Together:
+    left_out = tuple(one for one in made.left_out if one[0] != finding)
+    return Together(texts, proof, (*made.fixed, finding), left_out)
+
+
+def _with_gone(made: Together, finding: Finding) -> Together | None:
+    """With a finding that the fix of another has removed; None if it is still there."""
+    if made.proof is None or finding.cause not in {one.cause for one in made.proof.removes}:
+        return None
+    return _with(made, made.texts, made.proof, finding)
 
 
 def _needed(repaired: Sequence[Repaired]) -> list[Repaired]:
