@@ -43,7 +43,7 @@ def boot():
             "Python %d.%d is too old: irscope needs Python 3.10 or newer. Choose another interpreter."
             % sys.version_info[:2]
         )
-        os.write(message_fd, (json.dumps({"is": "Refused", "reason": reason}) + "\n").encode())
+        os.write(message_fd, frame(json.dumps({"is": "Refused", "reason": reason}).encode() + b"\n"))
         return
 
     gc.disable()  # nothing of what is imported here becomes garbage; `run` sets it back when the script begins
@@ -60,6 +60,15 @@ def boot():
 
     part(message_fd)
     run(from_json(RunRequest, request), MessagePipe(message_fd))
+
+
+def frame(payload):
+    """As the first of `irscope.protocol.frames`, which an old Python cannot load."""
+    import struct
+    import zlib
+
+    head = b"\xf5irf" + struct.pack(">IQ", len(payload), 0)
+    return head + struct.pack(">II", zlib.crc32(head) & 0xFFFFFFFF, zlib.crc32(payload) & 0xFFFFFFFF) + payload
 
 
 def load_package():

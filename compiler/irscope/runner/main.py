@@ -39,7 +39,7 @@ def run(request: RunRequest, messages: MessagePipe) -> None:
     if request.targets or request.fake_group:
         on_cpu.redirect()
     messages.send(Started(version))
-    session = Session(request, messages, version)
+    session = Session(request, messages)
     session.start()
     report_faults(messages.fd)
     # Registered before the script runs, so it is the last of the functions at exit: what the script compiles in its
