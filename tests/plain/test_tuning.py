@@ -14,8 +14,7 @@ from facts import a_compile, a_stage
 from irscope.driver.targets import tuned_of
 from irscope.internals.tuning_hooks import choose_again, name_of_option, template_key
 from irscope.pipelines.inductor.tuning import choices_of
-from irscope.protocol import Choices
-from irscope.protocol import Lane
+from irscope.protocol import Choices, Lane
 from irscope.store.store import Store
 
 LIBRARY, TEMPLATE = "mm", "triton_mm BLOCK_M=64"

@@ -19,7 +19,8 @@ from irscope.store.recovery import is_damage, moved_aside, recover
 from irscope.store.texts import CHANGES_FROM_4, TABLES
 from irscope.vocabulary.records import dataclass
 
-_LOG = logging.getLogger("irscope.store")
+STORE_LOG = "irscope.store"
+_LOG = logging.getLogger(STORE_LOG)
 VERSION = 9
 _TRAILS = (
     "CREATE TABLE trails (run TEXT NOT NULL, compile TEXT NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (run, compile))"

@@ -28,7 +28,12 @@ _LOOKED_AT = 20
 def is_damage(error: Exception) -> bool:
     """Whether SQLite says that the file is not what it should be."""
     return isinstance(error, sqlite3.DatabaseError) and str(error).startswith(
-        ("file is not a database", "database disk image is malformed", "malformed database schema")
+        (
+            "file is not a database",
+            "database disk image is malformed",
+            "malformed database schema",
+            "unsupported file format",
+        )
     )
 
 
@@ -83,7 +88,7 @@ def _runs_of(path: str) -> list[str]:
     """The IDs of some runs of a file that may be a store; none if it is not one."""
     try:
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
-            rows = db.execute("SELECT id FROM runs LIMIT ?", (_LOOKED_AT,)).fetchall()
+            rows = db.execute("SELECT id FROM runs NOT INDEXED LIMIT ?", (_LOOKED_AT,)).fetchall()
     except sqlite3.Error:
         return []
     ids = [id for (id,) in rows]

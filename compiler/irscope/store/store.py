@@ -90,6 +90,7 @@ class Store:
         """Why nothing that is written here is kept, for the user; empty if it is."""
         self._in_memory = False
         self._use(opened.db)
+        self._file = _identity(self.path)
 
     def _use(self, db: sqlite3.Connection) -> None:
         self._db = db
@@ -100,6 +101,10 @@ class Store:
         """Close the connection."""
         self._texts.forget()
         self._db.close()
+
+    def is_current(self) -> bool:
+        """Whether the path still names the file that was opened, and was not on a full disk: else open it again."""
+        return not self.unkept and self._file == _identity(self.path)
 
     def rest(self) -> None:
         """Gives back the memory that only makes reading the same again faster."""
@@ -587,6 +592,14 @@ def made_texts() -> Mapping[str, Callable[[Any], str]]:
     from irscope.symbolic.trace import Walk
 
     return {name: lambda data: text_of(Walk(data)) for name in names_with(Role.TRACE)}
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _dump(value: object) -> str:
