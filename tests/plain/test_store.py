@@ -256,6 +256,7 @@ def test_killed_in_a_transaction(path: str) -> None:
         assert store.runs()[0].outcome == an_outcome()
 
 
+@pytest.mark.parametrize("content", [b"import torch\n" * 100, b"\0" * 4096, b"SQLite format 3\0" + b"x" * 4096])
 def test_a_file_that_is_no_store(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "model.py"
     file.write_bytes(content)
