@@ -50,7 +50,7 @@ class Fault:
 
     def over(self, name: str) -> Callable[..., Any]:
         """The call, or the fault in its place."""
-        call = (lambda file: None) if name == "fsync" else getattr(os, name)  # the disk of a test does not matter
+        call: Callable[..., Any] = unsynced if name == "fsync" else getattr(os, name)
 
         def maybe(*args: Any, **options: Any) -> Any:
             if name == "open" and not args[1] & (os.O_WRONLY | os.O_RDWR):
@@ -65,6 +65,10 @@ class Fault:
             raise OSError(self._kind, os.strerror(self._kind), args[0])
 
         return maybe
+
+
+def unsynced(file: int) -> None:
+    """In the place of `os.fsync`: the disk of a test does not matter."""
 
 
 @dataclass
@@ -222,3 +226,17 @@ def test_files_are_old_or_new(
             assert not [left for left in contents(folder) if left.endswith(("-old", "-new"))], where
             for link in command.links:
                 assert os.path.samefile(folder / command.writes[0], folder / link)
+
+
+def test_the_message_of_a_full_disk(
+    run: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "g.dot"
+    path.write_bytes(OLD)
+    monkeypatch.setattr(os, "fsync", Fault(0, errno.ENOSPC).over("fsync"))
+    assert main(["graph", run[1], "--stage", "0/0/post-grad-graph", "-o", str(path), "--store", run[0]]) == 3
+    assert capsys.readouterr().err == (
+        f"irscope: {path} cannot be written: No space left on device. It has its old content. "
+        "Free some space there and run the command again.\n"
+    )
+    assert path.read_bytes() == OLD

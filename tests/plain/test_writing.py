@@ -127,7 +127,7 @@ def test_a_folder_that_takes_no_backup_is_named(file: Path, monkeypatch: pytest.
         write_file(str(file), NEW)
     assert file.read_bytes() == OLD
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != file.parent)
-    assert obstacle(str(file)) == f"its folder is read-only: {file.parent}"
+    assert obstacle(str(file)) == f"its folder is read-only: {file.parent}. Name another file."
 
 
 def test_a_read_only_file_is_not_replaced(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,7 +130,7 @@ def refuse_unwritable(path: str) -> None:
     from irscope.usercode.writing import obstacle  # here: most runs write no file
 
     if why := obstacle(path):
-        raise LookupError(f"{path} cannot be written: {why}. Name another file.")
+        raise LookupError(f"{path} cannot be written: {why}")
 
 
 _LIMIT_ENDED_IT = 124

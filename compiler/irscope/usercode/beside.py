@@ -7,10 +7,7 @@ import errno
 import os
 import stat
 import sys
-from pathlib import Path
 
-Content = bytes | Path
-"""What a file gets: bytes, or those of another file, which may be big."""
 BINARY = getattr(os, "OBINARY", 0)
 
 _PIECE = 1 << 20
@@ -18,6 +15,17 @@ _LONGEST_NAME = 200
 _NO_SYNC = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 """What a file system says that cannot `fsync`."""
 _NO_FILE_BESIDE = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+class Copy:
+    """The content of another file, which may be big."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+
+Content = bytes | Copy
+"""What a file gets."""
 
 
 def beside(real: str, content: Content, mode: int = 0o666, like: str | None = None) -> tuple[str, bool]:
@@ -131,7 +139,7 @@ def fill(file: int, content: Content) -> int:
         while rest:
             rest = rest[os.write(file, rest) :]
         return len(content)
-    with open(content, "rb") as source:
+    with open(content.path, "rb") as source:
         return sum(fill(file, piece) for piece in iter(lambda: source.read(_PIECE), b""))
 
 

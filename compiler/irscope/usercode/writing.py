@@ -17,9 +17,8 @@ import re
 import stat
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
-from irscope.usercode.beside import BINARY, Content, beside, fill, marks, marks_of, sync, sync_folder
+from irscope.usercode.beside import BINARY, Content, Copy, beside, fill, marks, marks_of, sync, sync_folder
 
 _IN_PLACE_ONLY = (errno.EBUSY, errno.EPERM, errno.EACCES, errno.EXDEV)
 """Why a file that can be written cannot be replaced: it is mounted by itself, or another user's in a shared folder."""
@@ -73,18 +72,18 @@ def write_files(contents: Mapping[str, Content]) -> None:
 
 
 def obstacle(path: str) -> str:
-    """Why a file cannot be written, as far as that can be seen without writing; empty if it can."""
+    """Why a file cannot be written, as far as that can be seen without writing, and what to do; empty if it can."""
     if os.path.isdir(path):
-        return "it is a folder"
+        return "it is a folder. Name a file."
     if os.path.exists(path) and not os.access(path, os.W_OK):
-        return "it is read-only"
+        return "it is read-only. Name another file."
     with contextlib.suppress(OSError):
         if _goes_straight(path):
             return ""
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
-        return f"folder not found: {folder}"
-    return "" if os.access(folder, os.W_OK) else f"its folder is read-only: {folder}"
+        return f"folder not found: {folder}. Create it first."
+    return "" if os.access(folder, os.W_OK) else f"its folder is read-only: {folder}. Name another file."
 
 
 def recover(path: str) -> str:
@@ -109,7 +108,7 @@ def recover(path: str) -> str:
     said = ""
     with _alone(real):
         if len(left) == 2:
-            now, old, new = (Path(name).read_bytes() for name in (real, *left))
+            now, old, new = map(_read, (real, *left))
             if now not in (old, new):
                 if not _is_between(now, old, new):
                     raise WriteError(
@@ -117,7 +116,7 @@ def recover(path: str) -> str:
                         f"{path} was being written when a command was killed, and was changed after that. Its content "
                         f"from before is in {left[0]}. Take from it what you need, delete it, and run the command again.",
                     )
-                _overwrite(real, Path(left[0]))
+                _overwrite(real, Copy(left[0]))
                 said = f"{path} was half-written when a command was killed. Its content from before is restored."
         for mark in reversed(left):
             os.unlink(mark)
@@ -131,8 +130,8 @@ class _Write:
         self.path, self.content = path, content
         self.old = ""
         """The file with the content from before."""
-        self.is_straight = False
-        self.is_new = False
+        self.is_new: bool | None = None
+        """None: it is a device, a pipe or a descriptor, or this is not known."""
         self._real, self._new = "", ""
         self._in_place = False
         self._is_begun = False
@@ -141,8 +140,7 @@ class _Write:
 
     def prepare(self, keeps_old: bool) -> None:
         """Does all that can fail and does not touch the file."""
-        self.is_straight = _goes_straight(self.path)
-        if self.is_straight:
+        if _goes_straight(self.path):
             return
         self._real = os.path.realpath(self.path)
         self.is_new = not os.path.lexists(self._real)
@@ -159,7 +157,7 @@ class _Write:
 
     def commit(self) -> None:
         """Writes the file."""
-        if self.is_straight:
+        if self.is_new is None:
             _write_straight(self.path, self.content)
         elif self._in_place:
             self._write_in_place()
@@ -184,7 +182,7 @@ class _Write:
             if self.is_new:
                 os.unlink(self._real)
             elif self._in_place:
-                _overwrite(self._real, Path(self.old))
+                _overwrite(self._real, Copy(self.old))
             else:
                 os.replace(self.old, self._real)
             sync_folder(self._real)
@@ -204,7 +202,7 @@ class _Write:
     def _keep_old(self) -> None:
         if not self.old:
             like = None if self._in_place else self._real
-            self.old, _ = beside(self._real, Path(self._real), 0o600, like)
+            self.old, _ = beside(self._real, Copy(self._real), 0o600, like)
 
     def _write_in_place(self) -> None:
         self._alone.enter_context(_alone(self._real))
@@ -215,7 +213,7 @@ class _Write:
         self._new = new
         sync_folder(self._real)
         self._is_begun = True
-        _overwrite(self._real, Path(new))
+        _overwrite(self._real, Copy(new))
 
 
 def _sentence(current: str, error: OSError | ValueError, writes: list[_Write], changed: list[_Write]) -> str:
@@ -230,7 +228,7 @@ def _sentence(current: str, error: OSError | ValueError, writes: list[_Write], c
     )
     if not changed and len(writes) > 1:
         state = f"None of the {len(writes)} files is changed."
-    elif not changed and not is_told and not writes[0].is_straight:
+    elif not changed and not is_told and writes[0].is_new is not None:
         state = "It was not created." if writes[0].is_new else "It has its old content."
     step = "Free some space there and run the command again." if getattr(error, "errno", None) in _FULL else ""
     return " ".join(part for part in (why, state, step) if part)
@@ -247,7 +245,12 @@ def _is_between(now: bytes, old: bytes, new: bytes) -> bool:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def _overwrite(real: str, content: Path) -> None:
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _overwrite(real: str, content: Copy) -> None:
     """Writes in place: the old content is not cut off before the new one is there."""
     file = os.open(real, os.O_WRONLY | BINARY)
     try:

@@ -15,10 +15,9 @@ import re
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from irscope.usercode.beside import Content
+from irscope.usercode.beside import Content, Copy
 from irscope.usercode.writing import write_files
 from irscope.values.blame.locating import differing
 from irscope.values.check.measuring import Measure
@@ -260,7 +259,7 @@ def write_reproducer(path: str, reproducer: Mapping[str, Any], folder: str) -> N
     contents: dict[str, Content] = {}
     if inputs:
         beside = os.path.splitext(path)[0] + ".pt"
-        contents[beside] = Path(folder, os.path.basename(inputs))
+        contents[beside] = Copy(os.path.join(folder, os.path.basename(inputs)))
         text = text.replace(f'"{INPUTS}"', json.dumps(os.path.basename(beside)))
     write_files({**contents, path: text.encode("utf-8", "backslashreplace")})
 
