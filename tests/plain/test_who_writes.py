@@ -39,6 +39,7 @@ WRITERS = {
     "compiler/irscope/runner/rounds.py": EVIDENCE,
     "compiler/irscope/runner/warden.py": DESCRIPTOR,
     "compiler/irscope/store/file.py": "the run store",
+    "compiler/irscope/store/recovery.py": "the run store",
     "compiler/irscope/store/value_file.py": "the run store",
     "compiler/irscope/system/streams.py": DESCRIPTOR,
     "compiler/irscope/values/run/process.py": DESCRIPTOR,

@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 
-BINARY = getattr(os, "OBINARY", 0)
+BINARY = getattr(os, "O_BINARY", 0)
 
 _PIECE = 1 << 20
 _LONGEST_NAME = 200
