@@ -199,6 +199,7 @@ def test_runs_of_a_store_without_its_first_page_are_kept(
             assert store.find_run() == new
     assert (tmp_path / "runs.db.damaged").exists() and not (tmp_path / "runs.db.damaged.damaged").exists()
     assert f"The run store {path} was damaged. Runs that are kept: " in caplog.text
+    assert not logged or (tmp_path / "runs.db.damaged-wal").stat().st_size, "it would be replayed into the new file"
     assert {name.name.removesuffix("-wal").removesuffix("-shm") for name in tmp_path.iterdir()} == {
         "runs.db",
         "runs.db.damaged",

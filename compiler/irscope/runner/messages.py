@@ -22,8 +22,7 @@ class MessagePipe:
         self._file = identity(self._fd)
         self._number = 0
         self._waiting: deque[bytes] = deque()
-        self._lock = threading.RLock()
-        self._is_writing = False
+        self._lock = threading.Lock()
 
     @property
     def fd(self) -> int:
@@ -40,15 +39,14 @@ class MessagePipe:
                 what = f"a message of {len(payload)} bytes ({type(message).__name__})"
                 payload = pack_message(GapSeen(CaptureGap(what, "it is longer than irscope keeps")))
             self._waiting.append(payload)
-            with self._lock:
-                # A signal handler of the script's may come here in the middle of a write, and must not write into it.
-                while self._waiting and not self._is_writing:
-                    self._is_writing = True
-                    try:
-                        while self._waiting:
-                            self._write(self._waiting.popleft())
-                    finally:
-                        self._is_writing = False
+            # Who writes writes for all: another thread, or a signal handler of the script's that came in the middle of it,
+            # must neither write into it nor wait for it.
+            while self._waiting and self._lock.acquire(blocking=False):
+                try:
+                    while self._waiting:
+                        self._write(self._waiting.popleft())
+                finally:
+                    self._lock.release()
         except Exception:  # noqa: BLE001  the driver is gone, or the script has broken what this needs
             self._fd = -1
 
