@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sqlite3
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from facts import a_compile, a_finding
+from facts import a_compile, a_finding, an_outcome
 from irscope.protocol import (
     CaptureGap,
     CompileSeen,
@@ -310,3 +311,94 @@ def test_a_store_that_machines_share_has_no_shared_memory(tmp_path: Path, monkey
         with store.transaction():
             store.put_gap(run, CaptureGap("c", "d"))
         assert len(reader.report(run).capture_gaps) == 2
+
+
+# --- a process that is killed -----------------------------------------------------------------------------------------
+
+
+def killed_at(number: int, work: Callable[[Callable[[object], None]], None]) -> bool:
+    """Does work in a child that ends without a word at its n-th step; returns whether there are so many."""
+    child = os.fork()
+    if child == 0:
+        left = [number]
+
+        def step(_: object) -> None:
+            left[0] -= 1
+            if left[0] == 0:
+                os._exit(9)
+
+        with contextlib.suppress(BaseException):
+            work(step)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
+def test_a_writer_that_is_killed_at_any_statement_leaves_a_store_that_opens(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    first = filled(path)
+
+    def write(step: Callable[[object], None]) -> None:
+        with Store(str(path)) as store:
+            store._db.set_trace_callback(step)
+            run = store.create_run("/s.py", (), Lane.DEEP, "")
+            writer = RunWriter(store, run, lambda gap: None)
+            ref = StageRef("0/0/graph-1", "dynamo-graph", "python", 0)
+            writer.put([Started("2.13.0"), CompileSeen(a_compile()), StageWritten("0/0", ref, 0.0, "new text")])
+            writer.put([FindingSeen(a_finding()), FactsWritten({"device": "H100"})])
+            writer.finish()
+            store.set_outcome(run, an_outcome())
+            store.tidy(run)
+
+    number = 1
+    while killed_at(number, write):
+        number += 1
+        with Store(str(path)) as store:
+            assert store._db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            assert codes(store.report(first)) == ["GB0059"] and store.stage_text(first, "0/0/graph-0")
+            for summary in store.runs():
+                for compile in store.report(summary.run).compiles:
+                    assert all(store.stage_text(summary.run, stage.id) for stage in compile.stages)
+    assert number > 30
+
+
+@pytest.mark.parametrize("number", range(1, 5))
+def test_a_recovery_that_is_killed_at_any_rename_is_made_again(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "runs.db"
+    runs = [filled(path, f"/{which}.py") for which in range(3)]
+    damage(path, 0, 4096)
+
+    def recover(step: Callable[[object], None]) -> None:
+        for name in ("replace", "link"):
+            monkeypatch.setattr(os, name, stepping(getattr(os, name), step))
+        Store(str(path)).close()
+
+    assert killed_at(number, recover)
+    with Store(str(path)) as store:
+        assert {summary.run for summary in store.runs()} == set(runs)
+
+
+def stepping(rename: Callable[[str, str], None], step: Callable[[object], None]) -> Callable[[str, str], None]:
+    def renamed(old: str, new: str) -> None:
+        step(old)
+        rename(old, new)
+
+    return renamed
+
+
+def test_a_recovery_without_room_leaves_the_damaged_store_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "runs.db"
+    filled(path)
+    damage(path, 0, 4096)
+    before = path.read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(StoreError):
+        Store(str(path))
+    assert path.read_bytes() == before

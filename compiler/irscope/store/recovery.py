@@ -37,16 +37,27 @@ def is_damage(error: Exception) -> bool:
     )
 
 
-def moved_aside(path: str, ending: str) -> str:
-    """Renames a store, to a name that no earlier file has; returns that.
+def moved_aside(path: str, ending: str, new: str = "") -> str:
+    """Gives a store a name that no earlier file has; returns that.
 
-    The log goes first: SQLite would replay it into a new file of the old name.
+    Parameters
+    ----------
+    new
+        A file that takes its place, without a moment in which there is none.
     """
     names = (f"{path}{ending}{number or ''}" for number in itertools.count())
     kept = next(name for name in names if not os.path.exists(name))
-    for part in reversed(PARTS):
+    for part in reversed(PARTS[1:]):  # first, since SQLite would replay a log into a new file of the old name
         with contextlib.suppress(FileNotFoundError):
             os.replace(path + part, kept + part)
+    if new:
+        try:
+            os.link(path, kept)
+        except OSError:  # a file system without links
+            os.replace(path, kept)
+        os.replace(new, path)
+    else:
+        os.replace(path, kept)
     return kept
 
 
@@ -61,6 +72,7 @@ def recover(path: str, new: Callable[[str], sqlite3.Connection]) -> tuple[int, s
     Returns how many runs are kept, and where the damaged file is; None if nothing in it looks like a store.
     Raises OSError or sqlite3.Error where the new store cannot be made; the damaged one is then where it was.
     """
+    before = os.stat(path)
     with tempfile.TemporaryDirectory(prefix=".recovering-", dir=os.path.dirname(path)) as folder:
         made, copy = os.path.join(folder, "new"), os.path.join(folder, "damaged")
         with contextlib.closing(new(made)) as db:
@@ -79,9 +91,9 @@ def recover(path: str, new: Callable[[str], sqlite3.Connection]) -> tuple[int, s
         if not runs:
             return None
         os.chmod(made, 0o600)
-        aside = moved_aside(path, ".damaged")
-        os.replace(made, path)
-    return count, aside
+        if os.stat(path).st_ino != before.st_ino:
+            return count, f"{path}.damaged"  # another process was faster
+        return count, moved_aside(path, ".damaged", made)
 
 
 def _runs_of(path: str) -> list[str]:
