@@ -9,9 +9,16 @@ import sys
 
 AT_START = frozenset(sys.modules)
 
-import gc  # noqa: E402
-import json  # noqa: E402
 import os  # noqa: E402
+
+# In the folders before the standard library, those of PYTHONPATH, files may have the names of its modules.
+PATH, _standard = sys.path[:], os.path.dirname(os.__file__)
+LATER_PATH = PATH[PATH.index(_standard) :] if _standard in PATH else PATH
+sys.path[:] = LATER_PATH
+
+import gc  # noqa: E402
+import importlib.util  # noqa: E402
+import json  # noqa: E402
 
 
 def boot():
@@ -20,18 +27,21 @@ def boot():
         load_package()
         from irscope.worker.server import main
 
+        sys.path[:] = PATH
         main(int(sys.argv[2]))
         return
     if sys.argv[1] == "values":
         load_package()
         from irscope.values.run.process import main as answer
 
+        sys.path[:] = PATH
         answer()
         return
     if sys.argv[1] == "facts":
         load_package()
         from irscope.internals.environment_facts import main as print_facts
 
+        sys.path[:] = PATH
         print_facts()
         return
     request_fd, message_fd = int(sys.argv[1]), int(sys.argv[2])
@@ -50,22 +60,17 @@ def boot():
     load_package()
     from irscope.runner.hidden_modules import shield_from
 
+    sys.path[:] = PATH
     folder = os.path.dirname(os.path.realpath(request["script"])) if os.path.isabs(request["script"]) else os.getcwd()
-    shield_from(folder, AT_START)
-
-    from irscope.protocol import RunRequest, from_json
-    from irscope.runner.main import run
-    from irscope.runner.messages import MessagePipe
-    from irscope.runner.warden import part
-
-    part(message_fd)
-    run(from_json(RunRequest, request), MessagePipe(message_fd))
+    package = shield_from(folder, AT_START)
+    sys.path[:] = LATER_PATH
+    main = importlib.import_module(package + ".runner.main")
+    sys.path[:] = PATH
+    main.begin(request, message_fd)
 
 
 def load_package():
     """Makes ``import irscope`` find the package around this file."""
-    import importlib.util
-
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     spec = importlib.util.spec_from_file_location(
         "irscope", os.path.join(package, "__init__.py"), submodule_search_locations=[package]
