@@ -1,4 +1,4 @@
-"""The first file of a run's process: ``python boot.py REQUEST_FD MESSAGE_FD``, of a worker: ``boot.py worker FD``, of a
+"""The first file of a run's process: ``python boot.py REQUEST_FD MESSAGE_FD STATUS_FD``, of a worker: ``boot.py worker FD``, of a
 value process: ``boot.py values``, or of one that prints facts of its environment: ``boot.py facts``.
 
 It loads the irscope package from where this file lies, without touching ``sys.path``, so that the script sees the
@@ -44,10 +44,11 @@ def boot():
         sys.path[:] = PATH
         print_facts()
         return
-    request_fd, message_fd = int(sys.argv[1]), int(sys.argv[2])
+    request_fd, message_fd, status_fd = (int(argument) for argument in sys.argv[1:4])
     with os.fdopen(request_fd, "rb") as pipe:
         request = json.loads(pipe.read().decode("utf-8"))
-    os.set_inheritable(message_fd, False)
+    for fd in (message_fd, status_fd):
+        os.set_inheritable(fd, False)
     if sys.version_info < (3, 10):
         reason = (
             "Python %d.%d is too old: irscope needs Python 3.10 or newer. Choose another interpreter."
@@ -66,7 +67,7 @@ def boot():
     sys.path[:] = LATER_PATH
     main = importlib.import_module(package + ".runner.main")
     sys.path[:] = PATH
-    main.begin(request, message_fd)
+    main.begin(request, message_fd, status_fd)
 
 
 def load_package():

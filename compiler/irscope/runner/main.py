@@ -28,9 +28,9 @@ from irscope.usercode.user_files import is_installed_file, set_torch_folder
 OLDEST_TORCH = (2, 9)
 
 
-def begin(request: dict[str, Any], message_fd: int) -> None:
+def begin(request: dict[str, Any], message_fd: int, status_fd: int) -> None:
     """Runs the script of a request, which is plain data, in a child of this process, which becomes its warden."""
-    part(message_fd)
+    part(message_fd, status_fd)
     run(from_json(RunRequest, request), MessagePipe(message_fd))
 
 
@@ -49,6 +49,8 @@ def run(request: RunRequest, messages: MessagePipe) -> None:
     messages.send(Started(version))
     session = Session(request, messages, version)
     session.start()
+    if file := _hiding_triton():
+        session.hidden("triton", file)
     report_faults(messages.fd)
     # Registered before the script runs, so it is the last of the functions at exit: what the script compiles in its
     # own, or in threads that outlive its main module, is still captured.
@@ -82,6 +84,18 @@ def _missing(request: RunRequest) -> str:
     if pipeline.torch:
         return f"{start}Make an environment with {pipeline.torch} for it ({command}), and choose its interpreter."
     return f"{start}Install it there ({command}), or choose another interpreter."
+
+
+def _hiding_triton() -> str:
+    """A file or folder of the user's that PyTorch imports in place of the package triton; empty if there is none."""
+    try:
+        spec = importlib.util.find_spec("triton")
+    except (ImportError, ValueError):
+        return ""
+    places = list(spec.submodule_search_locations or ()) if spec is not None else []
+    if spec is None or any(os.path.isdir(os.path.join(place, "language")) for place in places):
+        return ""
+    return spec.origin or next(iter(places), "")
 
 
 def find_torch() -> tuple[str, str] | str:

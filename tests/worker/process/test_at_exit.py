@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from tests.support import RunScript, run_captured, run_forked, run_plain, write
+from support import RunScript, run_captured, run_forked, run_plain, write
 
 SCRIPT = """\
     import atexit, sys

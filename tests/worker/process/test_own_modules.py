@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from tests.support import run_captured, run_cli, run_forked, run_plain, write
+from support import run_captured, run_cli, run_forked, run_plain, write
 
 NEEDED = {"importlib", "runpy", "dataclasses", "typing"}
 """The interpreter itself needs parts of the first two; beside files with the other names nobody can import torch."""
@@ -91,6 +90,15 @@ def test_a_file_that_hides_torch(tmp_path: Path, name: str) -> None:
     assert ran.returncode == 3
     told = f"`import torch` finds {hiding}, which is not PyTorch: it hides the package of that name. Rename it."
     assert json.loads(ran.stdout)["outcome"]["message"] == told
+
+
+def test_a_file_that_hides_triton_is_named(tmp_path: Path) -> None:
+    """PyTorch imports it as in plain Python, and may fail for it."""
+    hiding = write(tmp_path, "value = 7\n", "triton.py")
+    ran = run_captured(write(tmp_path, "import triton\nprint(triton.value)\n"), tmp_path / "runs.db")
+    (gap,) = ran.report.capture_gaps
+    assert (ran.stdout, gap.what) == ("7\n", "what PyTorch does with triton")
+    assert gap.why == f"`import triton` finds {hiding}, in PyTorch, too: rename it"
 
 
 def test_a_folder_without_init_hides_no_torch(tmp_path: Path) -> None:
