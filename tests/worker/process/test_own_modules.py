@@ -45,7 +45,9 @@ def test_it_is_found_by_the_folder_of_a_module_of_tests_and_by_pythonpath(tmp_pa
     assert run_cli("run", "-m", "mine", cwd=beside).stdout.startswith("7\n")
     ran = run_captured(away, tmp_path / "runs.db", env={"PYTHONPATH": str(beside)})  # the command needs its own irscope
     assert ran.stdout == "7\n"
-    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # pytest cannot begin either where it does not find irscope's plugin
+    alone = {
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"
+    }  # pytest cannot begin either where it does not find irscope's plugin
     assert "1 passed" in run_cli("run", "--pytest", "test_mine.py::test_it", env=alone, cwd=beside).stdout
 
 
