@@ -35,7 +35,7 @@ SCRIPT = """\
         (run_captured, ("aot_eager", "not")),
         (run_captured, ("aot_eager", "compiled")),
     ],
-    ids=str,
+    ids=["inductor", "inductor in a fork", "aot_eager", "aot_eager again"],
 )
 def test_a_compile_at_exit(tmp_path: Path, run: RunScript, how: tuple[str, str]) -> None:
     """In a fork the modules are there whose import fails then, so a first compile with ``aot_eager`` works there."""
