@@ -28,6 +28,7 @@ export function kernelFolder(torch) {
   return {
     folder,
     keep: () => {
+      fs.mkdirSync(CACHE, { recursive: true }); // not every tier makes it
       const partial = fs.mkdtempSync(`${kept}.partial-`);
       const count = copyKernels(folder, partial);
       fs.writeFileSync(path.join(partial, VENV_FILE), VENV);

@@ -13,7 +13,8 @@ from random import Random
 
 from garble import Garbler
 from irscope.driver.driver import RunSpec, execute
-from irscope.protocol import Budget, Message, Report, encode_message, from_json, to_json
+from irscope.protocol import Budget, Message, Report, StoreWrite, encode_message, from_json, to_json
+from irscope.protocol.frames import MARK, frame
 from irscope.store.store import Store
 from judge import Judge, nothing_left, until
 from support import run_cli
@@ -24,7 +25,7 @@ cat "$IRSCOPE_FUZZ_BYTES" > /dev/fd/$3
 printf 'x\\303\\244'
 exit $(($$ % 3))
 """
-_MESSAGES = typing.get_args(Message)
+_MESSAGES = (*typing.get_args(Message), *typing.get_args(StoreWrite))
 _RUNS_PER_STORE = 300
 
 
@@ -97,21 +98,37 @@ def _on_the_command_line(
 
 
 def _bytes(garbler: Garbler) -> bytes:
-    """Some lines."""
+    """Some frames, and what else may be in the pipe."""
     random = garbler.random
-    lines = []
-    for _ in range(random.choice((0, 1, 3, 10, 40))):
+    parts = []
+    for number in range(random.choice((0, 1, 3, 10, 40))):
         cls = random.choice(_MESSAGES)
         message = {"is": cls.__name__, **garbler.of_type(cls)}
         share = random.choice((0.0, 0.0, 0.02, 0.1))
         message = garbler.spoiled(message, share) if share else message
-        line = json.dumps(message).encode("utf-8", "surrogatepass")
+        texts = b""
+        if isinstance(message, dict) and random.random() < 0.2:
+            texts = random.choice((b"x = 1\n", b"[1, {}]", b"\xff\xfe", b"\0" * 5000, b""))
+            lengths = random.choice(
+                ({"text": len(texts)}, {"data": len(texts)}, {"text": len(texts) + 1}, [1], {"file": 0})
+            )
+            message["texts"] = lengths
+        payload = json.dumps(message).encode("utf-8", "surrogatepass") + b"\n" + texts
+        part = frame(number if random.random() < 0.95 else random.choice((0, 2**63, 2**64 - 1)), payload)
         choice = random.randrange(60)
         if choice == 0:
-            line = garbler.scratched(line)
+            part = garbler.scratched(part)
         elif choice == 1:
-            line = random.choice(
-                (b"[" * 100_000, b'{"is":' * 50_000, b"\xff\xfe", b"\0" * 10_000, b"9" * 5_000, b'"' + b"x" * (1 << 20))
+            part = random.choice(
+                (
+                    b"[" * 100_000,
+                    MARK * 50_000,
+                    b"\xff\xfe",
+                    b"\0" * 10_000,
+                    part[:-1],
+                    b'"' + b"x" * (1 << 20),
+                    payload,
+                )
             )
-        lines.append(line)
-    return b"\n".join(lines) + random.choice((b"", b"\n"))
+        parts.append(part)
+    return b"".join(parts)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from irscope.driver.driver import RunSpec
@@ -67,25 +65,6 @@ def test_a_file_that_is_gone_or_read_only(tmp_path: Path) -> None:
     with pytest.raises(LookupError, match="cannot be read any more"):
         write(texts)
     assert paths[0].read_bytes() == b"b = 2\n"
-
-
-def test_a_disk_that_is_full_leaves_all_files_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    paths = [tmp_path / name for name in ("a.py", "b.py")]
-    for path in paths:
-        path.write_bytes(b"b = 2\n")
-    real = open
-
-    def fails(path: str, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
-        file = real(path, mode, *args, **kwargs)  # the file is empty now
-        if mode == "wb" and os.path.basename(path) == "b.py" and paths[0].read_bytes() == b"b = 20\n":
-            file.close()
-            raise OSError(28, "No space left on device")
-        return file
-
-    monkeypatch.setattr("builtins.open", fails)
-    with pytest.raises(LookupError, match=r"b\.py cannot be written: No space left on device"):
-        write({str(path): ("b = 2\n", "b = 20\n") for path in paths})
-    assert [path.read_bytes() for path in paths] == [b"b = 2\n"] * 2
 
 
 def test_a_file_that_changes_while_fixes_are_tried_is_not_written_over(tmp_path: Path) -> None:

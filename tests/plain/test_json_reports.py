@@ -85,7 +85,7 @@ def ranks(specs: list[RunSpec], path: str, folder: Path) -> list[RankDone]:
             compile = store.report(run).compiles[0].id
             graph = StageRef(f"{compile}/inference-graph", "inference-graph", "python", len(COMMUNICATES))
             store.put_stage(run, compile, graph, COMMUNICATES, 0)
-            store.put_groups(run, {"7": 4})
+            store.put_facts(run, {"groups": {"7": 4}})
             done.append(RankDone(rank, run, outcome))
     return done
 

@@ -348,7 +348,11 @@ def test_the_picture_as_data(store: str, tmp_path: Path, capsys: pytest.CaptureF
         (["--stage", "0/0/output-code"], 2, "0/0/output-code is not a graph. The graphs of run"),
         (["--stage", "0/1/joint-graph"], 2, "0/1/joint-graph cannot be drawn: not a printed FX graph"),
         (["nosuchrun", *STAGE], 2, "nosuchrun"),
-        ([*STAGE, "-o", "/nowhere/x.dot"], 3, "/nowhere/x.dot cannot be used: No such file or directory."),
+        (
+            [*STAGE, "-o", "/nowhere/x.dot"],
+            3,
+            "/nowhere/x.dot cannot be written: No such file or directory. It was not created.",
+        ),
     ],
 )
 def test_what_cannot_be_drawn(

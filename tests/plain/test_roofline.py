@@ -99,9 +99,9 @@ def test_the_gpu_of_the_run_is_the_target_if_none_is_named(store: Store, capsys:
     show = ["show", "--store", store.path, "--costs"]
     assert store.device_of(run) == "" and main(show) == 0
     assert "Lower bound" not in capsys.readouterr().out
-    store.put_device(run, "NVIDIA H100 PCIe")  # its memory is slower than that of the SXM module
+    store.put_facts(run, {"device": "NVIDIA H100 PCIe"})  # its memory is slower than that of the SXM module
     assert main(show) == 0 and "Lower bound" not in capsys.readouterr().out
-    store.put_device(run, "NVIDIA H100 80GB HBM3")
+    store.put_facts(run, {"device": "NVIDIA H100 80GB HBM3"})
     assert main(show) == 0 and "Lower bound on NVIDIA H100 SXM" in capsys.readouterr().out
     assert main([*show, "--target", "a100"]) == 0 and "Lower bound on NVIDIA A100" in capsys.readouterr().out
 

@@ -55,7 +55,7 @@ def test_a_forked_child_does_not_wait_for_a_lock_that_nobody_releases(book: RunB
             done.wait(10)
 
     def as_a_child() -> None:
-        book.abandon()
+        book.close()
         book.gap(CaptureGap("something", "late"))
         book.guarded(book.gap)(CaptureGap("something", "late"))
 

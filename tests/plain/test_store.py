@@ -256,19 +256,6 @@ def test_killed_in_a_transaction(path: str) -> None:
         assert store.runs()[0].outcome == an_outcome()
 
 
-def test_a_forked_child_leaves_the_parent_s_store_alone(store: Store) -> None:
-    run = new_run(store)
-    with store.transaction():
-        store.put_compile(run, a_compile())
-        child = os.fork()
-        if child == 0:
-            store.abandon()
-            del store
-            os._exit(0)
-        os.waitpid(child, 0)
-    assert store.report(run).compiles == (a_compile(),)
-
-
 @pytest.mark.parametrize("content", [b"import torch\n" * 100, b"\0" * 4096, b"SQLite format 3\0" + b"x" * 4096])
 def test_a_file_that_is_no_store(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "model.py"

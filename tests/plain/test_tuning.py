@@ -13,8 +13,8 @@ import pytest
 from facts import a_compile, a_stage
 from irscope.driver.targets import tuned_of
 from irscope.internals.tuning_hooks import choose_again, name_of_option, template_key
-from irscope.pipelines.inductor.tuning import Choices, choices_of
-from irscope.protocol import Lane
+from irscope.pipelines.inductor.tuning import choices_of
+from irscope.protocol import Choices, Lane
 from irscope.store.store import Store
 
 LIBRARY, TEMPLATE = "mm", "triton_mm BLOCK_M=64"
@@ -38,7 +38,7 @@ OLD = {
 
 def a_run(store: Store, device: str, *choices: Any) -> None:
     run = store.create_run("/s.py", [], Lane.DEEP, "digest")
-    store.put_device(run, device)
+    store.put_facts(run, {"device": device})
     store.put_compile(run, a_compile())
     store.put_stage(run, "0/0", a_stage("autotuning"), "text", 1, {"operators": list(choices)})
 
@@ -59,7 +59,7 @@ def test_what_an_older_version_kept_is_chosen_too(tmp_path: Path) -> None:
     with Store(str(tmp_path / "runs.db")) as store:
         a_run(store, "H100", MM)
         run = store.create_run("/s.py", [], Lane.DEEP, "digest")
-        store.put_device(run, "H100")
+        store.put_facts(run, {"device": "H100"})
         store.put_compile(run, a_compile())
         padding = {"kind": "padding", "op": "mm", "node": "", "key": "(3, 3)", "chosen": 1, "options": []}
         store.put_stage(run, "0/0", a_stage("timed-choices"), "text", 1, {"choices": [OLD, padding]})

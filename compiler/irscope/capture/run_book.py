@@ -1,4 +1,7 @@
-"""The book of a run: everything that a capture finds goes through it to the store and to the pipe."""
+"""The book of a run: everything that a capture finds goes through it to whoever keeps it.
+
+It knows no store: what is to be kept is sent, and put into the store by the process that reads it.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +16,28 @@ from irscope.capture.compiles import CompileBook
 from irscope.capture.trace import Record
 from irscope.findings.book import FindingBook
 from irscope.internals.compile_context import current_compile
-from irscope.ir.nodes import operation_count
+from irscope.ir.nodes import count_of, operation_count
 from irscope.pipelines.registry import position, stage_kind
 from irscope.protocol import (
     CaptureGap,
     Compile,
     CompileSeen,
+    DataWritten,
     Finding,
     FindingSeen,
     GapSeen,
     Kernel,
+    KernelsWritten,
     Lane,
     Message,
+    PredictionWritten,
     RunRequest,
+    SourceWritten,
     StageRef,
+    StageWritten,
+    StoreWrite,
+    json_text,
 )
-from irscope.store.store import Store
 from irscope.usercode.source import read_source
 from irscope.vocabulary.visible import bounded
 
@@ -55,12 +64,14 @@ class RunBook:
     request
         What was asked for.
     send
-        Sends a message to the driver that started the run.
+        Tells who started the run what happens.
+    keep
+        Takes what only the store keeps; None: nobody keeps it.
 
     Attributes
     ----------
-    store
-        The run store; None before it is opened, and where it cannot be used.
+    stage_refs
+        All stages that were written, by ID.
     compiles, findings
         What is known so far.
     operations
@@ -68,9 +79,14 @@ class RunBook:
         program in its own way adds the id of its compile.
     """
 
-    def __init__(self, request: RunRequest, send: Callable[[Message], None]) -> None:
-        self.request, self.send = request, send
-        self.store: Store | None = None
+    def __init__(
+        self,
+        request: RunRequest,
+        send: Callable[[Message], None],
+        keep: Callable[[StoreWrite], None] | None = None,
+    ) -> None:
+        self.request, self.send, self._keep = request, send, keep
+        self.stage_refs: dict[str, StageRef] = {}
         self.compiles = CompileBook()
         self.findings = FindingBook(self.compiles, self.publish, self.current_compile)
         self.operations: dict[str, int] = {}
@@ -102,6 +118,11 @@ class RunBook:
     def is_open(self) -> bool:
         """Whether something is captured: not in a forked child, nor after the end."""
         return self._is_open
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether anybody keeps what is written."""
+        return self._keep is not None
 
     @property
     def is_quiet(self) -> bool:
@@ -179,9 +200,7 @@ class RunBook:
     @_locked
     def put_compile(self, compile: Compile) -> None:
         """A compile is new, or something of it changed."""
-        if self.store is not None:
-            self.store.put_compile(self.run, compile)
-            self.keep_source(compile.file)
+        self.keep_source(compile.file)
         self.send(CompileSeen(compile))
 
     @_locked
@@ -238,14 +257,27 @@ class RunBook:
     @_locked
     def write_version(self, compile: str, stage: StageRef, text: str | None, order: float, data: object = None) -> None:
         """Writes a stage as it was after a pass; ``order`` says where it is among all stages of the compile."""
-        if self.store is not None:
-            self.store.put_stage(self.run, compile, stage, text, order, data)
+        self.stage_refs[stage.id] = stage
+        if self._keep is not None:
+            nodes = count_of(stage.name, data) if stage.nodes is None else stage.nodes
+            stage = dataclasses.replace(stage, nodes=nodes)
+            self._keep(StageWritten(compile, stage, order, text, json_text(data)))
+
+    @_locked
+    def keep_child_s(self, written: StageWritten) -> None:
+        """A stage that a child has written: the next one of its kind gets a number."""
+        id = written.stage.id
+        self._stage_ids[id] = self._stage_ids.get(id, 0)
+        self.stage_refs[id] = written.stage
+        if self._keep is not None:
+            self._keep(written)
 
     @_locked
     def put_data(self, stage: str, data: object) -> None:
         """Replaces the data of a stage."""
-        if self.store is not None:
-            self.store.put_stage_data(self.run, stage, data)
+        if self._keep is not None:
+            nodes = count_of(self.stage_refs[stage].name, data) if stage in self.stage_refs else None
+            self._keep(DataWritten(stage, json_text(data), nodes))
 
     def _new_stage_id(self, base: str, attempt: int) -> str:
         """A restarted compile writes its stages again, over the old ones; a second graph in one attempt gets a number."""
@@ -259,12 +291,10 @@ class RunBook:
     @_locked
     def put_kernels(self, kernels: Iterable[Kernel]) -> None:
         """Kernels are new, or something of them changed."""
-        if self.store is not None:
-            found = list(kernels)
-            with self.store.transaction():
-                for kernel in found:
-                    self.store.put_kernel(self.run, kernel)
-            for file in dict.fromkeys(origin.file for kernel in found for origin in kernel.origins):
+        if self._keep is not None:
+            written = tuple(kernels)
+            self._keep(KernelsWritten(written))
+            for file in dict.fromkeys(origin.file for kernel in written for origin in kernel.origins):
                 self.keep_source(file)  # also of a package: who opens a file of a model's asks for its kernels
 
     @_locked
@@ -272,9 +302,7 @@ class RunBook:
         """A finding is new, or something of it changed."""
         message, explanation = bounded(finding.message), bounded(finding.explanation)
         finding = dataclasses.replace(finding, message=message, explanation=explanation)
-        if self.store is not None:
-            self.store.put_finding(self.run, finding)
-            self.keep_source(finding.file)
+        self.keep_source(finding.file)
         self.send(FindingSeen(finding))
 
     @_locked
@@ -285,45 +313,30 @@ class RunBook:
             return
         self._gaps.add(gap)
         self.send(GapSeen(gap))
-        if self.store is not None:
-            self.store.put_gap(self.run, gap)
 
     @_locked
     def keep_source(self, file: str) -> None:
         """Keeps the text that a file has in this run; later it may be another one."""
-        if self.store is not None and file not in self._sources:
+        if self._keep is not None and file not in self._sources:
             self._sources.add(file)
             if text := read_source(file):
-                self.store.put_source(self.run, file, text)
+                self._keep(SourceWritten(file, text))
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Closes the store; nothing is captured from here on."""
-        self._is_open = False
-        if self.store is not None:
-            self.store.close()
-            self.store = None
+        """Nothing is captured from here on: at the end of a run, and in a child that the script has forked."""
+        self._is_open, self._keep = False, None
 
     def put_prediction(self, compile: Compile) -> None:
-        """Store a compile for a target.  No message is sent, since the script itself did not compile it."""
-        if self.store is not None:
-            self.store.put_compile(self.run, compile)
+        """Store a compile for a target.  Nobody is told, since the script itself did not compile it."""
+        if self._keep is not None:
+            self._keep(PredictionWritten(compile))
 
-    def keep_stage_id(self, id: str) -> None:
-        """A stage that a child has written: the next one of its kind gets a number."""
-        self._stage_ids[id] = self._stage_ids.get(id, 0)
-
-    def go_on_in_child(self, store: Any, target: str) -> None:
-        """Capture into another store, with IDs below a target: for a forked child that compiles for that target."""
+    def go_on_in_child(self, keep: Callable[[Message | StoreWrite], None], target: str) -> None:
+        """Gives what is captured to another keeper, with IDs below a target: for a forked child that compiles for that
+        target."""
         self._lock = threading.RLock()  # who held it does not exist here
-        self.store, self.send = store, lambda _: None
+        self.send = self._keep = keep
         self.compiles.target = target
         self._is_open = True
-
-    def abandon(self) -> None:
-        """In a forked child: captures nothing from here on."""
-        self._is_open = False
-        if self.store is not None:
-            self.store.abandon()
-            self.store = None

@@ -21,12 +21,13 @@ from irscope.cli.report import use_cells
 from irscope.cli.running import Echo, refuse_unwritable
 from irscope.cli.text import to_stdout
 from irscope.driver.driver import RunSpec, execute
-from irscope.findings.control import controlled, read_baseline, write_baseline
+from irscope.findings.control import baseline_of, controlled, read_baseline, write_baseline
 from irscope.findings.verdicts import BOUNDS, Verdict, fails, lane_for, measured, verdict_on
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import SCHEMA, CaptureGap, EntryKind, GapSeen, Lane, Message, Report
 from irscope.store.store import Store
 from irscope.usercode.notebooks import is_notebook
+from irscope.usercode.writing import write_file
 
 
 def check(options: argparse.Namespace) -> int:
@@ -51,15 +52,18 @@ def check(options: argparse.Namespace) -> int:
 
         if options.write_baseline:
             baseline = {}
-            found = {finding.cause: finding for report in reports for finding in shown_of(report).findings}
-            write_baseline(options.write_baseline, list(found.values()))
-            baseline = read_baseline(options.write_baseline)
+            causes = {finding.cause: finding for report in reports for finding in shown_of(report).findings}
+            baseline = baseline_of(causes.values())
         scripts = [
             judged(name, report, shown_of(report), options.fail_on, limits)
             for name, report in zip(options.scripts, reports, strict=True)
         ]
         result = _summed(scripts)
-        _print(result, options)
+        try:
+            _print(result, options)
+        finally:
+            if options.write_baseline:
+                write_baseline(options.write_baseline, causes.values())
     return result.exit_code
 
 
@@ -149,8 +153,9 @@ def _print(result: Check, options: argparse.Namespace) -> None:
     if options.format in WITH_EDITS:
         result = with_edits(result)
     text = written(options.format, result)
-    if options.output:
-        with open(options.output, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-        text = written("text", result)
-    to_stdout(text.removesuffix("\n").split("\n"))
+    try:
+        if options.output:
+            write_file(options.output, text.encode("utf-8", "backslashreplace"))
+            text = written("text", result)
+    finally:
+        to_stdout(text.removesuffix("\n").split("\n"))

@@ -54,10 +54,8 @@ def finish(
     report = dataclasses.replace(report, outcome=outcome, capture_gaps=all_gaps)
     use_cells(store, run)
     report = controlled(report, spec.lane, dict(options.severity), baseline)
-    if options.write_baseline:
-        write_baseline(options.write_baseline, report.findings)
     try:
-        print_report(report, options.json)
+        finish_report(report, options)
     except OutputError as error:
         if outcome.kind is not OutcomeKind.ENVIRONMENT_ERROR:
             error.next_step = f"The run is stored: irscope show {run}"
@@ -67,6 +65,18 @@ def finish(
             gc.disable()  # from here on everything is in use until the end, where `main` sets it back
             keep_trails(store, run)
             store.tidy(run, packs=False)  # the next run does it
+
+
+def finish_report(report: Report, options: argparse.Namespace) -> None:
+    """Prints the report of a run, and writes its baseline also where nothing can be printed.
+
+    Raises OutputError and WriteError.
+    """
+    try:
+        print_report(report, options.json)
+    finally:
+        if options.write_baseline:
+            write_baseline(options.write_baseline, report.findings)
 
 
 def print_report(report: Report, as_json: bool) -> None:

@@ -25,6 +25,7 @@ from irscope.driver.fixing.writing import write
 from irscope.protocol import Finding, Fix, OutcomeKind, to_json
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
+from irscope.usercode.writing import write_files
 from irscope.vocabulary import units
 from irscope.vocabulary.visible import printable
 from irscope.worker.client import Worker
@@ -60,13 +61,17 @@ def fix(options: argparse.Namespace) -> int:
         gain = measure(spec, together.texts) if options.measure and together.texts else None
     finally:
         worker.stop()
-    patch_files = _write_patches(options.patches, tried) if options.patches else {}
-    if options.json:
-        data = {**_data(tried, together, before), "measured": _measured(gain), "static": _static_data(static)}
-        print(json.dumps(data, indent=1))
-    else:
-        lines = _lines(tried, together, before, patch_files)
-        to_stdout([*lines, *_measured_lines(gain), *_static_lines(static)])
+    patch_files: dict[str, str] = {}
+    try:
+        if options.patches:
+            patch_files = _write_patches(options.patches, tried)
+    finally:  # what took minutes is printed also where the patches cannot be written
+        if options.json:
+            data = {**_data(tried, together, before), "measured": _measured(gain), "static": _static_data(static)}
+            print(json.dumps(data, indent=1))
+        else:
+            lines = _lines(tried, together, before, patch_files)
+            to_stdout([*lines, *_measured_lines(gain), *_static_lines(static)])
     if options.apply:
         write({path: (before[path], text) for path, text in together.texts.items()})
     if not options.json and (options.apply or options.patches is not None):
@@ -81,14 +86,15 @@ def _written(files: Sequence[str], patches: Sequence[str]) -> Iterator[str]:
 
 
 def _write_patches(folder: str, tried: list[Tried]) -> dict[str, str]:
-    """Writes the verified patches into a folder, and returns the path of each by its diff.  Raises OSError."""
-    paths = {}
-    for diff, name, text in _patch_files(tried):
+    """Writes the verified patches into a folder, and returns the path of each by its diff.
+
+    Raises OSError, of which a WriteError says what is there now.
+    """
+    patches = [(diff, os.path.join(folder, name), text) for diff, name, text in _patch_files(tried)]
+    if patches:
         os.makedirs(folder, exist_ok=True)
-        paths[diff] = os.path.join(folder, name)
-        with open(paths[diff], "w", encoding="utf-8") as file:
-            file.write(text)
-    return paths
+    write_files({path: text.encode("utf-8", "backslashreplace") for _, path, text in patches})
+    return {diff: path for diff, path, _ in patches}
 
 
 def _patch_files(tried: list[Tried]) -> Iterator[tuple[str, str, str]]:

@@ -6,7 +6,6 @@ import argparse
 import dataclasses
 import os
 import sys
-from pathlib import Path
 
 from irscope.cli.diffing import find_stage
 from irscope.cli.graph_arguments import STANDARD_OUTPUT, format_of
@@ -20,6 +19,7 @@ from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, Report, StageRef, to_json
 from irscope.store.store import Store
 from irscope.system.streams import complain
+from irscope.usercode.writing import write_file
 from irscope.vocabulary.suggestions import listed
 from irscope.vocabulary.units import count, duration
 from irscope.vocabulary.visible import printable
@@ -82,7 +82,7 @@ def graph(options: argparse.Namespace) -> int:
     engine = ""
     if format == "dot":
         if options.output != STANDARD_OUTPUT:
-            _write(options.output, dot.encode("utf-8", "replace"))
+            write_file(options.output, dot.encode("utf-8", "replace"))
         elif not options.json:
             sys.stdout.write(dot)
             return 0
@@ -92,7 +92,7 @@ def graph(options: argparse.Namespace) -> int:
         except RenderingError as error:
             complain(f"irscope: {error}")
             return 3
-        _write(options.output, data)
+        write_file(options.output, data)
     _tell(report, stage, picture, engine, dot, options)
     return 0
 
@@ -117,11 +117,6 @@ def _graph_stage(report: Report, options: argparse.Namespace) -> tuple[Compile, 
 
 def _is_whole_graph(stage: StageRef) -> bool:
     return stage_kind(stage.name).is_graph and not stage.passed
-
-
-def _write(path: str, data: bytes) -> None:
-    """Raises OSError with the name of the file."""
-    Path(path).write_bytes(data)
 
 
 def _tell(

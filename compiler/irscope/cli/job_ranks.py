@@ -6,12 +6,12 @@ import argparse
 import sys
 from collections.abc import Mapping
 
-from irscope.cli.finishing import print_report
+from irscope.cli.finishing import finish_report
 from irscope.cli.report import use_cells
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.jobs import Job, others_of, spec_in
 from irscope.driver.ranks import RankDone, merge
-from irscope.findings.control import controlled, write_baseline
+from irscope.findings.control import controlled
 from irscope.protocol import OutcomeKind
 from irscope.store.store import Store
 from irscope.system.streams import complain
@@ -35,9 +35,7 @@ def run_in_job(job: Job, spec: RunSpec, options: argparse.Namespace, baseline: M
             use_cells(store, done[0].run)
             report = merge(store, job.world, done)
             report = controlled(report, spec.lane, dict(options.severity), baseline)
-            if options.write_baseline:
-                write_baseline(options.write_baseline, report.findings)
-            print_report(report, options.json)
+            finish_report(report, options)
             missing = (job.local_world or job.world) - len(done)
             if missing > 0:
                 complain(f"irscope: {missing} of this machine's ranks had not ended after {_WAIT_SECONDS:.0f} s.")

@@ -6,6 +6,7 @@ import gc
 import importlib
 import sqlite3
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 
 from irscope.system.streams import carry_out, complain
@@ -35,9 +36,11 @@ def _carried_out(given: list[str], collects: bool) -> int:
     from irscope.cli.arguments import read  # here: what fails while it is imported has an exit code, too
     from irscope.cli.commands import COMMANDS
     from irscope.store.store import StoreError
+    from irscope.usercode.writing import WriteError
     from irscope.vocabulary.visible import printable
 
     options = read(given)
+    _recover_files(options)
     module, function = options.do
     try:
         command = getattr(importlib.import_module(f"irscope.cli.{module}"), function)
@@ -55,8 +58,28 @@ def _carried_out(given: list[str], collects: bool) -> int:
             raise  # a fault of irscope's own, or a damaged store
         complain(f"irscope: {printable(str(error.args[0] if error.args else error))}")
         return 2
+    except WriteError as error:
+        complain(f"irscope: {printable(str(error))}")
+        return 3
     except OSError as error:
         if not isinstance(error.filename, str):
             raise
         complain(f"irscope: {printable(error.filename)} cannot be used: {error.strerror}.")
         return 3
+
+
+def _recover_files(options: Namespace) -> None:
+    """Before a command reads a file that another one was killed while it wrote it: gives it its old content back."""
+    from irscope.usercode.writing import WriteError, recover
+    from irscope.vocabulary.visible import printable
+
+    scripts = getattr(options, "scripts", None) or [getattr(options, "script", None)]
+    for path in filter(None, [*scripts, getattr(options, "baseline", None)]):
+        try:
+            said = recover(path)
+        except WriteError as error:
+            said = str(error)
+        except OSError as error:
+            said = f"{path} cannot be given the content back that it had before a command was killed: {error.strerror}."
+        if said:
+            complain(f"irscope: {printable(said)}")

@@ -7,11 +7,11 @@ import sys
 import threading
 from collections.abc import Mapping
 
-from irscope.cli.finishing import print_report
+from irscope.cli.finishing import finish_report
 from irscope.cli.report import use_cells
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.ranks import merge, rank_spec, ranks_of, ranks_on_this_machine, real_specs, run_ranks
-from irscope.findings.control import controlled, write_baseline
+from irscope.findings.control import controlled
 from irscope.protocol import Outcome, OutcomeKind
 from irscope.store.store import Store
 
@@ -40,9 +40,7 @@ def run_world(spec: RunSpec, options: argparse.Namespace, baseline: Mapping[str,
         report = controlled(report, spec.lane, dict(options.severity), baseline)
         for one in done:
             store.tidy(one.run, packs=False)
-    if options.write_baseline:
-        write_baseline(options.write_baseline, report.findings)
-    print_report(report, options.json)
+    finish_report(report, options)
     kinds = {one.outcome.kind for one in done}
     return 3 if kinds == {OutcomeKind.ENVIRONMENT_ERROR} else 0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 
 from irscope.cli.report import use_cells
 from irscope.cli.running import refuse_unwritable
@@ -13,6 +12,7 @@ from irscope.findings.control import controlled
 from irscope.reporting.page import page_of
 from irscope.reporting.redaction import Redaction
 from irscope.store.store import Store
+from irscope.usercode.writing import write_file
 from irscope.vocabulary.units import size
 from irscope.vocabulary.visible import printable
 
@@ -32,7 +32,7 @@ def report(options: argparse.Namespace) -> int:
         }
         page = page_of(store, found, Redaction(options.redact, files), options.pictures)
     data = page.encode("utf-8", "backslashreplace")
-    Path(options.output).write_bytes(data)
+    write_file(options.output, data)
     if options.json:
         print_json({"run": run, "file": os.path.abspath(options.output), "bytes": len(data)})
     else:

@@ -127,11 +127,10 @@ def file_and_expression(option: str, given: str) -> tuple[str, str]:
 
 def refuse_unwritable(path: str) -> None:
     """Raises LookupError, before minutes of a run, for a file that cannot be written after it."""
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise LookupError(f"{path} cannot be written: folder not found: {folder}. Create it first.")
-    if os.path.isdir(path) or not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        raise LookupError(f"{path} cannot be written. Name another file.")
+    from irscope.usercode.writing import obstacle  # here: most runs write no file
+
+    if why := obstacle(path):
+        raise LookupError(f"{path} cannot be written: {why}")
 
 
 _LIMIT_ENDED_IT = 124

@@ -19,6 +19,7 @@ from irscope.protocol import EntryKind, to_json
 from irscope.store.store import Store
 from irscope.system.streams import complain
 from irscope.usercode.notebooks import is_notebook
+from irscope.usercode.writing import write_file
 from irscope.vocabulary.suggestions import listed
 from irscope.vocabulary.units import count, duration
 from irscope.vocabulary.visible import printable
@@ -50,14 +51,19 @@ def compare_environments(options: argparse.Namespace) -> int:
             complain(f"irscope: {printable(str(error))}")
             return 3
     _say("")
-    if options.output:
-        with open(options.output, "w", encoding="utf-8") as file:
-            file.write(markdown(found))
-    if options.json:
+    try:
+        if options.output:
+            write_file(options.output, markdown(found).encode("utf-8", "backslashreplace"))
+    finally:
+        _print(found, options.json)
+    return 0
+
+
+def _print(found: VersionDiff, as_json: bool) -> None:
+    if as_json:
         print(json.dumps({"same": found.same, **to_json(found)}, indent=1))
     else:
         to_stdout(version_lines(found, Paint(sys.stdout)))
-    return 0
 
 
 def version_lines(found: VersionDiff, paint: Paint) -> list[str]:

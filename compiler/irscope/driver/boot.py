@@ -54,7 +54,7 @@ def boot():
             "Python %d.%d is too old: irscope needs Python 3.10 or newer. Choose another interpreter."
             % sys.version_info[:2]
         )
-        os.write(message_fd, (json.dumps({"is": "Refused", "reason": reason}) + "\n").encode())
+        os.write(message_fd, frame(json.dumps({"is": "Refused", "reason": reason}).encode() + b"\n"))
         return
 
     gc.disable()  # nothing of what is imported here becomes garbage; `run` sets it back when the script begins
@@ -68,6 +68,15 @@ def boot():
     main = importlib.import_module(package + ".runner.main")
     sys.path[:] = PATH
     main.begin(request, message_fd, status_fd)
+
+
+def frame(payload):
+    """As the first of `irscope.protocol.frames`, which an old Python cannot load."""
+    import struct
+    import zlib
+
+    head = b"\xf5irf" + struct.pack(">IQ", len(payload), 0)
+    return head + struct.pack(">II", zlib.crc32(head) & 0xFFFFFFFF, zlib.crc32(payload) & 0xFFFFFFFF) + payload
 
 
 def load_package():

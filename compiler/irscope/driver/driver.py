@@ -7,7 +7,9 @@ runs in an interpreter of the user's choice, in its own process group, which can
 from __future__ import annotations
 
 import codecs
+import contextlib
 import dataclasses
+import functools
 import os
 import shutil
 import sqlite3
@@ -25,11 +27,14 @@ from irscope.driver.environments import interpreter_of
 from irscope.driver.launch import CannotStartError, Launch
 from irscope.driver.targets import checked
 from irscope.driver.watch import Watch
+from irscope.pipelines.base import Pipeline
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import (
     DEFAULT_PIPELINE,
     Budget,
     CaptureGap,
+    Choices,
+    EarlierStage,
     EntryKind,
     GapSeen,
     Lane,
@@ -191,8 +196,8 @@ def execute(
     worker
         A fork server of the same interpreter and environment; where it cannot serve, a fresh process does.
 
-    No error of the script is raised here; StoreError is raised where the store cannot even begin a run.  Where it
-    can only not be told the outcome, the outcome that is returned says so.
+    No error of the script is raised here; StoreError is raised where the store cannot even begin a run.  On a full disk
+    the run is kept in memory, until the store is closed, and a capture gap says so.
     """
     path, reason = spec.stored_script, None
     if path != (readable := path.encode("utf-8", "backslashreplace").decode()):
@@ -229,7 +234,7 @@ def execute(
     else:
         if (own := interpreter_of(pipeline, python)) != python:
             python, worker = own, None
-        request = _request(run, spec, store.path)
+        request = functools.partial(_request, run, spec, store, pipeline)
         environment = {**without_debugger(os.environ), **(spec.env or {})}
         cwd = spec.cwd or _default_cwd(spec)
         launch = Launch(python, request, environment, cwd, piped=bool(on_output or on_bytes), stdout=stdout)
@@ -237,7 +242,7 @@ def execute(
         known_as = digest_of(source or path)
         hearing = _Hearing(on_message, on_output, on_bytes, on_exit)
         try:
-            outcome, raised = _watched(launch, spec, store, known_as, hearing, cancel, worker)
+            outcome, raised = _watched(launch, run, spec, store, known_as, hearing, cancel, worker)
         finally:  # also after Ctrl-C
             remove_folders_of(run, environment.get("TMPDIR") or tempfile.gettempdir())
         outcome = with_finding(store, run, outcome, raised, on_message)
@@ -246,13 +251,20 @@ def execute(
             from irscope.provenance.kernels import add_missing_origins  # here: it would delay the script
 
             add_missing_origins(store, run)
-        store.set_outcome(run, outcome)
+        _set_outcome(store, run, outcome)
     except sqlite3.Error as error:
-        unkept = (
-            f"{outcome.message} The run store {store.path} cannot be written any more ({error}): free some space there."
-        )
+        unkept = f"{outcome.message} The run store {store.path} cannot be written any more ({error})."
         outcome = dataclasses.replace(outcome, message=unkept)
     return run, outcome
+
+
+def _set_outcome(store: Store, run: str, outcome: Outcome) -> None:
+    try:
+        store.set_outcome(run, outcome)
+    except sqlite3.Error as error:
+        if not store.go_on_in_memory(error, run):
+            raise
+        store.set_outcome(run, outcome)
 
 
 def _how(spec: RunSpec) -> dict[str, object]:
@@ -276,14 +288,14 @@ def _default_cwd(spec: RunSpec) -> str:
     return os.path.dirname(spec.stored_script) if spec.entry is EntryKind.NOTEBOOK else os.getcwd()
 
 
-def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
+def _request(run: str, spec: RunSpec, store: Store, pipeline: Pipeline) -> RunRequest:
     is_script = spec.entry.is_file
     return RunRequest(
         run=run,
         script=spec.stored_script,
         args=spec.args,
         lane=spec.lane,
-        store=store,
+        store=store.path,
         argv0=spec.script if is_script else "",
         overlays=dict(spec.overlays),
         entry=spec.entry,
@@ -301,6 +313,8 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         profile=spec.profile,
         evidence=spec.evidence,
         tuned=spec.tuned,
+        choices=_choices(spec),
+        earlier=_earlier(run, spec, store, pipeline),
         fake=spec.fake,
         machine_code=spec.machine_code,
         settings=dict(spec.settings),
@@ -312,6 +326,27 @@ def _request(run: str, spec: RunSpec, store: str) -> RunRequest:
         local_world=spec.local_world,
         fake_group=spec.fake_group,
     )
+
+
+def _choices(spec: RunSpec) -> dict[str, Choices]:
+    """By target what a real device has chosen by timing, from the store that the run names."""
+    if not spec.tuned:
+        return {}
+    from irscope.pipelines.inductor.tuning import choices_of  # here: few runs need it
+    from irscope.targets.catalogue import catalogue
+
+    with contextlib.suppress(StoreError, sqlite3.Error), Store(spec.tuned) as store:
+        chosen = {name: choices_of(store, catalogue().named(name).reported) for name in spec.targets}
+        return {name: choices for name, choices in chosen.items() if choices is not None}
+    return {}
+
+
+def _earlier(run: str, spec: RunSpec, store: Store, pipeline: Pipeline) -> tuple[EarlierStage, ...]:
+    """What the pipeline's capture compares with; nothing of a store that is damaged."""
+    if spec.lane is Lane.DEEP and pipeline.compares:
+        with contextlib.suppress(StoreError, LookupError):
+            return store.earlier_stages(run, pipeline.compares)
+    return ()
 
 
 @dataclass(frozen=True)
@@ -333,6 +368,7 @@ class _Hearing:
 
 def _watched(
     launch: Launch,
+    run: str,
     spec: RunSpec,
     store: Store,
     known_as: str,
@@ -345,15 +381,18 @@ def _watched(
     Returns also what ended the script, where it failed.
     """
     started = time.monotonic()
-    request, limits = launch.request, Limits(spec.budget, started)
-    gaps = []
+    limits, gaps = Limits(spec.budget, started), []
+    if store.unkept:
+        gaps.append(CaptureGap("the run store: this run is not stored", store.unkept))
     if spec.budget.memory is not None and not processes.can_measure():
         gaps.append(CaptureGap("the memory limit", "this system does not report how much memory a process uses"))
-        hearing.on_message(GapSeen(gaps[0]))
+    for gap in gaps:
+        hearing.on_message(GapSeen(gap))
 
     def watch() -> Watch:
         on_bytes = hearing.new_on_bytes()
-        return Watch(request, launch.python, store, limits, hearing.on_message, on_bytes, gaps, hearing.on_exit)
+        told = hearing.on_message, on_bytes, gaps, hearing.on_exit
+        return Watch(run, launch.python, store, limits, *told, stays=bool(spec.rounds))
 
     try:
         forked = launch.in_worker(worker) if worker is not None and known_as not in worker.unfit else None
@@ -361,7 +400,7 @@ def _watched(
         outcome = last.over(forked or launch.fresh(), cancel, started, is_fork=forked is not None)
         if outcome is None and worker is not None:
             worker.unfit[known_as] = last.unfit
-            store.forget_findings(request.run)
+            store.forget_findings(run)
             last = watch()
             outcome = last.over(launch.fresh(), cancel, started)
     except CannotStartError as error:

@@ -16,13 +16,22 @@ _ESCAPED = pattern(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 
 
 class Faults:
-    """Reads the lines of the pipe that are not messages.  The script can write there, too, so nothing is trusted."""
+    """Reads what is in the pipe and is no message.  The script can write there, too, so nothing is trusted."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
+        self._partial = b""
 
-    def take(self, line: bytes) -> None:
-        """A line that is not a message; a new fault replaces the one before."""
+    def feed(self, data: bytes) -> int:
+        """Takes in bytes; returns how many of them cannot be of a fault."""
+        *lines, self._partial = (self._partial + data).split(b"\n")
+        for line in lines:
+            self._take(line)
+        self._partial = self._partial[-_LONGEST_LINE:]
+        return 0 if self._lines or _FATAL in self._partial else len(data)
+
+    def _take(self, line: bytes) -> None:
+        """A line; a new fault replaces the one before."""
         at = line.find(_FATAL)
         if at >= 0:
             self._lines = [line[at:].decode("utf-8", "replace")]

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from irscope.protocol import RunRequest, to_json
 from irscope.vocabulary.records import dataclass
@@ -35,6 +35,8 @@ class Launch:
 
     Parameters
     ----------
+    request
+        What it is asked for; made while the interpreter starts.
     env, cwd
         Its whole environment and its working folder.
     piped
@@ -44,7 +46,7 @@ class Launch:
     """
 
     python: str
-    request: RunRequest
+    request: Callable[[], RunRequest]
     env: Mapping[str, str]
     cwd: str
     piped: bool
@@ -53,7 +55,7 @@ class Launch:
     def fresh(self) -> Launched:
         """A new interpreter, which reads its request from a pipe.  Raises CannotStartError."""
         request_out, request_in = os.pipe()
-        message_out, message_in = os.pipe()
+        message_out, message_in = _wide_pipe()
         status_out, status_in = os.pipe()
         streams, outputs = self._streams()
         try:
@@ -75,14 +77,14 @@ class Launch:
             for fd in (request_out, message_in, status_in, *(streams if self.piped else ())):
                 os.close(fd)
         with contextlib.suppress(BrokenPipeError), os.fdopen(request_in, "wb") as pipe:
-            pipe.write(json.dumps(to_json(self.request)).encode("utf-8"))
+            pipe.write(json.dumps(to_json(self.request())).encode("utf-8"))
         return Launched(FreshProcess(process, status_out), message_out, outputs)
 
     def in_worker(self, worker: Worker) -> Launched | None:
         """A fork; None if the worker is not ready."""
-        message_out, message_in = os.pipe()
+        message_out, message_in = _wide_pipe()
         streams, outputs = self._streams()
-        process = worker.fork(self.request, self.env, self.cwd, (message_in, *streams))
+        process = worker.fork(self.request(), self.env, self.cwd, (message_in, *streams))
         for fd in (message_in, *(streams if self.piped else ())):
             os.close(fd)
         if process is None:
@@ -97,3 +99,17 @@ class Launch:
             return (1 if self.stdout is None else self.stdout, 2), {}
         (out, out_in), (error, error_in) = os.pipe(), os.pipe()
         return (out_in, error_in), {out: "stdout", error: "stderr"}
+
+
+_PIPE_BYTES = 1 << 20
+"""So much the script can be ahead of what is stored."""
+
+
+def _wide_pipe() -> tuple[int, int]:
+    """A pipe that takes as much as Linux allows every user; as much as usual elsewhere."""
+    out, into = os.pipe()
+    with contextlib.suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    return out, into

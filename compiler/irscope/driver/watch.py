@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import selectors
 import signal
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeGuard
 
 from irscope.driver.abrupt import abrupt_end, gap_of
 from irscope.driver.budgets import Limits
@@ -19,39 +19,50 @@ from irscope.driver.launch import Launched
 from irscope.protocol import (
     CaptureGap,
     CompileSeen,
+    FindingSeen,
     GapSeen,
     Limit,
     LimitReached,
     Message,
     Outcome,
     OutcomeKind,
+    Progress,
     Raised,
     Refused,
-    RunRequest,
     ScriptEnded,
     Started,
+    StoreWrite,
     Unfit,
-    decode_message,
+    unpack_message,
 )
+from irscope.protocol.frames import FrameReader, Payload
 from irscope.runner.last_words import Ending
+from irscope.store.run_writer import RunWriter
 from irscope.store.store import Store
+from irscope.vocabulary.units import count
 
 # How soon a cancel and a limit are seen; the end of the process, its messages and its output wake us at once.
 _TICK_SECONDS = 0.05
 _LONG_TICK_SECONDS = 1.0  # where there is neither a cancel nor a limit to be seen
 _DRAIN_SECONDS = 2.0
-_LONGEST_MESSAGE = 1 << 24
-"""The most bytes of a message.  Texts go into the store, so only a script writes a longer line; it is ignored."""
 _MOST_GAPS = 10_000
 _END = "the end of the process"
 
 
 class Watch:
-    """Reads what a run sends and prints until its process ends, and ends it when it has to."""
+    """Reads what a run sends and prints until its process ends, and ends it when it has to.
+
+    Parameters
+    ----------
+    gaps
+        What is known not to be captured before the run begins.
+    stays
+        Whether the process waits for rounds of a comparison when the script has ended.
+    """
 
     def __init__(
         self,
-        request: RunRequest,
+        run: str,
         python: str,
         store: Store,
         limits: Limits,
@@ -59,9 +70,10 @@ class Watch:
         on_bytes: Callable[[str, bytes], None] | None,
         gaps: Sequence[CaptureGap] = (),
         on_exit: Callable[[int], None] = lambda code: None,
+        stays: bool = False,
     ) -> None:
-        self._python, self._limits = python, limits
-        self._request, self._store, self._on_message, self._on_bytes = request, store, on_message, on_bytes
+        self._python, self._limits, self._stays = python, limits, stays
+        self._run, self._store, self._on_message, self._on_bytes = run, store, on_message, on_bytes
         self._on_exit = on_exit
         self.unfit = ""
         """Why a fork cannot run this script."""
@@ -73,8 +85,9 @@ class Watch:
         self._gaps = list(gaps)
         self._faults = Faults()
         self._killed_by: str | None = None
-        self._partial = bytearray()
-        self._too_long = False
+        self._frames = FrameReader()
+        self._missed = self._strange = 0  # messages, bytes
+        self._writer = RunWriter(store, run, self._tell_gap)
 
     def over(
         self, run: Launched, cancel: threading.Event | None, started: float, *, is_fork: bool = False
@@ -112,13 +125,13 @@ class Watch:
         except BaseException:  # an interrupt, or a callback that failed: the run must not outlive us
             interrupted = Outcome(OutcomeKind.CANCELLED, None, "irscope was interrupted.", time.monotonic() - started)
             with contextlib.suppress(sqlite3.Error):
-                self._store.set_outcome(self._request.run, interrupted)
+                self._store.set_outcome(self._run, interrupted)
             raise
         finally:
             process.kill()
             selector.close()
             process.close()
-            self._store_gaps()
+            self._finish()
             for fd in (run.messages, *run.outputs):
                 os.close(fd)
         if self.unfit and stopped is None:
@@ -127,7 +140,7 @@ class Watch:
             self._on_exit(code)
             self._killed_by = _how(code) if code < 0 else None
         # A process that waits for rounds of a comparison has done its work when the script has ended.
-        until = self._ended_at if self._request.rounds and self._ended_at else time.monotonic()
+        until = self._ended_at if self._stays and self._ended_at else time.monotonic()
         return self._outcome(code, stopped, round(until - started, 3))
 
     def raised(self, outcome: Outcome) -> list[Raised]:
@@ -160,60 +173,84 @@ class Watch:
                 self._on_bytes(key.data, data)
         return arrived
 
-    def _lines(self, data: bytes) -> Iterator[bytes]:
-        """The lines that are complete now, in linear time however long one is."""
-        for number, piece in enumerate(data.split(b"\n")):
-            if number:
-                if not self._too_long:
-                    yield bytes(self._partial)
-                self._partial.clear()
-                self._too_long = False
-            if len(self._partial) + len(piece) > _LONGEST_MESSAGE:
-                self._partial.clear()
-                self._too_long = True
-            elif not self._too_long:
-                self._partial += piece
-
     def _take(self, data: bytes) -> None:
-        for line in self._lines(data):
-            try:
-                message = decode_message(json.loads(line))
-            except (ValueError, KeyError, TypeError, RecursionError):
-                self._faults.take(line)  # or a script writes into every descriptor it finds
-                continue
-            if isinstance(message, Refused):
-                if self._began:
-                    continue  # irscope sends it before the script begins; later only the script can have written it
-                self._refused = message.reason
-            elif isinstance(message, Unfit):
-                if self._is_fork:
-                    self.unfit = message.reason or "the script asked for it"
-                continue
-            elif isinstance(message, Started):
-                self._began = True
-            elif isinstance(message, ScriptEnded):
-                self._ended, self._ended_at = message, time.monotonic()
-            elif isinstance(message, LimitReached):
-                self._limits.told(message)
-            elif isinstance(message, CompileSeen):
-                self._compiled = True
-            elif isinstance(message, GapSeen):
-                if len(self._gaps) < _MOST_GAPS:
-                    self._gaps.append(message.gap)
+        """What has come of the run: into the store, and then to who listens."""
+        self._take_parts(self._frames.feed(data))
+
+    def _take_parts(self, parts: Iterable[Payload | bytes]) -> None:
+        messages = []
+        for part in parts:
+            if isinstance(part, Payload):
+                self._missed += part.missed
+                try:
+                    messages.append(unpack_message(part.data))
+                except (ValueError, KeyError, TypeError, RecursionError):
+                    self._missed += 1
+            else:
+                # A fault; or a script writes into every descriptor that it finds.
+                self._strange += self._faults.feed(part)
+        kept: list[Message | StoreWrite] = []
+        told = [message for message in messages if self._takes(message, kept)]
+        self._writer.put(kept)
+        for message in told:
             self._on_message(message)
 
     def _take_ending(self, ending: Ending) -> None:
         """What the parent of the script's process has seen, where the process itself has not told it."""
         if (gap := gap_of(ending, self._ended is not None)) is not None:
-            self._gaps.append(gap)
-            self._on_message(GapSeen(gap))
+            self._tell_gap(gap)
         self._ending, self._ended = ending, self._ended or ending.said
 
-    def _store_gaps(self) -> None:
-        """When the run has ended: until then a script can lock the store."""
-        with contextlib.suppress(sqlite3.Error):  # a full disk; the gaps have been told, too
-            for gap in self._gaps:
-                self._store.put_gap(self._request.run, gap)
+    def _takes(self, message: Message | StoreWrite, kept: list[Message | StoreWrite]) -> TypeGuard[Message]:
+        """Whether a message is to be told; ``kept`` gets it if it is to be stored."""
+        if isinstance(message, Refused):
+            if self._began:
+                return False  # irscope sends it before the script begins; later only the script can have written it
+            self._refused = message.reason
+        elif isinstance(message, Unfit):
+            if self._is_fork:
+                self.unfit = message.reason or "the script asked for it"
+            return False
+        elif isinstance(message, Started):
+            self._began = True
+        elif isinstance(message, ScriptEnded):
+            self._ended, self._ended_at = message, time.monotonic()
+        elif isinstance(message, LimitReached):
+            self._limits.told(message)
+        elif isinstance(message, CompileSeen):
+            self._compiled = True
+        elif isinstance(message, GapSeen):
+            self._add_gap(message.gap)
+        elif not isinstance(message, (FindingSeen, Progress)):
+            kept.append(message)
+            return False
+        kept.append(message)
+        return True
+
+    def _tell_gap(self, gap: CaptureGap) -> None:
+        """Of what is not stored: the run's process does not know it."""
+        if gap not in self._gaps:
+            self._add_gap(gap)
+            self._on_message(GapSeen(gap))
+
+    def _add_gap(self, gap: CaptureGap) -> None:
+        if gap not in self._gaps and len(self._gaps) < _MOST_GAPS:
+            self._gaps.append(gap)
+
+    def _finish(self) -> None:
+        """The process has ended: what is left is taken in, and the gaps are stored."""
+        strange = self._strange
+        self._take_parts(self._frames.rest())
+        self._strange = strange  # the last frame is not complete if the process was killed
+        if self._missed or self._strange:
+            why = (
+                f"{count(self._missed, 'message')} did not arrive and {count(self._strange, 'byte')} were of none, "
+                "as when a script writes into descriptors that it has not opened"
+            )
+            self._add_gap(CaptureGap("a part of what was captured", why))
+        self._writer.finish()
+        self._writer.put([GapSeen(gap) for gap in self._gaps])
+        self._writer.finish()
 
     def _outcome(self, code: int, stopped: OutcomeKind | None, seconds: float) -> Outcome:
         if self._refused is not None:

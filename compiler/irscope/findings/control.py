@@ -23,6 +23,7 @@ from irscope.findings.registry import all_kinds
 from irscope.protocol import Finding, Lane, OutcomeKind, Position, Range, Report, Severity
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import function_around, line_text, parents, read_source
+from irscope.usercode.writing import write_file
 from irscope.vocabulary.findings import DEEP_ONLY
 from irscope.vocabulary.records import dataclass
 
@@ -201,14 +202,15 @@ def identity(finding: Finding) -> str:
     return f"{finding.code} {os.path.basename(finding.file)} {text}"
 
 
-def write_baseline(path: str, findings: Sequence[Finding]) -> None:
-    """Writes the findings as the baseline of a workspace; readable, sorted, and easy to merge."""
-    counted = Counter(identity(finding) for finding in findings)
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(
-            {"irscope-baseline": 1, "findings": dict(sorted(counted.items()))}, file, indent=1, ensure_ascii=False
-        )
-        file.write("\n")
+def baseline_of(findings: Iterable[Finding]) -> dict[str, int]:
+    """How often each finding is there."""
+    return dict(sorted(Counter(map(identity, findings)).items()))
+
+
+def write_baseline(path: str, findings: Iterable[Finding]) -> None:
+    """Writes the findings as the baseline of a workspace; readable, sorted, and easy to merge.  Raises WriteError."""
+    text = json.dumps({"irscope-baseline": 1, "findings": baseline_of(findings)}, indent=1, ensure_ascii=False)
+    write_file(path, f"{text}\n".encode("utf-8", "backslashreplace"))  # as JSON writes half a character
 
 
 def read_baseline(path: str) -> dict[str, int]:

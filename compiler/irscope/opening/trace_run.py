@@ -31,8 +31,10 @@ from irscope.protocol import (
     Outcome,
     OutcomeKind,
     RunRequest,
+    StoreWrite,
 )
 from irscope.provenance.kernels import add_missing_origins
+from irscope.store.run_writer import RunWriter
 from irscope.store.store import Store
 from irscope.usercode.source import digest_of, line_text, read_source
 from irscope.usercode.user_files import is_user_file
@@ -145,8 +147,8 @@ class _Reading:
     ) -> None:
         self._run, self._store, self._paths, self._warnings, self._on_message = run, store, paths, warnings, on_message
         request = RunRequest(run=run, script="", args=(), lane=Lane.DEEP, store=store.path, symbolic_trace=False)
-        self.book = RunBook(request, self._send)
-        self.book.store = store
+        self._writer = RunWriter(store, run, self._warn_of)
+        self.book = RunBook(request, self._send, self._keep)
         self._capture = _TraceCapture(self.book)
         self._handler = next(one for one in self._capture.handlers() if isinstance(one, TraceHandler))
         self._moments, self._pieces = Moments(), Pieces()
@@ -159,7 +161,14 @@ class _Reading:
     def _send(self, message: Message) -> None:
         if isinstance(message, GapSeen) and message.gap.what.startswith(_OF_EVENT):
             self._warnings.add(f"{message.gap.what} is not as expected", message.gap.why)
+        self._keep(message)
         self._on_message(message)
+
+    def _keep(self, message: Message | StoreWrite) -> None:
+        self._writer.put([message])
+
+    def _warn_of(self, gap: CaptureGap) -> None:
+        self._on_message(GapSeen(gap))
 
     def take_all(self, records: Iterator[RawRecord]) -> None:
         """All records of a log."""
@@ -264,7 +273,6 @@ class _Reading:
                 )
             )
         book.gap(_NOT_HERE)
-        book.store = None
         book.close()
         self._store.set_torch(self._run, self._torch)
         if pieces := self._pieces.folded():

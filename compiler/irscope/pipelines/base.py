@@ -65,6 +65,8 @@ class Pipeline:
         Its kinds of findings that are not declared in `irscope.findings.kinds`.
     capture
         Its `irscope.capture.base.Capture` as ``module:Class``, which is imported in the run's process only.
+    compares
+        Kinds of stages that its capture compares with those of earlier runs (`RunRequest.earlier`).
     needs
         The packages beside torch that must be installed in the interpreter of the run.
     torch
@@ -91,6 +93,7 @@ class Pipeline:
     stages: tuple[StageKind, ...]
     findings: tuple[FindingKind, ...] = ()
     capture: str = "irscope.capture.base:Capture"
+    compares: tuple[str, ...] = ()
     needs: tuple[Package, ...] = ()
     torch: str = ""
     megabytes: int = 0

@@ -4,7 +4,7 @@ This is what the capture side and the server share for messages.  Each group has
 
 * `report`: the *report* of a run (`Report` and what it is made of), which is also the JSON of ``irscope run --json``;
 * `request`: the *request* that starts a run (`RunRequest`);
-* `messages`: what a run in progress sends (`Message`), one JSON object a line;
+* `messages`: what a run in progress sends (`Message`, `StoreWrite`), each in one of the `frames` of a pipe;
 * `jobs`: what ranks communicate and wait for, and pieces of a model;
 * `evidence`: what a run says of a changed script's numbers (`FoundEvidence`);
 * `plain`: how all of it becomes JSON, and back.
@@ -22,19 +22,30 @@ from irscope.protocol.jobs import CollectiveOverlap as CollectiveOverlap
 from irscope.protocol.jobs import CollectiveWait as CollectiveWait
 from irscope.protocol.jobs import OverlapMove as OverlapMove
 from irscope.protocol.jobs import Piece as Piece
+from irscope.protocol.messages import RUN_FACTS as RUN_FACTS
 from irscope.protocol.messages import CompileSeen as CompileSeen
+from irscope.protocol.messages import DataWritten as DataWritten
+from irscope.protocol.messages import FactsWritten as FactsWritten
 from irscope.protocol.messages import FindingSeen as FindingSeen
 from irscope.protocol.messages import GapSeen as GapSeen
+from irscope.protocol.messages import KernelsWritten as KernelsWritten
 from irscope.protocol.messages import LimitReached as LimitReached
 from irscope.protocol.messages import Message as Message
+from irscope.protocol.messages import PredictionWritten as PredictionWritten
 from irscope.protocol.messages import Progress as Progress
 from irscope.protocol.messages import Refused as Refused
 from irscope.protocol.messages import ScriptEnded as ScriptEnded
+from irscope.protocol.messages import SourceWritten as SourceWritten
+from irscope.protocol.messages import StageWritten as StageWritten
 from irscope.protocol.messages import Started as Started
+from irscope.protocol.messages import StoreWrite as StoreWrite
 from irscope.protocol.messages import Unfit as Unfit
 from irscope.protocol.messages import decode_message as decode_message
 from irscope.protocol.messages import encode_message as encode_message
+from irscope.protocol.messages import pack_message as pack_message
+from irscope.protocol.messages import unpack_message as unpack_message
 from irscope.protocol.plain import from_json as from_json
+from irscope.protocol.plain import json_text as json_text
 from irscope.protocol.plain import to_json as to_json
 from irscope.protocol.report import LIBRARY as LIBRARY
 from irscope.protocol.report import SCHEMA as SCHEMA
@@ -63,6 +74,8 @@ from irscope.protocol.report import SyntaxChange as SyntaxChange
 from irscope.protocol.report import causes_only as causes_only
 from irscope.protocol.request import EAGER as EAGER
 from irscope.protocol.request import GIVEN as GIVEN
+from irscope.protocol.request import Choices as Choices
+from irscope.protocol.request import EarlierStage as EarlierStage
 from irscope.protocol.request import EntryKind as EntryKind
 from irscope.protocol.request import ModelCall as ModelCall
 from irscope.protocol.request import RunRequest as RunRequest

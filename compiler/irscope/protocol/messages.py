@@ -1,12 +1,17 @@
-"""What a run in progress sends: one JSON object a line."""
+"""What a run in progress sends: facts of its course, which are also told to who started it, and what only the store keeps.
+
+The run's process has no descriptor of the store: its driver puts into the store what is sent (`irscope.store.run_writer`).
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import typing
 from typing import Any, Union
 
 from irscope.protocol.plain import encodable, from_json, to_json
-from irscope.protocol.report import CaptureGap, Compile, Finding, Raised
+from irscope.protocol.report import CaptureGap, Compile, Finding, Kernel, Raised, StageRef
 from irscope.vocabulary.limits import Limit
 from irscope.vocabulary.records import dataclass
 
@@ -93,18 +98,118 @@ class ScriptEnded:
 
 Message = Union[Started, Refused, Unfit, CompileSeen, FindingSeen, GapSeen, Progress, LimitReached, ScriptEnded]
 
-_MESSAGES: dict[str, type[Any]] = {cls.__name__: cls for cls in typing.get_args(Message)}
+
+@dataclass(frozen=True)
+class StageWritten:
+    """A stage of a compile is new, or its text is another one.
+
+    Parameters
+    ----------
+    position
+        Orders the stages of a compile along the pipeline.
+    text
+        None if it is made from the data when it is read.
+    data
+        What the text does not tell, as JSON text; None: nothing.
+    """
+
+    compile: str
+    stage: StageRef
+    position: float
+    text: str | None = None
+    data: str | None = None
 
 
-def encode_message(message: Message) -> dict[str, Any]:
+@dataclass(frozen=True)
+class DataWritten:
+    """What is kept of a stage beside its text is replaced, by JSON text; ``nodes`` as in `StageRef`, None: as they were."""
+
+    stage: str
+    data: str | None = None
+    nodes: int | None = None
+
+
+@dataclass(frozen=True)
+class KernelsWritten:
+    """Kernels are new, or something of them changed."""
+
+    kernels: tuple[Kernel, ...]
+
+
+@dataclass(frozen=True)
+class SourceWritten:
+    """The text that a file has in this run."""
+
+    file: str
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class PredictionWritten:
+    """A compile for a target, which the script itself did not do."""
+
+    compile: Compile
+
+
+@dataclass(frozen=True)
+class FactsWritten:
+    """What else is known of the run, by the names of `RUN_FACTS`, as plain JSON values."""
+
+    facts: dict[str, object]
+
+
+RUN_FACTS = frozenset({"device", "files", "groups", "compile_on_one_rank", "arrivals"})
+"""The name of the GPU; digests of the user's files by path; of a rank how many ranks each process group has, whether
+``torch.distributed.config.compile_on_one_rank`` is on, and when it arrived at its collectives."""
+
+StoreWrite = Union[StageWritten, DataWritten, KernelsWritten, SourceWritten, PredictionWritten, FactsWritten]
+
+_CLASSES: dict[str, type[Any]] = {
+    cls.__name__: cls for cls in (*typing.get_args(Message), *typing.get_args(StoreWrite))
+}
+_TEXTS = {StageWritten: ("text", "data"), DataWritten: ("data",), SourceWritten: ("text",)}
+"""Fields that may be megabytes: they follow the JSON object as they are, so that nobody has to look through them."""
+
+
+def encode_message(message: Message | StoreWrite) -> dict[str, Any]:
     """The JSON object of a message; its key ``is`` names the class."""
     return {"is": type(message).__name__, **to_json(message)}
 
 
-def decode_message(data: dict[str, Any]) -> Message:
+def decode_message(data: dict[str, Any]) -> Message | StoreWrite:
     """The inverse of `encode_message`.  Raises ValueError for something that is not a message."""
     name = data.get("is", "") if isinstance(data, dict) else None
-    cls = _MESSAGES.get(name) if isinstance(name, str) else None
+    cls = _CLASSES.get(name) if isinstance(name, str) else None
     if cls is None:
         raise ValueError(f"not a message: {str(data)[:200]}")
     return typing.cast(Message, from_json(cls, encodable(data)))
+
+
+def pack_message(message: Message | StoreWrite) -> bytes:
+    """A message as the payload of a frame: a line of JSON, then its long texts in UTF-8."""
+    data = encode_message(message)
+    texts = {
+        name: text.encode("utf-8", "surrogatepass")
+        for name in _TEXTS.get(type(message), ())
+        if (text := data.pop(name)) is not None
+    }
+    if texts:
+        data["texts"] = {name: len(text) for name, text in texts.items()}
+    return b"".join((json.dumps(data).encode(), b"\n", *texts.values()))
+
+
+def unpack_message(payload: bytes) -> Message | StoreWrite:
+    """The inverse of `pack_message`.  Raises ValueError, KeyError, TypeError or RecursionError for anything else."""
+    head, _, rest = payload.partition(b"\n")
+    data = json.loads(head)
+    message = decode_message(data)
+    lengths = data.get("texts", {})
+    if not isinstance(lengths, dict) or not lengths.keys() <= set(_TEXTS.get(type(message), ())):
+        raise ValueError("texts that the message does not have")
+    texts, start = {}, 0
+    for name, length in lengths.items():
+        if type(length) is not int or not 0 <= length <= len(rest) - start:
+            raise ValueError("a text that is not there")
+        texts[name] = rest[start : start + length].decode("utf-8", "surrogatepass")
+        start += length
+    return dataclasses.replace(typing.cast(Any, message), **texts) if texts else message

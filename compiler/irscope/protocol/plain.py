@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import json
 import math
 import types
 import typing
@@ -26,6 +27,11 @@ def to_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): to_json(item) for key, item in value.items()}
     return value
+
+
+def json_text(data: Any) -> str | None:
+    """Plain JSON values as short text; None for None."""
+    return None if data is None else json.dumps(data, separators=(",", ":"))
 
 
 @functools.cache

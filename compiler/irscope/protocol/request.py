@@ -86,6 +86,44 @@ class ValuesRequest:
 
 
 @dataclass(frozen=True)
+class EarlierStage:
+    """A stage of an earlier run of the same script.
+
+    Parameters
+    ----------
+    file, function, number
+        Which compile it is of: the number of this function in its run, from 0.
+    part
+        The last part of its ID.
+    text, data
+        As stored; the data is JSON text.
+    """
+
+    file: str
+    function: str
+    number: int
+    part: str
+    text: str
+    data: str
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a run on a real device has chosen by timing, by key; see `irscope.internals.tuning_hooks.Replay`."""
+
+    templates: dict[str, dict[str, float | None]]
+    paddings: dict[str, bool]
+
+    def template(self, key: str) -> dict[str, float | None] | None:
+        """Times in seconds by option."""
+        return self.templates.get(key)
+
+    def padding(self, key: str) -> bool | None:
+        """Whether the device pads."""
+        return self.paddings.get(key)
+
+
+@dataclass(frozen=True)
 class RunRequest:
     """What is asked of a run's process, as the one JSON argument that it gets."""
 
@@ -95,7 +133,7 @@ class RunRequest:
     args: tuple[str, ...]
     lane: Lane
     store: str
-    """Path of the run store, which exists already and holds a row for this run."""
+    """Path of the run store, beside which a value run keeps elements of tensors.  The run's process never opens it."""
     argv0: str = ""
     """The script as it was typed, which is what it sees as ``sys.argv[0]``; empty: the absolute path."""
     overlays: dict[str, str] = field(default_factory=dict)
@@ -142,6 +180,10 @@ class RunRequest:
     (`irscope.runner.evidence`); empty: neither."""
     tuned: str = ""
     """Path of a run store: what a device of ``targets`` has chosen by timing there is chosen again for it; empty: none."""
+    choices: dict[str, Choices] = field(default_factory=dict)
+    """What was chosen there, by the name of the target; without those of which the store has no run."""
+    earlier: tuple[EarlierStage, ...] = ()
+    """Stages of earlier runs that the pipeline's capture compares with, the newest run first."""
     fake: bool = False
     """Whether tensors have shapes and no storage (`irscope.internals.fake_run`)."""
     machine_code: bool = True

@@ -1,7 +1,7 @@
 """Keeps irscope's own files away from the numbers that a script's files get.
 
 The script's first file is 3, as without irscope; and a script that closes every descriptor it knows and opens its own
-in their place cannot get ours, into which the store and the message pipe would go on writing.
+in their place cannot get ours by chance.
 """
 
 from __future__ import annotations
@@ -27,18 +27,13 @@ def moved_up(fd: int) -> int:
     return new
 
 
-@contextlib.contextmanager
-def high_numbers() -> Iterator[None]:
-    """What is opened inside gets high numbers, because the low ones are taken."""
-    taken: list[int] = []
-    with contextlib.suppress(OSError):
-        while not taken or taken[-1] < _FIRST:
-            taken.append(os.open(os.devnull, os.O_RDONLY))
+def identity(fd: int) -> tuple[int, int] | None:
+    """Which file a descriptor is open for; None for a closed one."""
     try:
-        yield
-    finally:
-        for fd in taken:
-            os.close(fd)
+        status = os.fstat(fd)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 @contextlib.contextmanager

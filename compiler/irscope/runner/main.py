@@ -47,7 +47,7 @@ def run(request: RunRequest, messages: MessagePipe) -> None:
     if request.targets or request.fake_group:
         on_cpu.redirect()
     messages.send(Started(version))
-    session = Session(request, messages, version)
+    session = Session(request, messages)
     session.start()
     if file := _hiding_triton():
         session.hidden("triton", file)

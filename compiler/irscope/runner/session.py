@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
 import sys
 import types
 from typing import TYPE_CHECKING
@@ -15,14 +14,11 @@ from irscope.capture.raised import raised_of
 from irscope.capture.run_book import RunBook
 from irscope.internals.hooks import Hook, Hooks, Undo
 from irscope.pipelines.registry import pipeline_named, role_of
-from irscope.protocol import CaptureGap, CompileSeen, FindingSeen, Lane, Message, RunRequest, ScriptEnded
+from irscope.protocol import CaptureGap, CompileSeen, FactsWritten, FindingSeen, Lane, Message, RunRequest, ScriptEnded
 from irscope.runner import entries, last_words, on_cpu
-from irscope.runner.descriptors import high_numbers
 from irscope.runner.device import device_name
 from irscope.runner.messages import MessagePipe
-from irscope.runner.run_store import RunStore
 from irscope.runner.steady import SteadyState
-from irscope.store.store import StoreError
 from irscope.system.commands import name_folders_after
 from irscope.usercode.source import digest_of, read_source
 from irscope.usercode.user_files import is_user_file
@@ -41,10 +37,10 @@ class Session:
     Raises LookupError if the request names an unknown pipeline.
     """
 
-    def __init__(self, request: RunRequest, messages: MessagePipe, torch: str) -> None:
-        self._request, self._messages, self._torch = request, messages, torch
+    def __init__(self, request: RunRequest, messages: MessagePipe) -> None:
+        self._request, self._messages = request, messages
         self._steady = SteadyState(request.budget.steady_calls or 0, messages.send)
-        self._book = RunBook(request, self._send)
+        self._book = RunBook(request, self._send, messages.send)
         self._capture = capture_of(pipeline_named(request.pipeline), self._book)
         self._stop_listening: list[Undo] = []
         self._device = ""
@@ -82,24 +78,15 @@ class Session:
         """Whether a backward was compiled so far."""
         from irscope.provenance import chain  # here: few runs ask, and it comes with all of that room
 
-        store = self._book.store
-        with contextlib.suppress(LookupError, StoreError, sqlite3.Error):
-            stages = [] if store is None else [
-                stage for compile in store.report(self._request.run).compiles for stage in compile.stages
-            ]  # fmt: skip
-            return any(role_of(stage.name) is Role.CODE and chain.is_backward(stage) for stage in stages)
-        return False
+        return any(
+            role_of(stage.name) is Role.CODE and chain.is_backward(stage)
+            for stage in self._book.stage_refs.values()
+            if not stage.target
+        )
 
     def start(self) -> None:
-        """Open the store and begin to capture; without a store, a gap is reported and the run goes on."""
-        book = self._book
+        """Begin to capture."""
         name_folders_after(self._request.run)
-        try:
-            with high_numbers():
-                book.store = RunStore(self._request.store, self._not_kept)
-            book.store.set_torch(self._request.run, self._torch)
-        except (StoreError, OSError, sqlite3.Error) as error:
-            book.gap(CaptureGap("the run store: this run is not stored", str(error)))
         self._stop_listening = [listen(handler, handler.LOGGER) for handler in self._capture.handlers()]
         self._hooks.__enter__()
         if hasattr(os, "register_at_fork"):
@@ -160,36 +147,37 @@ class Session:
         elif isinstance(message, FindingSeen):
             self._steady.found(message.finding)
 
+    def _keep(self, name: str, value: object) -> None:
+        """Keeps one of `RUN_FACTS`."""
+        self._messages.send(FactsWritten({name: value}))
+
     def _keep_device(self) -> None:
         """Keeps the name of the GPU as soon as the script uses one."""
-        if self._book.store is not None and not self._device and (name := device_name()):
+        if not self._device and (name := device_name()):
             self._device = name
-            with contextlib.suppress(LookupError):  # the run was deleted meanwhile
-                self._book.store.put_device(self._request.run, name)
+            self._keep("device", name)
 
     def _keep_files(self) -> None:
         """Keeps which of the user's files the run had, for who wants to run it again (`Store.how_run`)."""
-        if self._book.store is not None:
-            with contextlib.suppress(LookupError):  # the run was deleted meanwhile
-                self._book.store.put_files(self._request.run, _files_of_the_user())
+        self._keep("files", _files_of_the_user())
 
     def _keep_one_rank(self) -> None:
         """Of a rank of a job: keeps whether PyTorch has the option that takes the rank out of graphs, and whether it is on."""
         config = sys.modules.get("torch.distributed.config")
         is_on = getattr(config, "compile_on_one_rank", None)
-        if self._request.world and self._book.store is not None and isinstance(is_on, bool):
-            self._book.store.put_one_rank(self._request.run, is_on)
+        if self._request.world and isinstance(is_on, bool):
+            self._keep("compile_on_one_rank", is_on)
 
     def _keep_groups(self) -> None:
         """Of a rank of a job: keeps how many ranks each process group has, since graphs have its name alone."""
-        if not self._request.world or self._book.store is None or "torch.distributed" not in sys.modules:
+        if not self._request.world or "torch.distributed" not in sys.modules:
             return
         from irscope.internals.process_groups import group_sizes  # here: only ranks need it
 
         known = {**self._groups, **group_sizes()}
         if known != self._groups:
             self._groups = known
-            self._book.store.put_groups(self._request.run, known)
+            self._keep("groups", known)
 
     def _keep_arrivals(self) -> None:
         """Of a real rank: keeps when it arrived at each collective."""
@@ -197,17 +185,13 @@ class Session:
         if request.world and not request.fake_group and "torch.distributed" in sys.modules:
             from irscope.internals.flight_recorder import arrivals  # here: only ranks need it
 
-            if self._book.store is not None and (found := arrivals()):
-                self._book.store.put_arrivals(request.run, found)
-
-    def _not_kept(self, error: sqlite3.Error) -> None:
-        what = "the run store: a part of this run is not kept"
-        self._book.gap(CaptureGap(what, f"{self._request.store}: {error}"))
+            if found := arrivals():
+                self._keep("arrivals", list(found))
 
     def _in_child(self) -> None:
         self._messages.close()
         last_words.forget()
-        self._book.abandon()
+        self._book.close()
 
 
 _MOST_FILES = 2000

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
+import logging
 import os
 import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from irscope.protocol import DEFAULT_PIPELINE
+from irscope.store.disk import is_shared, why_full
+from irscope.store.recovery import is_damage, moved_aside, recover
 from irscope.store.texts import CHANGES_FROM_4, TABLES
+from irscope.vocabulary.records import dataclass
 
+STORE_LOG = "irscope.store"
+_LOG = logging.getLogger(STORE_LOG)
 VERSION = 9
 _TRAILS = (
     "CREATE TABLE trails (run TEXT NOT NULL, compile TEXT NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (run, compile))"
@@ -43,6 +49,10 @@ CREATE TABLE gaps (run TEXT NOT NULL, what TEXT NOT NULL, why TEXT NOT NULL, PRI
 {_PROFILES};
 {TABLES.strip()};
 """
+TABLES_OF_RUN = (
+    "compiles", "stages", "sources", "kernels", "findings", "gaps", "trails", "comparisons", "profiles",
+)  # fmt: skip
+"""What a run has beside its row in ``runs``."""
 USED_TEXTS = (
     "SELECT digest FROM stages UNION SELECT data FROM stages WHERE data IS NOT NULL UNION SELECT digest FROM sources"
     " UNION SELECT digest FROM trails UNION SELECT digest FROM comparisons UNION SELECT digest FROM profiles"
@@ -119,16 +129,104 @@ def default_path() -> str:
     return os.path.join(base, "irscope", "runs.db")
 
 
-def open_store(path: str) -> sqlite3.Connection:
-    """A connection that any thread may use; makes the file, or brings it up to date.  Raises StoreError."""
+@dataclass(frozen=True)
+class Opened:
+    """A connection that any thread may use.
+
+    Parameters
+    ----------
+    unkept
+        Why nothing that is written into it is kept, for the user; empty if it is.
+    """
+
+    db: sqlite3.Connection
+    unkept: str = ""
+
+
+def open_store(path: str) -> Opened:
+    """Opens a store; makes the file, or brings it up to date.
+
+    A damaged store is moved aside, and what can be read of it is in a new one.  On a full disk, on which SQLite opens
+    nothing, the store can be read as it is; where there is none yet, one in memory takes its place.
+
+    Raises StoreError.
+    """
     try:
         make_private_folder(os.path.dirname(path))
         _make_private(path)
-        return _opened(path)
+        try:
+            return Opened(_opened(path))
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error) or not recovered(path):
+                raise
+            return Opened(_opened(path))
     except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
+        if why := why_full(os.path.dirname(path)):
+            return Opened(_only_read(path), f"{os.path.dirname(path)} cannot be written: {why}. Free some space there.")
         raise StoreError(
             f"The run store {path} cannot be used: {error}. Name another file (--store FILE or the setting irscope.storePath), or delete this one."
         ) from error
+
+
+def recovered(path: str) -> bool:
+    """Moves a damaged store aside and keeps the runs of it that can be read; false if it does not look like a store.
+
+    Says so in the log, whose messages the command line and the server show.
+    """
+    done = recover(path, _opened)
+    if done is None:
+        if not _is_ours(path):
+            return False
+        done = 0, moved_aside(path, ".damaged")
+    kept, aside = done
+    _LOG.warning("The run store %s was damaged. Runs that are kept: %d. The damaged file is now %s.", path, kept, aside)
+    return True
+
+
+def _is_ours(path: str) -> bool:
+    """Whether irscope has made a file of which nothing can be read: a user may have named some other one."""
+    return path == default_path() and "IRSCOPE_STORE" not in os.environ
+
+
+def _only_read(path: str) -> sqlite3.Connection:
+    """A connection to a store on a full disk, else to an empty store in memory.  Raises StoreError."""
+    if not os.path.exists(path) or os.path.getsize(path) == 0:
+        return in_memory()
+    try:
+        db = sqlite3.connect(
+            f"{Path(path).as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None, check_same_thread=False
+        )
+        _refuse_odd(db)
+        if db.execute("PRAGMA user_version").fetchone()[0] == VERSION:
+            return db
+        why = "it was made by another version of irscope, which cannot be changed on a full disk"
+    except sqlite3.Error as error:
+        why = str(error)
+    raise StoreError(
+        f"The disk of the run store {path} is full, and it cannot be read: {why}. Free some space there, or name another file (--store FILE or the setting irscope.storePath)."
+    )
+
+
+def in_memory() -> sqlite3.Connection:
+    """A connection to an empty store that is nowhere on the disk."""
+    db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    for statement in _TABLES.split(";\n"):
+        db.execute(statement)
+    return db
+
+
+def go_on_in_memory(db: sqlite3.Connection, run: str) -> sqlite3.Connection:
+    """A store in memory with what a store has of a run so far."""
+    memory = in_memory()
+    for table, mark in [("runs", "id"), *((table, "run") for table in TABLES_OF_RUN)]:
+        with contextlib.suppress(sqlite3.Error):
+            for row in db.execute(f"SELECT * FROM {table} WHERE {mark} = ?", (run,)):
+                memory.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+    with contextlib.suppress(sqlite3.Error):
+        for (digest,) in memory.execute(USED_TEXTS).fetchall():
+            for row in db.execute("SELECT * FROM texts WHERE digest = ?", (digest,)):
+                memory.execute("INSERT OR IGNORE INTO texts VALUES (?, ?, ?, ?, ?)", row)
+    return memory
 
 
 def make_private_folder(folder: str) -> None:
@@ -174,22 +272,27 @@ def _opened(path: str) -> sqlite3.Connection:
             f"The run store {path} was made by a newer irscope (version {version}; this one reads up to {VERSION})."
             " Update irscope, or name another file (--store FILE or the setting irscope.storePath)."
         )
-    kept = _unused(path + ".old")
-    for suffix in ("", "-wal", "-shm"):
-        with contextlib.suppress(FileNotFoundError):
-            os.replace(path + suffix, kept + suffix)
+    moved_aside(path, ".old")
     return _opened(path)
 
 
-def _unused(path: str) -> str:
-    """The path, with the first free number if it is taken, so that no earlier file is overwritten."""
-    names = (f"{path}{number or ''}" for number in itertools.count())
-    return next(name for name in names if not os.path.exists(name))
-
-
 def _connect(path: str) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     db.execute("PRAGMA trusted_schema = OFF")
+    tables = _refuse_odd(db)
+    if not tables:
+        db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # room that packed texts leave goes back to the disk
+    if is_shared(path):
+        _use_journal(db, "DELETE")  # the shared memory of WAL is that of one machine
+        db.execute("PRAGMA synchronous = FULL")
+    else:
+        _use_journal(db, "WAL")
+        db.execute("PRAGMA synchronous = NORMAL")
+    return db
+
+
+def _refuse_odd(db: sqlite3.Connection) -> set[str]:
+    """The names of a store's tables.  Closes the connection and raises sqlite3.DatabaseError if it is not a store."""
     objects = db.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
     odd = [
         name for kind, name, sql in objects if kind not in ("table", "index") or " VIRTUAL " in str(sql)[:40].upper()
@@ -201,19 +304,15 @@ def _connect(path: str) -> sqlite3.Connection:
     if tables and not tables >= {"runs", "texts"}:
         db.close()
         raise sqlite3.DatabaseError("it is a database of another program, not a run store")
-    if not tables:
-        db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # room that packed texts leave goes back to the disk
-    _use_write_ahead_log(db)
-    db.execute("PRAGMA synchronous = NORMAL")
-    return db
+    return tables
 
 
-def _use_write_ahead_log(db: sqlite3.Connection) -> None:
+def _use_journal(db: sqlite3.Connection, mode: str) -> None:
     """SQLite does not wait here as it does elsewhere: if another connection sets the mode too, it says "locked" at once."""
-    until = time.monotonic() + _BUSY_SECONDS
+    until = time.monotonic() + BUSY_SECONDS
     while True:
         try:
-            db.execute("PRAGMA journal_mode = WAL")
+            db.execute(f"PRAGMA journal_mode = {mode}")
             return
         except sqlite3.OperationalError as error:
             if "locked" not in str(error) or time.monotonic() > until:
@@ -221,7 +320,7 @@ def _use_write_ahead_log(db: sqlite3.Connection) -> None:
         time.sleep(0.01)
 
 
-_BUSY_SECONDS = 30.0
+BUSY_SECONDS = 30.0
 """How long a connection waits for others."""
 
 

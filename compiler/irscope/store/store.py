@@ -10,14 +10,14 @@ Texts (a stage's text, its data) are kept by `texts.Texts`, once per content.
 from __future__ import annotations
 
 import contextlib
-import ctypes
+import dataclasses
 import json
 import os
 import secrets
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from irscope.ir.nodes import count_of
@@ -27,6 +27,8 @@ from irscope.protocol import (
     CaptureGap,
     CollectiveWait,
     Compile,
+    DataWritten,
+    EarlierStage,
     Finding,
     Kernel,
     Lane,
@@ -36,11 +38,25 @@ from irscope.protocol import (
     Report,
     RunSummary,
     StageRef,
+    StageWritten,
     from_json,
+    json_text,
     to_json,
 )
 from irscope.store.choosing import best_run, find_run, newest_of_each_pipeline, newest_runs, runs_touching
-from irscope.store.file import StoreError, default_path, open_store, reading, transaction
+from irscope.store.disk import why_full
+from irscope.store.earlier import earlier_stages
+from irscope.store.file import (
+    BUSY_SECONDS,
+    StoreError,
+    default_path,
+    go_on_in_memory,
+    open_store,
+    reading,
+    recovered,
+    transaction,
+)
+from irscope.store.recovery import is_damage
 from irscope.store.reports import report_of
 from irscope.store.texts import NO_TEXT, DamagedTextError, MissingCodecError, Texts
 from irscope.store.upkeep import KEEP_BYTES, KEEP_RUNS, Upkeep
@@ -69,23 +85,58 @@ class Store:
 
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
-        self._db = open_store(self.path)
-        self._texts = Texts(self._db)
-        self._upkeep = Upkeep(self.path, self._db, self._texts)
+        opened = open_store(self.path)
+        self.unkept = opened.unkept
+        """Why nothing that is written here is kept, for the user; empty if it is."""
+        self._in_memory = False
+        self._use(opened.db)
+        self._file = _identity(self.path)
+
+    def _use(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._texts = Texts(db)
+        self._upkeep = Upkeep(self.path, db, self._texts)
 
     def close(self) -> None:
         """Close the connection."""
         self._texts.forget()
         self._db.close()
 
+    def is_current(self) -> bool:
+        """Whether the path still names the file that was opened, and was not on a full disk: else open it again."""
+        return not self.unkept and self._file == _identity(self.path)
+
     def rest(self) -> None:
         """Gives back the memory that only makes reading the same again faster."""
         self._texts.forget()
         self._db.execute("PRAGMA shrink_memory")
 
-    def abandon(self) -> None:
-        """Never closes the connection: for a forked child, where closing would meddle with the parent's locks."""
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._db))
+    def go_on_in_memory(self, error: sqlite3.Error, run: str = "") -> bool:
+        """On a full disk, which a write has met: what is written from now on, and what there is of a run, is in memory.
+
+        So the run can be shown at its end.  False if the disk is not full; `unkept` then says nothing new.
+        """
+        why = self.unkept or why_full(os.path.dirname(self.path))
+        if not why or self._in_memory:
+            return False
+        self.unkept = (
+            why if self.unkept else f"{os.path.dirname(self.path)} cannot be written: {why}. Free some space there."
+        )
+        old = self._db
+        self._use(go_on_in_memory(old, run))
+        self._in_memory = True
+        old.close()
+        return True
+
+    @contextlib.contextmanager
+    def waiting(self, seconds: float) -> Iterator[None]:
+        """Inside, other processes that write are waited for at most so long."""
+        self._db.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+        try:
+            yield
+        finally:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
 
     def __enter__(self) -> Store:
         return self
@@ -121,11 +172,28 @@ class Store:
         """
         pipeline = pipeline.encode("utf-8", "backslashreplace").decode()
         run = time.strftime("%Y%m%d-%H%M%S-", time.localtime()) + secrets.token_hex(3)
-        self._db.execute(
-            "INSERT INTO runs (id, script, args, lane, started, source, pipeline) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (run, script, json.dumps({**(how or {}), "args": list(args)}), lane.value, time.time(), source, pipeline),
-        )
+        row = (run, script, json.dumps({**(how or {}), "args": list(args)}), lane.value, time.time(), source, pipeline)
+        try:
+            self._insert_run(row)
+        except sqlite3.Error as error:
+            if not self._mended(error):
+                raise
+            self._insert_run(row)
         return run
+
+    def _insert_run(self, row: tuple[object, ...]) -> None:
+        self._db.execute(
+            "INSERT INTO runs (id, script, args, lane, started, source, pipeline) VALUES (?, ?, ?, ?, ?, ?, ?)", row
+        )
+
+    def _mended(self, error: sqlite3.Error) -> bool:
+        """Whether a run can be begun after an error: in a new store in place of a damaged one, or in memory."""
+        if not is_damage(error):
+            return self.go_on_in_memory(error)
+        self._db.close()
+        is_new = recovered(self.path)
+        self._use(open_store(self.path).db)
+        return is_new
 
     def forget_findings(self, run: str) -> None:
         """Deletes what a run has found so far; it restarts."""
@@ -171,44 +239,55 @@ class Store:
         data
             What the text cannot tell (nodes with their ancestors, fusion decisions), as plain JSON values.
         """
+        nodes = count_of(stage.name, data) if stage.nodes is None else stage.nodes
+        self.put_written_stage(
+            run, StageWritten(compile, dataclasses.replace(stage, nodes=nodes), position, text, json_text(data))
+        )
+
+    def put_written_stage(self, run: str, written: StageWritten) -> None:
+        """As `put_stage`, of a stage whose nodes are counted and whose data is text."""
+        stage, text, data = written.stage, written.text, written.data
         with self.transaction():  # a text that no stage names yet might be swept away
             digest, size = (NO_TEXT, stage.bytes) if text is None else self._texts.put(text)
-            facts = None if data is None else self._texts.put(json.dumps(data, separators=(",", ":")))[0]
-            nodes = count_of(stage.name, data) if stage.nodes is None else stage.nodes
-            about = (stage.name, stage.language, size, digest, facts, stage.passed, stage.seconds, nodes)
+            facts = None if data is None else self._texts.put(data)[0]
+            about = (stage.name, stage.language, size, digest, facts, stage.passed, stage.seconds, stage.nodes)
             self._db.execute(
                 "INSERT OR REPLACE INTO stages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (run, stage.id, compile, position, *about),
+                (run, stage.id, written.compile, written.position, *about),
             )
             if f"/{KERNELS}" not in stage.id:  # what is made of a kernel on request is not part of them
-                self._db.execute("DELETE FROM trails WHERE run = ? AND compile = ?", (run, compile))
+                self._db.execute("DELETE FROM trails WHERE run = ? AND compile = ?", (run, written.compile))
 
     def put_stage_data(self, run: str, stage: str, data: object) -> None:
         """Replaces what is kept of a stage beside its text; does nothing for an unknown stage."""
+        row = self._db.execute("SELECT name FROM stages WHERE run = ? AND id = ?", (run, stage)).fetchone()
+        self.put_written_data(run, DataWritten(stage, json_text(data), count_of(row[0], data) if row else None))
+
+    def put_written_data(self, run: str, written: DataWritten) -> None:
+        """As `put_stage_data`, of data that is text."""
         with self.transaction():
-            digest = self._texts.put(json.dumps(data, separators=(",", ":")))[0]
-            self._db.execute("UPDATE stages SET data = ? WHERE run = ? AND id = ?", (digest, run, stage))
-            row = self._db.execute("SELECT name FROM stages WHERE run = ? AND id = ?", (run, stage)).fetchone()
-            nodes = count_of(row[0], data) if row else None
-            if nodes is not None:
-                self._db.execute("UPDATE stages SET nodes = ? WHERE run = ? AND id = ?", (nodes, run, stage))
+            digest = self._texts.put(written.data or "null")[0]
+            self._db.execute(
+                "UPDATE stages SET data = ?, nodes = coalesce(?, nodes) WHERE run = ? AND id = ?",
+                (digest, written.nodes, run, written.stage),
+            )
 
     def put_trails(self, run: str, compile: str, trails: object) -> None:
         """Keeps what `provenance.trails` knows of a compile, until one of its stages is written again."""
         with self.transaction():
-            digest = self._texts.put(json.dumps(trails, separators=(",", ":")))[0]
+            digest = self._texts.put(json_text(trails) or "null")[0]
             self._db.execute("INSERT OR REPLACE INTO trails VALUES (?, ?, ?)", (run, compile, digest))
 
     def put_comparison(self, runs: Sequence[str], comparison: object) -> None:
         """Keeps with each run of a comparison of pipelines what that found, as plain JSON values."""
         with self.transaction():
-            digest = self._texts.put(json.dumps(comparison, separators=(",", ":")))[0]
+            digest = self._texts.put(json_text(comparison) or "null")[0]
             self._db.executemany("INSERT OR REPLACE INTO comparisons VALUES (?, ?)", [(run, digest) for run in runs])
 
     def put_profile(self, run: str, profile: object) -> None:
         """Keeps with a run the time that was measured, as plain JSON values."""
         with self.transaction():
-            digest = self._texts.put(json.dumps(profile, separators=(",", ":")))[0]
+            digest = self._texts.put(json_text(profile) or "null")[0]
             self._db.execute("INSERT OR REPLACE INTO profiles VALUES (?, ?)", (run, digest))
 
     def put_source(self, run: str, file: str, text: str) -> None:
@@ -236,33 +315,17 @@ class Store:
         """Store a gap; the same gap is kept once."""
         self._db.execute("INSERT OR IGNORE INTO gaps VALUES (?, ?, ?)", (run, gap.what, gap.why))
 
-    def put_files(self, run: str, digests: Mapping[str, str]) -> None:
-        """Keeps which files of the user's a run has imported, each with the digest of its text."""
-        how, _ = self.how_run(run)
-        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (json.dumps({**how, "files": dict(digests)}), run))
+    def put_facts(self, run: str, facts: Mapping[str, object]) -> None:
+        """Keeps what is known of a run beside how it was started (`how_run`), as plain JSON values: `RUN_FACTS`.
 
-    def put_one_rank(self, run: str, is_on: bool) -> None:
-        """Keeps whether ``torch.distributed.config.compile_on_one_rank`` was on in a run whose torch has it."""
+        Raises LookupError for an unknown run.
+        """
         how, _ = self.how_run(run)
-        args = json.dumps({**how, "compile_on_one_rank": is_on})
-        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (args, run))
-
-    def put_groups(self, run: str, sizes: Mapping[str, int]) -> None:
-        """Keeps how many ranks each process group of a rank has, by its name."""
-        how, _ = self.how_run(run)
-        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (json.dumps({**how, "groups": dict(sizes)}), run))
-
-    def put_arrivals(self, run: str, arrivals: Sequence[object]) -> None:
-        """Keeps when a rank arrived at its collectives, as plain JSON values."""
-        how, _ = self.how_run(run)
-        args = json.dumps({**how, "arrivals": list(arrivals)})
-        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (args, run))
+        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (json.dumps({**how, **facts}), run))
 
     def put_pieces(self, run: str, pieces: Sequence[Piece]) -> None:
         """Keeps what was compiled piece by piece."""
-        how, _ = self.how_run(run)
-        args = json.dumps({**how, "pieces": to_json(list(pieces))})
-        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (args, run))
+        self.put_facts(run, {"pieces": to_json(list(pieces))})
 
     def put_ranks(
         self, run: str, world: int, ranks: Sequence[RankReport], waits: Sequence[CollectiveWait] = ()
@@ -276,11 +339,6 @@ class Store:
         newest = f"(SELECT max(started) + 0.001 FROM runs WHERE id IN ({marks}))"
         ids = [one.run for one in ranks]
         self._db.execute(f"UPDATE runs SET args = ?, started = {newest} WHERE id = ?", (args, *ids, run))
-
-    def put_device(self, run: str, name: str) -> None:
-        """Keeps the name of the GPU that a run uses."""
-        how, _ = self.how_run(run)
-        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (json.dumps({**how, "device": name}), run))
 
     def tidy(self, run: str, keep_bytes: int = KEEP_BYTES, keep_runs: int = KEEP_RUNS, packs: bool = True) -> int:
         """What is to be done when a run has ended, and can wait: packs its texts, and prunes; returns how many runs
@@ -409,6 +467,11 @@ class Store:
         return {file: text for file, digest in rows if wanted(file) and (text := self._text(digest)) is not None}
 
     @reading
+    def earlier_stages(self, run: str, names: Collection[str]) -> tuple[EarlierStage, ...]:
+        """Stages of these kinds of earlier runs of the script of a run, the newest run first."""
+        return earlier_stages(self._db, self._text, run, names)
+
+    @reading
     def has_trails(self, run: str) -> bool:
         """Whether trails were kept for any compile of a run."""
         return self._db.execute("SELECT 1 FROM trails WHERE run = ?", (run,)).fetchone() is not None
@@ -529,6 +592,14 @@ def made_texts() -> Mapping[str, Callable[[Any], str]]:
     from irscope.symbolic.trace import Walk
 
     return {name: lambda data: text_of(Walk(data)) for name in names_with(Role.TRACE)}
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _dump(value: object) -> str:

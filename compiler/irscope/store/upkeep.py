@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Container
 
 from irscope.protocol import OutcomeKind
-from irscope.store.file import USED_TEXTS, transaction
+from irscope.store.file import TABLES_OF_RUN, USED_TEXTS, transaction
 from irscope.store.reports import outcome_in
 from irscope.store.texts import Texts
 from irscope.store.value_file import DamagedValues, folder_of
@@ -102,15 +102,5 @@ class Upkeep:
         """Deletes all that a run has found, but not the run."""
         with contextlib.suppress(DamagedValues):
             shutil.rmtree(folder_of(self._path, run), ignore_errors=True)
-        for table in (
-            "compiles",
-            "stages",
-            "sources",
-            "kernels",
-            "findings",
-            "gaps",
-            "trails",
-            "comparisons",
-            "profiles",
-        ):
+        for table in TABLES_OF_RUN:
             self._db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))

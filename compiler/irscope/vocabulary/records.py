@@ -104,7 +104,9 @@ def _written_init(cls: Any, frozen: bool) -> Any:
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
     body = "\n ".join(lines) or "pass"
-    exec(f"def __init__({', '.join(['self', *parameters])}):\n {body}", names)
+    text = f"def __init__({', '.join(['self', *parameters])}):\n {body}"
+    # Not the text itself: to execute a text makes CPython forget that a KeyboardInterrupt is about to end the process.
+    exec(compile(text, "<record>", "exec"), names)
     real = names["__init__"]
     real.__qualname__ = f"{cls.__qualname__}.__init__"
     return real

@@ -1,7 +1,5 @@
 /** The first minutes: the walkthrough, an example to try, and the demo of `npm start`. */
 
-import * as fs from "node:fs/promises";
-import * as path from "node:path";
 import * as vscode from "vscode";
 import { StagesOfRequest } from "./requests";
 import type { Server } from "./server";
@@ -55,21 +53,27 @@ export class FirstMinutes implements vscode.Disposable {
 
   /** A copy of the example, which may be edited and run, in the editor's storage. */
   private async openExample(): Promise<void> {
-    const folder = vscode.Uri.joinPath(this.context.globalStorageUri, "examples").fsPath;
-    const file = path.join(folder, EXAMPLE);
-    await fs.mkdir(folder, { recursive: true });
-    const text = await this.example();
-    await fs.writeFile(file, text, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "EEXIST") {
-        throw error; // One that is there may have been edited.
-      }
-    });
-    await vscode.window.showTextDocument(vscode.Uri.file(file), { preview: false });
+    const file = vscode.Uri.joinPath(this.context.globalStorageUri, "examples", EXAMPLE);
+    if (!(await exists(file))) {
+      await vscode.workspace.fs.writeFile(file, await this.example()); // One that is there may have been edited.
+    }
+    await vscode.window.showTextDocument(file, { preview: false });
   }
 
-  private async example(): Promise<Buffer> {
-    const packed = this.context.asAbsolutePath(path.join("extension", "bundled", "examples", EXAMPLE));
-    return fs.readFile(packed).catch(() => fs.readFile(this.context.asAbsolutePath(path.join("examples", EXAMPLE))));
+  private async example(): Promise<Uint8Array> {
+    const of = (...folders: string[]): vscode.Uri =>
+      vscode.Uri.joinPath(this.context.extensionUri, ...folders, "examples", EXAMPLE);
+    const packed = of("extension", "bundled");
+    return vscode.workspace.fs.readFile((await exists(packed)) ? packed : of());
+  }
+}
+
+async function exists(file: vscode.Uri): Promise<boolean> {
+  try {
+    await vscode.workspace.fs.stat(file);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import functools
 import logging
 import os
 import sys
 
+from irscope.store.file import STORE_LOG
 from irscope.system.commands import leave_nothing
 from lsprotocol import types
 
@@ -64,18 +66,20 @@ class ClientLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Sends one entry."""
         kind = next((kind for level, kind in self._TYPES if record.levelno >= level), types.MessageType.Info)
-        params = types.LogMessageParams(kind, self.format(record))
+        send = functools.partial(self._server.window_log_message, types.LogMessageParams(kind, self.format(record)))
+        if record.name == STORE_LOG:  # a file of the user's was moved
+            send = functools.partial(self._server.show_message, self.format(record))
         if self._is_in_loop() and not self._sends:  # an error in sending is logged, too
             self._sends = True
             try:
-                self._server.window_log_message(params)
+                send()
             except Exception:  # noqa: BLE001  who logs something is not to fail
                 self.handleError(record)
             finally:
                 self._sends = False
             return
         with contextlib.suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._server.window_log_message, params)
+            self._loop.call_soon_threadsafe(send)
 
     def _is_in_loop(self) -> bool:
         try:
@@ -91,10 +95,12 @@ def _log_to(server: IrscopeServer, loop: asyncio.AbstractEventLoop) -> None:
     sent would be the next error.  Few clients read standard error, and a full pipe would stop the server.
     """
     logging.basicConfig(stream=sys.stderr, level=logging.CRITICAL, format="%(name)s: %(message)s")
-    ours = logging.getLogger("irscope_server")
-    ours.setLevel(logging.INFO)
-    ours.propagate = False
-    ours.addHandler(ClientLog(server, loop))
+    handler = ClientLog(server, loop)
+    for name, level in (("irscope_server", logging.INFO), ("irscope", logging.WARNING)):
+        ours = logging.getLogger(name)
+        ours.setLevel(level)
+        ours.propagate = False
+        ours.addHandler(handler)
 
 
 _M_MMAP_THRESHOLD = -3  # of malloc.h

@@ -73,6 +73,9 @@ class Archive:
                 self._resting = loop.call_later(_REST_SECONDS, self._rest)
 
     def _answer(self, question: Callable[[Store], T]) -> T:
+        if self._store is not None and not self._store.is_current():
+            self._store.close()
+            self._store = None
         if self._store is None:
             self._store = Store(self.path)
         return question(self._store)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from irscope.driver.budgets import Limits
 from irscope.driver.driver import RunSpec, execute
-from irscope.driver.watch import _LONGEST_MESSAGE, Watch
-from irscope.protocol import Budget, CompileSeen, Lane, OutcomeKind, RunRequest, ScriptEnded, Started
+from irscope.protocol import CompileSeen, OutcomeKind, ScriptEnded, Started
+from irscope.protocol.frames import frame
 from irscope.store.store import Store
 from irscope.worker.client import Worker
 from support import BREAKS, Instant, RunScript, passed_at_this_load, run_captured, write
@@ -48,7 +47,7 @@ def test_a_script_that_closes_every_descriptor(run_script: RunScript, tmp_path: 
         + f"""
 import os
 os.closerange(3, 4096)
-files = [open({str(tmp_path)!r} + f"/mine-{{i}}", "w") for i in range(20)]
+files = [open({str(tmp_path)!r} + f"/mine-{{i}}", "w") for i in range(300)]
 for file in files:
     file.write("mine alone")
     file.flush()
@@ -69,32 +68,73 @@ import sqlite3
 db = sqlite3.connect(STORE, isolation_level=None)
 db.execute("BEGIN EXCLUSIVE")
 f(torch.ones(3, 3))
+f(torch.ones(3, 3, 3))
 print("end", flush=True)
 """
 
 
-@pytest.mark.parametrize(
-    ("does", "most"), [(LOCKS, 12.0), ("import os\nos.closerange(3, 4096)\nf(torch.ones(3, 3))\n", 8.0)]
-)
-def test_a_script_does_not_wait_for_its_store(
-    does: str, most: float, tmp_path: Path, shared_worker: Worker | None
+def test_a_script_that_locks_the_store_does_not_wait_and_loses_nothing(
+    tmp_path: Path, shared_worker: Worker | None
 ) -> None:
-    """It locks the store, or closes its files, for which SQLite alone would wait half a minute and ten seconds."""
+    """SQLite alone would wait half a minute.  What it compiles meanwhile is stored when its process has ended."""
     store = tmp_path / "runs.db"
-    script = write(tmp_path, BREAKS + does.replace("STORE", repr(str(store))))
     begun = Instant()
-    ran = run_captured(script, store, worker=shared_worker)
-    assert passed_at_this_load(begun) < most
-    assert [finding.code for finding in ran.findings("graph-break")] == ["GB0059"], "what was found before is kept"
-    if does == LOCKS:
-        assert "database is locked" in str(ran.report.capture_gaps)
+    ran = run_captured(write(tmp_path, BREAKS + LOCKS.replace("STORE", repr(str(store)))), store, worker=shared_worker)
+    assert passed_at_this_load(begun) < 12.0
+    assert [finding.code for finding in ran.findings("graph-break")] == ["GB0059"]
+    assert ran.report.capture_gaps == () and len(ran.report.compiles) > 2
 
 
-def test_what_was_compiled_is_known_without_a_store(tmp_path: Path, shared_worker: Worker | None) -> None:
+def test_a_script_that_may_not_write_long_files_is_stored_whole(tmp_path: Path, shared_worker: Worker | None) -> None:
+    """The store is written by another process."""
     limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
     ran = run_captured(write(tmp_path, limit + BREAKS), tmp_path / "runs.db", worker=shared_worker)
     assert ran.report.outcome.message == "The script ran to its end."
-    assert "is not kept" in str(ran.report.capture_gaps) and ran.report.compiles == ()
+    assert ran.report.capture_gaps == () and ran.report.compiles
+
+
+NO_STORE = """
+import os
+names = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")]
+print("store:", [name for name in names if "runs.db" in name], [line for line in open("/proc/self/maps") if "runs.db" in line])
+"""
+
+
+@pytest.mark.parametrize("lane", ["fast", pytest.param("deep", marks=pytest.mark.nightly)])
+def test_the_script_s_process_has_no_descriptor_of_the_store(
+    lane: str, run_script: RunScript, shared_worker: Worker | None
+) -> None:
+    ran = run_script(BREAKS + NO_STORE, lane, worker=shared_worker)
+    assert ran.stdout.endswith("store: [] []\n")
+
+
+RUDE = """
+import os
+for fd in range(3, 1024):
+    for write in (lambda: os.pwrite(fd, b"garbage!" * 512, 0), lambda: os.write(fd, b"garbage!" * 512)):
+        try:
+            write()
+        except OSError:
+            pass
+f(torch.ones(3, 3, 3))
+print("end", flush=True)
+"""
+
+
+@pytest.mark.parametrize("forked", [True, False])
+def test_a_script_that_writes_rubbish_everywhere_destroys_no_run(
+    forked: bool, shared_worker: Worker | None, tmp_path: Path
+) -> None:
+    store = tmp_path / "runs.db"
+    worker = shared_worker if forked else None
+    first = run_captured(write(tmp_path, BREAKS), store, worker=worker)
+    rude = run_captured(write(tmp_path, BREAKS + RUDE), store, worker=worker)
+    assert rude.stdout.endswith("end\n") and rude.report.outcome.kind is OutcomeKind.COMPLETED
+    assert len(rude.report.compiles) > len(first.report.compiles), "the next good message is found"
+    [gap] = rude.report.capture_gaps
+    assert gap.what == "a part of what was captured" and "4,096 bytes were of none" in gap.why
+    with Store(str(store)) as opened:
+        assert opened.report(first.report.run) == first.report
 
 
 def test_a_script_that_writes_into_every_descriptor(run_script: RunScript, shared_worker: Worker | None) -> None:
@@ -105,7 +145,7 @@ import os, stat
 for fd in range(3, 1024):
     try:
         if stat.S_ISFIFO(os.fstat(fd).st_mode):
-            os.write(fd, b'\\xff nonsense {"is": "Refused"}\\n[1]\\n\\n{"is": "Nothing"}\\n3\\n')
+            os.write(fd, b'\\xff nonsense {"is": "Refused"}\\n[1]\\n\\n{"is": "Nothing"}\\n3\\n\\xf5irf' + b'\\0' * 30)
     except OSError:
         pass
 """,
@@ -115,7 +155,7 @@ for fd in range(3, 1024):
 
 
 # What a script may write where its run sends messages: too deep, of wrong types, unfit twice, not encodable.
-FORGED = (
+FORGED_TEXTS = (
     "[" * 100_000,
     '{"is": "Unfit", "reason": {"a": 1}}',
     '{"is": "Unfit", "reason": ""}',
@@ -124,7 +164,13 @@ FORGED = (
     '{"is": "LimitReached", "limit": "seconds", "message": [1]}',
     '{"is": "Progress", "phase": "\\ud800", "text": "\\ud800", "done": 1, "total": 1' + "0" * 400 + "}",
     '{"is": "GapSeen", "gap": {"what": "\\ud800 forged", "why": "\\ud800"}}',
+    '{"is": "FactsWritten", "facts": {"args": [1], "device": 3, "files": "x"}}',
+    '{"is": "StageWritten", "compile": "0/0", "stage": {"id": "0/0/x", "name": "x", "language": "", "bytes": 1}, "position": 0.0, "texts": {"text": 9}}',
+    '{"is": "KernelsWritten", "kernels": [1]}',
 )
+
+
+FORGED = [frame(1_000_000 + number, text.encode()) for number, text in enumerate(FORGED_TEXTS)]
 
 
 @pytest.mark.parametrize("forked", [True, pytest.param(False, marks=pytest.mark.nightly)])
@@ -137,7 +183,7 @@ for fd in range(3, 1024):
     try:
         if stat.S_ISFIFO(os.fstat(fd).st_mode):
             for message in {FORGED!r}:
-                os.write(fd, message.encode() + b"\\n")
+                os.write(fd, message)
     except OSError:
         pass
 print("end", flush=True)
@@ -155,18 +201,6 @@ def test_the_text_of_an_exception_is_cut(run_script: RunScript) -> None:
     outcome = ran.report.outcome
     assert outcome.kind is OutcomeKind.SCRIPT_ERROR and "ValueError: xxx" in outcome.message
     assert "(50000" in outcome.message[-60:] and len(outcome.message) < 21_000
-
-
-def test_a_message_without_end_is_passed_over() -> None:
-    """In linear time, and without keeping it."""
-    limits = Limits(Budget(), 0.0)
-    watch = Watch(RunRequest("r", "s.py", (), Lane.FAST, ""), "python", cast(Store, None), limits, lambda _: None, None)
-    piece = b"x" * (1 << 16)
-    for _ in range(200 * 16):
-        assert list(watch._lines(piece)) == []
-        assert len(watch._partial) <= _LONGEST_MESSAGE
-    assert list(watch._lines(b"more\n\nnext\nand")) == [b"", b"next"]
-    assert list(watch._lines(b" so on\n")) == [b"and so on"]
 
 
 def test_a_script_that_breaks_the_modules_we_use(run_script: RunScript) -> None:

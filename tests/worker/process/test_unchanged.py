@@ -249,10 +249,10 @@ import logging, os, sys
 sys.path.insert(0, COMPILER)
 import torch, torch._dynamo.convert_frame, torch._dynamo.eval_frame, torch._functorch.config, torch._inductor.codecache
 import torch._inductor.config, torch._functorch._aot_autograd.autograd_cache
-from irscope.protocol import Lane, RunRequest
+from irscope.protocol import CompileSeen, Lane, RunRequest, unpack_message
+from irscope.protocol.frames import FrameReader
 from irscope.runner.messages import MessagePipe
 from irscope.runner.session import Session
-from irscope.store.store import Store
 
 def everything():
     found = {}
@@ -278,10 +278,9 @@ def f(x):
 
 f(torch.ones(3))  # what torch itself does at the first compile is done
 torch._dynamo.reset()
-with Store(sys.argv[1]) as store:
-    run = store.create_run(__file__, [], Lane(sys.argv[2]), "")
+sent = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
 before = everything()
-session = Session(RunRequest(run, __file__, (), Lane(sys.argv[2]), sys.argv[1]), MessagePipe(os.open(os.devnull, os.O_WRONLY)), "2.13")
+session = Session(RunRequest("r", __file__, (), Lane(sys.argv[2]), sys.argv[1]), MessagePipe(sent))
 session.start()
 during = everything()
 f(torch.ones(3))
@@ -289,8 +288,9 @@ session.finish()
 after = everything()
 print("changed", sorted(str(key) for key in before if before[key] != during.get(key)))
 print("left", sorted(str(key) for key in before if before[key] != after.get(key)))
-with Store(sys.argv[1]) as store:
-    print("seen", len(store.report(run).compiles))
+with open(sys.argv[1], "rb") as file:
+    messages = [unpack_message(part.data) for part in FrameReader().feed(file.read())]
+print("seen", len({message.compile.id for message in messages if isinstance(message, CompileSeen)}))
 """
 
 
@@ -298,7 +298,7 @@ with Store(sys.argv[1]) as store:
 def test_everything_is_put_back_at_the_end(lane: str, hooks: int, tmp_path: Path) -> None:
     """Every callable of every torch module and class, every setting, log handler and import finder."""
     script = write(tmp_path, PUT_BACK.replace("COMPILER", repr(str(REPOSITORY / "compiler"))))
-    done = run_plain_forked(script, [str(tmp_path / "runs.db"), lane])
+    done = run_plain_forked(script, [str(tmp_path / "sent"), lane])
     lines = dict(line.split(" ", 1) for line in done.stdout.splitlines())
     assert lines["left"] == "[]", done.stderr
     assert lines["seen"] == "1"

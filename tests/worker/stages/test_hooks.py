@@ -67,7 +67,7 @@ sys.meta_path.insert(0, Misfit())
 
 def hooks_of(lane: Lane) -> list[Hook]:
     pipe = MessagePipe(os.open(os.devnull, os.O_WRONLY))
-    session = Session(RunRequest("r", "/s.py", (), lane, "/nowhere"), pipe, "2.13")
+    session = Session(RunRequest("r", "/s.py", (), lane, "/nowhere"), pipe)
     pipe.close()
     return session._hooks._hooks
 

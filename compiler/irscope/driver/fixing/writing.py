@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from collections.abc import Mapping
 from irscope.driver.fixing.texts import lines_with_ends, opcodes
 from irscope.usercode.reading import is_read_only, read_bounded
 from irscope.usercode.source import decode_source, source_encoding
+from irscope.usercode.writing import write_files
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _END = re.compile(rb"(?:\r\n|\n|\r)?\Z")
@@ -19,31 +19,18 @@ _END = re.compile(rb"(?:\r\n|\n|\r)?\Z")
 def write(texts: Mapping[str, tuple[str, str]]) -> None:
     """Writes files, with what each was and will be; none if one of them cannot be written: they were proven together.
 
-    Raises LookupError if one is gone, has changed since it was read, is read-only, or lacks a character in its encoding.
+    Raises LookupError if one is gone, has changed since it was read, is read-only, or lacks a character in its encoding;
+    WriteError if one cannot be written.
     """
     made = {path: _changed(path, before, text) for path, (before, text) in texts.items()}
     for path in made:
         if is_read_only(path):
             raise LookupError(f"{path} is read-only. Nothing is written; make it writable and run the command again.")
-    begun: list[str] = []
-    try:
-        for path, (_, data) in made.items():
-            begun.append(path)
-            _put(path, data)
-    except OSError as error:
-        for path in begun:
-            with contextlib.suppress(OSError):
-                _put(path, made[path][0])
-        raise LookupError(f"{begun[-1]} cannot be written: {error.strerror or error}. No file is changed.") from None
+    write_files(made)
 
 
-def _put(path: str, data: bytes) -> None:
-    with open(path, "wb") as file:
-        file.write(data)
-
-
-def _changed(path: str, before: str, text: str) -> tuple[bytes, bytes]:
-    """The bytes of a file, and those that it gets."""
+def _changed(path: str, before: str, text: str) -> bytes:
+    """The bytes that a file gets."""
     try:
         data = read_bounded(path)
     except OSError as error:
@@ -69,7 +56,7 @@ def _changed(path: str, before: str, text: str) -> tuple[bytes, bytes]:
                 raise LookupError(f"{path}:{number + 1} has bytes that are not {encoding}. Nothing is written.")
         near = _end_of(raw[i]) if i < j else b""
         made += [_encoded(path, line, encoding, near or usual or b"\n") for line in new[k:m]]
-    return data, b"".join(made)
+    return b"".join(made)
 
 
 def _end_of(line: bytes) -> bytes:

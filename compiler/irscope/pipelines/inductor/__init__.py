@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irscope.pipelines.base import Pipeline
-from irscope.pipelines.inductor.stages import STAGES
+from irscope.pipelines.inductor.stages import CACHE_KEY, STAGES
 
 _TRIAL = """\
 import os
@@ -19,6 +19,7 @@ PIPELINE = Pipeline(
     title="torch.compile with Inductor",
     stages=STAGES,
     capture="irscope.pipelines.inductor.capture:InductorCapture",
+    compares=(CACHE_KEY.name,),
     trial=_TRIAL,
     targets=("cuda", "hip", "cpu"),
 )

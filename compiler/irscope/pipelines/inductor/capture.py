@@ -44,7 +44,7 @@ class InductorCapture(DynamoCapture):
         self._values = _value_run(book) if book.is_deep and book.request.values is not None else None
         self._deep_lane = DeepLane(book, self._values, self._fused) if book.is_deep else None
         self._targets = _targets(book, self._kernels) if book.is_deep and book.request.targets else None
-        self._earlier_keys: EarlierKeys | None = None
+        self._earlier_keys = EarlierKeys(book.request.earlier)
 
     def hooks(self) -> list[Hook]:
         """What is patched in PyTorch: in the fast lane only the eager backend, Dynamo and fusion."""
@@ -115,12 +115,10 @@ class InductorCapture(DynamoCapture):
         """Keeps the key of a graph in the FX graph cache; what made it another one is a finding."""
         book = self.book
         compile, put = book.compiles.get(name), self._put_key(name, record, CACHE_KEY)
-        if compile is None or book.store is None or put is None:
+        if compile is None or put is None:
             return
         key, id = put
         arguments = cache_miss.arguments_of(self._kernels.dynamo_graph(name), key)
-        if self._earlier_keys is None:
-            self._earlier_keys = EarlierKeys(book.store, book.run, book.request.script)
         earlier = self._earlier_keys.of(key, compile, book.compiles.number_of(compile), id.rpartition("/")[2])
         book.findings.signal(signals.CACHE_MISSED, name, key, earlier, arguments, payload=record.payload)
 
@@ -129,7 +127,7 @@ class InductorCapture(DynamoCapture):
         book = self.book
         compile, facts = book.compiles.get(name), json.loads(record.payload)
         components = facts.get("components") if isinstance(facts, dict) else None
-        if compile is None or book.store is None or not isinstance(components, list) or not components:
+        if compile is None or not isinstance(components, list) or not components:
             return None
         key = key_of(compile, cache_miss.parts_of([line for line in components if isinstance(line, str)]))
         text = text_of(key)

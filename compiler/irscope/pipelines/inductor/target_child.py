@@ -32,7 +32,17 @@ from irscope.pipelines.inductor.missing_triton import why_missing
 from irscope.pipelines.inductor.stages import CUDA_GRAPHS, KERNEL
 from irscope.pipelines.inductor.triton import TritonKernel, files_in
 from irscope.pipelines.inductor.triton_stages import lowered_stages
-from irscope.protocol import CaptureGap, Compile, Kernel, StageRef, to_json
+from irscope.protocol import (
+    CaptureGap,
+    DataWritten,
+    GapSeen,
+    Kernel,
+    KernelsWritten,
+    Message,
+    StageWritten,
+    StoreWrite,
+    encode_message,
+)
 from irscope.targets.catalogue import CPU, Target
 from irscope.targets.properties import properties_of
 
@@ -41,12 +51,12 @@ _OF_COMPILERS = ("torch.", "sympy.", "triton")
 """What the modules are called that the next child needs, too."""
 
 
-class Copied:
-    """Takes the place of the run store in a child: writes what is put into it into a file, as plain data."""
+class Rows:
+    """Writes what the capture in a child sends into a file, as lines of JSON."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
-        self.kernels: dict[str, dict[str, Any]] = {}  # id of its stage → a kernel of Triton's
+        self.kernels: dict[str, Kernel] = {}  # id of its stage → a kernel of Triton's
         self.texts: dict[str, str] = {}  # id → text of a kernel's stage
 
     def flush(self) -> None:
@@ -57,38 +67,16 @@ class Copied:
         """Write one line; the parent reads it at the end."""
         self._file.write(json.dumps(row).encode("utf-8", "surrogatepass") + b"\n")
 
-    def put_stage(self, run: str, compile: str, stage: StageRef, text: str | None, order: float, data: Any) -> None:
-        """See `Store.put_stage`."""
-        if stage.name == KERNEL.name and text:
-            self.texts[stage.id] = text
-        self.write({"stage": to_json(stage), "text": text, "order": order, "data": data})
-
-    def put_stage_data(self, run: str, stage: str, data: Any) -> None:
-        """See `Store.put_stage_data`."""
-        self.write({"of": stage, "data": data})
-
-    def put_kernel(self, run: str, kernel: Kernel) -> None:
-        """See `Store.put_kernel`."""
-        if kernel.language == "triton":
-            self.kernels.setdefault(kernel.stage, {"name": kernel.name, "compile": kernel.compile})
-        self.write({"kernel": to_json(kernel)})
-
-    def put_gap(self, run: str, gap: CaptureGap) -> None:
-        """See `Store.put_gap`."""
-        self.write({"gap": to_json(gap)})
-
-    def put_compile(self, run: str, compile: Compile) -> None:
-        """The parent knows the compile."""
-
-    def put_finding(self, run: str, finding: Any) -> None:
-        """Findings are about the script's own run."""
-
-    def put_source(self, run: str, file: str, text: str) -> None:
-        """The parent keeps the sources of what comes back."""
-
-    def transaction(self) -> contextlib.AbstractContextManager[None]:
-        """Nothing is visible before the end in any case."""
-        return contextlib.nullcontext()
+    def keep(self, message: Message | StoreWrite) -> None:
+        """Takes stages, kernels and gaps.  The parent knows the compile and its sources; findings are about its own run."""
+        if isinstance(message, StageWritten) and message.stage.name == KERNEL.name and message.text:
+            self.texts[message.stage.id] = message.text
+        elif isinstance(message, KernelsWritten):
+            for kernel in message.kernels:
+                if kernel.language == "triton":
+                    self.kernels.setdefault(kernel.stage, kernel)
+        if isinstance(message, (StageWritten, DataWritten, KernelsWritten, GapSeen)):
+            self.write(encode_message(message))
 
 
 def work(
@@ -116,8 +104,8 @@ def work(
     _be_quiet()
     started, imported = time.monotonic(), set(sys.modules)
     gc.freeze()  # what the script has is neither looked through nor copied for it
-    copied, why = Copied(file), ""
-    book.go_on_in_child(copied, target.name)
+    rows, why = Rows(file), ""
+    book.go_on_in_child(rows.keep, target.name)
     kernels.same_graph(f"{compile}/{target.name}", compile)
     fake_run.leave_in_child()
     try:
@@ -131,7 +119,7 @@ def work(
         compile_program()
     except BaseException as error:  # noqa: BLE001  whatever it is, it is the reason
         if restarts.is_restart(error):
-            copied.write({"again": restarts.constants()})
+            rows.write({"again": restarts.constants()})
             file.flush()
             return
         why = f"{type(error).__name__}: {str(error).strip()}"
@@ -145,17 +133,15 @@ def work(
         text, data = cuda_graphs.stage_text(found), cuda_graphs.stage_data(found)
         book.put_stage(f"{compile}/{target.name}", CUDA_GRAPHS.name, text, 0, data, found.backward)
         for skip in cuda_graphs.skips(found):
-            copied.write({"skip": skip})
-    copied.write({"codegen": why, "seconds": time.monotonic() - started})
-    copied.write(
-        {"imported": [name for name in sys.modules if name not in imported and name.startswith(_OF_COMPILERS)]}
-    )
+            rows.write({"skip": skip})
+    rows.write({"codegen": why, "seconds": time.monotonic() - started})
+    rows.write({"imported": [name for name in sys.modules if name not in imported and name.startswith(_OF_COMPILERS)]})
     file.flush()
     os.nice(10)  # from here on nobody waits
     started = time.monotonic()
     if seconds is not None:
-        _compile_kernels(book, copied, target, started + seconds)
-    copied.write({"end": time.monotonic() - started})
+        _compile_kernels(book, rows, target, started + seconds)
+    rows.write({"end": time.monotonic() - started})
     file.flush()
 
 
@@ -179,38 +165,38 @@ def _be_quiet() -> None:
 # --- kernels ----------------------------------------------------------------------------------------------------------
 
 
-def _compile_kernels(book: RunBook, copied: Copied, target: Target, until: float) -> None:
+def _compile_kernels(book: RunBook, rows: Rows, target: Target, until: float) -> None:
     left = 0
-    for stage, facts in list(copied.kernels.items()):
-        if stage not in copied.texts:
+    for stage, kernel in list(rows.kernels.items()):
+        if stage not in rows.texts:
             continue
         if time.monotonic() > until:
             left += 1
             continue
         try:
-            _compile_kernel(book, stage, facts, copied.texts[stage])
+            _compile_kernel(book, kernel, rows.texts[stage])
         except Exception as error:  # noqa: BLE001  of Triton's and LLVM's, whatever it is
             why = str(error) if isinstance(error, NotCompiledError) else f"{type(error).__name__}: {error}"
             book.gap(CaptureGap(f"the stages of {stage} below its source", why[:2000]))
-        copied.flush()
+        rows.flush()
     if left:
         what = f"the stages of {left} kernels for {target.name} below their source"
         book.gap(CaptureGap(what, "the time for compiling kernels of targets is used up (docs/targets.md)"))
 
 
-def _compile_kernel(book: RunBook, stage: str, facts: dict[str, Any], text: str) -> None:
-    made = compiled_kernel(str(facts["name"]), text)
-    kernel = TritonKernel(
-        name=str(facts["name"]),
+def _compile_kernel(book: RunBook, kernel: Kernel, text: str) -> None:
+    stage, made = kernel.stage, compiled_kernel(kernel.name, text)
+    compiled = TritonKernel(
+        name=kernel.name,
         files=files_in(made.folder, made.function),
         source_file=made.file,
         config=made.config,
         configs=made.configs,
     )
     backward = "/kernel-backward" in stage
-    for lowered in lowered_stages(kernel, stage, text):
+    for lowered in lowered_stages(compiled, stage, text):
         id = f"{stage}/{lowered.name}"
-        book.write_stage(str(facts["compile"]), lowered.name, id, lowered.text, lowered.data, backward=backward)
+        book.write_stage(kernel.compile, lowered.name, id, lowered.text, lowered.data, backward=backward)
 
 
 # --- the device -------------------------------------------------------------------------------------------------------

@@ -31,11 +31,22 @@ from irscope.pipelines.inductor.kernels import Kernels
 from irscope.pipelines.inductor.missing_triton import why_missing
 from irscope.pipelines.inductor.stages import MEMORY_FIT, MEMORY_PLAN
 from irscope.pipelines.inductor.target_launches import MOST, Launches, compile_kernel
-from irscope.pipelines.inductor.tuning import NOTHING, Choices, choices_of
-from irscope.protocol import CaptureGap, Compile, CompileOutcome, Kernel, StageRef, from_json
-from irscope.store.store import Store
+from irscope.protocol import (
+    CaptureGap,
+    Choices,
+    Compile,
+    CompileOutcome,
+    DataWritten,
+    GapSeen,
+    KernelsWritten,
+    Message,
+    StageWritten,
+    StoreWrite,
+    decode_message,
+)
 from irscope.targets.catalogue import CPU, Target, catalogue
 
+_NO_CHOICES = Choices({}, {})
 _SECONDS, _FAKE_SECONDS = 300.0, 1800.0
 """After these, and those for its kernels, a child is ended; models of a run on fake tensors are large."""
 _KERNEL_SECONDS = 60.0
@@ -67,7 +78,6 @@ class Targets:
         known = catalogue()
         self._targets = [known.named(name) for name in book.request.targets]
         self._children: list[_Child] = []
-        self._choices: dict[str, Choices] = {}
         self._launches = Launches()
         self._predictions: dict[str, Compile] = {}
         self._again: dict[str, list[str]] = {}  # compile → what is a constant when Dynamo traces it again
@@ -140,21 +150,14 @@ class Targets:
         self._book.findings.signal(signals.VALUE_NEEDED, self._book.current_compile("value"), what)
 
     def _replay_for(self, target: Target) -> Choices:
-        """What the real device has chosen by timing, in the store that the request names; read once."""
-        if target.name not in self._choices:
-            self._choices[target.name] = NOTHING
-            if self._book.request.tuned:
-                self._book.caught(functools.partial(self._read_choices, target))
-        return self._choices[target.name]
-
-    def _read_choices(self, target: Target) -> None:
-        with Store(self._book.request.tuned) as store:
-            found = choices_of(store, target.reported)
-        if found is not None:
-            self._choices[target.name] = found
-        else:
-            why = f"no run in {self._book.request.tuned} was on {target.title}"
+        """What the real device has chosen by timing, where the request names a store of its runs."""
+        request = self._book.request
+        if not request.tuned:
+            return _NO_CHOICES
+        if (choices := request.choices.get(target.name)) is None:
+            why = f"no run in {request.tuned} was on {target.title}"
             self._book.gap(CaptureGap(f"what {target.name} has chosen by timing", why))
+        return choices or _NO_CHOICES
 
     def _begin(self, target: Target, compile: str, work: Callable[[], None], has_sources: bool = True) -> None:
         """Forks a child for some work; ``has_sources``: it leaves sources of kernels, which are then compiled."""
@@ -219,7 +222,8 @@ class Targets:
         self._predictions[name] = prediction
         self._book.put_prediction(prediction)
         for row in rows:
-            self._put(name, target, row)
+            if "is" in row:
+                self._put(name, target, decode_message(row))
             if "skip" in row:
                 self._book.findings.signal(signals.CUDA_GRAPH_PREDICTED, child.compile, target, str(row["skip"]))
         if why:
@@ -229,21 +233,20 @@ class Targets:
             what = f"the stages of some kernels of {child.compile} for {target} below their source"
             self._book.gap(CaptureGap(what, late))
 
-    def _put(self, compile: str, target: str, row: dict[str, Any]) -> None:
+    def _put(self, compile: str, target: str, message: Message | StoreWrite) -> None:
         book = self._book
-        if "stage" in row:
-            stage = from_json(StageRef, row["stage"])
-            if stage.name == MEMORY_PLAN.name:
+        if isinstance(message, StageWritten):
+            if message.stage.name == MEMORY_PLAN.name:
                 base = compile.removesuffix(f"/{target}")
-                self._plans[base, target, stage.id.rpartition("/")[2] != MEMORY_PLAN.name] = row["data"]
-            book.keep_stage_id(stage.id)
-            book.write_version(compile, stage, row["text"], float(row["order"]), row["data"])
-        elif "of" in row:
-            book.put_data(str(row["of"]), row["data"])
-        elif "kernel" in row:
-            book.put_kernels([dataclasses.replace(from_json(Kernel, row["kernel"]), target=target)])
-        elif "gap" in row:
-            book.gap(from_json(CaptureGap, row["gap"]))
+                is_backward = message.stage.id.rpartition("/")[2] != MEMORY_PLAN.name
+                self._plans[base, target, is_backward] = json.loads(message.data or "null")
+            book.keep_child_s(message)
+        elif isinstance(message, DataWritten):
+            book.put_data(message.stage, json.loads(message.data or "null"))
+        elif isinstance(message, KernelsWritten):
+            book.put_kernels([dataclasses.replace(kernel, target=target) for kernel in message.kernels])
+        elif isinstance(message, GapSeen):
+            book.gap(message.gap)
 
     # --- memory -------------------------------------------------------------------------------------------------------
 

@@ -8,31 +8,12 @@ from typing import Any
 from irscope.internals.tuning_hooks import option_name
 from irscope.pipelines.inductor.autotuning import PADDING, TEMPLATE
 from irscope.pipelines.inductor.stages import AUTOTUNING
+from irscope.protocol import Choices
 from irscope.store.store import Store
-from irscope.vocabulary.records import dataclass
 
 _RUNS_LOOKED_AT, _MOST_RUNS = 1000, 20
 _OLD_STAGE = "timed-choices"
 """Where runs of irscope 0.1 before this version kept the choices: ``{"choices": [{kind, key, chosen, options}]}``."""
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What a run on a real device has chosen, by key; see `irscope.internals.tuning_hooks.Replay`."""
-
-    templates: dict[str, dict[str, float | None]]
-    paddings: dict[str, bool]
-
-    def template(self, key: str) -> dict[str, float | None] | None:
-        """Times in seconds by option."""
-        return self.templates.get(key)
-
-    def padding(self, key: str) -> bool | None:
-        """Whether the device pads."""
-        return self.paddings.get(key)
-
-
-NOTHING = Choices({}, {})
 
 
 def choices_of(store: Store, devices: tuple[str, ...]) -> Choices | None:

@@ -12,12 +12,13 @@ import dataclasses
 import json
 import os
 import re
-import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from irscope.usercode.beside import Content, Copy
+from irscope.usercode.writing import write_files
 from irscope.values.blame.locating import differing
 from irscope.values.check.measuring import Measure
 from irscope.values.check.tolerance import RTOL
@@ -252,15 +253,15 @@ def _settings(text: str) -> str:
 def write_reproducer(path: str, reproducer: Mapping[str, Any], folder: str) -> None:
     """Writes a reproducer, as it is in the data of a stage ``divergence``, with its inputs beside it.
 
-    ``folder``: the run's folder of values.  Raises OSError.
+    ``folder``: the run's folder of values.  Raises WriteError.
     """
     text, inputs = str(reproducer["script"]), str(reproducer["inputs"])
+    contents: dict[str, Content] = {}
     if inputs:
         beside = os.path.splitext(path)[0] + ".pt"
-        shutil.copyfile(os.path.join(folder, os.path.basename(inputs)), beside)
+        contents[beside] = Copy(os.path.join(folder, os.path.basename(inputs)))
         text = text.replace(f'"{INPUTS}"', json.dumps(os.path.basename(beside)))
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+    write_files({**contents, path: text.encode("utf-8", "backslashreplace")})
 
 
 @dataclass(frozen=True)

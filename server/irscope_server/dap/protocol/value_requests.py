@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from irscope.protocol import ValuesRequest
 from irscope.store.value_file import folder_of
+from irscope.usercode.writing import WriteError
 from irscope.values.blame.reproducer import proven, write_reproducer
 from irscope.values.run.client import ValueProcessError
 
@@ -97,7 +98,9 @@ class ValueRequests:
         report = here.recording.report
         try:
             write_reproducer(path, data["reproducer"], folder_of(here.recording.store.path, report.run))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except WriteError as error:
+            raise RequestFailed(str(error), show=True) from None
+        except (ValueError, KeyError, TypeError) as error:
             raise RequestFailed(f"The reproducer could not be written: {error}", show=True) from None
         if self._session.outcome is None:
             said = f"{path} was written but not run: it comes from a stored run, which may be from another machine.\n"
