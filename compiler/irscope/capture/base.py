@@ -45,7 +45,8 @@ class Capture:
 def capture_of(pipeline: Pipeline, book: RunBook) -> Capture:
     """The capture of a pipeline.  Raises ImportError or AttributeError where its code cannot be loaded."""
     module, _, name = pipeline.capture.partition(":")
-    found = getattr(importlib.import_module(module), name)(book)
+    # An import of this module's, and not one of importlib's: irscope may be imported by another name here.
+    found = getattr(__import__(module, fromlist=[name]), name)(book)
     if not isinstance(found, Capture):
         raise TypeError(f"{pipeline.capture} is not a Capture")
     return found

@@ -1,4 +1,4 @@
-"""The first file of a run's process: ``python boot.py REQUEST_FD MESSAGE_FD``, of a worker: ``boot.py worker FD``, of a
+"""The first file of a run's process: ``python boot.py REQUEST_FD MESSAGE_FD STATUS_FD``, of a worker: ``boot.py worker FD``, of a
 value process: ``boot.py values``, or of one that prints facts of its environment: ``boot.py facts``.
 
 It loads the irscope package from where this file lies, without touching ``sys.path``, so that the script sees the
@@ -9,9 +9,16 @@ import sys
 
 AT_START = frozenset(sys.modules)
 
-import gc  # noqa: E402
-import json  # noqa: E402
 import os  # noqa: E402
+
+# In the folders before the standard library, those of PYTHONPATH, files may have the names of its modules.
+PATH, _standard = sys.path[:], os.path.dirname(os.__file__)
+LATER_PATH = PATH[PATH.index(_standard) :] if _standard in PATH else PATH
+sys.path[:] = LATER_PATH
+
+import gc  # noqa: E402
+import importlib.util  # noqa: E402
+import json  # noqa: E402
 
 
 def boot():
@@ -20,24 +27,28 @@ def boot():
         load_package()
         from irscope.worker.server import main
 
+        sys.path[:] = PATH
         main(int(sys.argv[2]))
         return
     if sys.argv[1] == "values":
         load_package()
         from irscope.values.run.process import main as answer
 
+        sys.path[:] = PATH
         answer()
         return
     if sys.argv[1] == "facts":
         load_package()
         from irscope.internals.environment_facts import main as print_facts
 
+        sys.path[:] = PATH
         print_facts()
         return
-    request_fd, message_fd = int(sys.argv[1]), int(sys.argv[2])
+    request_fd, message_fd, status_fd = (int(argument) for argument in sys.argv[1:4])
     with os.fdopen(request_fd, "rb") as pipe:
         request = json.loads(pipe.read().decode("utf-8"))
-    os.set_inheritable(message_fd, False)
+    for fd in (message_fd, status_fd):
+        os.set_inheritable(fd, False)
     if sys.version_info < (3, 10):
         reason = (
             "Python %d.%d is too old: irscope needs Python 3.10 or newer. Choose another interpreter."
@@ -50,16 +61,13 @@ def boot():
     load_package()
     from irscope.runner.hidden_modules import shield_from
 
+    sys.path[:] = PATH
     folder = os.path.dirname(os.path.realpath(request["script"])) if os.path.isabs(request["script"]) else os.getcwd()
-    shield_from(folder, AT_START)
-
-    from irscope.protocol import RunRequest, from_json
-    from irscope.runner.main import run
-    from irscope.runner.messages import MessagePipe
-    from irscope.runner.warden import part
-
-    part(message_fd)
-    run(from_json(RunRequest, request), MessagePipe(message_fd))
+    package = shield_from(folder, AT_START)
+    sys.path[:] = LATER_PATH
+    main = importlib.import_module(package + ".runner.main")
+    sys.path[:] = PATH
+    main.begin(request, message_fd, status_fd)
 
 
 def frame(payload):
@@ -73,8 +81,6 @@ def frame(payload):
 
 def load_package():
     """Makes ``import irscope`` find the package around this file."""
-    import importlib.util
-
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     spec = importlib.util.spec_from_file_location(
         "irscope", os.path.join(package, "__init__.py"), submodule_search_locations=[package]

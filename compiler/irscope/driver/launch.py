@@ -56,28 +56,29 @@ class Launch:
         """A new interpreter, which reads its request from a pipe.  Raises CannotStartError."""
         request_out, request_in = os.pipe()
         message_out, message_in = _wide_pipe()
+        status_out, status_in = os.pipe()
         streams, outputs = self._streams()
         try:
             process = subprocess.Popen(
-                [self.python, _BOOT, str(request_out), str(message_in)],
+                [self.python, _BOOT, str(request_out), str(message_in), str(status_in)],
                 cwd=self.cwd,
                 env=self.env,
                 stdin=subprocess.DEVNULL if self.piped else None,
                 stdout=streams[0],
                 stderr=streams[1],
-                pass_fds=(request_out, message_in),
+                pass_fds=(request_out, message_in, status_in),
                 start_new_session=True,
             )
         except OSError as error:
-            for fd in (request_in, message_out, *outputs):
+            for fd in (request_in, message_out, status_out, *outputs):
                 os.close(fd)
             raise CannotStartError(f"{self.python} could not be started in {self.cwd}: {error.strerror}.") from error
         finally:
-            for fd in (request_out, message_in, *(streams if self.piped else ())):
+            for fd in (request_out, message_in, status_in, *(streams if self.piped else ())):
                 os.close(fd)
         with contextlib.suppress(BrokenPipeError), os.fdopen(request_in, "wb") as pipe:
             pipe.write(json.dumps(to_json(self.request())).encode("utf-8"))
-        return Launched(FreshProcess(process), message_out, outputs)
+        return Launched(FreshProcess(process, status_out), message_out, outputs)
 
     def in_worker(self, worker: Worker) -> Launched | None:
         """A fork; None if the worker is not ready."""

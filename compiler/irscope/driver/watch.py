@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeGuard
 
+from irscope.driver.abrupt import abrupt_end, gap_of
 from irscope.driver.budgets import Limits
 from irscope.driver.faults import Faults
 from irscope.driver.launch import Launched
@@ -35,6 +36,7 @@ from irscope.protocol import (
     unpack_message,
 )
 from irscope.protocol.frames import FrameReader, Payload
+from irscope.runner.last_words import Ending
 from irscope.store.run_writer import RunWriter
 from irscope.store.store import Store
 from irscope.vocabulary.units import count
@@ -79,6 +81,7 @@ class Watch:
         self._began = self._is_fork = self._compiled = False
         self._ended: ScriptEnded | None = None
         self._ended_at = 0.0
+        self._ending = Ending()
         self._gaps = list(gaps)
         self._faults = Faults()
         self._killed_by: str | None = None
@@ -117,6 +120,8 @@ class Watch:
             drained = time.monotonic() + _DRAIN_SECONDS
             while self._read(selector, 0) and time.monotonic() < drained:
                 pass
+            if stopped is None and not self.unfit:
+                self._take_ending(process.ending())
         except BaseException:  # an interrupt, or a callback that failed: the run must not outlive us
             interrupted = Outcome(OutcomeKind.CANCELLED, None, "irscope was interrupted.", time.monotonic() - started)
             with contextlib.suppress(sqlite3.Error):
@@ -190,6 +195,12 @@ class Watch:
         for message in told:
             self._on_message(message)
 
+    def _take_ending(self, ending: Ending) -> None:
+        """What the parent of the script's process has seen, where the process itself has not told it."""
+        if (gap := gap_of(ending, self._ended is not None)) is not None:
+            self._tell_gap(gap)
+        self._ending, self._ended = ending, self._ended or ending.said
+
     def _takes(self, message: Message | StoreWrite, kept: list[Message | StoreWrite]) -> TypeGuard[Message]:
         """Whether a message is to be told; ``kept`` gets it if it is to be stored."""
         if isinstance(message, Refused):
@@ -254,11 +265,9 @@ class Watch:
             )
         if code == -signal.SIGINT and self._ended is not None and self._ended.error:
             return Outcome(OutcomeKind.SCRIPT_ERROR, None, f"The script ended with {self._ended.error}.", seconds)
-        if code < 0:
-            return Outcome(OutcomeKind.CRASHED, None, f"The script's process was killed by {_how(code)}.", seconds)
-        if self._ended is None:
-            message = f"The script's process ended with exit code {code} and gave no reason. The script may have called os._exit or closed every file descriptor, or the interpreter died."
-            return Outcome(OutcomeKind.CRASHED, code, message, seconds)
+        if code < 0 or self._ended is None:
+            kind, message = abrupt_end(code, _how(code), self._ending)
+            return Outcome(kind, code if code >= 0 else None, message, seconds)
         if self._ended.error:
             return Outcome(OutcomeKind.SCRIPT_ERROR, code, self._ended.error, seconds)
         if code != 0:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
+import threading
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from irscope.internals.hooks import Hook, Undo, replace_attribute
 
 _REGISTRY = "torch._dynamo.backends.registry"
+_INDUCTOR, _COMPILE = "inductor", "torch._inductor.compile_fx"
 
 
 def registered_backends() -> list[str]:
     """The names of all backends, `inductor` first; empty if Dynamo is not imported."""
     registry: Any = sys.modules.get(_REGISTRY)
     names = registry.list_backends() if registry is not None else []
-    return sorted(names, key=lambda name: (name != "inductor", name))
+    return sorted(names, key=lambda name: (name != _INDUCTOR, name))
 
 
 def stand_in(backend: str, for_any: bool) -> Hook:
@@ -34,8 +37,14 @@ def stand_in(backend: str, for_any: bool) -> Hook:
         original = eval_frame.get_compiler_fn
 
         def get_compiler_fn(compiler_fn: Any) -> Any:
-            replaced = for_any or _is_registered(compiler_fn)
-            return original(_StandIn(backend, compiler_fn) if replaced else compiler_fn)
+            real = original(compiler_fn)
+            if for_any:
+                return original(_StandIn(backend, compiler_fn, None))
+            if not _is_registered(compiler_fn):
+                return real
+            stand_in = _StandIn(backend, compiler_fn, real)
+            stand_in.wrapper = original(stand_in)
+            return stand_in.wrapper
 
         return replace_attribute(eval_frame, "get_compiler_fn", get_compiler_fn)
 
@@ -48,12 +57,27 @@ class _StandIn:
 
     Dynamo compiles a function again for another backend, mode or ``dynamic``.  It compares backends with ``==``, so
     two of these are equal where those that the script asked for are.
+
+    When the interpreter shuts down, functions at exit and threads can still compile, but no pool takes work any more and
+    some modules cannot be imported.  Whether a compile fails for that, only the script's own backend knows: so that runs.
+    But a stand-in has not imported what the real backend would have.  Inductor's modules, which ``torch.compile`` imports
+    without irscope, are imported late; the other backends need no pool, so the stand-in goes on where one has compiled.
+
+    Parameters
+    ----------
+    real
+        What Dynamo would call without the stand-in; None: it stands in at exit, too.
     """
 
-    def __init__(self, backend: str, asked: Any) -> None:
+    _ran: ClassVar[set[str]] = set()
+    """The names of the backends in whose place one of these has compiled while the interpreter was not shutting down."""
+
+    def __init__(self, backend: str, asked: Any, real: Any) -> None:
         registry: Any = sys.modules[_REGISTRY]
-        self._asked, self._used = asked, registry.lookup_backend(backend)
+        self._asked, self._used, self._real = asked, registry.lookup_backend(backend), real
         self.compiler_name = backend
+        self.wrapper: Any = None
+        """What Dynamo has put around it, and names in its errors."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _StandIn) and bool(self._asked == other._asked)
@@ -61,7 +85,31 @@ class _StandIn:
     __hash__ = None  # type: ignore[assignment]
 
     def __call__(self, graph: Any, inputs: Any) -> Any:
+        if self._real is None:
+            return self._used(graph, inputs)
+        name = name_of(self._real)
+        if threading.main_thread().is_alive():
+            self._ran.add(name)
+        elif name == _INDUCTOR or not self._ran:
+            if name == _INDUCTOR:
+                _import_late(_COMPILE)
+            self.wrapper.__name__ = name
+            return self._real(graph, inputs)
         return self._used(graph, inputs)
+
+
+def _import_late(name: str) -> None:
+    """Imports a module while the interpreter shuts down as if it had been imported before.
+
+    `concurrent.futures` registers what ends its pools when it is imported, which is refused now: it is called at once,
+    as it would have been called already.
+    """
+    module: Any = threading
+    undo = replace_attribute(module, "_register_atexit", lambda end, *args, **kwargs: end(*args, **kwargs))
+    try:
+        importlib.import_module(name)
+    finally:
+        undo()
 
 
 def _is_registered(compiler_fn: Any) -> bool:

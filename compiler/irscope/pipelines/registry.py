@@ -152,6 +152,7 @@ def _load(path: str) -> types.ModuleType:
         if spec is None or spec.loader is None:
             raise ImportError(f"{path} ({VARIABLE}) is not a Python file")
         module = importlib.util.module_from_spec(spec)
+        vars(module)["__builtins__"] = globals()["__builtins__"]  # with them it imports irscope as this module does
         sys.modules[name] = module
         try:
             spec.loader.exec_module(module)

@@ -25,15 +25,15 @@ class OutcomeKind(str, enum.Enum):
     """How a run ended."""
 
     COMPLETED = "completed"
-    """The script ran to its end."""
+    """The script ran to its end, or ended its process with exit code 0."""
     SCRIPT_ERROR = "script-error"
-    """The script failed by itself: an exception, a syntax error, a non-zero ``sys.exit``."""
+    """The script failed by itself: an exception, a syntax error, a non-zero ``sys.exit`` or ``os._exit``."""
     BUDGET = "budget"
     """irscope stopped it because a limit was reached."""
     CANCELLED = "cancelled"
     """The user or the client stopped it."""
     CRASHED = "crashed"
-    """The process died: a signal, ``os._exit``, out of memory."""
+    """A signal ended the process: a fault, an abort, out of memory."""
     ENVIRONMENT_ERROR = "environment-error"
     """It could not start: no such file, no torch, torch too old."""
 

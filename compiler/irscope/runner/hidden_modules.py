@@ -1,8 +1,10 @@
-"""Files of the user's that hide modules of the standard library, such as a ``json.py`` beside the script.
+"""Files of the user's that hide modules of the standard library or irscope itself, such as a ``json.py`` or an
+``irscope.py`` beside the script.
 
 In ``python script.py`` the script and torch import that file.  irscope has imported the standard library's module
-before, and needs it to the end.  So where such files exist, irscope's modules import through another
-function, and everybody else sees ``sys.modules`` as if irscope had not been there.
+before, and needs it to the end; its own modules are in ``sys.modules``, too.  So where such files exist, irscope's
+modules import through another function, and everybody else sees ``sys.modules`` as if irscope had not been there:
+irscope is there by another name.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import builtins
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import os
 import sys
 import threading
@@ -18,6 +21,32 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 _SUFFIXES = tuple(importlib.machinery.all_suffixes())
+_STANDARD = [path for path in sys.path if path.startswith(os.path.dirname(os.__file__)) and "-packages" not in path]
+"""Where the standard library is: its folder, and that of its modules in C."""
+_IRSCOPE, _BY_ANOTHER_NAME = "irscope", "_irscope"
+
+
+def first_folders(folder: str) -> list[str]:
+    """Where a script in a folder looks for modules before the standard library: there, and in ``PYTHONPATH``."""
+    entries = sys.path if getattr(sys.flags, "safe_path", False) else [folder, *sys.path[1:]]
+    standard = os.path.dirname(os.__file__)
+    return entries[: entries.index(standard)] if standard in entries else entries[:1]
+
+
+def is_irscope_hidden(folder: str) -> bool:
+    """Whether ``import irscope`` in a script in that folder finds another package or module than this tool."""
+    ours, first = sys.modules.pop(_IRSCOPE), sys.path[0]
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = folder
+    try:
+        spec = importlib.util.find_spec(_IRSCOPE)
+    except Exception:  # noqa: BLE001  a finder that the user has installed
+        return False
+    finally:
+        sys.modules[_IRSCOPE], sys.path[0] = ours, first
+    return spec is not None and not any(
+        os.path.isfile(os.path.join(place, "driver", "boot.py")) for place in spec.submodule_search_locations or ()
+    )
 
 
 def hidden_modules(folder: str, at_start: Collection[str]) -> frozenset[str]:
@@ -54,20 +83,20 @@ def _importable(folder: str) -> Iterator[str]:
 
 
 class Shield(importlib.abc.MetaPathFinder):
-    """Gives irscope's modules the standard library's modules although a file hides them.
+    """Gives irscope's modules the standard library's modules, and each other, although a file hides them.
 
     It holds for what is imported after `raise_it`.
 
     Parameters
     ----------
     package
-        The name of the package whose modules are shielded.
+        The name by which ``sys.modules`` has the package whose modules are shielded; they say ``irscope``.
     hidden
         Top-level modules that a file hides.
     """
 
     def __init__(self, package: str, hidden: frozenset[str]) -> None:
-        self._package, self._hidden = package + ".", hidden
+        self._package, self._hidden = package, hidden
         self._ours: dict[str, types.ModuleType] = {}
         self._lock = threading.RLock()
         self._builtins = {**vars(builtins), "__import__": self._import}
@@ -81,7 +110,7 @@ class Shield(importlib.abc.MetaPathFinder):
         self, name: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """The place of a module of the package; None for every other module."""
-        if not name.startswith(self._package):
+        if not name.startswith(self._package + "."):
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is not None and type(spec.loader) is importlib.machinery.SourceFileLoader:
@@ -106,16 +135,19 @@ class Shield(importlib.abc.MetaPathFinder):
         fromlist: Sequence[str] = (),
         level: int = 0,
     ) -> types.ModuleType:
-        if level != 0 or name.partition(".")[0] not in self._hidden:
+        top, dot, rest = name.partition(".")
+        if level == 0 and top == _IRSCOPE:
+            name = self._package + dot + rest
+        if level != 0 or top not in self._hidden:
             return builtins.__import__(name, globals, locals, fromlist, level)
         with self._lock:
             theirs = self._take_out() if self._revealed else {}
-            first, sys.path[0] = sys.path[0], os.path.dirname(os.__file__)
+            sys.path[:0] = _STANDARD
             sys.modules.update(self._ours)
             try:
                 return builtins.__import__(name, globals, locals, fromlist, level)
             finally:
-                sys.path[0] = first
+                del sys.path[: len(_STANDARD)]
                 if self._revealed:
                     self._ours = self._take_out()
                     sys.modules.update(theirs)
@@ -137,11 +169,30 @@ class _Loader(importlib.machinery.SourceFileLoader):
 _raised: list[Shield] = []
 
 
-def shield_from(folder: str, at_start: Collection[str]) -> None:
-    """Shields irscope's modules that are imported from now on, if the folder hides modules of the standard library."""
-    if hidden := hidden_modules(folder, at_start):
-        _raised.append(Shield(__name__.partition(".")[0], hidden))
+def shield_from(folder: str, at_start: Collection[str]) -> str:
+    """Shields irscope's modules that are imported from now on from what a script in that folder would import.
+
+    Returns the name by which they are to be imported.
+    """
+    package = _IRSCOPE
+    if is_irscope_hidden(folder):
+        package = _BY_ANOTHER_NAME
+        _rename()
+    hidden = frozenset(name for first in first_folders(folder) for name in hidden_modules(first, at_start))
+    if hidden or package != _IRSCOPE:
+        _raised.append(Shield(package, hidden))
         _raised[-1].raise_it()
+    return package
+
+
+def _rename() -> None:
+    """Has ``sys.modules`` know irscope's modules by another name."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == _IRSCOPE]:
+        module: Any = sys.modules.pop(name)
+        module.__name__ = _BY_ANOTHER_NAME + name.removeprefix(_IRSCOPE)
+        module.__spec__.name = module.__name__
+        module.__package__ = module.__spec__.parent
+        sys.modules[module.__name__] = module
 
 
 def reveal_hidden() -> None:

@@ -118,7 +118,10 @@ def _is_kept_by(name: str, value: Any) -> bool:
 
 def _is_users(module: Any) -> bool:
     file, name = getattr(module, "__file__", None), getattr(module, "__name__", "")
-    ours = str(name).partition(".")[0] in ("irscope", "torch")  # torch has modules whose files are only names
+    ours = str(name).partition(".")[0] in (
+        __name__.partition(".")[0],
+        "torch",
+    )  # torch has modules whose files are only names
     return isinstance(file, str) and not ours and is_user_file(file)
 
 

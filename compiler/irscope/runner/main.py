@@ -8,11 +8,12 @@ import importlib.util
 import os
 import re
 import sys
+from typing import Any
 
 from irscope.capture.base import missing
 from irscope.pipelines.base import install_command
 from irscope.pipelines.registry import pipeline_named
-from irscope.protocol import Refused, RunRequest, Started
+from irscope.protocol import Refused, RunRequest, Started, from_json
 from irscope.runner import on_cpu
 from irscope.runner.entries import run_entry, set_first_path, why_not
 from irscope.runner.faults import report_faults
@@ -21,9 +22,16 @@ from irscope.runner.messages import MessagePipe
 from irscope.runner.overlays import install_overlays
 from irscope.runner.script import ScriptFailure
 from irscope.runner.session import Session
-from irscope.usercode.user_files import set_torch_folder
+from irscope.runner.warden import part
+from irscope.usercode.user_files import is_installed_file, set_torch_folder
 
 OLDEST_TORCH = (2, 9)
+
+
+def begin(request: dict[str, Any], message_fd: int, status_fd: int) -> None:
+    """Runs the script of a request, which is plain data, in a child of this process, which becomes its warden."""
+    part(message_fd, status_fd)
+    run(from_json(RunRequest, request), MessagePipe(message_fd))
 
 
 def run(request: RunRequest, messages: MessagePipe) -> None:
@@ -41,6 +49,8 @@ def run(request: RunRequest, messages: MessagePipe) -> None:
     messages.send(Started(version))
     session = Session(request, messages)
     session.start()
+    if file := _hiding_triton():
+        session.hidden("triton", file)
     report_faults(messages.fd)
     # Registered before the script runs, so it is the last of the functions at exit: what the script compiles in its
     # own, or in threads that outlive its main module, is still captured.
@@ -76,6 +86,18 @@ def _missing(request: RunRequest) -> str:
     return f"{start}Install it there ({command}), or choose another interpreter."
 
 
+def _hiding_triton() -> str:
+    """A file or folder of the user's that PyTorch imports in place of the package triton; empty if there is none."""
+    try:
+        spec = importlib.util.find_spec("triton")
+    except (ImportError, ValueError):
+        return ""
+    places = list(spec.submodule_search_locations or ()) if spec is not None else []
+    if spec is None or any(os.path.isdir(os.path.join(place, "language")) for place in places):
+        return ""
+    return spec.origin or next(iter(places), "")
+
+
 def find_torch() -> tuple[str, str] | str:
     """Torch's folder and version without importing it; a message for the user where it cannot be used."""
     try:
@@ -83,8 +105,10 @@ def find_torch() -> tuple[str, str] | str:
     except (ImportError, ValueError):
         spec = None
     if spec is None or spec.origin is None:
+        places = spec.submodule_search_locations if spec is not None else None
+        found = f"`import torch` finds the folder {next(iter(places))}, which is not PyTorch. " if places else ""
         return (
-            f"PyTorch is not installed in {sys.executable}. Install torch there (pip install torch), "
+            f"{found}PyTorch is not installed in {sys.executable}. Install torch there (pip install torch), "
             "or choose another interpreter (--python PATH, or the setting irscope.python)."
         )
     folder = os.path.dirname(spec.origin)
@@ -93,6 +117,10 @@ def find_torch() -> tuple[str, str] | str:
             match = re.search(r"__version__\s*=\s*['\"]([^'\"]+)", file.read())
     except OSError:
         match = None
+    if spec.submodule_search_locations is None or (match is None and not is_installed_file(spec.origin)):
+        return (
+            f"`import torch` finds {spec.origin}, which is not PyTorch: it hides the package of that name. Rename it."
+        )
     if match is None:
         return f"{folder} does not look like PyTorch: it has no version. Reinstall torch in {sys.executable}."
     numbers = tuple(int(part) for part in re.findall(r"\d+", match[1])[:2])

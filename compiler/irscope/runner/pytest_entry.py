@@ -6,6 +6,7 @@ This module is also the plugin of pytest that remembers which tests failed.  PYT
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,8 @@ _failed: dict[str, str] = {}  # node id → the first line of what went wrong
 
 def arguments(node: str, args: Sequence[str]) -> list[str]:
     """The command line of pytest.  A run looks into this process only, so tests are not spread over others."""
-    here = ["-n0"] if importlib.util.find_spec("xdist") is not None else []
+    is_loaded = not os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") and importlib.util.find_spec("xdist") is not None
+    here = ["-n0"] if is_loaded else []
     return ["-p", __name__, *here, node, *args]
 
 

@@ -15,7 +15,7 @@ from irscope.capture.run_book import RunBook
 from irscope.internals.hooks import Hook, Hooks, Undo
 from irscope.pipelines.registry import pipeline_named, role_of
 from irscope.protocol import CaptureGap, CompileSeen, FactsWritten, FindingSeen, Lane, Message, RunRequest, ScriptEnded
-from irscope.runner import entries, on_cpu
+from irscope.runner import entries, last_words, on_cpu
 from irscope.runner.device import device_name
 from irscope.runner.messages import MessagePipe
 from irscope.runner.steady import SteadyState
@@ -98,12 +98,19 @@ class Session:
             told = None
             with contextlib.suppress(Exception):  # an exception of the script's may not even have a text
                 told = None if raised is None else raised_of(raised)
-            self._messages.send(ScriptEnded(exit_code, bounded(error), told))
+            ended = ScriptEnded(exit_code, bounded(error), told)
+            last_words.say(ended)
+            self._messages.send(ended)
 
     def left_out(self, package: str) -> None:
         """A package that a notebook's cell imports is missing, and a stand-in that does nothing is in its place."""
         why = f"{package} is not installed in {sys.executable}. Install it there if what is compiled depends on it."
         self._book.gap(CaptureGap(f"what the cells do with {package}: it is left out", why))
+
+    def hidden(self, package: str, file: str) -> None:
+        """PyTorch imports a file of the user's in place of a package that it looks for."""
+        why = f"`import {package}` finds {file}, in PyTorch, too: rename it"
+        self._book.gap(CaptureGap(f"what PyTorch does with {package}", why))
 
     def serve_rounds(self) -> None:
         """If this run is a part of a comparison, a profile or a proof: end the capture, and look at the compiled programs."""
@@ -183,6 +190,7 @@ class Session:
 
     def _in_child(self) -> None:
         self._messages.close()
+        last_words.forget()
         self._book.close()
 
 

@@ -17,24 +17,28 @@ import select
 import signal
 import sys
 
+from irscope.runner.last_words import Ending, LastWords, encoded, share
 from irscope.system.ending import end_all_below, end_tree
-from irscope.system.processes import children_of
+from irscope.system.processes import children_of, is_running
 
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # of <linux/prctl.h>
 _LOOK_SECONDS = 0.5
 
 
-def part(messages: int) -> None:
+def part(messages: int, status: int) -> None:
     """Returns in a child, which is to run the script; the process that called stays behind as its warden.
 
     Parameters
     ----------
     messages
         The message pipe, whose other end the driver holds.
+    status
+        A descriptor into which the warden writes how the script's process ended (`irscope.runner.last_words`).
 
     Where this is not Linux it returns in the process itself.
     """
     if not adopt_orphans():
+        os.close(status)
         return
     # Signals wake the warden through a pipe; the child gets back what was.
     wake, awake = os.pipe()
@@ -43,8 +47,10 @@ def part(messages: int) -> None:
     asked: list[int] = []
     before = {name: signal.signal(name, lambda number, _: asked.append(number)) for name in _HEARD}
     signal.set_wakeup_fd(awake, warn_on_full_buffer=False)
+    words = share()
     pid = os.fork()
     if pid == 0:
+        os.close(status)
         signal.set_wakeup_fd(-1)
         for name, handler in before.items():
             signal.signal(name, handler)
@@ -53,8 +59,11 @@ def part(messages: int) -> None:
         os.setsid()
         end_with_parent()
         return
-    _leave_alone(messages, wake, awake)
-    _end_as(_keep(pid, messages, wake, asked))
+    _leave_alone(messages, status, wake, awake)
+    ended, ending = _keep(pid, messages, wake, asked, words)
+    with contextlib.suppress(OSError):  # the driver is gone
+        os.write(status, encoded(ending))
+    _end_as(ended)
 
 
 _HEARD = (signal.SIGCHLD, signal.SIGTERM) if hasattr(signal, "SIGCHLD") else ()
@@ -92,21 +101,23 @@ def _leave_alone(*fds: int) -> None:
     os.closerange(highest + 1, 1024)
 
 
-def _keep(pid: int, messages: int, wake: int, asked: list[int]) -> int:
-    """Waits for the script's process; returns its wait status.  Ends it if the driver is gone."""
+def _keep(pid: int, messages: int, wake: int, asked: list[int], words: LastWords) -> tuple[int, Ending]:
+    """Waits for the script's process; returns its wait status and how it ended.  Ends it if the driver is gone."""
     poll = select.poll()
     poll.register(wake, select.POLLIN)
     poll.register(messages, 0)  # an error is always told: the driver's end is closed
     while True:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done == pid:
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            left = sum(is_running(child) for child in children_of(os.getpid()))
+            ending = words.ending_of(pid, left)
+            _, status = os.waitpid(pid, 0)
             end_all_below()
-            return status
+            return status, ending
         if signal.SIGTERM in asked or any(fd == messages for fd, _ in poll.poll(_LOOK_SECONDS * 1000)):
             end_tree(pid)
             _, status = os.waitpid(pid, 0)
             end_all_below()
-            return status
+            return status, Ending()
         with contextlib.suppress(BlockingIOError):
             os.read(wake, 4096)
         _reap_others(pid)

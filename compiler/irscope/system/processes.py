@@ -6,6 +6,8 @@ import contextlib
 import os
 
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+_FORKED_ONLY = 0x40
+"""``PF_FORKNOEXEC`` of <linux/sched.h>: the process was forked and has executed no program since."""
 # Where a container's limit is: control groups of version 2 and 1.
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
@@ -22,6 +24,19 @@ def is_running(pid: int) -> bool:
             return file.read().rpartition(b")")[2].split()[0] not in b"ZX"
     except OSError:
         return False
+
+
+def program_of(pid: int) -> str:
+    """The program that a fork of this process has put in its place; empty if it has not, or it is gone.
+
+    Of one that has ended it is known until it is waited for.
+    """
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            head, _, tail = file.read().rpartition(b")")
+    except OSError:
+        return ""
+    return "" if int(tail.split()[6]) & _FORKED_ONLY else head.partition(b"(")[2].decode("utf-8", "replace")
 
 
 def tree(pid: int) -> list[int]:

@@ -62,6 +62,11 @@ def is_package_file(path: str) -> bool:
     return _in_site_packages(real) and not real.startswith((*_torch, _irscope_folder()))
 
 
+def is_installed_file(path: str) -> bool:
+    """True for a file below a folder into which packages are installed."""
+    return _in_site_packages(real_path(path))
+
+
 @functools.lru_cache(maxsize=4096)
 def is_irscope_file(path: str) -> bool:
     """True for a file of irscope's own."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from irscope.internals.frames import callers
 from irscope.protocol import RunRequest, Unfit, from_json
+from irscope.runner.hidden_modules import first_folders, is_irscope_hidden
 from irscope.runner.main import run
 from irscope.runner.messages import MessagePipe
 from irscope.runner.warden import end_with_parent
@@ -96,9 +97,10 @@ def _look_for_hidden_modules(request: RunRequest, names: Collection[str], pipe: 
     """In a fresh process a file ``random.py`` beside the script is what torch imports as ``random``."""
     by_path = request.entry.is_file
     folder = os.path.dirname(os.path.realpath(request.script)) if by_path else os.getcwd()
-    hidden = hiding([folder], names)
-    if hidden:
+    if hidden := hiding(first_folders(folder), names):
         _give_up(pipe, f"{hidden} stands in for a module that torch imports")
+    if is_irscope_hidden(folder):
+        _give_up(pipe, "a module of the script's has the name of irscope")
 
 
 def _watch_environment(pipe: MessagePipe) -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from irscope.runner.last_words import Ending, decoded
 from irscope.system import processes
 from irscope.system.ending import end_group
 
@@ -25,6 +26,9 @@ class RunProcess(Protocol):
     def poll(self) -> int | None:
         """The exit code once it has ended (minus the signal that killed it); None before that."""
 
+    def ending(self) -> Ending:
+        """How it ended, as its parent has seen it; it has ended."""
+
     def kill(self) -> None:
         """Ends it and everything in its process group, at once."""
 
@@ -34,12 +38,19 @@ class RunProcess(Protocol):
 
 class FreshProcess:
     """A separate process, started for this run.  On Linux it is the warden of the script's (runner/warden.py), which
-    ends that and everything below it when it is asked to, and then ends itself as the script's process did."""
+    ends that and everything below it when it is asked to, and then ends itself as the script's process did.
+
+    Parameters
+    ----------
+    ending
+        The reading end of the pipe into which the warden writes how the script's process ended.
+    """
 
     PATIENCE_SECONDS = 5.0
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
+    def __init__(self, process: subprocess.Popen[bytes], ending: int) -> None:
+        self._process, self._ending = process, ending
+        os.set_blocking(ending, False)
         self._asked: float | None = None
         self.pid = process.pid
         self.status_fd = _pidfd(process.pid)
@@ -47,6 +58,13 @@ class FreshProcess:
     def poll(self) -> int | None:
         """The exit code; None while the process runs."""
         return self._process.poll()
+
+    def ending(self) -> Ending:
+        """What the warden has written; it is one piece."""
+        try:
+            return decoded(os.read(self._ending, 1 << 16))
+        except BlockingIOError:
+            return Ending()
 
     def kill(self) -> None:
         """Ask the process to end; kill its whole group where that takes too long."""
@@ -62,6 +80,7 @@ class FreshProcess:
     def close(self) -> None:
         """Wait for the end of the process and close its descriptor."""
         self._process.wait()
+        os.close(self._ending)
         if self.status_fd is not None:
             os.close(self.status_fd)
             self.status_fd = None
@@ -76,7 +95,8 @@ def _pidfd(pid: int) -> int | None:
 
 
 class ForkedProcess:
-    """A fork of the worker.  It writes its pid into its own pipe, and the worker, when it has ended, its exit code.
+    """A fork of the worker.  It writes its pid into its own pipe, and the worker, when it has ended, its exit code and
+    how it ended.
 
     If the pipe closes before that, the worker has died, and its runs with it.  A worker that says nothing is as good as
     dead: a script can stop it, since it is the parent of its process.
@@ -96,7 +116,7 @@ class ForkedProcess:
     """For the exit code of a process that has ended."""
 
     def __init__(self, status: int, abandon: Callable[[], None] = lambda: None) -> None:
-        self._text, self._code = b"", None
+        self._text, self._code, self._told = b"", None, b""
         self.status_fd: int | None = status
         self._abandon = abandon
         self._gone_since: float | None = None
@@ -126,13 +146,17 @@ class ForkedProcess:
         """The exit code; None while the process runs; that of a crash where the worker has died or does not answer."""
         if self._code is None and self.status_fd is not None:
             try:
-                line = self._line()
-                self._code = int(line) if line.strip() else int(self.WORKER_DIED)
+                code, _, self._told = self._line().partition(b" ")
+                self._code = int(code) if code.strip() else int(self.WORKER_DIED)
             except BlockingIOError:
                 if self._is_silent():
                     self._abandon()
                     self._code = int(self.WORKER_DIED)
         return self._code
+
+    def ending(self) -> Ending:
+        """What the worker has written after the exit code."""
+        return decoded(self._told)
 
     def _is_silent(self) -> bool:
         """Whether the process ended some seconds ago and the worker has not said how."""

@@ -21,6 +21,7 @@ import sys
 from typing import Any
 
 from irscope.internals.first_compile import MODULES
+from irscope.runner.last_words import Ending, LastWords, encoded, share
 from irscope.runner.main import find_torch
 from irscope.runner.warden import adopt_orphans
 from irscope.system.ending import end_all_below
@@ -113,7 +114,8 @@ class ForkServer:
     ) -> None:
         self._connection, self._names, self._layers = connection, names, layers
         self._environment = built.environment if built is not None else {}
-        self._status_of: dict[int, int] = {}
+        self._status_of: dict[int, tuple[int, LastWords]] = {}
+        """Of each run's process: where its status goes, and the memory with its last words."""
         self._wake, self._awake = _on_child_exit()
         self._leaving = False
         self._spare, self._wants_spare = Spare(), True
@@ -205,12 +207,16 @@ class ForkServer:
             if self._layers is not None and message.get("layers") and self._layers.take(message, fds):
                 status = None
             else:
-                pid = self._spare.take(message, fds) or os.fork()
+                words = self._spare.words
+                if (pid := self._spare.take(message, fds)) is None or words is None:
+                    words = share()
+                    pid = os.fork()
                 if pid == 0:
                     self._let_go()
                     run_in_child(message, fds, self._names, self._environment)
                     return True
-                self._status_of[pid] = status = fds[1]
+                status = fds[1]
+                self._status_of[pid] = status, words
             fds = [fd for fd in fds if fd != status]
         for fd in fds:
             os.close(fd)
@@ -218,7 +224,7 @@ class ForkServer:
 
     def _let_go(self) -> None:
         """In a fork: closes what belongs to the server."""
-        for fd in (self._wake, self._awake, *self._status_of.values()):
+        for fd in (self._wake, self._awake, *(fd for fd, _ in self._status_of.values())):
             os.close(fd)
         self._connection.close()
         self._spare.close()
@@ -241,21 +247,24 @@ class ForkServer:
         """Writes the exit code of each child that has ended into its run's status pipe."""
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
                 break
-            if pid == 0:
+            if ended is None:
                 break
+            pid = ended.si_pid
+            run = self._status_of.pop(pid, None)
+            ending = run[1].ending_of(pid) if run is not None else Ending()
+            _, status = os.waitpid(pid, 0)
             if self._layers is not None and self._layers.ended(pid):
                 continue
             if pid == self._spare.pid:
                 self._spare.close()
                 self._wants_spare = False  # something ends it; not one after the other, then
-            fd = self._status_of.pop(pid, None)
-            if fd is not None:
+            if run is not None:
                 with contextlib.suppress(OSError):
-                    os.write(fd, f"{os.waitstatus_to_exitcode(status)}\n".encode())
-                os.close(fd)
+                    os.write(run[0], f"{os.waitstatus_to_exitcode(status)} ".encode() + encoded(ending))
+                os.close(run[0])
         if not self._status_of:  # what is left now is what runs have left behind: daemons that got away from them
             ours = {layer.pid for layer in self._layers.all} if self._layers is not None else set()
             ours |= {one.pid for one in (self._spare, self._errand) if one is not None and one.pid is not None}

@@ -21,6 +21,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from irscope.runner.last_words import LastWords, share
 from irscope.runner.warden import end_with_parent
 from irscope.worker.errand import named
 from irscope.worker.warmup import rehearse
@@ -44,6 +45,7 @@ class Spare:
 
     def __init__(self) -> None:
         self.pid: int | None = None
+        self.words: LastWords | None = None
         self._connection: socket.socket | None = None
 
     def make(self, let_go: Callable[[], None], pages: Iterable[Range]) -> tuple[dict[str, Any], list[int]] | None:
@@ -58,9 +60,11 @@ class Spare:
             ours, theirs = socket.socketpair()
         except OSError:
             return None
+        words = share()
         pid = os.fork()
         if pid:
             theirs.close()
+            self.words = words
             self.pid, self._connection = pid, ours
             return None
         ours.close()

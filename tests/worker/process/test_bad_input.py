@@ -30,7 +30,7 @@ FAILING: dict[str, tuple[str, OutcomeKind, int | None, str, int]] = {
     "no torch.compile": ("print(1)\n", OutcomeKind.COMPLETED, 0, "The script ran to its end, and nothing was compiled: no function under torch.compile was called with tensors.", 0),
     "torch without compile": ("import torch\nprint(torch.ones(3).sum())\n", OutcomeKind.COMPLETED, 0, "The script ran to its end, and nothing was compiled: no function under torch.compile was called with tensors.", 0),
     "empty": ("", OutcomeKind.COMPLETED, 0, "The script ran to its end, and nothing was compiled: no function under torch.compile was called with tensors.", 0),
-    "os._exit": (BREAKS + "import os\nos._exit(5)\n", OutcomeKind.CRASHED, 5, "The script's process ended with exit code 5 and gave no reason. The script may have called os._exit or closed every file descriptor, or the interpreter died.", 2),
+    "os._exit": (BREAKS + "import os\nos._exit(5)\n", OutcomeKind.SCRIPT_ERROR, 5, "The script's process ended at once with exit code 5, as os._exit(5) does: functions at exit did not run. What was captured up to then is kept.", 2),
     "segfault": (COMPILED + "import ctypes\nctypes.string_at(0)\n", OutcomeKind.CRASHED, None, "The script's process was killed by SIGSEGV.", 1),
     "abort": ("import os\nos.abort()\n", OutcomeKind.CRASHED, None, "The script's process was killed by SIGABRT.", 0),
     "killed": ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n", OutcomeKind.CRASHED, None, "The script's process was killed by SIGKILL.", 0),
@@ -135,7 +135,7 @@ REFUSED: dict[str, Callable[[Path, str], Case]] = {
     "no version": lambda folder, bare: (
         [write(folder, COMPILED), "--python", bare],
         fake_torch(folder, None),
-        f"{folder}/fake/torch does not look like PyTorch: it has no version. Reinstall torch in {bare}.",
+        f"`import torch` finds {folder}/fake/torch/__init__.py, which is not PyTorch: it hides the package of that name. Rename it.",
     ),
 }  # fmt: skip
 
