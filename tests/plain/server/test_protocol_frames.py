@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
-from irscope_server.base.transport import read_body
+from irscope_server.base.transport import END, read_frame
 
 GOOD = b"Content-Length: 2\r\n\r\n{}"
 
@@ -23,9 +23,9 @@ GOOD = b"Content-Length: 2\r\n\r\n{}"
 )
 def test_a_header_that_cannot_be_is_passed_over(broken: bytes) -> None:
     stream = io.BytesIO(broken + GOOD)
-    assert read_body(stream) == b"{}"
-    assert read_body(stream) is None
+    assert read_frame(stream) == {}
+    assert read_frame(stream) is END
 
 
 def test_leading_zeros_count_for_nothing() -> None:
-    assert read_body(io.BytesIO(b"Content-Length: " + b"0" * 5_000 + b"2\r\n\r\n{}")) == b"{}"
+    assert read_frame(io.BytesIO(b"Content-Length: " + b"0" * 5_000 + b"2\r\n\r\n{}")) == {}
