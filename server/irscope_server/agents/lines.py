@@ -7,6 +7,7 @@ Here every request is answered.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -39,7 +40,13 @@ class LineServer(MCPServer[Any]):
 
     async def run_stdio_async(self) -> None:
         """Serves until standard input ends."""
-        stdin, stdout = take_protocol_streams()
+        streams = sys.stdin, sys.stdout
+        try:
+            await self._serve(*take_protocol_streams())
+        finally:
+            sys.stdin, sys.stdout = streams
+
+    async def _serve(self, stdin: BinaryIO, stdout: BinaryIO) -> None:
         requests, incoming = anyio.create_memory_object_stream[SessionMessage | Exception]()
         answers, outgoing = anyio.create_memory_object_stream[SessionMessage]()
         library = self._lowlevel_server
