@@ -44,7 +44,7 @@ def read_message(body: bytes, id_key: str = "id", *, clean: bool = True) -> Any:
     id_key
         Where a request has its ID.
     clean
-        Whether each lone surrogate becomes U+FFFD, except in the ID, by which the sender knows the answer.  JSON can hold
+        Whether each lone surrogate becomes a question mark, except in the ID, by which the sender knows the answer.  JSON can hold
         one, while no file, pipe or database takes it.
     """
     try:

@@ -50,7 +50,7 @@ def _alive(raw: Raw, id: int = 99) -> bool:
             b"Content-Length: 2\r\n\r\n[] and a body that was longer than its header saidContent-Length: 2\r\n\r\n[]",
             -32600,
         ),
-        (b"Content-Length: 99999999999\r\n\r\nContent-Length: 2\r\n\r\n[]", -32600),
+        (b"Content-Length: 99999999999\r\n\r\n", -32700),
     ],
     ids=str,
 )
