@@ -56,7 +56,7 @@ def boot():
     from irscope.protocol import RunRequest, from_json
     from irscope.runner.main import run
     from irscope.runner.messages import MessagePipe
-    from irscope.runner.warden import part
+    from irscope.system.warden import part
 
     part(message_fd)
     run(from_json(RunRequest, request), MessagePipe(message_fd))

@@ -14,7 +14,7 @@ from irscope.internals.frames import callers
 from irscope.protocol import RunRequest, Unfit, from_json
 from irscope.runner.main import run
 from irscope.runner.messages import MessagePipe
-from irscope.runner.warden import end_with_parent
+from irscope.system.warden import end_with_parent
 from irscope.worker.leaving import leave
 from irscope.worker.modules import hiding
 

@@ -33,7 +33,7 @@ class RunProcess(Protocol):
 
 
 class FreshProcess:
-    """A separate process, started for this run.  On Linux it is the warden of the script's (runner/warden.py), which
+    """A separate process, started for this run.  On Linux it is the warden of the script's (system/warden.py), which
     ends that and everything below it when it is asked to, and then ends itself as the script's process did."""
 
     PATIENCE_SECONDS = 5.0

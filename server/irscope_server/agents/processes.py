@@ -1,6 +1,6 @@
 """Processes that tools start.  Nothing of one is left when it is ended, and when this server has ended, however that did.
 
-On Linux each is below a warden (`irscope.runner.warden`), which holds one end of a pipe whose other end this process has.
+On Linux each is below a warden (`irscope.system.warden`), which holds one end of a pipe whose other end this process has.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PATIENCE_SECONDS = 10.0
 _BELOW_WARDEN = f"""\
 import os, sys
 sys.path[:1] = {ROOTS!r}
-from irscope.runner.warden import part
+from irscope.system.warden import part
 part(int(sys.argv[1]))
 os.close(int(sys.argv[1]))
 os.execv(sys.argv[2], sys.argv[2:])"""
