@@ -102,10 +102,10 @@ def _refusal(id: str | int | None, code: int, why: str) -> JSONRPCError:
 async def _write_all(writer: Writer, answers: MemoryObjectReceiveStream[SessionMessage]) -> None:
     async with answers:
         async for answer in answers:
-            await anyio.to_thread.run_sync(writer.write, _line(answer.message))
+            await anyio.to_thread.run_sync(writer.write, line_of(answer.message))
 
 
-def _line(message: JSONRPCMessage) -> bytes:
+def line_of(message: JSONRPCMessage) -> bytes:
     """An answer, in ASCII.  Its ID is as the client sent it, and all else without lone surrogates, which some clients cannot
     read."""
     said = message.model_dump(by_alias=True, exclude_unset=True)
