@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from light_torch import light_torch
@@ -25,7 +26,7 @@ with open("pids", "a") as file:
 while True:
     time.sleep(0.05)
 """
-CALLS = {
+CALLS: dict[str, dict[str, Any]] = {
     "run": {"script": "endless.py", "lane": "fast"},
     "values": {"script": "endless.py"},
     "profile": {"script": "endless.py"},

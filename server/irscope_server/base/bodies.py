@@ -49,7 +49,7 @@ def read_message(body: bytes, id_key: str = "id", *, clean: bool = True) -> Any:
     """
     try:
         message = json.loads(body)
-        if not clean or not _SURROGATE.search(body):
+        if not clean or not _SURROGATE.search(body) or _takes_back(message):
             return message
         encoded = encodable(message)
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits, which `int` refuses
@@ -57,6 +57,11 @@ def read_message(body: bytes, id_key: str = "id", *, clean: bool = True) -> Any:
     if isinstance(message, dict) and id_key in message:
         encoded[id_key] = message[id_key]
     return encoded
+
+
+def _takes_back(message: Any) -> bool:
+    """Whether there is nothing in a message but the ID of a request that is cancelled."""
+    return isinstance(message, dict) and message.get("method") == "$/cancelRequest"
 
 
 def _id_in_broken(body: bytes, key: bytes) -> str | int | None:

@@ -74,3 +74,5 @@ def test_half_of_a_pair_is_replaced_but_not_in_the_id() -> None:
     as_bytes = json.dumps(said, ensure_ascii=False).encode("utf-8", "surrogatepass")
     assert read_message(as_bytes) == read
     assert read_message(as_bytes, clean=False) == said
+    taken_back = {"method": "$/cancelRequest", "params": {"id": "\ud800"}}
+    assert read_message(json.dumps(taken_back).encode()) == taken_back
