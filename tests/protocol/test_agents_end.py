@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from light_torch import light_torch
+from light_torch import ENDLESS, at_work, light_torch
 from raw import RawAgent
-from support import Instant, ends, late, write
+from support import ends, write
 
-ENDLESS = """
-import os, time
-import torch
-
-if os.fork() == 0:  # one that leaves its session and its parent
-    os.setsid()
-    if os.fork():
-        os._exit(0)
-with open("pids", "a") as file:
-    file.write(f"{os.getpid()}\\n")
-while True:
-    time.sleep(0.05)
-"""
 CALLS: dict[str, dict[str, Any]] = {
     "run": {"script": "endless.py", "lane": "fast"},
     "values": {"script": "endless.py"},
@@ -48,21 +34,10 @@ def agent(tmp_path: Path) -> Iterator[RawAgent]:
     started.close()
 
 
-def _at_work(folder: Path) -> list[int]:
-    """The script's process and its daemon, when both run."""
-    begun = Instant()
-    while True:
-        pids = (folder / "pids").read_text().split() if (folder / "pids").exists() else []
-        if len(pids) == 2:
-            return [int(pid) for pid in pids]
-        assert not late(begun, 60), "the script has not begun"
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_script_ends_with_a_server_that_is_killed(agent: RawAgent, tool: str, tmp_path: Path) -> None:
     agent.call(1, tool, **CALLS[tool])
-    pids = _at_work(tmp_path)
+    pids = at_work(tmp_path)
     agent.process.kill()
     agent.process.wait()
     assert all(ends(pid, 10) for pid in pids)
@@ -71,7 +46,7 @@ def test_a_script_ends_with_a_server_that_is_killed(agent: RawAgent, tool: str, 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_script_ends_with_its_call(agent: RawAgent, tool: str, tmp_path: Path) -> None:
     agent.call(1, tool, **CALLS[tool])
-    pids = _at_work(tmp_path)
+    pids = at_work(tmp_path)
     agent.notify("notifications/cancelled", {"requestId": 1})
     assert all(ends(pid, 10) for pid in pids)
     assert agent.ask(2, "ping")["result"] == {}
