@@ -141,4 +141,6 @@ class RawAgent(Raw):
 
     def call(self, id: Any, tool: str, **arguments: Any) -> None:
         """Sends a call of a tool."""
-        self.send({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+        self.send(
+            {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+        )
