@@ -16,7 +16,7 @@ from random import Random
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), *(str(HERE.parent / each) for each in (".", "protocol", "protocol/lsp", "protocol/dap"))]
 
-TARGETS = ("lsp", "dap", "pipe", "store", "trace")
+TARGETS = ("lsp", "dap", "mcp", "pipe", "store", "trace")
 
 
 def main() -> int:

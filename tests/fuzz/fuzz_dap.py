@@ -98,7 +98,7 @@ def _speak(raw: Raw, garbler: Garbler, judge: Judge, over: Callable[[], bool]) -
             share = garbler.random.choice((0.0, 0.0, 0.02, 0.1))
             message: Any = _request(sent, command, arguments)
             message = garbler.spoiled(message, share) if share else message
-            data = _broken(garbler, message)
+            data = _broken(garbler, judge, message)
             judge.note(data)
             raw.write(data)
             if not share:
@@ -111,12 +111,15 @@ def _speak(raw: Raw, garbler: Garbler, judge: Judge, over: Callable[[], bool]) -
         sent += 1
         _look_at(raw.seen, commands, garbler, judge)
         raw.seen.clear()
+        if judge.owed:  # one after the other, so that those before the last are answered
+            judge.fail(f"no answer to {[*judge.owed.values()][:10]}")
     return sent
 
 
 def _look_at(messages: list[dict[str, Any]], commands: dict[int, str], garbler: Garbler, judge: Judge) -> None:
     """What came holds what the schema says, and tells what can be asked for."""
     for message in messages:
+        judge.answers(message.get("request_seq"))
         command = commands.get(message.get("request_seq", -1), "")
         if message["type"] == "event" or command == message.get("command"):
             if problem := problem_of(message, command):
@@ -136,11 +139,12 @@ def _frame(message: Any) -> bytes:
     return b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
-def _broken(garbler: Garbler, message: Any) -> bytes:
+def _broken(garbler: Garbler, judge: Judge, message: Any) -> bytes:
     """The frame of a message, sometimes with a body that is no JSON."""
-    if garbler.random.randrange(40):
-        return _frame(message)
-    body = garbler.scratched(json.dumps(message).encode("utf-8", "surrogatepass"))
+    body = json.dumps(message).encode("utf-8", "surrogatepass")
+    if not garbler.random.randrange(40):
+        body = garbler.scratched(body)
+    judge.owes(body, "seq")
     return b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 

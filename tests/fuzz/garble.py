@@ -17,7 +17,7 @@ import attrs
 _DEEPEST = 6
 _TEXTS = (
     "", "x", "0", "-1", "def f(x):\n    return x\n", "irscope", "0/0", "../../etc/passwd", "/", "%00", "\0", "\u2028", "\U0001f600",
-    "a" * 5000, "[" * 3000, "<script>alert(1)</script>", "{0.__class__}", "%s%n", "\ud800", "NaN", "1e999", "\r\n\r\n", "(" * 400,
+    "a" * 5000, "[" * 3000, "<script>alert(1)</script>", "{0.__class__}", "%s%n", "\ud800", "a\udfffb", "NaN", "1e999", "\r\n\r\n", "(" * 400,
 )  # fmt: skip
 _NUMBERS = (
     0,
@@ -167,6 +167,8 @@ class Garbler:
             return [
                 self.spoiled(item, share) for item in value for _ in range(2 if self.random.random() < share / 2 else 1)
             ]
+        if isinstance(value, str) and self.random.random() < share / 2:
+            return f"{value}\ud800"
         return value
 
     def scratched(self, data: bytes) -> bytes:

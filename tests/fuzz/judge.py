@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 from collections.abc import Callable
@@ -35,6 +36,8 @@ class Judge:
     pid: int
     folder: Path
     sent: list[bytes] = field(default_factory=list)
+    owed: dict[str, bytes] = field(default_factory=dict)
+    """The beginnings of requests that are not answered yet, by their IDs as JSON: 1 is not "1"."""
     _begin: int = 0
 
     def __post_init__(self) -> None:
@@ -43,6 +46,18 @@ class Judge:
     def note(self, data: bytes) -> None:
         """Keeps a message until the process has proven that it lives."""
         self.sent.append(data[:100_000])
+
+    def owes(self, body: bytes, id_key: str = "id") -> None:
+        """Notes the ID of a request, if this is one; `answers` takes it back."""
+        with contextlib.suppress(ValueError, RecursionError):
+            message = json.loads(body)
+            is_request = isinstance(message, dict) and ("method" in message or message.get("type") == "request")
+            if is_request and type(message.get(id_key)) in ((int,) if id_key == "seq" else (int, str)):
+                self.owed[json.dumps(message[id_key])] = body[:300]
+
+    def answers(self, id: object) -> None:
+        """Notes that an answer to the request with this ID has come."""
+        self.owed.pop(json.dumps(id), None)
 
     def asks(self) -> Asking:
         """Now, after all messages that were noted."""

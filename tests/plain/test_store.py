@@ -256,6 +256,41 @@ def test_killed_in_a_transaction(path: str) -> None:
         assert store.runs()[0].outcome == an_outcome()
 
 
+def _run_and_prune(path: str, text: str, problems: Any) -> None:
+    for number in range(12):
+        try:
+            with Store(path) as store:
+                run = new_run(store)
+                store.put_compile(run, a_compile())
+                store.put_stage(run, "0/0", a_stage(), text * 20_000, number)
+                store.set_outcome(run, an_outcome())
+                store.pack_newest()
+                store.prune(1 << 20, keep_runs=6)
+                for other in store.runs():
+                    with contextlib.suppress(LookupError):  # pruned by the other process meanwhile
+                        assert store.stage_text(other.run, "0/0/dynamo-graph")[:1] in "ab"
+        except Exception as error:  # noqa: BLE001
+            problems.put(f"{type(error).__name__}: {error}")
+
+
+def test_two_processes_write_read_and_prune(path: str) -> None:
+    """As two editors and the command line do on one machine."""
+    context = multiprocessing.get_context("spawn")
+    problems = context.Queue()
+    processes = [context.Process(target=_run_and_prune, args=(path, text, problems)) for text in ("a\n", "b\n")]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert problems.empty(), problems.get()
+    assert [process.exitcode for process in processes] == [0, 0]
+    with Store(path) as store:
+        assert 4 <= len(store.runs()) <= 7
+    db = sqlite3.connect(path)
+    assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    db.close()
+
+
 @pytest.mark.parametrize("content", [b"import torch\n" * 100, b"\0" * 4096, b"SQLite format 3\0" + b"x" * 4096])
 def test_a_file_that_is_no_store(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "model.py"

@@ -37,7 +37,7 @@ WRITERS = {
     "compiler/irscope/runner/evidence.py": EVIDENCE,
     "compiler/irscope/runner/region_script.py": EVIDENCE,
     "compiler/irscope/runner/rounds.py": EVIDENCE,
-    "compiler/irscope/runner/warden.py": DESCRIPTOR,
+    "compiler/irscope/system/warden.py": DESCRIPTOR,
     "compiler/irscope/store/file.py": "the run store",
     "compiler/irscope/store/recovery.py": "the run store",
     "compiler/irscope/store/value_file.py": "the run store",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from irscope.internals.first_compile import MODULES
+from support import Instant, late
 
 SCRIPT = """\
 import os
@@ -18,6 +20,20 @@ def f(x):
 
 print("parent", os.getppid(), flush=True)
 """
+ENDLESS = """
+import os, time
+import torch
+
+if os.fork() == 0:  # one that leaves its session and its parent
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+with open("pids", "a") as file:
+    file.write(f"{os.getpid()}\\n")
+while True:
+    time.sleep(0.05)
+"""
+"""It writes the process ID of itself and of its daemon."""
 _TORCH = """\
 from types import SimpleNamespace
 from torch import version
@@ -42,3 +58,14 @@ def light_torch(folder: Path, at_import: str = "") -> dict[str, str]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     return {"PYTHONPATH": str(folder)}
+
+
+def at_work(folder: Path) -> list[int]:
+    """The script's process and its daemon, when both run."""
+    begun = Instant()
+    while True:
+        pids = (folder / "pids").read_text().split() if (folder / "pids").exists() else []
+        if len(pids) == 2:
+            return [int(pid) for pid in pids]
+        assert not late(begun, 60), "the script has not begun"
+        time.sleep(0.02)

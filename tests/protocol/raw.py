@@ -7,8 +7,10 @@ import json
 import queue
 import re
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from irscope.system.processes import resident_bytes
@@ -41,14 +43,17 @@ class Raw:
                 self.messages.put(json.loads(self.process.stdout.read(int(match[1]))))
         self.messages.put(None)
 
+    def frame(self, body: bytes) -> bytes:
+        """A message as it is sent."""
+        return b"Content-Length: %d\r\n\r\n" % len(body) + body
+
     def write(self, data: bytes) -> None:
         assert self.process.stdin
         self.process.stdin.write(data)
         self.process.stdin.flush()
 
     def send(self, message: Any) -> None:
-        body = json.dumps(message).encode()
-        self.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        self.write(self.frame(json.dumps(message).encode()))
 
     def notify(self, method: str, params: Any = None) -> None:
         self.send({"jsonrpc": "2.0", "method": method, "params": params})
@@ -110,3 +115,32 @@ class Raw:
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream:
                 stream.close()
+
+
+class RawAgent(Raw):
+    """`irscope mcp`, which has a message a line."""
+
+    def __init__(self, store: Path, *options: str, **popen: Any) -> None:
+        super().__init__([sys.executable, "-m", "irscope", "mcp", f"--store={store}", *options], **popen)
+
+    def frame(self, body: bytes) -> bytes:
+        """A message as it is sent; it has no line break."""
+        return body + b"\n"
+
+    def _read_all(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.messages.put(json.loads(line))
+        self.messages.put(None)
+
+    def begin(self) -> None:
+        """The handshake."""
+        client = {"name": "test", "version": "1"}
+        self.ask("begin", "initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client})
+        self.notify("notifications/initialized", {})
+
+    def call(self, id: Any, tool: str, **arguments: Any) -> None:
+        """Sends a call of a tool."""
+        self.send(
+            {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+        )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-TARGETS = ("lsp", "dap", "pipe", "store", "trace")
+TARGETS = ("lsp", "dap", "mcp", "pipe", "store", "trace")
 MINUTE = 60.0
 SEED = os.environ.get("IRSCOPE_FUZZ_SEED")
 """To repeat a failure; read here, since tests see none of irscope's variables."""

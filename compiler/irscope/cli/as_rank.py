@@ -9,7 +9,7 @@ import sys
 
 
 def main() -> None:
-    """Runs the command ``irscope`` with the arguments of this process."""
+    """Runs the command ``irscope`` with the arguments of this process, and ends with torchrun."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.path[:1] = []  # this file's folder
     init = os.path.join(package, "__init__.py")
@@ -19,7 +19,9 @@ def main() -> None:
     sys.modules["irscope"] = module
     spec.loader.exec_module(module)
     from irscope.cli.main import main as command
+    from irscope.system.warden import end_with_parent
 
+    end_with_parent()
     sys.exit(command())
 
 

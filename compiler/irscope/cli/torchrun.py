@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from irscope.cli.rank_arguments import TORCHRUN
 from irscope.driver.debuggers import without_debugger
+from irscope.system.warden import end_with_parent
 
 _AS_RANK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "as_rank.py")
 
@@ -57,9 +58,11 @@ def _of_rank(given: Sequence[str]) -> list[str]:
 
 
 def run(options: argparse.Namespace, given: Sequence[str]) -> int:
-    """Runs torchrun, which prints what the ranks print; its exit code."""
+    """Runs torchrun, which prints what the ranks print; its exit code.  If this process is killed, torchrun ends with it, and
+    the ranks with that."""
     command = command_of(options, given)
-    with subprocess.Popen(command, env=without_debugger(os.environ), cwd=options.cwd) as process:
+    environment = without_debugger(os.environ)
+    with subprocess.Popen(command, env=environment, cwd=options.cwd, preexec_fn=end_with_parent) as process:
         try:
             return process.wait()
         except KeyboardInterrupt:  # torchrun has got it as well, and stops its ranks

@@ -4,7 +4,7 @@ the script closed the pipe."""
 from __future__ import annotations
 
 from irscope.protocol import CaptureGap, OutcomeKind
-from irscope.runner.last_words import Ending
+from irscope.system.last_words import Ending
 
 
 def gap_of(ending: Ending, was_told: bool) -> CaptureGap | None:

@@ -157,7 +157,7 @@ def _side_by_side(work: Callable[[_T], _R], things: Iterable[_T], ahead: int = M
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
-    from irscope.runner.warden import end_with_parent
+    from irscope.system.warden import end_with_parent
 
     try:
         with ProcessPoolExecutor(_processes(), multiprocessing.get_context("fork"), end_with_parent) as pool:

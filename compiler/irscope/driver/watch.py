@@ -36,9 +36,9 @@ from irscope.protocol import (
     unpack_message,
 )
 from irscope.protocol.frames import FrameReader, Payload
-from irscope.runner.last_words import Ending
 from irscope.store.run_writer import RunWriter
 from irscope.store.store import Store
+from irscope.system.last_words import Ending
 from irscope.vocabulary.units import count
 
 # How soon a cancel and a limit are seen; the end of the process, its messages and its output wake us at once.

@@ -130,8 +130,10 @@ def _side_by_side(
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
+    from irscope.system.warden import end_with_parent
+
     try:
-        with ProcessPoolExecutor(processes, multiprocessing.get_context("fork")) as pool:
+        with ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), end_with_parent) as pool:
             yield from pool.map(work, logs, chunksize=8)
     except BrokenProcessPool as error:
         raise TraceError("A process that reads the logs was killed, maybe since memory is short.") from error

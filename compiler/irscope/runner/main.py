@@ -22,7 +22,7 @@ from irscope.runner.messages import MessagePipe
 from irscope.runner.overlays import install_overlays
 from irscope.runner.script import ScriptFailure
 from irscope.runner.session import Session
-from irscope.runner.warden import part
+from irscope.system.warden import part
 from irscope.usercode.user_files import is_installed_file, set_torch_folder
 
 OLDEST_TORCH = (2, 9)

@@ -15,7 +15,7 @@ from irscope.protocol import RunRequest, Unfit, from_json
 from irscope.runner.hidden_modules import first_folders, is_irscope_hidden
 from irscope.runner.main import run
 from irscope.runner.messages import MessagePipe
-from irscope.runner.warden import end_with_parent
+from irscope.system.warden import end_with_parent
 from irscope.worker.leaving import leave
 from irscope.worker.modules import hiding
 

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from irscope.runner.last_words import Ending, decoded
 from irscope.system import processes
 from irscope.system.ending import end_group
+from irscope.system.last_words import Ending, decoded
 
 
 class RunProcess(Protocol):
@@ -37,7 +37,7 @@ class RunProcess(Protocol):
 
 
 class FreshProcess:
-    """A separate process, started for this run.  On Linux it is the warden of the script's (runner/warden.py), which
+    """A separate process, started for this run.  On Linux it is the warden of the script's (system/warden.py), which
     ends that and everything below it when it is asked to, and then ends itself as the script's process did.
 
     Parameters

@@ -21,10 +21,10 @@ import sys
 from typing import Any
 
 from irscope.internals.first_compile import MODULES
-from irscope.runner.last_words import Ending, LastWords, encoded, share
 from irscope.runner.main import find_torch
-from irscope.runner.warden import adopt_orphans
 from irscope.system.ending import end_all_below
+from irscope.system.last_words import Ending, LastWords, encoded, share
+from irscope.system.warden import adopt_orphans
 from irscope.worker import cuda
 from irscope.worker.building import Built
 from irscope.worker.child import run_in_child

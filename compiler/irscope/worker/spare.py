@@ -21,8 +21,8 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from irscope.runner.last_words import LastWords, share
-from irscope.runner.warden import end_with_parent
+from irscope.system.last_words import LastWords, share
+from irscope.system.warden import end_with_parent
 from irscope.worker.errand import named
 from irscope.worker.warmup import rehearse
 from irscope.worker.wire import receive, send

@@ -10,9 +10,8 @@ import re
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any
 
-from irscope.system.ending import end_tree
-
 from irscope_server.agents.answers import ToolFailure, marked
+from irscope_server.agents.processes import started
 
 MOST_STEPS, MOST_ASKED = 50, 20
 _FRAMES, _VARIABLES = 8, 16
@@ -38,20 +37,13 @@ class Refused(ToolFailure):
 
 
 @contextlib.asynccontextmanager
-async def started(
+async def adapter_of(
     command: Sequence[str], environment: Mapping[str, str] | None = None
 ) -> AsyncIterator[tuple[Adapter, asyncio.subprocess.Process]]:
     """An adapter, and its process, which is ended with everything below it.  Raises OSError if it cannot be started."""
-    process = await asyncio.create_subprocess_exec(
-        *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-        start_new_session=True, env=None if environment is None else {**os.environ, **environment},
-    )  # fmt: skip
-    try:
+    variables = {**os.environ, **(environment or {})}
+    async with started(command, variables, asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL) as process:
         yield Adapter(process), process
-    finally:
-        if process.returncode is None:
-            end_tree(process.pid)
-            await process.wait()
 
 
 class Adapter:

@@ -11,17 +11,13 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import irscope
 from irscope.lowering import made_on_demand
 from irscope.store.store import Store, StoreError
-from irscope.system.ending import end_tree
 
-import irscope_server
 from irscope_server.agents.answers import ToolFailure, marked
+from irscope_server.agents.processes import ROOTS, started
 
-_ROOTS = [os.path.dirname(package.__path__[0]) for package in (irscope, irscope_server)]
-# Not `-m`: that looks for modules in the working folder first, where anybody's file may lie.
-_START = f"import sys; sys.path[:1] = {_ROOTS!r}; sys.argv[0] = 'irscope'; "
+_START = f"import sys; sys.path[:1] = {ROOTS!r}; sys.argv[0] = 'irscope'; "
 PROGRAM = (sys.executable, "-c", f"{_START}from irscope.cli import main; sys.exit(main())")
 """The command irscope, out of the folders that this process has it from."""
 ADAPTER = (sys.executable, "-c", f"{_START}from irscope_server.dap.__main__ import main; main([])")
@@ -176,21 +172,13 @@ class Commands:
         """Standard output, standard error, where a command with ``--json`` has what the script prints, and the exit code."""
         variables = {**os.environ, "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
         variables.pop("COLUMNS", None)  # tables as wide as they are
-        process = await asyncio.create_subprocess_exec(
-            *PROGRAM, *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE, env=variables, start_new_session=True,
-        )  # fmt: skip
-        assert process.stdout is not None and process.stderr is not None
-        try:
-            out, error, _ = await asyncio.wait_for(
-                asyncio.gather(_bounded(process.stdout), _bounded(process.stderr), process.wait()), seconds
-            )
-        except asyncio.TimeoutError:
-            raise ToolFailure(f"irscope {words[0]} took longer than {seconds:g} s and was stopped.") from None
-        finally:
-            if process.returncode is None:  # too slow, or the client took its question back
-                end_tree(process.pid)
-                await process.wait()
+        async with started(
+            [*PROGRAM, *words], variables, asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
+        ) as process:
+            try:
+                out, error = await asyncio.wait_for(_printed(process), seconds)
+            except asyncio.TimeoutError:
+                raise ToolFailure(f"irscope {words[0]} took longer than {seconds:g} s and was stopped.") from None
         code = process.returncode
         if code is None or code not in codes:
             said = (
@@ -198,6 +186,13 @@ class Commands:
             )
             raise ToolFailure(f"irscope {words[0]} failed, exit code {code}.\n{marked(said[-_MOST_OF_ERROR:])}")
         return out.decode("utf-8", "replace"), error.decode("utf-8", "replace"), code
+
+
+async def _printed(process: asyncio.subprocess.Process) -> tuple[bytes, bytes]:
+    """Standard output and standard error of a process that has ended."""
+    assert process.stdout is not None and process.stderr is not None
+    out, error, _ = await asyncio.gather(_bounded(process.stdout), _bounded(process.stderr), process.wait())
+    return out, error
 
 
 async def _bounded(stream: asyncio.StreamReader) -> bytes:

@@ -9,10 +9,10 @@ from irscope_server.agents.adapter import (
     MOST_ASKED,
     MOST_STEPS,
     Adapter,
+    adapter_of,
     around,
     place,
     set_breakpoints,
-    started,
     stops,
 )  # fmt: skip
 from irscope_server.agents.answers import ToolFailure
@@ -46,7 +46,7 @@ class Debugging:
         """What a session shows.  Raises ToolFailure."""
         refuse_wrong(steps, STEPS, breakpoints, evaluate)
         wanted = {"store": self._store, "run": run, "program": program}
-        async with started(ADAPTER) as (adapter, _):
+        async with adapter_of(ADAPTER) as (adapter, _):
             try:
                 return await asyncio.wait_for(_shown(adapter, wanted, breakpoints, steps, evaluate), _SECONDS)
             except asyncio.TimeoutError:

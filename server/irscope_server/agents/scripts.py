@@ -15,10 +15,10 @@ from irscope_server.agents.adapter import (
     Adapter,
     AdapterEnded,
     Message,
+    adapter_of,
     around,
     place,
     set_breakpoints,
-    started,
     stops,
 )  # fmt: skip
 from irscope_server.agents.answers import ToolFailure, marked
@@ -117,7 +117,7 @@ async def _watched(commands: Commands, program: str, wanted: Wanted) -> _Seen:
     """Runs the script, and ends it."""
     seen = _Seen()
     try:
-        async with started([commands.python, "-c", _START], _QUIET) as (adapter, process):
+        async with adapter_of([commands.python, "-c", _START], _QUIET) as (adapter, process):
             try:
                 await asyncio.wait_for(_follow(adapter, program, wanted, seen), wanted.seconds)
             except AdapterEnded:

@@ -1,4 +1,4 @@
-"""The tools as a server of the Model Context Protocol; this module alone knows its library."""
+"""The tools as a server of the Model Context Protocol; this module and `lines` alone know its library."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from mcp.types import ToolAnnotations
 
 from irscope_server.agents.answers import DEFAULT_BYTES, Answer, Answers, ToolFailure
 from irscope_server.agents.commands import Commands
+from irscope_server.agents.lines import LineServer
 from irscope_server.agents.tools import Tools
 
 _INSTRUCTIONS = """\
@@ -57,7 +58,7 @@ def server_of(tools: Tools, allow_run: bool) -> MCPServer[Any]:
         )  # fmt: skip
         tool.parameters = {**tool.parameters, "properties": _small(tool.parameters["properties"])}
         made.append(tool)
-    return MCPServer("irscope", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING", tools=made)
+    return LineServer("irscope", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING", tools=made)
 
 
 class _Checked(Tool):

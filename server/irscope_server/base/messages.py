@@ -18,16 +18,13 @@ from pygls.protocol import (
     lsp_method,
 )
 
+from irscope_server.base.bodies import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, BrokenBody, id_in, wrong_shape
 from irscope_server.base.params import PARAMS
 from irscope_server.base.stage_uris import SCHEME, write_empty_authority
-from irscope_server.base.transport import BrokenFrame
 from irscope_server.base.wire import BadParams, from_wire
 
 log = logging.getLogger(__name__)
 
-_PARSE_ERROR = -32700
-_INVALID_REQUEST = -32600
-_INVALID_PARAMS = -32602
 _NOT_INITIALIZED = -32002
 
 
@@ -63,30 +60,30 @@ class IrscopeProtocol(LanguageServerProtocol):
             log.exception("A message was ignored")
 
     def _receive(self, data: Any) -> None:
-        if isinstance(data, BrokenFrame):
+        if isinstance(data, BrokenBody):
             log.error("A message was ignored: %s", data)
-            self._refuse(None, _PARSE_ERROR, str(data))
+            self._refuse(data.id, PARSE_ERROR, str(data))
             return
-        if wrong := _wrong_shape(data):
+        if wrong := wrong_shape(data):
             log.error("A message was ignored: %s", wrong)
-            self._refuse(_id_in(data), _INVALID_REQUEST, wrong)
+            self._refuse(id_in(data), INVALID_REQUEST, wrong)
             return
         method, request = data.get("method"), data.get("id") if "method" in data else None
         if request is not None and (self._workspace is None) != (method == types.INITIALIZE):
             text = "the server is not initialized" if self._workspace is None else "the server is initialized already"
-            self._refuse(request, _NOT_INITIALIZED if self._workspace is None else _INVALID_REQUEST, text)
+            self._refuse(request, _NOT_INITIALIZED if self._workspace is None else INVALID_REQUEST, text)
             return
         if request is not None and self._shutdown:
-            self._refuse(request, _INVALID_REQUEST, "the server has been shut down")
+            self._refuse(request, INVALID_REQUEST, "the server has been shut down")
             return
-        if method == types.CANCEL_REQUEST and _id_in(data.get("params")) not in self._request_futures:
+        if method == types.CANCEL_REQUEST and id_in(data.get("params")) not in self._request_futures:
             return  # answered already, as most are; pygls would warn each time
         try:
             message = self.structure_message(data)
-        except (BadParams, JsonRpcException) as error:
+        except (BadParams, JsonRpcException, RecursionError) as error:
             log.error("%s was ignored: %s", method or "A response", error)
             if request is not None:
-                self._refuse(request, _INVALID_PARAMS, f"{method}: {error}")
+                self._refuse(request, INVALID_PARAMS, f"{method}: {error}")
             return
         try:
             self.handle_message(message)
@@ -141,22 +138,6 @@ class IrscopeProtocol(LanguageServerProtocol):
             result.capabilities.document_symbol_provider = None
             result.capabilities.folding_range_provider = None
         return result
-
-
-def _wrong_shape(data: Any) -> str:
-    """What is wrong with a message as JSON-RPC 2.0 has it; empty if nothing is.  The rest depends on its method."""
-    if not isinstance(data, dict) or data.get("jsonrpc") != "2.0":
-        return "not a JSON-RPC 2.0 message"
-    if "method" in data and not isinstance(data["method"], str):
-        return "'method' must be a text"
-    if data.get("id") is not None and _id_in(data) is None:
-        return "'id' must be a text or a whole number"
-    return ""
-
-
-def _id_in(data: Any) -> str | int | None:
-    id = data.get("id") if isinstance(data, dict) else None
-    return id if isinstance(id, (str, int)) else None
 
 
 def pulls_diagnostics(capabilities: types.ClientCapabilities) -> bool:

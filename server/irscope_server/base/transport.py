@@ -9,46 +9,41 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import os
 import re
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
+
+from irscope_server.base.bodies import LARGEST_BODY, BrokenBody, read_message
 
 log = logging.getLogger(__name__)
 
 _LENGTH = re.compile(rb"Content-Length:[ \t]*(\d+)[ \t]*\r?\n$", re.IGNORECASE)
 """Not anchored at the start: after a body that was longer than its header said, its rest is before ours."""
 
-_LARGEST_BODY = 256 * 1024 * 1024
+END: Final = object()
 
 MessageHandler = Callable[[Any], None]
 
 
-class BrokenFrame(Exception):
-    """A body that is not a JSON object."""
-
-
-def read_body(stream: BinaryIO) -> bytes | None:
-    """The body of the next message, or None at the end of the stream."""
+def read_frame(stream: BinaryIO, id_key: str = "id") -> Any:
+    """The next message, or a `BrokenBody`; `END` at the end of the stream."""
     length: int | None = None
     while True:
         header = stream.readline(65536)
         if not header:
-            return None
+            return END
         if match := _LENGTH.search(header):
             digits = match[1].lstrip(b"0") or b"0"
-            length = int(digits) if len(digits) < 20 else _LARGEST_BODY + 1  # `int` refuses thousands of digits
+            length = int(digits) if len(digits) < 20 else LARGEST_BODY + 1  # `int` refuses thousands of digits
         elif not header.strip() and length is not None:
-            if length > _LARGEST_BODY:
-                log.error("A message of more than %d bytes was ignored.", _LARGEST_BODY)
-                length = None
-                continue
+            if length > LARGEST_BODY:
+                return BrokenBody(f"more than {LARGEST_BODY} bytes")
             body = stream.read(length)
-            return body if len(body) == length else None
+            return read_message(body, id_key) if len(body) == length else END
 
 
 def read_forever(
@@ -58,11 +53,7 @@ def read_forever(
 
     def read() -> None:
         with contextlib.suppress(OSError, ValueError, RuntimeError):  # closed stream, closed loop
-            while (body := read_body(stream)) is not None:
-                try:
-                    message = json.loads(body)
-                except (ValueError, RecursionError) as error:
-                    message = BrokenFrame(f"not JSON: {error}")
+            while (message := read_frame(stream)) is not END:
                 loop.call_soon_threadsafe(handle, message)
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(ended)

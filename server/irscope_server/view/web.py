@@ -28,6 +28,8 @@ from irscope_server.view.reader import Reader, Refused
 
 _LOOPBACK = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?")
 _MOST_BODY_BYTES = 64 * 1024
+_MOST_DIGITS = 9
+"""Of a length: `int` refuses thousands."""
 _ZIPPED_FROM_BYTES = 16 * 1024
 _IDLE_SECONDS = 60
 _HEARTBEAT_SECONDS = 15
@@ -76,6 +78,13 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "irscope"
     sys_version = ""
     timeout = _IDLE_SECONDS
+
+    def handle_one_request(self) -> None:
+        """Also one that fails where nobody thought of it is answered, for example by an address that no URL can be."""
+        try:
+            super().handle_one_request()
+        except ValueError:
+            self.send_error(400)
 
     def do_GET(self) -> None:
         if not self._is_for_us():
@@ -248,7 +257,7 @@ class _Handler(BaseHTTPRequestHandler):
         """The JSON that was sent; if there is none, answers with an error and returns None."""
         length = self.headers.get("Content-Length") or ""
         self.close_connection = self.close_connection or not length.isdecimal()
-        if not length.isdecimal() or int(length) > _MOST_BODY_BYTES:
+        if not length.isdecimal() or len(length) > _MOST_DIGITS or int(length) > _MOST_BODY_BYTES:
             self.close_connection = True  # what comes is not read
             self._say(413 if length.isdecimal() else 411, "A body of at most 64 kB is read.\n")
             return None

@@ -121,9 +121,9 @@ def test_every_request_of_the_specification_is_answered_or_refused(client: Clien
         (b"Content-Length: 4\r\n\r\nnull", "must be a JSON object"),
         (b"Content-Length: 4\r\n\r\n\xff\xfe\xff\xfe", "could not be read"),
         (b"nonsense\r\n\r\nContent-Length: 2\r\n\r\n{}", "needs type 'request'"),
-        (b"Content-Length: 99999999999\r\n\r\nContent-Length: 2\r\n\r\n{}", "needs type 'request'"),
+        (b"Content-Length: 99999999999\r\n\r\n", "could not be read"),
         (b"Content-Length: 20000\r\n\r\n" + b"[" * 20_000, "could not be read"),
-        (b'Content-Length: 25\r\n\r\n{"seq":1,"type":"request"}'[:-1], "could not be read"),
+        (b'Content-Length: 22\r\n\r\n{"seq":,"type":"other"', "could not be read"),
         (b'content-length:40\r\nX: y\r\n\r\n{"seq":"1","type":"request","command":7}', "needs type 'request'"),
     ],
     ids=lambda value: str(value)[:40],
@@ -134,6 +134,24 @@ def test_a_broken_message_is_answered_and_the_next_one_is_read(client: Client, b
     assert not response["success"]
     assert says in response["message"]
     assert response["body"]["error"]["id"] == 2
+    assert alive(client)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        rb'{"seq": 77, "type": "request", "command": "threads\ud800", "arguments": {"\ud800": "\udfff"}}',
+        b'{"seq": 77, "type": "request", "command": "threads\xed\xa0\x80"}',
+        b'{"seq": 77, "type": "request", "command": "threads\xff"}',
+        b'{"seq": 77, "type": "request", "command": "threads", "arguments": ' + b"[" * 20_000,
+        b'{"seq": 77, "type": "request", "command": "threads", "arguments": {"a": ' + b"9" * 5000 + b"}}",
+        b'{"seq": 77, "type": "request", "command": "threads"',
+    ],
+    ids=lambda body: repr(body)[:70],
+)
+def test_a_request_that_cannot_be_read_is_refused_by_its_number(client: Client, body: bytes) -> None:
+    client.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    assert not client.answer(77)["success"]
     assert alive(client)
 
 

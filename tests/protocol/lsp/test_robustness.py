@@ -50,7 +50,7 @@ def _alive(raw: Raw, id: int = 99) -> bool:
             b"Content-Length: 2\r\n\r\n[] and a body that was longer than its header saidContent-Length: 2\r\n\r\n[]",
             -32600,
         ),
-        (b"Content-Length: 99999999999\r\n\r\nContent-Length: 2\r\n\r\n[]", -32600),
+        (b"Content-Length: 99999999999\r\n\r\n", -32700),
     ],
     ids=str,
 )
@@ -61,6 +61,38 @@ def test_a_broken_message_is_answered_and_the_next_one_is_read(
     raw.initialize()
     raw.write(broken)
     assert raw.until(lambda message: "error" in message)["error"]["code"] == code
+    assert _alive(raw)
+
+
+@pytest.mark.parametrize(
+    ("request_", "id"),
+    [
+        (
+            rb'{"jsonrpc": "2.0", "id": "\ud800", "method": "textDocument/hover\udfff", "params": {"\ud800": 1}}',
+            "\ud800",
+        ),
+        (b'{"jsonrpc": "2.0", "id": 5, "method": "irscope/run", "params": ' + b"[" * 100_000, 5),
+        (
+            b'{"jsonrpc": "2.0", "id": 5, "method": "irscope/run", "params": {"uri": '
+            + b"[" * 480
+            + b"]" * 480
+            + b"}}",
+            5,
+        ),
+        (b'{"jsonrpc": "2.0", "id": 5, "method": "irscope/run", "params": {"uri": ' + b"9" * 5000 + b"}}", 5),
+        (b'{"jsonrpc": "2.0", "id": 5, "method": "irscope/run", "params": {"uri": "\xff"}}', 5),
+        (b'{"jsonrpc": "2.0", "id": 5, "method": "irscope/run", "error": {}}', 5),
+        (b'{"jsonrpc": "2.0", "id": 5}', 5),
+        (b'{"jsonrpc": "2.0", "id": null, "method": "irscope/run"}', None),
+        (b'{"jsonrpc": "2.0", "id": true, "method": "irscope/run"}', None),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_a_request_that_cannot_be_read_is_refused(start_raw: Callable[..., Raw], request_: bytes, id: object) -> None:
+    raw = start_raw()
+    raw.initialize()
+    raw.write(raw.frame(request_))
+    assert "error" in raw.answer(id)
     assert _alive(raw)
 
 

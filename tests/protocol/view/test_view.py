@@ -301,6 +301,14 @@ def test_the_newest_run_of_a_file(browser: Browser, run: str, script: Path, tmp_
         (b'{"method": "irscope/report", "params": {"run": 7}}', 200),
         (b'{"method": "irscope/report", "params": {"run": "none"}}', 200),
         (b'{"method": "irscope/document", "params": {"uri": "irscope:/../../x"}}', 200),
+        (rb'{"method": "irscope/report\ud800"}', 200),
+        (rb'{"method": "irscope/report", "params": {"run": "\ud800"}}', 200),
+        (rb'{"method": "irscope/document", "params": {"uri": "irscope:/\ud800/\udfff"}}', 200),
+        (b'{"method": "irscope/report", "params": {"run": "\xed\xa0\x80", "\xed\xa0\x80": 1}}', 200),
+        (b'{"method": "irscope/report", "params": {"run": ' + b"[" * 480 + b"]" * 480 + b"}}", 200),
+        (b'{"method": "irscope/report", "params": {"run": ' + b"9" * 4000 + b"}}", 200),
+        (b'{"method": "irscope/report", "params": {"run": ' + b"9" * 5000 + b"}}", 400),
+        (b'{"method": "irscope/report", "params": {"run": NaN}}', 200),
         (b" " * 70_000, 413),
     ],
 )
@@ -320,6 +328,42 @@ def test_broken_http_does_not_stop_it(browser: Browser) -> None:
                 connection.settimeout(10)
                 while connection.recv(65536):
                     pass
+    assert "result" in browser.ask("irscope/runs")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /%ff%fe HTTP/1.1",
+        b"GET /\xff\xfe HTTP/1.1",
+        b"GET /static/\xed\xa0\x80.js HTTP/1.1",
+        b"GET /static/%00 HTTP/1.1",
+        b"GET /static/\0.js HTTP/1.1",
+        b"GET /static/" + b"a" * 5000 + b" HTTP/1.1",
+        b"GET //[x/ HTTP/1.1",
+        b"GET http://[::1 HTTP/1.1",
+        b"GET http://[x]y/ HTTP/1.1",
+        b"GET /panel/graph?theme=%ED%A0%80&&&=;;% HTTP/1.1",
+        b"GET /panel/graph?" + b"a&" * 5000 + b" HTTP/1.1",
+        b"GET * HTTP/1.1",
+        b"GET / HTTP/1.1\r\nCookie: \xff=\xfe",
+        b"POST /request HTTP/1.1\r\nContent-Length: " + b"9" * 5000,
+        b"POST /request HTTP/1.1\r\nContent-Length: -1",
+        b"POST /request HTTP/1.1\r\nContent-Length: \xb2",
+        b"POST /request HTTP/1.1\r\nContent-Length: 0\r\nContent-Type: \xff",
+        b"POST //[x/ HTTP/1.1\r\nContent-Length: 2\r\nContent-Type: application/json\r\n\r\n{}",
+        b"POST /open HTTP/1.1\r\nContent-Length: 2\r\nContent-Type: application/json\r\nAuthorization: Bearer \xff\r\n\r\n{}",
+        b"POST /open HTTP/1.1\r\nContent-Length: 20\r\nContent-Type: application/json\r\nAuthorization: Bearer right-token\r\n\r\n"
+        rb'{"run": "\ud800"}   ',
+    ],
+    ids=lambda head: repr(head)[:70],
+)
+def test_an_odd_request_is_answered(browser: Browser, head: bytes) -> None:
+    line, _, rest = head.partition(b"\r\n")
+    host = b"Host: 127.0.0.1:%d" % browser.port
+    with socket.create_connection(("127.0.0.1", browser.port), 10) as connection:
+        connection.sendall(b"\r\n".join([line, host, rest, b"", b""] if rest else [line, host, b"", b""]))
+        assert connection.recv(12)[:9] == b"HTTP/1.1 "
     assert "result" in browser.ask("irscope/runs")
 
 

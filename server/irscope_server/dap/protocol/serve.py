@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import queue
 import signal
@@ -11,10 +10,9 @@ import threading
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from irscope.protocol.plain import encodable
 from irscope.system.commands import leave_nothing
 
-from irscope_server.base.transport import Writer, read_body, take_protocol_streams
+from irscope_server.base.transport import END, Writer, read_frame, take_protocol_streams
 from irscope_server.dap.protocol.breakpoint_requests import BreakpointRequests
 from irscope_server.dap.protocol.inspecting_requests import InspectingRequests
 from irscope_server.dap.protocol.lifecycle_requests import LifecycleRequests
@@ -50,7 +48,7 @@ def serve(stdin: BinaryIO, stdout: BinaryIO) -> None:
     session, lifecycle = make_session(lambda message: writer.write(encode(message)), lambda work: waiting.put(work))
     threading.Thread(target=_read, args=(stdin, session, waiting), name="irscope-stdin", daemon=True).start()
     try:
-        while not session.over and (item := waiting.get()) is not _END:
+        while not session.over and (item := waiting.get()) is not END:
             if callable(item):
                 session.do(item)
             else:
@@ -60,24 +58,15 @@ def serve(stdin: BinaryIO, stdout: BinaryIO) -> None:
         session.close()
 
 
-_END = object()
-
-
 def _read(stdin: BinaryIO, session: Session, waiting: queue.Queue[Any]) -> None:
     try:
-        while (body := read_body(stdin)) is not None:
-            try:
-                message = json.loads(body)
-                if b"\\ud" in body.lower():
-                    message = encodable(message)
-            except (ValueError, RecursionError) as error:
-                message = ValueError(f"not JSON: {error}")
+        while (message := read_frame(stdin, "seq")) is not END:
             _look_ahead(message, session)
             waiting.put(message)
     except (OSError, ValueError):
         pass
     session.interrupted.set()
-    waiting.put(_END)
+    waiting.put(END)
 
 
 def _look_ahead(message: Any, session: Session) -> None:

@@ -15,6 +15,7 @@ from irscope.protocol import Outcome
 from irscope.store.store import StoreError
 from irscope.vocabulary.visible import without_links
 
+from irscope_server.base.bodies import BrokenBody
 from irscope_server.dap.engine.breakpoints import Stop, Stops
 from irscope_server.dap.engine.columns import Columns
 from irscope_server.dap.engine.disassembly import Disassembly
@@ -141,8 +142,9 @@ class Session:
 
     def handle(self, message: Any) -> None:
         """Answers a message, whatever it is."""
-        if isinstance(message, Exception):
-            self._answer(0, "", WrongMessage(f"A message could not be read: {message}."))
+        if isinstance(message, BrokenBody):
+            number = message.id if isinstance(message.id, int) else 0
+            self._answer(number, "", WrongMessage(f"A message could not be read: {message}."))
             return
         if not isinstance(message, dict):
             self._answer(0, "", WrongMessage("A message must be a JSON object."))

@@ -17,15 +17,15 @@ import select
 import signal
 import sys
 
-from irscope.runner.last_words import Ending, LastWords, encoded, share
 from irscope.system.ending import end_all_below, end_tree
+from irscope.system.last_words import Ending, LastWords, encoded, share
 from irscope.system.processes import children_of, is_running
 
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # of <linux/prctl.h>
 _LOOK_SECONDS = 0.5
 
 
-def part(messages: int, status: int) -> None:
+def part(messages: int, status: int | None = None) -> None:
     """Returns in a child, which is to run the script; the process that called stays behind as its warden.
 
     Parameters
@@ -33,12 +33,14 @@ def part(messages: int, status: int) -> None:
     messages
         The message pipe, whose other end the driver holds.
     status
-        A descriptor into which the warden writes how the script's process ended (`irscope.runner.last_words`).
+        A descriptor into which the warden writes how the process ended (`irscope.system.last_words`); None: nobody asks.
 
     Where this is not Linux it returns in the process itself.
     """
+    told = () if status is None else (status,)
     if not adopt_orphans():
-        os.close(status)
+        for fd in told:
+            os.close(fd)
         return
     # Signals wake the warden through a pipe; the child gets back what was.
     wake, awake = os.pipe()
@@ -50,7 +52,8 @@ def part(messages: int, status: int) -> None:
     words = share()
     pid = os.fork()
     if pid == 0:
-        os.close(status)
+        for fd in told:
+            os.close(fd)
         signal.set_wakeup_fd(-1)
         for name, handler in before.items():
             signal.signal(name, handler)
@@ -59,10 +62,11 @@ def part(messages: int, status: int) -> None:
         os.setsid()
         end_with_parent()
         return
-    _leave_alone(messages, status, wake, awake)
+    _leave_alone(messages, *told, wake, awake)
     ended, ending = _keep(pid, messages, wake, asked, words)
     with contextlib.suppress(OSError):  # the driver is gone
-        os.write(status, encoded(ending))
+        for fd in told:
+            os.write(fd, encoded(ending))
     _end_as(ended)
 
 
