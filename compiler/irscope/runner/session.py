@@ -15,10 +15,11 @@ from irscope.capture.run_book import RunBook
 from irscope.internals.hooks import Hook, Hooks, Undo
 from irscope.pipelines.registry import pipeline_named, role_of
 from irscope.protocol import CaptureGap, CompileSeen, FactsWritten, FindingSeen, Lane, Message, RunRequest, ScriptEnded
-from irscope.runner import entries, last_words, on_cpu
+from irscope.runner import entries, on_cpu
 from irscope.runner.device import device_name
 from irscope.runner.messages import MessagePipe
 from irscope.runner.steady import SteadyState
+from irscope.system import last_words
 from irscope.system.commands import name_folders_after
 from irscope.usercode.source import digest_of, read_source
 from irscope.usercode.user_files import is_user_file
