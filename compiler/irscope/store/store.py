@@ -39,7 +39,15 @@ from irscope.protocol import (
     from_json,
     to_json,
 )
-from irscope.store.choosing import best_run, find_run, newest_of_each_pipeline, newest_runs, runs_touching
+from irscope.store.choosing import (
+    best_run,
+    find_run,
+    newest_of_each_pipeline,
+    newest_runs,
+    newest_with,
+    runs_of_file,
+    runs_touching,
+)
 from irscope.store.file import StoreError, default_path, open_store, reading, transaction
 from irscope.store.reports import report_of
 from irscope.store.texts import NO_TEXT, DamagedTextError, MissingCodecError, Texts
@@ -48,6 +56,8 @@ from irscope.vocabulary.stages import KERNELS, Role
 
 __all__ = ["Store", "StoreError", "default_path"]
 
+_MADE_LAST = "(SELECT coalesce(max(made), 0) + 1 FROM runs)"
+"""The place of a run after all others.  The number of one that was deleted may come again, and does not matter any more."""
 _LONGEST_DEVICE = 200
 """Characters of a GPU's name: what is longer is none."""
 
@@ -108,7 +118,7 @@ class Store:
         how: Mapping[str, object] | None = None,
         pipeline: str = DEFAULT_PIPELINE,
     ) -> str:
-        """A new run; returns its id, which sorts by time.
+        """A new run; returns its id.
 
         Parameters
         ----------
@@ -122,7 +132,8 @@ class Store:
         pipeline = pipeline.encode("utf-8", "backslashreplace").decode()
         run = time.strftime("%Y%m%d-%H%M%S-", time.localtime()) + secrets.token_hex(3)
         self._db.execute(
-            "INSERT INTO runs (id, script, args, lane, started, source, pipeline) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO runs (id, script, args, lane, started, source, pipeline, made)"
+            f" VALUES (?, ?, ?, ?, ?, ?, ?, {_MADE_LAST})",
             (run, script, json.dumps({**(how or {}), "args": list(args)}), lane.value, time.time(), source, pipeline),
         )
         return run
@@ -272,10 +283,7 @@ class Store:
         how, _ = self.how_run(run)
         args = json.dumps({**how, "world": world, "ranks": to_json(list(ranks)), "waits": to_json(list(waits))})
         # It is the newest of them: `irscope show` without a name shows it.
-        marks = ",".join("?" * len(ranks))
-        newest = f"(SELECT max(started) + 0.001 FROM runs WHERE id IN ({marks}))"
-        ids = [one.run for one in ranks]
-        self._db.execute(f"UPDATE runs SET args = ?, started = {newest} WHERE id = ?", (args, *ids, run))
+        self._db.execute(f"UPDATE runs SET args = ?, made = {_MADE_LAST} WHERE id = ?", (args, run))
 
     def put_device(self, run: str, name: str) -> None:
         """Keeps the name of the GPU that a run uses."""
@@ -319,6 +327,11 @@ class Store:
     def runs_touching(self, file: str, limit: int = 20) -> list[tuple[str, str]]:
         """The newest runs that compiled, found or generated something in a file, with their scripts; newest first."""
         return runs_touching(self._db, file, limit)
+
+    @reading
+    def runs_of_file(self, file: str, limit: int = 20) -> list[RunSummary]:
+        """As `runs_touching`, and those whose script it is."""
+        return runs_of_file(self._db, file, limit)
 
     @reading
     def best_run(self, file: str | None = None) -> str | None:
@@ -432,12 +445,7 @@ class Store:
     @reading
     def newest_profiled(self, script: str) -> str | None:
         """The newest run of a script that a profile was kept with; None if there is none."""
-        row = self._db.execute(
-            "SELECT runs.id FROM runs JOIN profiles ON run = runs.id WHERE script = ?"
-            " ORDER BY started DESC, runs.rowid DESC LIMIT 1",
-            (script,),
-        ).fetchone()
-        return from_json(str, row[0]) if row else None
+        return newest_with(self._db, "profiles", script)
 
     @reading
     def comparison(self, run: str) -> Any:
@@ -449,12 +457,7 @@ class Store:
     @reading
     def newest_compared(self, script: str) -> str | None:
         """The newest run of a script that a comparison of pipelines was kept with; None if there is none."""
-        row = self._db.execute(
-            "SELECT runs.id FROM runs JOIN comparisons ON run = runs.id WHERE script = ?"
-            " ORDER BY started DESC, runs.rowid DESC LIMIT 1",
-            (script,),
-        ).fetchone()
-        return from_json(str, row[0]) if row else None
+        return newest_with(self._db, "comparisons", script)
 
     def device_of(self, run: str) -> str:
         """The name of the GPU that a run used, as PyTorch reports it; empty if it used none, or that was not kept.
