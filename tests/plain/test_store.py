@@ -215,7 +215,7 @@ def test_a_run_is_found_by_each_path_that_leads_to_its_file(tmp_path: Path) -> N
     real.touch()
     link.parent.symlink_to(real.parent)
     with Store(str(tmp_path / "runs.db")) as store:
-        made = []
+        made: list[str] = []
         for name in (real, link):
             run = new_run(store, str(name))
             made.insert(0, run)

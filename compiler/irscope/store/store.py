@@ -117,6 +117,7 @@ class Store:
         source: str,
         how: Mapping[str, object] | None = None,
         pipeline: str = DEFAULT_PIPELINE,
+        is_made: bool = True,
     ) -> str:
         """A new run; returns its id.
 
@@ -128,15 +129,21 @@ class Store:
             What else is needed to run it again (`how_run`), as plain data.
         pipeline
             The name of the pipeline that the script's programs go through; one that nobody knows may be no valid text.
+        is_made
+            Whether it is the newest run from now on; else it is the oldest until `make_newest`.
         """
         pipeline = pipeline.encode("utf-8", "backslashreplace").decode()
         run = time.strftime("%Y%m%d-%H%M%S-", time.localtime()) + secrets.token_hex(3)
         self._db.execute(
             "INSERT INTO runs (id, script, args, lane, started, source, pipeline, made)"
-            f" VALUES (?, ?, ?, ?, ?, ?, ?, {_MADE_LAST})",
+            f" VALUES (?, ?, ?, ?, ?, ?, ?, {_MADE_LAST if is_made else 0})",
             (run, script, json.dumps({**(how or {}), "args": list(args)}), lane.value, time.time(), source, pipeline),
         )
         return run
+
+    def make_newest(self, run: str) -> None:
+        """From now on no other run was made after this one."""
+        self._db.execute(f"UPDATE runs SET made = {_MADE_LAST} WHERE id = ?", (run,))
 
     def forget_findings(self, run: str) -> None:
         """Deletes what a run has found so far; it restarts."""
@@ -283,7 +290,8 @@ class Store:
         how, _ = self.how_run(run)
         args = json.dumps({**how, "world": world, "ranks": to_json(list(ranks)), "waits": to_json(list(waits))})
         # It is the newest of them: `irscope show` without a name shows it.
-        self._db.execute(f"UPDATE runs SET args = ?, made = {_MADE_LAST} WHERE id = ?", (args, run))
+        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (args, run))
+        self.make_newest(run)
 
     def put_device(self, run: str, name: str) -> None:
         """Keeps the name of the GPU that a run uses."""
