@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from irscope.capture.trace import Record, parse_record
 from irscope.opening.logs import HEAD, Log
-from irscope.opening.metadata import NotMetadata, read_metadata
+from irscope.opening.metadata import MetadataReader, NotMetadata
 from irscope.opening.warnings import TraceError
 from irscope.vocabulary.records import dataclass
 
@@ -122,12 +122,13 @@ class TraceIndex:
         from its beginning."""
         size = os.path.getsize(self.path)
         start, damaged = self._continue_at(size)
+        reader = MetadataReader()
         found: list[IndexedCompile] = []
         with self._db, open(self.path, "rb") as file:
             rows: list[tuple[int, str | None, str]] = []
             for offset, line in _heads(file, start):
                 start = offset + len(line)
-                record = head_record(line)
+                record = head_record(reader, line)
                 if record is None:
                     damaged += HEAD.match(line) is not None
                     continue
@@ -232,13 +233,13 @@ def _heads(file: IO[bytes], start: int) -> Iterator[tuple[int, bytes]]:
         base, text = base + kept, text[kept:]
 
 
-def head_record(line: bytes) -> Record | None:
+def head_record(reader: MetadataReader, line: bytes) -> Record | None:
     """The record whose metadata are in a line, without its payload; None if it cannot be read."""
     head = HEAD.match(line)
     if head is None:
         return None
     with contextlib.suppress(NotMetadata):
-        return parse_record(read_metadata(line[head.end() :], lambda what: None), "")
+        return parse_record(reader.read(line[head.end() :], lambda what: None), "")
     return None
 
 

@@ -18,6 +18,8 @@ _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """A surrogate as JSON escapes it."""
 _IDS = ("frame_id", "frame_compile_id", "attempt", "compiled_autograd_id")
 _MOST_ID = (1 << 40) - 1
+_USUAL = 1 << 20
+"""Whole numbers from 1 up to here are within all bounds."""
 _LINES, _COUNTS = ("line", "co_firstlineno"), ("graph_op_count",)
 _TIMES = ("entire_frame_compile_time_s", "inductor_compile_time_s")
 _BOUNDED: dict[str, Callable[[Any], Any]] = {
@@ -35,58 +37,66 @@ class NotMetadata(Exception):
     """A text is not the metadata of a record; the message says why."""
 
 
-def read_metadata(line: bytes, note: Callable[[str], None]) -> dict[str, Any]:
-    """The metadata that a line begins with.  Raises NotMetadata.
+class MetadataReader:
+    """Reads the metadata of the records of one log."""
 
-    Parameters
-    ----------
-    note
-        Called with what is wrong with them, each time.
-    """
-    text = line.decode("utf-8", "replace")
-    odd: list[None] = []
-    try:
-        metadata, end = BoundedDecoder(lambda: odd.append(None)).raw_decode(text)
-        if isinstance(metadata, dict):
-            has_odd_texts = _HALF.search(line) is not None or len(line) > _LONGEST_TEXT
-            metadata = _bounded(metadata, odd, has_odd_texts)
-    except (ValueError, RecursionError) as error:
-        what = "is nested too deep" if isinstance(error, RecursionError) else "cannot be read"
-        raise NotMetadata(f"a record's metadata {what}") from error
-    if not isinstance(metadata, dict) or any(not _is_id(metadata.get(key)) for key in _IDS):
-        raise NotMetadata("a record's metadata is not what PyTorch writes")
-    if text[end:].strip():
-        note("more text follows a record's metadata")
-    for _ in odd:
-        note("a number is out of bounds, or is not one")
-    return metadata
+    def __init__(self) -> None:
+        self._odd = 0
+        self._decoder = BoundedDecoder(self._note)
+
+    def _note(self) -> None:
+        self._odd += 1
+
+    def read(self, line: bytes, note: Callable[[str], None]) -> dict[str, Any]:
+        """The metadata that a line begins with.  Raises NotMetadata.
+
+        Parameters
+        ----------
+        note
+            Called with what is wrong with them, each time.
+        """
+        text = line.decode("utf-8", "replace")
+        self._odd = 0
+        try:
+            metadata, end = self._decoder.raw_decode(text)
+            if _HALF.search(line) is not None or len(line) > _LONGEST_TEXT:
+                metadata = _with_storable_texts(metadata)
+            if isinstance(metadata, (dict, list)):
+                self._bound(metadata)
+        except (ValueError, RecursionError) as error:
+            what = "is nested too deep" if isinstance(error, RecursionError) else "cannot be read"
+            raise NotMetadata(f"a record's metadata {what}") from error
+        if not isinstance(metadata, dict) or any(not _is_id(metadata.get(key)) for key in _IDS):
+            raise NotMetadata("a record's metadata is not what PyTorch writes")
+        if text[end:].strip():
+            note("more text follows a record's metadata")
+        for _ in range(self._odd):
+            note("a number is out of bounds, or is not one")
+        return metadata
+
+    def _bound(self, value: dict[str, Any] | list[Any]) -> None:
+        """Bounds the numbers whose meaning is known, wherever they are."""
+        if isinstance(value, dict):
+            for key in _BOUNDED.keys() & value:
+                number = value[key]
+                if number is not None and not (number.__class__ is int and 0 < number < _USUAL):
+                    bounded = _BOUNDED[key](number)
+                    self._odd += bounded != number
+                    value[key] = _DEFAULTS.get(key) if bounded is None else bounded
+        for item in value.values() if isinstance(value, dict) else value:
+            if item.__class__ is dict or item.__class__ is list:
+                self._bound(item)
 
 
-def _bounded(value: Any, odd: list[None], has_odd_texts: bool) -> Any:
-    """The same within bounds; a lone surrogate, which no file and no store can hold, becomes a question mark."""
-    if isinstance(value, dict):
-        made = {}
-        for key, item in value.items():
-            key = _text(key) if has_odd_texts else key
-            bound = _BOUNDED.get(key)
-            made[key] = _bounded(item, odd, has_odd_texts) if bound is None else _number(key, item, bound, odd)
-        return made
+def _with_storable_texts(value: Any) -> Any:
+    """The same with texts cut, and a question mark in place of a lone surrogate, which no file and no store can hold."""
+    if isinstance(value, str):
+        return value[:_LONGEST_TEXT].encode("utf-8", "replace").decode()
     if isinstance(value, list):
-        return [_bounded(item, odd, has_odd_texts) for item in value]
-    return _text(value) if has_odd_texts and isinstance(value, str) else value
-
-
-def _number(key: str, value: Any, bound: Callable[[Any], Any], odd: list[None]) -> Any:
-    if value is None:
-        return None
-    bounded = bound(value)
-    if bounded != value:
-        odd.append(None)
-    return _DEFAULTS.get(key) if bounded is None else bounded
-
-
-def _text(text: str) -> str:
-    return text[:_LONGEST_TEXT].encode("utf-8", "replace").decode()
+        return [_with_storable_texts(item) for item in value]
+    if isinstance(value, dict):
+        return {_with_storable_texts(key): _with_storable_texts(item) for key, item in value.items()}
+    return value
 
 
 def _is_id(value: object) -> bool:

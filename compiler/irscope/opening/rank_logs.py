@@ -17,6 +17,7 @@ from typing import IO, Any
 from irscope.capture.trace import GRAPH_BREAK, Record
 from irscope.opening.index import head_record
 from irscope.opening.logs import RANK, UNPACK_ERRORS, cause_of, may_be_log, open_archive, open_file, size_of
+from irscope.opening.metadata import MetadataReader
 from irscope.opening.warnings import TraceError, Warnings
 from irscope.pipelines.inductor.trace import EVENTS
 from irscope.vocabulary.records import dataclass
@@ -196,6 +197,7 @@ class _Digest:
     def __init__(self) -> None:
         self.exact, self.shape = hashlib.sha256(), hashlib.sha256()
         self.records = self.compiles = self.damaged = 0
+        self._reader = MetadataReader()
 
     def take(self, blob: bytes) -> None:
         """One more record."""
@@ -205,7 +207,7 @@ class _Digest:
         self.records += 1
         if _READ.search(head) is None:
             return
-        record = head_record(b"V" + head)
+        record = head_record(self._reader, b"V" + head)
         if record is None:
             self.damaged += 1
             return

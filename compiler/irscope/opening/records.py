@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from irscope.opening.logs import HEAD, UNPACK_ERRORS, Log, cause_of
-from irscope.opening.metadata import NotMetadata, read_metadata
+from irscope.opening.metadata import MetadataReader, NotMetadata
 from irscope.opening.warnings import TraceError, Warnings
 from irscope.usercode.reading import read_bounded, real_path
 from irscope.vocabulary.bounds import bounded_json
@@ -93,6 +93,7 @@ class _Open:
 
 def _of_log(log: Log, warnings: Warnings) -> Iterator[RawRecord]:
     current: _Open | None = None
+    reader = MetadataReader()
     for number, line in _lines(log, warnings):
         if line[:1] == b"\t":
             if current is not None:
@@ -110,7 +111,7 @@ def _of_log(log: Log, warnings: Warnings) -> Iterator[RawRecord]:
         for head, end in zip(heads, [*(one.start() for one in heads[1:]), len(line)], strict=True):
             if current is not None:
                 yield current.record(warnings)
-            metadata = _metadata(line[head.end() : end], where, warnings)
+            metadata = _metadata(reader, line[head.end() : end], where, warnings)
             current = None if metadata is None else _Open(metadata, int(head["thread"]), where, _seconds(head["time"]))
     if current is not None:
         yield current.record(warnings)
@@ -122,9 +123,9 @@ def _seconds(time: bytes) -> float:
     return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
 
 
-def _metadata(line: bytes, where: str, warnings: Warnings) -> dict[str, Any] | None:
+def _metadata(reader: MetadataReader, line: bytes, where: str, warnings: Warnings) -> dict[str, Any] | None:
     try:
-        return read_metadata(line, lambda what: warnings.add(what, where))
+        return reader.read(line, lambda what: warnings.add(what, where))
     except NotMetadata as error:
         warnings.add(str(error), where)
         return None
@@ -139,9 +140,10 @@ def _bounded_payload(text: str, where: str, warnings: Warnings) -> str:
 
 
 def _of_jsonl(log: Log, warnings: Warnings) -> Iterator[RawRecord]:
+    reader = MetadataReader()
     for number, line in _lines(log, warnings):
         where = f"{log.name}:{number}"
-        if not line.strip() or (metadata := _metadata(line, where, warnings)) is None:
+        if not line.strip() or (metadata := _metadata(reader, line, where, warnings)) is None:
             continue
         table = metadata.pop("string_table", None)
         if isinstance(table, list):

@@ -31,6 +31,8 @@ class BoundedDecoder(json.JSONDecoder):
         self._note = note
 
     def _whole(self, text: str) -> int:
+        if len(text) < 19:  # most are
+            return int(text)
         number = int(text) if len(text) <= 20 else -MOST_WHOLE - 1 if text[0] == "-" else MOST_WHOLE + 1
         bounded = min(max(number, -MOST_WHOLE), MOST_WHOLE)
         if bounded != number or len(text) > 20:
