@@ -41,13 +41,13 @@ export function isScript(row: RunItem | ScriptRuns): row is ScriptRuns {
   return "newest" in row;
 }
 
+/** @param runs the newest first */
 function together(runs: RunItem[]): ScriptRuns {
-  const sorted = [...runs].sort((left, right) => right.started - left.started);
   const seen = new Set<string>();
-  const newest = sorted.filter(({ lane, pipeline }) => {
+  const newest = runs.filter(({ lane, pipeline }) => {
     const key = lane === "fast" ? "" : pipeline; // The fast lane is the same for all pipelines.
     return !seen.has(key) && seen.add(key);
   });
-  const { script, scriptUri } = sorted[0] as RunItem;
-  return { script, scriptUri, newest, earlier: sorted.filter((run) => !newest.includes(run)) };
+  const { script, scriptUri } = runs[0] as RunItem;
+  return { script, scriptUri, newest, earlier: runs.filter((run) => !newest.includes(run)) };
 }

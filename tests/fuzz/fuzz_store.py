@@ -102,6 +102,8 @@ class Reader:
                 judge.fail(f"{arguments} does not end")
         answer: dict[str, Any] = json.loads(self._answers.readline() or '{"code": -1, "said": "it has died"}')
         judge.answered(asked_at, _OPEN_SECONDS if arguments[0] == "open" else HANG_SECONDS)
+        if arguments[0] == "open" and "run store" in answer["said"]:
+            judge.fail(f"{arguments} blames the store: {answer['said']}")
         if answer["code"] not in (0, 2, 3):
             judge.fail(f"{arguments}: exit code {answer['code']}: {answer['said']}")
         return int(answer["code"])

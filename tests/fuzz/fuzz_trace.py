@@ -3,11 +3,14 @@ in names and paths that lead elsewhere; opened by the command line, alone and as
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
 import os
+import re
 import shutil
+import sqlite3
 import tarfile
 from collections import Counter
 from collections.abc import Callable
@@ -16,7 +19,7 @@ from random import Random
 
 from fuzz_store import Reader
 from garble import Garbler
-from judge import nothing_left, until
+from judge import FuzzError, nothing_left, until
 
 LOG = gzip.decompress((Path(__file__).parents[1] / "plain" / "traces" / "trace.log.gz").read_bytes())
 _RECORDS = [b"V" + part for part in LOG.split(b"\nV")]
@@ -27,6 +30,11 @@ _NAMES = (
     "<img src=x onerror=alert(1)>", "\x1b]0;owned\x07\x1b[2J", "\u202etxt.exe", "../../../../etc/passwd", "/etc/passwd", "", "a\0b",
     "x" * 100_000, "$(reboot)", "file:///etc/passwd", "\ud800", "'; DROP TABLE runs; --", "%s%n", "{0.__class__}", "..", "con",
 )  # fmt: skip
+_ODD_NUMBERS = (
+    b"18446744073709551616", b"9223372036854775808", b"-9223372036854775809", b"1e308", b"-1e308", b"1e400", b"NaN", b"-Infinity",
+    b"1" * 5000, b"true", b"null", b'"many"', b"-1", b"0", b"0.5", b"[]", b"{}", b"4294967296", b'"\\ud800"', b'"a\\u0000b"',
+)  # fmt: skip
+_NUMBER = re.compile(rb'(": ?|[\[,] ?)(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?=[,}\]])')
 _OPTIONS: tuple[list[str], ...] = (
     [], [], ["--json"], ["--strict"], ["--overview"], ["--overview", "--json"], ["--compile", "0/0"], ["--log", "rank_1"],
     ["--map", "/home/=/tmp/"], ["--source-root", "."],
@@ -56,12 +64,21 @@ def fuzz(seconds: float, random: Random, folder: Path) -> int:
             path = _trace(work, garbler)
             for options in random.sample(_OPTIONS, 2):
                 codes[reader.ask(["open", str(path), *options, "--store", str(store)])] += 1
+            _all_ended(store)
             count += 1
     finally:
         reader.close()
     print("exit codes of commands:", dict(sorted(codes.items())))
     nothing_left(f"IRSCOPE_FUZZ={folder}", temporary)
     return count
+
+
+def _all_ended(store: Path) -> None:
+    """Raises FuzzError if a run is left that has no end."""
+    with contextlib.closing(sqlite3.connect(store)) as db:
+        has_runs = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'runs'").fetchone()[0]
+        if has_runs and (left := db.execute("SELECT id FROM runs WHERE outcome IS NULL").fetchall()):
+            raise FuzzError(f"runs without an end are left in {store}: {left}")
 
 
 def _trace(work: Path, garbler: Garbler) -> Path:
@@ -226,6 +243,17 @@ def _nested(data: bytes, garbler: Garbler) -> bytes:
     return data[:at] + garbler.random.choice(more) + b"\n" + data[at:]
 
 
+def _numbers(data: bytes, garbler: Garbler) -> bytes:
+    """Other values in the place of numbers: in metadata, in stacks, in payloads that are JSON."""
+    random, share = garbler.random, garbler.random.choice((0.02, 0.2, 1))
+
+    def other(found: re.Match[bytes]) -> bytes:
+        return found[1] + (random.choice(_ODD_NUMBERS) if random.random() < share else found[2])
+
+    lines = data.split(b"\n")
+    return b"\n".join(_NUMBER.sub(other, line) if b"{" in line[:200] else line for line in lines)
+
+
 _DAMAGES: tuple[Callable[[bytes, Garbler], bytes], ...] = (
-    _cut, _scratched, _interleaved, _shuffled, _spoiled, _spoiled, _named, _nested,
+    _cut, _scratched, _interleaved, _shuffled, _spoiled, _spoiled, _named, _nested, _numbers, _numbers,
 )  # fmt: skip

@@ -239,3 +239,11 @@ def test_another_file_is_no_baseline(baseline: str, text: str) -> None:
 def test_a_missing_baseline_says_how_to_write_one(baseline: str) -> None:
     with pytest.raises(LookupError, match="--write-baseline"):
         read_baseline(baseline)
+
+
+@pytest.mark.parametrize("count", ["1e400", "NaN", "[]", '"many"', "1" * 5000])
+def test_a_baseline_with_a_count_that_is_none_is_refused(count: str, tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    path.write_text('{"irscope-baseline": 1, "findings": {"x": @}}'.replace("@", count))
+    with pytest.raises(LookupError, match="is not an irscope baseline"):
+        read_baseline(str(path))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from irscope.cli.arguments import parser
 from irscope.cli.limits import budget_of_flags
-from irscope.vocabulary.limits import LIMITS, Budget, Limit, limit_row
+from irscope.cli.main import main
+from irscope.cli.numbers import seconds
+from irscope.vocabulary.limits import CALLS, LIMITS, MEGABYTES, SECONDS, Budget, Limit, limit_row
 from irscope.vocabulary.settings import SETTINGS
 
 
@@ -53,3 +57,26 @@ def test_each_flag_that_a_setting_names_exists(capsys: pytest.CaptureFixture[str
     assert len(flags) >= 6
     for flag in flags:
         assert f"  {flag} " in told or f"  {flag}\n" in told, flag
+
+
+@pytest.mark.parametrize("text", ["9" * 20, "9" * 5000, "-1", "0", "1e3", "nan", "²", ""])
+def test_a_whole_number_out_of_bounds_is_refused_with_a_sentence(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["list", f"--limit={text}"])
+    assert "Invalid number of runs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["nan", "-1", "-1e308", "soon", ""])
+def test_a_time_that_is_none_is_refused_with_a_sentence(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (["diff", f"--seconds={text}"], ["fix", "x.py", f"--seconds={text}"]):
+        with pytest.raises(SystemExit, match="2"):
+            main(command)
+        assert "Invalid number of seconds" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["1e308", "inf", "1" + "0" * 400])
+def test_a_time_that_is_longer_than_anybody_waits_can_be_waited_for(text: str) -> None:
+    assert seconds(text) < threading.TIMEOUT_MAX
+    for unit in (SECONDS, MEGABYTES, CALLS):
+        amount = unit.in_budget(float(text))
+        assert amount is not None and amount < 2**63

@@ -17,13 +17,15 @@ from pathlib import Path
 
 import pytest
 from irscope.cli.main import main
-from irscope.opening import records
+from irscope.opening import records, trace_run
 from irscope.opening.logs import is_trace, open_log
 from irscope.opening.paths import Paths, Roots
 from irscope.opening.trace_run import TraceSpec, open_trace
 from irscope.opening.warnings import TraceError, Warnings
-from irscope.protocol import Report
+from irscope.protocol import Lane, OutcomeKind, Report
+from irscope.store.file import DamagedStoreError
 from irscope.store.store import Store
+from irscope.vocabulary.bounds import MOST_SECONDS
 
 TRACES = Path(__file__).parent / "traces"
 LOG = gzip.decompress((TRACES / "trace.log.gz").read_bytes())
@@ -338,3 +340,83 @@ def test_the_command_prints_the_report(tmp_path: Path, capsys: pytest.CaptureFix
     assert {(one["kind"], one["range"]["start"]["line"]) for one in report["findings"]} == {
         (k, n) for k, _, n, _ in LIVE
     }
+
+
+# --- numbers and bytes that nobody expects ----------------------------------------------------------------------------
+
+ODD = {
+    "2**64": "18446744073709551616", "-2**70": "-1180591620717411303424", "1e308": "1e308", "1e400": "1e400", "NaN": "NaN",
+    "-Infinity": "-Infinity", "digits": "1" * 5000, "true": "true", "text": '"many"', "negative": "-7", "list": "[]",
+}  # fmt: skip
+
+
+def odd_record(event: str, facts: object, odd: str = "", payload: str | None = None) -> bytes:
+    """A record of the first compile, with such a number in the place of ``@``."""
+    metadata = json.dumps({event: facts, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}).replace('"@"', odd)
+    return record(metadata, None if payload is None else payload.encode())
+
+
+@pytest.mark.parametrize("odd", [pytest.param(text, id=name) for name, text in ODD.items()])
+@pytest.mark.parametrize("key", ["line", "co_firstlineno", "graph_op_count", "entire_frame_compile_time_s"])
+def test_a_number_that_cannot_be_kept_is_bounded_and_counted(
+    key: str, odd: str, opened: Open, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metrics: dict[str, object] = {"co_firstlineno": 4, "graph_op_count": 2, "entire_frame_compile_time_s": 0.5}
+    metrics = metrics if key == "line" else {**metrics, key: "@"}
+    stack = [{"line": "@" if key == "line" else 4, "name": "f", "filename": "/a.py"}]
+    report = opened(odd_record("dynamo_start", {"stack": stack}, odd) + odd_record("compilation_metrics", metrics, odd))
+    assert report.outcome.kind is OutcomeKind.COMPLETED and len(report.compiles) == 1
+    if odd == ODD["1e308"] and key == "entire_frame_compile_time_s":
+        assert report.compiles[0].seconds == MOST_SECONDS
+    assert "a number is out of bounds" in gaps(report)
+    assert main(["show", report.run, "--store", store.path]) == main(["list", "--store", store.path]) == 0
+
+
+@pytest.mark.parametrize("odd", ["1e308", "18446744073709551616", "NaN", "1e400"])
+def test_a_number_in_a_payload_is_bounded_and_counted(odd: str, opened: Open) -> None:
+    times = [
+        odd_record("chromium_event", {}, "", f'{{"name": "dynamo", "ph": "{kind}", "ts": {when}, "pid": 1, "tid": 1}}')
+        for kind, when in (("B", 5.0), ("E", odd))
+    ]
+    start = odd_record("dynamo_start", {"stack": [{"line": 4, "name": "f", "filename": "/a.py"}]})
+    report = opened(start + b"".join(times))
+    assert report.outcome.kind is OutcomeKind.COMPLETED
+    assert "a payload has a number that is out of bounds" in gaps(report)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OverflowError, DamagedStoreError])
+def test_an_opening_that_fails_late_leaves_no_run(
+    error: type[BaseException], opened: Open, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(trace_run, "add_missing_origins", fail)
+    with pytest.raises(error):
+        opened()
+    assert store.runs() == []
+
+
+def test_an_opening_that_was_killed_is_not_the_newest_run(opened: Open, store: Store) -> None:
+    before = opened().run
+    killed = store.create_run("/trace.log", (), Lane.DEEP, "", is_made=False)
+    assert (store.find_run(), [one.run for one in store.runs()]) == (before, [before, killed])
+
+
+@pytest.mark.parametrize("noise", [b"", bytes(range(20)), bytes(5000), b"\xff" * 300])
+@pytest.mark.parametrize(
+    "begin", [b"\x28\xb5\x2f\xfd", b"\x1f\x8b", b"\x1f\x8b\x08", b"PK\x03\x04", b"\0" * 257 + b"ustar"]
+)
+def test_noise_after_the_first_bytes_of_a_packed_file_is_a_sentence(
+    begin: bytes, noise: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / NAME).write_bytes(begin + noise)
+    assert main(["open", str(tmp_path / NAME), "--store", str(tmp_path / "runs.db")]) == 3
+    assert "Set IRSCOPE_DEBUG" not in capsys.readouterr().err
+
+
+def test_names_that_are_no_characters_are_written_out(tmp_path: Path, store: Store) -> None:
+    path = tmp_path / os.fsdecode(b"rank_0_\xff.log")
+    path.write_bytes(LOG)
+    assert main(["open", str(path), "--store", store.path]) == 0
+    assert store.how_run(store.find_run())[0]["target"].endswith("rank_0_\\udcff.log")

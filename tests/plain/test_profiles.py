@@ -25,6 +25,7 @@ from irscope.profiling.library_kernels import call_family, grouped
 from irscope.profiling.measuring import profile_of
 from irscope.profiling.profile import CudaGraphs, MeasuredLine, MeasuredProgram, Profile
 from irscope.profiling.timeline import Kind, timeline
+from irscope.protocol import Kernel, Lane
 from irscope.runner.cuda_graphs import GraphWatch
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
@@ -132,6 +133,25 @@ def test_a_store_that_is_named_is_that_of_the_trace(
     monkeypatch.setenv("IRSCOPE_STORE", str(store))
     assert main(["open", trace, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["lines"] == [], "the usual store has many runs: none is meant"
+
+
+def test_a_trace_is_joined_to_the_newest_run_that_fits(tmp_path: Path) -> None:
+    trace, path = RECORDED / "mlp.json.gz", tmp_path / "runs.db"
+    path.write_bytes(gzip.decompress((RECORDED / "mlp.db.gz").read_bytes()))
+    with Store(str(path)) as store:
+        mine = store.find_run()
+        other = store.create_run("/other.py", [], Lane.DEEP, "")
+        store.put_kernel(other, Kernel("triton_poi_fused_exp_0", "triton", "0/0", "s", ()))
+        library = store.create_run("/library.py", [], Lane.DEEP, "")
+        store.put_kernel(library, Kernel("extern_kernels.qr", "extern", "0/0", "s", ()))
+        assert opened(str(trace), store, None).run == mine
+        assert opened(str(trace), store, other).run == other, "the one that is named"
+        store.delete(mine)
+        found = opened(str(trace), store, None)
+        assert found.run == "" and found.kernels and "No run in" in found.warnings[0]
+        function = event("train.py(5): main", 0, 10, "python_function")
+        script = store.create_run("/home/me/train.py", [], Lane.FAST, "")
+        assert opened(written(tmp_path, [function, *a_step()]), store, None).run == script
 
 
 def test_kernels_that_nobody_can_be_named_for_own_nothing(tmp_path: Path) -> None:
@@ -268,7 +288,8 @@ def test_a_damaged_trace_is_a_sentence(
 def test_numbers_that_are_none_are_left_out(tmp_path: Path) -> None:
     odd: list[dict[str, Any]] = [
         event("nan", float("nan"), 1), event("inf", 0, float("inf")), event("back", 0, -5),
-        {**event("text", 0, 1), "ts": "5"}, {**event("huge", 0, 1), "ts": 10**400},
+        {**event("text", 0, 1), "ts": "5"}, {**event("huge", 0, 1), "ts": 10**400}, event("long", 1e308, 1),
+        event("longer", 0, 1e308), event("true", 0, True), {**event("true", 0, 1), "ts": True},
         {**event("args", 0, 1), "args": [1]},
     ]  # fmt: skip
     assert [one.name for one in read_events(written(tmp_path, odd))] == ["args"]

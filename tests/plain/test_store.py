@@ -21,8 +21,9 @@ from typing import Any
 import pytest
 from facts import a_compile, a_finding, a_gap, a_kernel, a_range, a_stage, an_outcome
 from irscope.cli.main import main
-from irscope.protocol import Cost, Lane, OutcomeKind
+from irscope.protocol import Cost, Lane, OutcomeKind, RankReport
 from irscope.store.store import Store, StoreError, default_path
+from irscope.store.upkeep import KEEP_BYTES
 from irscope.store.value_file import ValueWriter
 
 
@@ -175,6 +176,57 @@ def test_prune_deletes_the_oldest_first(store: Store, path: str) -> None:
     for table in ("runs", "compiles", "kernels", "findings", "gaps"):
         assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (2,), table
     assert db.execute("SELECT count(*) FROM texts").fetchone() == (3,)
+
+
+def test_the_newest_run_is_the_one_that_was_made_last_whatever_the_clock_says(store: Store) -> None:
+    ahead, usual, last = new_run(store), new_run(store), new_run(store)
+    for number, run in enumerate((ahead, usual, last)):
+        store._db.execute("UPDATE runs SET started = ? WHERE id = ?", (1e9 - number, run))
+        store.put_compile(run, a_compile())
+        store.put_profile(run, {})
+        store.set_outcome(run, an_outcome())
+    assert [one.run for one in store.runs()] == [last, usual, ahead]
+    assert (store.find_run(), store.best_run(), store.newest_profiled("/home/me/model.py")) == (last, last, last)
+    assert [one.run for one in store.newest_of_each_pipeline("/home/me/model.py")] == [last]
+    assert [run for run, _ in store.runs_touching(a_compile().file)] == [last, usual, ahead]
+    assert store.prune(KEEP_BYTES, 2) == 1
+    assert [one.run for one in store.runs()] == [last, usual]
+    store.put_ranks(usual, 2, ())
+    assert store.find_run() == usual, "the first rank of a job stands for all of them"
+    store.delete(usual)
+    assert new_run(store) == store.find_run(), "the number of one that was deleted is given again"
+
+
+def test_runs_of_the_version_before_keep_the_order_in_which_they_were_made(store: Store, path: str) -> None:
+    first, second, ahead, after = (new_run(store) for _ in range(4))
+    ranks = (RankReport(0, first, an_outcome(), 1, 0), RankReport(1, second, an_outcome(), 1, 0))
+    store.put_ranks(first, 2, ranks)
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE runs SET started = 9e9 WHERE id = ?", (ahead,))
+        db.executescript("ALTER TABLE runs DROP COLUMN made; PRAGMA user_version = 9")
+    db.close()
+    with Store(path) as again:
+        assert [one.run for one in again.runs()] == [after, ahead, first, second]
+
+
+def test_a_run_is_found_by_each_path_that_leads_to_its_file(tmp_path: Path) -> None:
+    real, link = tmp_path / "real" / "a.py", tmp_path / "link" / "a.py"
+    real.parent.mkdir()
+    real.touch()
+    link.parent.symlink_to(real.parent)
+    with Store(str(tmp_path / "runs.db")) as store:
+        made: list[str] = []
+        for name in (real, link):
+            run = new_run(store, str(name))
+            made.insert(0, run)
+            store.put_compile(run, dataclasses.replace(a_compile(), file=str(name)))
+            store.put_source(run, str(name), "text")
+        for name in (real, link):
+            assert [one.run for one in store.runs(script=str(name))] == made
+            assert [one.run for one in store.runs_of_file(str(name))] == made
+            assert [run for run, _ in store.runs_touching(str(name))] == made
+            assert store.best_run(str(name)) == made[0]
+        assert store.runs_of_file(str(tmp_path / "a.py")) == []
 
 
 def test_a_transaction_is_all_or_nothing(store: Store, path: str) -> None:

@@ -7,6 +7,7 @@ import os
 import sys
 
 from irscope.cli import entry_arguments
+from irscope.cli.numbers import whole_number
 from irscope.cli.shared_arguments import add_json_and_store
 from irscope.vocabulary.lanes import DEFAULT_ROUNDS
 
@@ -27,7 +28,11 @@ def add_to(compare: argparse.ArgumentParser) -> None:
         help="names with commas between them, as in inductor,torchscript; `irscope pipelines` lists them",
     )  # fmt: skip
     compare.add_argument(
-        "--rounds", metavar="N", type=_rounds, default=DEFAULT_ROUNDS, help="rounds of timings (default: %(default)s)"
+        "--rounds",
+        metavar="N",
+        type=whole_number("rounds", 1, 10_000),
+        default=DEFAULT_ROUNDS,
+        help="rounds of timings (default: %(default)s)",
     )
     compare.add_argument("--output", action="store_true", help="show what the script prints, on stderr")
     compare.add_argument(
@@ -36,12 +41,3 @@ def add_to(compare: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     compare.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
     compare.set_defaults(do=("comparing", "compare"))
-
-
-def _rounds(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= _MOST_ROUNDS:
-        raise argparse.ArgumentTypeError(f"Invalid number of rounds: {text!r} (1 to {_MOST_ROUNDS})")
-    return int(text)
-
-
-_MOST_ROUNDS = 10_000

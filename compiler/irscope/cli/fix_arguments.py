@@ -6,6 +6,8 @@ import argparse
 import os
 import sys
 
+from irscope.cli.numbers import seconds
+
 DESCRIPTION = """\
 Runs SCRIPT and tries each fix of its findings before it is shown: the changed text runs beside the original one, and a
 fix is *verified* if the finding is gone, no other has come, and the compiled programs give the same results and gradients
@@ -23,7 +25,7 @@ def add_to(fix: argparse.ArgumentParser) -> None:
         help="only findings of this code (GB0059) or kind (graph-break); may be repeated",
     )  # fmt: skip
     fix.add_argument(
-        "--seconds", metavar="N", type=_seconds, default=300.0,
+        "--seconds", metavar="N", type=seconds, default=300.0,
         help="begin no other trial after so many seconds (default: %(default)g)",
     )  # fmt: skip
     fix.add_argument(
@@ -41,12 +43,3 @@ def add_to(fix: argparse.ArgumentParser) -> None:
     fix.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
     fix.add_argument("--json", action="store_true", help="print data instead of text (docs/json.md)")
     fix.set_defaults(do=("fixing", "fix"))
-
-
-def _seconds(text: str) -> float:
-    try:
-        if (value := float(text)) > 0:
-            return value
-    except ValueError:
-        pass
-    raise argparse.ArgumentTypeError(f"Invalid number of seconds: {text!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from irscope.cli.numbers import whole_number
 from irscope.cli.shared_arguments import add_json_and_store
 from irscope.vocabulary.graph_looks import MOST_NODES, THEMES
 
@@ -23,7 +24,7 @@ PICTURES = ("svg", "pdf", "png")
 """Formats that Graphviz makes, as its option -T names them."""
 STANDARD_OUTPUT = "-"
 _DOT = ("dot", "gv")
-_MOST_DIGITS = 6
+_MOST = 10**6 - 1
 
 
 def add_to(graph: argparse.ArgumentParser) -> None:
@@ -44,22 +45,22 @@ def add_to(graph: argparse.ArgumentParser) -> None:
     )
     graph.add_argument("--node", metavar="NAME", help="draw only the nodes around this one")
     graph.add_argument(
-        "--around", metavar="N", type=_whole_number, default=2,
+        "--around", metavar="N", type=whole_number("edges", 0, _MOST), default=2,
         help="with --node: those within N edges of it (default: %(default)s)",
     )  # fmt: skip
     graph.add_argument(
-        "--depth", metavar="N", type=_whole_number,
+        "--depth", metavar="N", type=whole_number("levels", 0, _MOST),
         help="draw frames for N levels of modules, and fold deeper ones (default: as many as --max-nodes allows)",
     )  # fmt: skip
     graph.add_argument(
-        "--max-nodes", metavar="N", type=_at_least_one, default=MOST_NODES,
+        "--max-nodes", metavar="N", type=whole_number("nodes", 1, _MOST), default=MOST_NODES,
         help="draw at most N operations, inputs and folded modules (default: %(default)s)",
     )  # fmt: skip
     graph.add_argument(
         "--theme", choices=THEMES, default=THEMES[0], help="colours for this background (default: %(default)s)"
     )
     graph.add_argument(
-        "--timeout", metavar="SECONDS", type=_at_least_one, default=30,
+        "--timeout", metavar="SECONDS", type=whole_number("seconds", 1, _MOST), default=30,
         help="stop Graphviz after this time: first `dot`, then the faster `sfdp` (default: %(default)s)",
     )  # fmt: skip
     graph.set_defaults(do=("graphing", "graph"))
@@ -76,15 +77,3 @@ def _picture_file(name: str) -> str:
         names = ", ".join(f".{one}" for one in (*PICTURES, *_DOT))
         raise argparse.ArgumentTypeError(f"the name of the file has to end in one of {names}: {name!r}")
     return name
-
-
-def _whole_number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or len(text) > _MOST_DIGITS:
-        raise argparse.ArgumentTypeError(f"not a number, or too large: {text!r}")
-    return int(text)
-
-
-def _at_least_one(text: str) -> int:
-    if (number := _whole_number(text)) < 1:
-        raise argparse.ArgumentTypeError("it has to be 1 or more")
-    return number

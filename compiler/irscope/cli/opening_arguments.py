@@ -20,8 +20,8 @@ A big log need not be opened whole: --overview indexes it and lists its compiles
 --follow prints compiles while the log is being written.
 
 A trace that torch.profiler has exported (export_chrome_trace; .json or .json.gz) is read, and whose time it is, is printed.
-With --run it is joined to the kernels and lines of a run in the store, with --store alone to those of its newest run; without
-both it has the names in the trace."""
+With --run it is joined to the kernels and lines of a run in the store, with --store alone to those of its newest run that
+fits: the trace has kernels that the run generated, or the run's script in a stack.  Else it has the names in the trace."""
 
 
 def add_to(command: argparse.ArgumentParser) -> None:
@@ -32,7 +32,7 @@ def add_to(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--run",
         metavar="RUN",
-        help="profiler's trace: the run it is of, its ID or prefix (default: the newest of a store that --store names, else none)",
+        help="profiler's trace: the run it is of, its ID or prefix (default: the newest that fits of a store that --store names, else none)",
     )
     command.add_argument(
         "--source-root",

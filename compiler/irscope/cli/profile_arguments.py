@@ -7,6 +7,7 @@ import os
 import sys
 
 from irscope.cli import entry_arguments
+from irscope.cli.numbers import whole_number
 from irscope.cli.shared_arguments import add_json_and_store
 from irscope.pipelines.registry import pipeline_named
 from irscope.vocabulary.lanes import DEFAULT_PIPELINE
@@ -25,7 +26,11 @@ def add_to(profile: argparse.ArgumentParser) -> None:
     add_json_and_store(profile)
     entry_arguments.add_to(profile)
     profile.add_argument(
-        "--calls", metavar="N", type=_calls, default=20, help="calls of each program (default: %(default)s)"
+        "--calls",
+        metavar="N",
+        type=whole_number("calls", 1, 10_000),
+        default=20,
+        help="calls of each program (default: %(default)s)",
     )
     profile.add_argument(
         "--without-breaks", action="store_true",
@@ -56,12 +61,3 @@ def _pipelines(text: str) -> tuple[str, ...]:
             f"Invalid pipelines: {text!r}. Name others than {DEFAULT_PIPELINE}, which is always there: onnx,openvino."
         )
     return names
-
-
-def _calls(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= _MOST_CALLS:
-        raise argparse.ArgumentTypeError(f"Invalid number of calls: {text!r} (1 to {_MOST_CALLS})")
-    return int(text)
-
-
-_MOST_CALLS = 10_000

@@ -51,11 +51,11 @@ def open_profile(options: argparse.Namespace) -> int:
     """Prints whose time a trace from elsewhere is."""
     is_named = options.store != default_path()  # then it is the store of the run that the trace is of
     try:
-        if options.run is None and not is_named:
+        if not options.run and not is_named:
             found = opened(options.trace, None, None)
         else:
             with Store(options.store) as store:
-                found = opened(options.trace, store, store.find_run(options.run or ""))
+                found = opened(options.trace, store, store.find_run(options.run) if options.run else None)
     except TraceError as error:
         complain(f"irscope: {printable(str(error))}")
         return 3

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from irscope.cli.numbers import whole_number
+
 TORCHRUN = {
     "nnodes": ("N", "how many machines the job has, or MIN:MAX"),
     "node_rank": ("N", "which of the machines this is"),
@@ -21,7 +23,7 @@ TORCHRUN = {
 def add_ranks(run: argparse.ArgumentParser) -> None:
     """Adds them to a parser."""
     run.add_argument(
-        "--world", metavar="N", type=_count,
+        "--world", metavar="N", type=whole_number("ranks", 1, 1_000_000),
         help="run as ranks of a job with N ranks, with PyTorch's fake process group: no other machine or GPU is needed",
     )  # fmt: skip
     run.add_argument(
@@ -29,15 +31,9 @@ def add_ranks(run: argparse.ArgumentParser) -> None:
         help="with --world: which of the ranks are run and compared, as in 0,37 or 0-3 (default: the first and the last)",
     )  # fmt: skip
     run.add_argument(
-        "--nproc-per-node", metavar="K", type=_count,
+        "--nproc-per-node", metavar="K", type=whole_number("ranks", 1, 1_000_000),
         help="run as a job of K ranks on this machine, as torchrun does; with --world: how many ranks each machine has (8)",
     )  # fmt: skip
     for name, (metavar, what) in TORCHRUN.items():
         option = f"--{name.replace('_', '-')}"
         run.add_argument(option, metavar=metavar, help=f"of torchrun, with --nproc-per-node: {what}")
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of ranks from 1 to 1000000")
-    return int(text)

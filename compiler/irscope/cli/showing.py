@@ -19,6 +19,7 @@ from irscope.ir.guards import guards_of
 from irscope.pipelines.registry import role_of
 from irscope.protocol import Compile, Report, StageRef, to_json
 from irscope.store.store import Store
+from irscope.usercode.reading import name_among
 from irscope.usercode.source import line_text
 from irscope.vocabulary.stages import Role
 from irscope.vocabulary.suggestions import did_you_mean, listed
@@ -259,8 +260,8 @@ def _as_stored(name: str) -> str:
 
 def _known_file(report: Report, name: str) -> str:
     """The file as the run names it: the one of that path, else the only one that ends so."""
-    path = os.path.abspath(name)
     known = {report.script, *(c.file for c in report.compiles), *(o.file for k in report.kernels for o in k.origins)}
+    path = name_among(known, os.path.abspath(name))
     if path in known:
         return path
     ending = [file for file in known if file.replace("\\", "/").endswith("/" + name.replace("\\", "/"))]

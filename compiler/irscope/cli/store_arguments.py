@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from irscope.cli.numbers import seconds_or_zero, whole_number
 from irscope.cli.shared_arguments import add_json_and_store
 from irscope.vocabulary.command_line import Parser
 
@@ -40,7 +41,13 @@ A run is an ID of the store, a file of another store (its newest run), or a stru
 def add_list(list_: Parser) -> None:
     """Adds those of ``irscope list``."""
     add_json_and_store(list_)
-    list_.add_argument("--limit", metavar="N", type=int, default=20, help="at most this many (default: %(default)s)")
+    list_.add_argument(
+        "--limit",
+        metavar="N",
+        type=whole_number("runs", 1, 10**9),
+        default=20,
+        help="at most this many (default: %(default)s)",
+    )
     list_.set_defaults(do=("listing", "list_runs"))
 
 
@@ -121,7 +128,7 @@ def add_diff(diff: Parser) -> None:
     )  # fmt: skip
     diff.add_argument("-o", "--output", metavar="FILE", help="with --python: write a report in Markdown")
     diff.add_argument(
-        "--seconds", metavar="N", type=float, default=600,
+        "--seconds", metavar="N", type=seconds_or_zero, default=600,
         help="with --python: look so long for causes at most; 0: do not (default: %(default)s)",
     )  # fmt: skip
     diff.set_defaults(do=("diffing", "diff"))

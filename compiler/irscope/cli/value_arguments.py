@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 
 from irscope.cli import limits
+from irscope.cli.numbers import whole_number
 from irscope.cli.shared_arguments import add_json_and_store
 from irscope.vocabulary.command_line import Parser
 
@@ -48,7 +48,9 @@ def _add_common(numbers: Parser, name: str) -> None:
     numbers.add_argument("-m", dest="module", metavar="MODULE", help="run a module instead, by its dotted name")
     numbers.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
     numbers.add_argument("--compile", metavar="ID", help="only in this compile, as in 0/0")
-    numbers.add_argument("--call", metavar="N", type=_call, default=1, help="which call (default: the first)")
+    numbers.add_argument(
+        "--call", metavar="N", type=whole_number("calls", 1, 10**9), default=1, help="which call (default: the first)"
+    )
     numbers.add_argument(
         "--inputs",
         metavar="FILE",
@@ -61,9 +63,3 @@ def _add_common(numbers: Parser, name: str) -> None:
         help="interpreter that runs the script (default: %(default)s; variable IRSCOPE_PYTHON)",
     )  # fmt: skip
     numbers.set_defaults(do=("values", name), pytest=None, model=None)
-
-
-def _call(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"Invalid call number: {text!r} (the first call is 1)")
-    return int(text)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, CompileOutcome, Finding, Kernel, Report
 from irscope.store.store import Store
+from irscope.usercode.reading import real_path
 from irscope.vocabulary.function_names import function_title
 from irscope.vocabulary.records import dataclass
 
@@ -161,7 +162,7 @@ class Moved:
     """Where the lines of the older texts are in the newer ones."""
 
     def __init__(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
-        self._before, self._after = before, after
+        self._before, self._after = ({real_path(file): text for file, text in each.items()} for each in (before, after))
         self._lines: dict[str, dict[int, int]] = {}
 
     def line(self, file: str, line: int) -> int | None:
@@ -169,6 +170,7 @@ class Moved:
 
         Of a file whose texts are not known, or are the same, the line itself.
         """
+        file = real_path(file)
         if self._before.get(file) == self._after.get(file) or file not in self._before or file not in self._after:
             return line
         if file not in self._lines:
@@ -191,10 +193,10 @@ def _findings(old: Report, new: Report, moved: Moved) -> tuple[tuple[Finding, ..
     left: dict[tuple[str, str, str, int | None], list[Finding]] = defaultdict(list)
     for finding in old.findings:
         line = moved.line(finding.file, finding.range.start.line)
-        left[finding.kind, finding.code, finding.file, line].append(finding)
+        left[finding.kind, finding.code, real_path(finding.file), line].append(finding)
     added = []
     for finding in new.findings:
-        same_line = left.get((finding.kind, finding.code, finding.file, finding.range.start.line))
+        same_line = left.get((finding.kind, finding.code, real_path(finding.file), finding.range.start.line))
         if same_line:
             # Several on one line: the one with the same words first.
             same_line.remove(next((f for f in same_line if f.message == finding.message), same_line[0]))
@@ -211,11 +213,11 @@ def _compiles(old: Report, new: Report, moved: Moved) -> tuple[_Pairs, tuple[Com
     """Pairs of the n-th compiles of one function, then what only the newer and what only the older run has."""
     left: dict[tuple[str, str, int | None], list[Compile]] = defaultdict(list)
     for compile in old.compiles:
-        left[_name(compile), compile.file, moved.line(compile.file, compile.line)].append(compile)
+        left[_name(compile), real_path(compile.file), moved.line(compile.file, compile.line)].append(compile)
     pairs: _Pairs = []
     late = []
     for compile in new.compiles:
-        same = left.get((_name(compile), compile.file, compile.line))
+        same = left.get((_name(compile), real_path(compile.file), compile.line))
         if same:
             pairs.append((same.pop(0), compile))
         else:
@@ -226,7 +228,7 @@ def _compiles(old: Report, new: Report, moved: Moved) -> tuple[_Pairs, tuple[Com
         by_name[name, file] += rest
     added = []
     for compile in late:
-        rest = by_name.get((_name(compile), compile.file), [])
+        rest = by_name.get((_name(compile), real_path(compile.file)), [])
         if rest:
             pairs.append((rest.pop(0), compile))
         else:

@@ -19,6 +19,7 @@ from irscope.ir.kineto_parts import PartError, parts_of, read_part
 from irscope.ir.roofline import peaks_of
 from irscope.profiling.batches import Columns
 from irscope.profiling.columns import EventColumns
+from irscope.profiling.fitting import fitting_run
 from irscope.profiling.joining import Joined
 from irscope.profiling.measuring import Sums
 from irscope.profiling.profile import Profile
@@ -34,18 +35,28 @@ if TYPE_CHECKING:
 _BATCH = 40_000
 """Events; as objects they have some 40 MB."""
 _MOST_PROCESSES = 8
+_FITS_NONE = (
+    "No run in {} has kernels of this trace, or its script in a stack of it. So it is not joined to a run (--run RUN)."
+)
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
 def opened(path: str, store: Store | None, run: str | None) -> Profile:
-    """The profile of a trace, joined to a run if one is given.  Raises OSError and TraceError."""
+    """The profile of a trace, joined to a run of the store: the one that is named, else the newest that fits.
+
+    Without a store, or where no run fits, it has the names of the trace.  Raises OSError and TraceError.
+    """
     left_out: Counter[str] = Counter()
     with _no_collection():
         columns = Columns(_read(path, left_out), _BATCH)
         if not columns.steps:
             raise TraceError(f"{path} has no operators and no kernels: record it with torch.profiler.")
         joined = report = peaks = None
+        fits_none: tuple[str, ...] = ()
+        if store is not None and run is None:
+            run = fitting_run(store, columns.names)
+            fits_none = () if run else (_FITS_NONE.format(store.path),)
         if store is not None and run is not None:
             report = store.report(run)
             peaks = peaks_of(store.device_of(run))
@@ -54,7 +65,9 @@ def opened(path: str, store: Store | None, run: str | None) -> Profile:
         for totals in _parts(columns, joined, report):
             sums.totals.add(totals)
     found = sums.profile(peaks.name if peaks else "", columns.steps)
-    return dataclasses.replace(found, warnings=tuple(_warning(why, number) for why, number in left_out.items()))
+    return dataclasses.replace(
+        found, warnings=(*fits_none, *(_warning(why, number) for why, number in left_out.items()))
+    )
 
 
 def _warning(why: str, number: int) -> str:

@@ -3,7 +3,6 @@ as a stream, and belong to it: so a job of thousands of ranks takes the room of 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -11,12 +10,13 @@ from collections.abc import Callable, Sequence
 from irscope.driver.ranks import RankDone, keep_alone, merge
 from irscope.opening.rank_logs import RankLog, has_ranks, rank_logs
 from irscope.opening.trace_run import TraceSpec, open_rank, open_trace
-from irscope.opening.warnings import TraceError, Warnings
+from irscope.opening.warnings import Warnings
 from irscope.protocol import CaptureGap, Message
 from irscope.store.store import Store
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.suggestions import listed
 from irscope.vocabulary.units import count, ranks_named
+from irscope.vocabulary.visible import bounded
 
 MOST_OPENED = 8
 """Ranks that are opened as runs; each takes about a second, and its place in the store."""
@@ -56,14 +56,13 @@ def open_traces(spec: TraceSpec, store: Store, on_message: Callable[[Message], N
             own = dataclasses.replace(spec, log=one.log.name, world=world, rank=one.log.rank)
             run = open_trace(own, store, on_message)
             done.append(RankDone(one.log.rank, run, store.report(run, sizes=False).outcome))
-    except TraceError:
+        merge(store, world, done, {one.log.rank: one.alike for one in chosen})
+        for gap in [*warnings.gaps(), *_gaps(spec, logs, chosen, left)]:
+            store.put_gap(done[0].run, CaptureGap(bounded(gap.what), bounded(gap.why)))
+    except BaseException:
         for each in done:
-            with contextlib.suppress(LookupError):
-                store.delete(each.run)
+            store.delete(each.run)
         raise
-    merge(store, world, done, {one.log.rank: one.alike for one in chosen})
-    for gap in [*warnings.gaps(), *_gaps(spec, logs, chosen, left)]:
-        store.put_gap(done[0].run, gap)
     return done[0].run
 
 

@@ -220,7 +220,7 @@ def read_baseline(path: str) -> dict[str, int]:
         if data.get("irscope-baseline") != 1:
             raise ValueError("it has another version")
         return {str(key): int(count) for key, count in data["findings"].items()}
-    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, OverflowError, RecursionError) as error:
         raise LookupError(
             f"{path} is not an irscope baseline ({error}). Write one: irscope run SCRIPT --write-baseline {path}"
         ) from error

@@ -10,12 +10,13 @@ from __future__ import annotations
 import functools
 import gzip
 import json
-import math
 import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
+
+from irscope.vocabulary.bounds import MOST_SECONDS
 
 _BLOCK = 1 << 22
 _TRIES = 3
@@ -28,6 +29,8 @@ _LONGEST_EVENT = 1 << 20
 _LONGEST_HEAD = 1 << 24
 """Characters before the events: the properties of devices."""
 MOST_EVENTS = 10_000_000
+MOST_MICROSECONDS = MOST_SECONDS * 1e6
+"""An event with a time beyond it is left out: sums would not be finite."""
 MOST_CHARACTERS = 8 << 30
 LONGEST_NAME = 2000
 LONGEST_WORD = 80
@@ -119,11 +122,9 @@ def _event(raw: dict[str, Any], names: dict[str, str]) -> Event | None:
     start, duration, args = raw.get("ts"), raw.get("dur", 0), raw.get("args")
     if not isinstance(start, (int, float)) or not isinstance(duration, (int, float)):
         return None
-    try:
-        start, duration = float(start), float(duration)
-    except OverflowError:
+    if isinstance(start, bool) or isinstance(duration, bool):
         return None
-    if not (math.isfinite(start) and math.isfinite(duration)) or duration < 0:
+    if not (-MOST_MICROSECONDS <= start <= MOST_MICROSECONDS and 0 <= duration <= MOST_MICROSECONDS):
         return None
     name = str(raw.get("name", ""))[:LONGEST_NAME]
     kept = {key: args[key] for key in _KEPT if key in args} if args and isinstance(args, dict) else {}

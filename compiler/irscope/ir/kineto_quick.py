@@ -11,6 +11,8 @@ import importlib
 from collections.abc import Callable
 from typing import Annotated, Any, Protocol
 
+from irscope.ir.kineto import MOST_MICROSECONDS
+
 
 class QuickArgs(Protocol):
     """What Kineto says beside; -1: it has no such number."""
@@ -61,6 +63,8 @@ def quick_events() -> Events | None:
 def _decoder() -> Events:
     """Checked with msgspec 0.22.  Raises ImportError."""
     msgspec: Any = importlib.import_module("msgspec")
+    time = Annotated[float, msgspec.Meta(ge=-MOST_MICROSECONDS, le=MOST_MICROSECONDS)]
+    duration = Annotated[float, msgspec.Meta(ge=0, le=MOST_MICROSECONDS)]
     id = Annotated[int, msgspec.Meta(ge=-1, lt=1 << 61)]
     args = msgspec.defstruct(
         "Args",
@@ -81,8 +85,8 @@ def _decoder() -> Events:
             ("name", str, ""),
             ("pid", int | str, ""),
             ("tid", int | str, ""),
-            ("ts", float | None, None),
-            ("dur", Annotated[float, msgspec.Meta(ge=0)], 0.0),
+            ("ts", time | None, None),
+            ("dur", duration, 0.0),
             ("args", args, args()),
         ],
         frozen=True,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import json
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from typing import IO, Any
 
 from irscope.capture.trace import Record, parse_record
 from irscope.opening.logs import HEAD, Log
-from irscope.opening.records import storable
+from irscope.opening.metadata import MetadataReader, NotMetadata
 from irscope.opening.warnings import TraceError
 from irscope.vocabulary.records import dataclass
 
@@ -123,12 +122,13 @@ class TraceIndex:
         from its beginning."""
         size = os.path.getsize(self.path)
         start, damaged = self._continue_at(size)
+        reader = MetadataReader()
         found: list[IndexedCompile] = []
         with self._db, open(self.path, "rb") as file:
             rows: list[tuple[int, str | None, str]] = []
             for offset, line in _heads(file, start):
                 start = offset + len(line)
-                record = head_record(line)
+                record = head_record(reader, line)
                 if record is None:
                     damaged += HEAD.match(line) is not None
                     continue
@@ -233,16 +233,14 @@ def _heads(file: IO[bytes], start: int) -> Iterator[tuple[int, bytes]]:
         base, text = base + kept, text[kept:]
 
 
-def head_record(line: bytes) -> Record | None:
+def head_record(reader: MetadataReader, line: bytes) -> Record | None:
     """The record whose metadata are in a line, without its payload; None if it cannot be read."""
     head = HEAD.match(line)
     if head is None:
         return None
-    try:
-        metadata = storable(json.loads(line[head.end() :]), line)
-        return parse_record(metadata, "") if isinstance(metadata, dict) else None
-    except (ValueError, TypeError, OverflowError, RecursionError):
-        return None
+    with contextlib.suppress(NotMetadata):
+        return parse_record(reader.read(line[head.end() :], lambda what: None), "")
+    return None
 
 
 def _compile(record: Record) -> IndexedCompile:
@@ -251,23 +249,15 @@ def _compile(record: Record) -> IndexedCompile:
         record.compile or str(facts.get("compile_id", ""))[:80],
         str(facts.get("co_name", ""))[:200],
         str(facts.get("co_filename", ""))[:2000],
-        _number(facts.get("co_firstlineno")),
-        float(_plain(facts.get("entire_frame_compile_time_s"))),
-        _number(facts.get("graph_op_count")),
+        facts.get("co_firstlineno") or 0,
+        float(facts.get("entire_frame_compile_time_s") or 0.0),
+        facts.get("graph_op_count") or 0,
         str(facts.get("fail_type") or "")[:200],
     )
 
 
 def _row(one: IndexedCompile) -> tuple[Any, ...]:
     return one.id, one.function, one.file, one.line, one.seconds, one.ops, one.error
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) and 0 <= value < 1 << 40 else 0
-
-
-def _plain(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) and 0 <= value < 1e9 else 0.0
 
 
 class _Parts(io.RawIOBase):

@@ -7,6 +7,7 @@ would become is bounded.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gzip
 import importlib
 import io
@@ -15,8 +16,8 @@ import re
 import stat
 import tarfile
 import zlib
-from collections.abc import Iterator
-from typing import IO, Any
+from collections.abc import Callable, Iterator
+from typing import IO, Any, TypeVar
 
 from irscope.opening.warnings import TraceError, Warnings
 from irscope.vocabulary.records import dataclass
@@ -33,8 +34,16 @@ _RATIO, _FREE = 400, 64 << 20
 """Text may have so many times the bytes of what was packed, after the first few."""
 _MOST_MEMBERS = 100_000
 RANK = re.compile(r"rank_(\d+)")
-UNPACK_ERRORS = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, OSError)
-"""What unpacking a damaged file raises."""
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_T = TypeVar("_T")
+
+
+class UnpackError(TraceError):
+    """Packed bytes are damaged."""
+
+
+UNPACK_ERRORS = (UnpackError, EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, OSError)
+"""What reading a damaged file raises."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +80,9 @@ def is_trace(path: str) -> bool:
         with open_file(path) as stream:
             block = stream.read(_PEEK)
             return is_tar(block) or HEAD.search(block) is not None or _JSONL.search(block) is not None
+    except UnpackError:
+        with open(path, "rb") as file:
+            return file.read(len(_ZSTD)) == _ZSTD  # the profiler's traces are packed with gzip, or not at all
     except TraceError:
         return True  # it says why
     except UNPACK_ERRORS as error:
@@ -118,9 +130,9 @@ def open_log(path: str, chosen: str, warnings: Warnings) -> Iterator[Log]:
             return
     sizes = _members(path, warnings)
     name = _choose(sizes, chosen, path)
-    with open_file(path) as packed, tarfile.open(fileobj=packed, mode="r|") as archive:
-        for member in archive:
-            if member.name == name and (found := archive.extractfile(member)) is not None:
+    with _open_tar(path) as archive:
+        for member in _members_in(archive):
+            if member.name == name and (found := _extracted(archive, member)) is not None:
                 with _unpacked(found, 0) as stream:
                     yield _log(os.path.basename(name), stream, "", _others(sizes, name))
                 return
@@ -129,21 +141,46 @@ def open_log(path: str, chosen: str, warnings: Warnings) -> Iterator[Log]:
 
 def open_archive(path: str) -> Iterator[tuple[tarfile.TarInfo, Peeking]]:
     """The regular files of an archive that may be logs, each with its bytes, in one pass.  Raises `UNPACK_ERRORS`."""
-    with open_file(path) as packed, tarfile.open(fileobj=packed, mode="r|") as archive:
-        for number, member in enumerate(archive):
+    with _open_tar(path) as archive:
+        for number, member in enumerate(_members_in(archive)):
             if number >= _MOST_MEMBERS:
                 return
-            if member.isfile() and may_be_log(member.name) and (found := archive.extractfile(member)) is not None:
+            if member.isfile() and may_be_log(member.name) and (found := _extracted(archive, member)) is not None:
                 with _unpacked(found, 0) as stream:
                     yield member, stream
 
 
-def is_unpack_error(error: Exception) -> bool:
-    """Whether an error says that packed bytes are damaged; those of zstd have no common class."""
-    return isinstance(error, (*UNPACK_ERRORS, ValueError, ArithmeticError)) or type(error).__name__ in (
-        "error",
-        "ZstdError",
-    )
+def cause_of(error: Exception) -> str:
+    """The name of what is wrong with damaged bytes, by the library that unpacks them."""
+    return type(error.__cause__ or error).__name__
+
+
+@contextlib.contextmanager
+def _open_tar(path: str) -> Iterator[tarfile.TarFile]:
+    with (
+        open_file(path) as packed,
+        _unpack(functools.partial(tarfile.open, fileobj=packed, mode="r|")) as archive,
+    ):
+        yield archive
+
+
+def _members_in(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    while (member := _unpack(archive.next)) is not None:
+        yield member
+
+
+def _extracted(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Any:
+    return _unpack(functools.partial(archive.extractfile, member))
+
+
+def _unpack(step: Callable[[], _T]) -> _T:
+    """What a step of unpacking returns.  Raises UnpackError: what the libraries raise has no common class."""
+    try:
+        return step()
+    except TraceError:
+        raise
+    except Exception as error:
+        raise UnpackError(f"The trace is damaged, and cannot be unpacked ({type(error).__name__}).") from error
 
 
 def _begins_archive(stream: Peeking) -> bool:
@@ -157,15 +194,15 @@ def _members(path: str, warnings: Warnings) -> dict[str, int]:
     """The regular files of an archive, with their sizes."""
     sizes: dict[str, int] = {}
     try:
-        with open_file(path) as packed, tarfile.open(fileobj=packed, mode="r|") as archive:
-            for member in archive:
+        with _open_tar(path) as archive:
+            for member in _members_in(archive):
                 if len(sizes) >= _MOST_MEMBERS:
                     warnings.add(f"the archive has more than {_MOST_MEMBERS} files", path)
                     break
                 if member.isfile() and may_be_log(member.name):
                     sizes[member.name] = member.size
     except UNPACK_ERRORS as error:
-        warnings.add(f"the archive is damaged or cut off ({type(error).__name__})", path)
+        warnings.add(f"the archive is damaged or cut off ({cause_of(error)})", path)
     return sizes
 
 
@@ -205,7 +242,7 @@ def _log(name: str, stream: Peeking, folder: str, others: tuple[str, ...]) -> Lo
     try:
         block = stream.peek(_PEEK)
     except UNPACK_ERRORS as error:
-        raise TraceError(f"{name} is damaged at its beginning ({type(error).__name__}).") from error
+        raise TraceError(f"{name} is damaged at its beginning ({cause_of(error)}).") from error
     is_jsonl = HEAD.search(block) is None and _JSONL.search(block) is not None
     if not is_jsonl and HEAD.search(block) is None:
         raise TraceError(f"{name} is not a structured log of PyTorch: record one with TORCH_TRACE=FOLDER.")
@@ -231,10 +268,10 @@ def is_tar(block: bytes) -> bool:
 
 @contextlib.contextmanager
 def _unpacked(file: Any, length: int) -> Iterator[Peeking]:
-    begin = file.peek(4)[:4]
+    begin = _unpack(functools.partial(file.peek, 4))[:4]
     if begin[:2] == b"\x1f\x8b":
         raw: Any = gzip.GzipFile(fileobj=file)
-    elif begin == b"\x28\xb5\x2f\xfd":
+    elif begin == _ZSTD:
         raw = _zstandard(file)
     else:
         yield file
@@ -266,7 +303,9 @@ class _Bounded(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """As of any raw stream."""
-        data = self._raw.read1(len(buffer))  # what is there: where the rest is damaged, that is kept
+        data: bytes = _unpack(
+            functools.partial(self._raw.read1, len(buffer))
+        )  # what is there: where the rest is damaged, that is kept
         self._seen += len(data)
         if self._seen > self._most:
             raise TraceError(f"The trace is packed too tightly: it would have more than {size(self._most)}.")

@@ -37,7 +37,7 @@ class Moments:
         return [
             {
                 "filename": self._file(frame.get("filename")), "name": str(frame.get("name", "")),
-                "line": line if isinstance(line := frame.get("line"), int) and 0 < line < 1 << 30 else 1,
+                "line": frame.get("line") or 1,
                 "loc": str(frame.get("loc") or ""),
             }
             for frame in found[-_MOST_FRAMES:]

@@ -11,13 +11,13 @@ import hashlib
 import os
 import re
 import sys
-import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
 from irscope.capture.trace import GRAPH_BREAK, Record
 from irscope.opening.index import head_record
-from irscope.opening.logs import RANK, UNPACK_ERRORS, is_unpack_error, may_be_log, open_archive, open_file, size_of
+from irscope.opening.logs import RANK, UNPACK_ERRORS, cause_of, may_be_log, open_archive, open_file, size_of
+from irscope.opening.metadata import MetadataReader
 from irscope.opening.warnings import TraceError, Warnings
 from irscope.pipelines.inductor.trace import EVENTS
 from irscope.vocabulary.records import dataclass
@@ -150,8 +150,8 @@ def _in_archive(path: str, warnings: Warnings) -> Iterator[RankLog]:
                 largest[rank] = digested(RankLog(rank, member.name, member.size), stream)
             except (TraceError, *UNPACK_ERRORS) as error:
                 warnings.add(f"a rank's log cannot be read ({error or type(error).__name__})", member.name)
-    except (tarfile.TarError, *UNPACK_ERRORS) as error:
-        warnings.add(f"the archive is damaged or cut off ({type(error).__name__})", path)
+    except UNPACK_ERRORS as error:
+        warnings.add(f"the archive is damaged or cut off ({cause_of(error)})", path)
     yield from largest.values()
 
 
@@ -183,9 +183,7 @@ def _chunks(stream: Any, digest: _Digest) -> Iterator[bytes]:
     while parts:
         try:
             more = stream.read1(_CHUNK)  # what is there: where the rest is damaged, that is kept
-        except Exception as error:
-            if not is_unpack_error(error):
-                raise
+        except UNPACK_ERRORS:
             digest.damaged += 1
             more = b""
         parts.append(more)
@@ -201,6 +199,7 @@ class _Digest:
     def __init__(self) -> None:
         self.exact, self.shape = hashlib.sha256(), hashlib.sha256()
         self.records = self.compiles = self.damaged = 0
+        self._reader = MetadataReader()
 
     def take(self, blob: bytes) -> None:
         """One more record."""
@@ -210,7 +209,7 @@ class _Digest:
         self.records += 1
         if _READ.search(head) is None:
             return
-        record = head_record(b"V" + head)
+        record = head_record(self._reader, b"V" + head)
         if record is None:
             self.damaged += 1
             return

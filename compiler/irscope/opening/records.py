@@ -7,23 +7,19 @@ has a JSON object in each line, and the payloads in files beside it.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import re
 from collections.abc import Iterator
 from typing import Any
 
-from irscope.opening.logs import HEAD, Log, is_unpack_error
+from irscope.opening.logs import HEAD, UNPACK_ERRORS, Log, cause_of
+from irscope.opening.metadata import MetadataReader, NotMetadata
 from irscope.opening.warnings import TraceError, Warnings
 from irscope.usercode.reading import read_bounded, real_path
+from irscope.vocabulary.bounds import bounded_json
 from irscope.vocabulary.records import dataclass
 
 _LONGEST_LINE = 32 << 20
 _LONGEST_PAYLOAD = 128 << 20
-_DECODER = json.JSONDecoder()
-_IDS = ("frame_id", "frame_compile_id", "attempt", "compiled_autograd_id", "rank")
-_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
-"""A surrogate as JSON escapes it."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +45,13 @@ def _lines(log: Log, warnings: Warnings) -> Iterator[tuple[int, bytes]]:
     while True:
         try:
             line = log.stream.readline(_LONGEST_LINE)
+        except UNPACK_ERRORS as error:
+            warnings.add(f"the rest cannot be unpacked ({cause_of(error)})", f"{log.name}:{number + 1}")
+            return
         except TraceError as error:
             if not given:
                 raise
             warnings.add(f"the rest is left out ({str(error).rstrip('.')})", f"{log.name}:{number + 1}")
-            return
-        except Exception as error:
-            if not is_unpack_error(error):
-                raise
-            warnings.add(f"the rest cannot be unpacked ({type(error).__name__})", f"{log.name}:{number + 1}")
             return
         if not line:
             return
@@ -93,11 +87,13 @@ class _Open:
         told = self.metadata.get("has_payload")
         if isinstance(told, str) and hashlib.md5(payload, usedforsecurity=False).hexdigest() != told:
             warnings.add("a payload is not what was written (its checksum differs)", self.where)
-        return RawRecord(self.metadata, payload.decode("utf-8", "replace"), self.thread, self.time)
+        text = _bounded_payload(payload.decode("utf-8", "replace"), self.where, warnings)
+        return RawRecord(self.metadata, text, self.thread, self.time)
 
 
 def _of_log(log: Log, warnings: Warnings) -> Iterator[RawRecord]:
     current: _Open | None = None
+    reader = MetadataReader()
     for number, line in _lines(log, warnings):
         if line[:1] == b"\t":
             if current is not None:
@@ -115,7 +111,7 @@ def _of_log(log: Log, warnings: Warnings) -> Iterator[RawRecord]:
         for head, end in zip(heads, [*(one.start() for one in heads[1:]), len(line)], strict=True):
             if current is not None:
                 yield current.record(warnings)
-            metadata = _metadata(line[head.end() : end], where, warnings)
+            metadata = _metadata(reader, line[head.end() : end], where, warnings)
             current = None if metadata is None else _Open(metadata, int(head["thread"]), where, _seconds(head["time"]))
     if current is not None:
         yield current.record(warnings)
@@ -127,52 +123,27 @@ def _seconds(time: bytes) -> float:
     return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
 
 
-def _metadata(text: bytes, where: str, warnings: Warnings) -> dict[str, Any] | None:
+def _metadata(reader: MetadataReader, line: bytes, where: str, warnings: Warnings) -> dict[str, Any] | None:
     try:
-        whole = text.decode("utf-8", "replace")
-        metadata, end = _DECODER.raw_decode(whole)
-        metadata = storable(metadata, text)
-        if whole[end:].strip():
-            warnings.add("more text follows a record's metadata", where)
-    except (ValueError, RecursionError) as error:
-        what = "is nested too deep" if isinstance(error, RecursionError) else "cannot be read"
-        warnings.add(f"a record's metadata {what}", where)
+        return reader.read(line, lambda what: warnings.add(what, where))
+    except NotMetadata as error:
+        warnings.add(str(error), where)
         return None
-    if not isinstance(metadata, dict) or any(not _is_number(metadata.get(key)) for key in _IDS):
-        warnings.add("a record's metadata is not what PyTorch writes", where)
-        return None
-    return metadata
 
 
-def storable(value: Any, text: bytes) -> Any:
-    """What JSON says without halves of characters, which no file and no store can hold: a question mark in their place.
-
-    Parameters
-    ----------
-    text
-        That the value was read from: few have any.
-    """
-    return _whole(value) if _HALF.search(text) else value
-
-
-def _whole(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, list):
-        return [_whole(each) for each in value]
-    if isinstance(value, dict):
-        return {_whole(key): _whole(each) for key, each in value.items()}
-    return value
-
-
-def _is_number(value: object) -> bool:
-    return value is None or (isinstance(value, int) and 0 <= value < 1 << 40)
+def _bounded_payload(text: str, where: str, warnings: Warnings) -> str:
+    """A payload with its numbers within bounds, where it is JSON."""
+    bounded, is_odd = bounded_json(text)
+    if is_odd:
+        warnings.add("a payload has a number that is out of bounds", where)
+    return bounded
 
 
 def _of_jsonl(log: Log, warnings: Warnings) -> Iterator[RawRecord]:
+    reader = MetadataReader()
     for number, line in _lines(log, warnings):
         where = f"{log.name}:{number}"
-        if not line.strip() or (metadata := _metadata(line, where, warnings)) is None:
+        if not line.strip() or (metadata := _metadata(reader, line, where, warnings)) is None:
             continue
         table = metadata.pop("string_table", None)
         if isinstance(table, list):
@@ -187,7 +158,7 @@ def _of_jsonl(log: Log, warnings: Warnings) -> Iterator[RawRecord]:
             name = os.path.join("payloads", f"{told}.txt")
         if isinstance(name, str):
             payload = _payload(log, name, where, warnings)
-        payload = payload if isinstance(payload, str) else ""
+        payload = _bounded_payload(payload, where, warnings) if isinstance(payload, str) else ""
         yield RawRecord(metadata, payload, thread if isinstance(thread, int) else 0)
 
 

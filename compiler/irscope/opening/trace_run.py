@@ -40,6 +40,7 @@ from irscope.usercode.source import digest_of, line_text, read_source
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.suggestions import listed
+from irscope.vocabulary.visible import bounded
 
 ENTRY = "trace"
 """What `Store.how_run` has as the entry of such a run."""
@@ -114,28 +115,26 @@ def open_rank(
     """
     started, warnings = time.monotonic(), Warnings(spec.strict)
     with _log_of(spec, warnings) as log:
-        path = os.path.abspath(spec.path)
+        path = bounded(os.path.abspath(spec.path))
         how: dict[str, object] = {"entry": ENTRY, "target": path, "cwd": os.getcwd(), "variables": []}
         if spec.world:
             how |= {"world": spec.world, "rank": spec.rank}
-        run = store.create_run(path, (), Lane.DEEP, "", how)
+        run = store.create_run(path, (), Lane.DEEP, "", how, is_made=False)
         try:
             reading = _Reading(run, store, Paths(spec.roots), warnings, on_message)
             reading.take_all(read_records(log, warnings))
             if not reading.seen:
                 raise TraceError(f"{spec.path} has no record of PyTorch's structured trace that can be read.")
+            if log.others and not spec.world:
+                others = f"Name one to open it (--log NAME): {listed(log.others)}."
+                reading.book.gap(CaptureGap("other logs beside this one", others))
+            reading.end()
+            seconds = round(time.monotonic() - started, 3)
+            store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, None, "The trace was read to its end.", seconds))
+            store.make_newest(run)
         except BaseException:
             store.delete(run)
             raise
-        if log.others and not spec.world:
-            reading.book.gap(
-                CaptureGap("other logs beside this one", f"Name one to open it (--log NAME): {listed(log.others)}.")
-            )
-    reading.end()
-    store.set_outcome(
-        run,
-        Outcome(OutcomeKind.COMPLETED, None, "The trace was read to its end.", round(time.monotonic() - started, 3)),
-    )
     return run, reading.rank
 
 

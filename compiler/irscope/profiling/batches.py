@@ -103,6 +103,11 @@ class Columns:
         )
 
     @property
+    def names(self) -> list[str]:
+        """The names of the events, each once."""
+        return self._events.names.values
+
+    @property
     def batches(self) -> int:
         """How many batches there are."""
         return len(self._plan.shares)

@@ -9,22 +9,36 @@ import time
 from dataclasses import replace
 
 from irscope.protocol import LIBRARY, Lane, RunSummary, from_json, to_json
+from irscope.store.file import NEWEST_FIRST
 from irscope.store.reports import outcome_in
+from irscope.usercode.reading import real_path
 from irscope.vocabulary.suggestions import did_you_mean_id, listed
 
 _LIBRARY_CALL = f'"language": {json.dumps(LIBRARY)}'
 """What the facts of a kernel contain that is a library call; quotes inside of a name are escaped."""
-_TOUCHING = " OR ".join(
-    f"EXISTS (SELECT 1 FROM {table} WHERE run = runs.id AND instr(facts, {{0}}))"
-    for table in ("compiles", "findings", "kernels")
-)
-"""Whether facts of a run contain a text."""
 _OWN = """(NOT instr(facts, '"target": "') OR instr(facts, '"target": ""'))"""
 """Whether facts of a compile are of one of the script's own, not of a prediction for a target."""
 
 
-def _in_facts(file: str | None) -> str | None:
-    return None if file is None else f'"file": {json.dumps(file)}'
+def _names_of(db: sqlite3.Connection, file: str) -> list[str]:
+    """The names by which runs know a file: Python names a file by the links through which it was reached."""
+    real = real_path(file)
+    rows = db.execute("SELECT script FROM runs UNION SELECT file FROM sources")
+    others = (name for (name,) in rows if isinstance(name, str) and name != file)
+    return [file, *(name for name in others if real_path(name) == real)]
+
+
+def _is_script(names: list[str]) -> str:
+    return f"script IN ({','.join('?' * len(names))})"
+
+
+def _touches(names: list[str]) -> tuple[str, list[str]]:
+    """Whether facts of a run are about a file, as a condition and its values."""
+    condition = " OR ".join(
+        f"EXISTS (SELECT 1 FROM {table} WHERE run = runs.id AND ({' OR '.join(['instr(facts, ?)'] * len(names))}))"
+        for table in ("compiles", "findings", "kernels")
+    )
+    return condition, [f'"file": {json.dumps(name)}' for name in names] * 3
 
 
 def _is_whole(outcome: str | None) -> bool:
@@ -37,13 +51,25 @@ def _is_whole(outcome: str | None) -> bool:
 
 def newest_runs(db: sqlite3.Connection, limit: int, script: str | None) -> list[RunSummary]:
     """The newest runs first, of one script where it is named; without those whose rows are damaged."""
-    return _summaries(db, "?1 IS NULL OR script = ?1 ORDER BY started DESC, rowid DESC LIMIT ?2", script, limit)
+    names = [] if script is None else _names_of(db, script)
+    return _summaries(db, f"{_is_script(names) if names else 1} {NEWEST_FIRST} LIMIT ?", *names, limit)
 
 
 def newest_of_each_pipeline(db: sqlite3.Connection, script: str) -> list[RunSummary]:
     """The newest deep run of each pipeline that a script went through; newest first."""
-    newest = "SELECT max(rowid) FROM runs WHERE script = ?1 AND lane = ?2 GROUP BY pipeline"
-    return _summaries(db, f"rowid IN ({newest}) ORDER BY started DESC, rowid DESC", script, Lane.DEEP.value)
+    names = _names_of(db, script)
+    newest = f"SELECT id, max(made) FROM runs WHERE {_is_script(names)} AND lane = ? GROUP BY pipeline"
+    return _summaries(db, f"id IN (SELECT id FROM ({newest})) {NEWEST_FIRST}", *names, Lane.DEEP.value)
+
+
+def newest_with(db: sqlite3.Connection, table: str, script: str) -> str | None:
+    """The newest run of a script that has a row in a table; None if there is none."""
+    names = _names_of(db, script)
+    row = db.execute(
+        f"SELECT id FROM runs WHERE {_is_script(names)} AND id IN (SELECT run FROM {table}) {NEWEST_FIRST} LIMIT 1",
+        names,
+    ).fetchone()
+    return None if row is None else from_json(str, row[0])
 
 
 def _summaries(db: sqlite3.Connection, which: str, *values: object) -> list[RunSummary]:
@@ -51,9 +77,9 @@ def _summaries(db: sqlite3.Connection, which: str, *values: object) -> list[RunS
     rows = db.execute(
         "SELECT id, script, lane, started, torch, outcome,"
         f" (SELECT count(*) FROM compiles WHERE run = runs.id AND {_OWN}), (SELECT count(*) FROM findings WHERE run = runs.id),"
-        f" (SELECT count(*) FROM kernels WHERE run = runs.id AND NOT instr(facts, ?{len(values) + 1}) AND {_OWN}), pipeline, args"
+        f" (SELECT count(*) FROM kernels WHERE run = runs.id AND NOT instr(facts, ?) AND {_OWN}), pipeline, args"
         f" FROM runs WHERE {which}",
-        (*values, _LIBRARY_CALL),
+        (_LIBRARY_CALL, *values),
     )
     found = []
     for run, script, lane, started, torch, outcome, *rest, args in rows:
@@ -80,11 +106,16 @@ def _rank_in(args: object) -> tuple[int | None, int]:
 
 def runs_touching(db: sqlite3.Connection, file: str, limit: int) -> list[tuple[str, str]]:
     """The newest runs that compiled, found or generated something in a file, with their scripts; newest first."""
-    rows = db.execute(
-        f"SELECT id, script FROM runs WHERE {_TOUCHING.format('?1')} ORDER BY started DESC, rowid DESC LIMIT ?2",
-        (_in_facts(file), limit),
-    )
+    touches, facts = _touches(_names_of(db, file))
+    rows = db.execute(f"SELECT id, script FROM runs WHERE {touches} {NEWEST_FIRST} LIMIT ?", (*facts, limit))
     return [(str(run), str(script)) for run, script in rows]
+
+
+def runs_of_file(db: sqlite3.Connection, file: str, limit: int) -> list[RunSummary]:
+    """As `runs_touching`, and those whose script it is."""
+    names = _names_of(db, file)
+    touches, facts = _touches(names)
+    return _summaries(db, f"({_is_script(names)} OR {touches}) {NEWEST_FIRST} LIMIT ?", *names, *facts, limit)
 
 
 def best_run(db: sqlite3.Connection, file: str | None) -> str | None:
@@ -97,10 +128,15 @@ def best_run(db: sqlite3.Connection, file: str | None) -> str | None:
         Only runs that have to do with this file: it is their script, or they compiled, found or generated something
         in it.
     """
+    which, values = "1", list[str]()
+    if file is not None:
+        names = _names_of(db, file)
+        touches, facts = _touches(names)
+        which, values = f"{_is_script(names)} OR {touches}", [*names, *facts]
     rows = db.execute(
-        "SELECT id, outcome, EXISTS (SELECT 1 FROM compiles WHERE run = runs.id) FROM runs WHERE ?1 IS NULL"
-        f" OR script = ?1 OR {_TOUCHING.format('?2')} ORDER BY started DESC, rowid DESC",
-        (file, _in_facts(file)),
+        "SELECT id, outcome, EXISTS (SELECT 1 FROM compiles WHERE run = runs.id) FROM runs"
+        f" WHERE {which} {NEWEST_FIRST}",
+        values,
     )
     found: list[tuple[bool, bool, str]] = []
     for run, outcome, compiled in rows:
@@ -121,7 +157,7 @@ def find_run(db: sqlite3.Connection, path: str, name: str | None) -> str:
     Raises LookupError with a message for the user if there is none, or more than one.
     """
     if name is None:
-        row = db.execute("SELECT id FROM runs ORDER BY started DESC, rowid DESC LIMIT 1").fetchone()
+        row = db.execute(f"SELECT id FROM runs {NEWEST_FIRST} LIMIT 1").fetchone()
         if row is None:
             raise LookupError(f"No run in {path} yet. Start one: irscope run SCRIPT.py")
         return str(row[0])
@@ -132,5 +168,5 @@ def find_run(db: sqlite3.Connection, path: str, name: str | None) -> str:
     if found:
         ids = listed(row[0] for row in found)
         raise LookupError(f"More than one run starts with {name}. {where} These do: {ids}.")
-    rows = db.execute("SELECT id FROM runs ORDER BY started DESC, rowid DESC LIMIT 1000")
+    rows = db.execute(f"SELECT id FROM runs {NEWEST_FIRST} LIMIT 1000")
     raise LookupError(f"No run is named {name}. {where}{did_you_mean_id(name, [row[0] for row in rows])}")

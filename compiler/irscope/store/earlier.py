@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator
 
 from irscope.protocol import Compile, EarlierStage, Lane, from_json
+from irscope.store.file import NEWEST_FIRST
 
 _LOOKED_AT, _EARLIER_RUNS = 20, 5
 _MOST_CHARACTERS = 8_000_000
@@ -32,7 +33,7 @@ def earlier_stages(
     if row is None:
         return ()
     rows = db.execute(
-        "SELECT id, args FROM runs WHERE script = ? AND lane = ? AND id <> ? ORDER BY rowid DESC LIMIT ?",
+        f"SELECT id, args FROM runs WHERE script = ? AND lane = ? AND id <> ? {NEWEST_FIRST} LIMIT ?",
         (row[0], Lane.DEEP.value, run, _LOOKED_AT),
     ).fetchall()
     same_rank = [id for id, args in rows if _rank_of(args) == _rank_of(row[1])][:_EARLIER_RUNS]

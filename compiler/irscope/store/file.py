@@ -21,7 +21,7 @@ from irscope.vocabulary.records import dataclass
 
 STORE_LOG = "irscope.store"
 _LOG = logging.getLogger(STORE_LOG)
-VERSION = 9
+VERSION = 10
 _TRAILS = (
     "CREATE TABLE trails (run TEXT NOT NULL, compile TEXT NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (run, compile))"
 )
@@ -29,10 +29,17 @@ _COMPARISONS = "CREATE TABLE comparisons (run TEXT PRIMARY KEY, digest BLOB NOT 
 _PROFILES = "CREATE TABLE profiles (run TEXT PRIMARY KEY, digest BLOB NOT NULL)"
 _PIPELINE = f"pipeline TEXT NOT NULL DEFAULT '{DEFAULT_PIPELINE}'"
 _ADD_PIPELINE = f"ALTER TABLE runs ADD COLUMN {_PIPELINE}"
+_MADE = "made INTEGER NOT NULL DEFAULT 0"
+_ADD_MADE = f"""ALTER TABLE runs ADD COLUMN {_MADE};
+UPDATE runs SET made = 2 * rowid;
+UPDATE runs SET made = coalesce((SELECT max(made) + 1 FROM runs AS rank WHERE instr(runs.args, rank.id)), made)
+  WHERE instr(args, '"ranks": ')"""
+"""Before, the time at which a run began was its place among the others; that of a job's first rank was changed, so that it is
+the newest of its ranks."""
 _TABLES = f"""
 CREATE TABLE runs (
   id TEXT PRIMARY KEY, script TEXT NOT NULL, args TEXT NOT NULL, lane TEXT NOT NULL, started REAL NOT NULL,
-  source TEXT NOT NULL, torch TEXT, outcome TEXT, {_PIPELINE});
+  source TEXT NOT NULL, torch TEXT, outcome TEXT, {_PIPELINE}, {_MADE});
 CREATE TABLE compiles (run TEXT NOT NULL, id TEXT NOT NULL, position INTEGER NOT NULL, facts TEXT NOT NULL,
   PRIMARY KEY (run, id));
 CREATE TABLE stages (run TEXT NOT NULL, id TEXT NOT NULL, compile TEXT NOT NULL, position REAL NOT NULL,
@@ -53,6 +60,8 @@ TABLES_OF_RUN = (
     "compiles", "stages", "sources", "kernels", "findings", "gaps", "trails", "comparisons", "profiles",
 )  # fmt: skip
 """What a run has beside its row in ``runs``."""
+NEWEST_FIRST = "ORDER BY runs.made DESC, runs.rowid DESC"
+"""The order in which runs were made.  Their times are only shown: a clock may jump."""
 USED_TEXTS = (
     "SELECT digest FROM stages UNION SELECT data FROM stages WHERE data IS NOT NULL UNION SELECT digest FROM sources"
     " UNION SELECT digest FROM trails UNION SELECT digest FROM comparisons UNION SELECT digest FROM profiles"
@@ -60,11 +69,12 @@ USED_TEXTS = (
 """The digests of all texts that are needed."""
 _CHANGES = {
     0: _TABLES,
-    4: f"{CHANGES_FROM_4};\nALTER TABLE stages ADD COLUMN nodes INTEGER;\n{_TRAILS};\n{_ADD_PIPELINE};\n{_COMPARISONS};\n{_PROFILES}",
-    5: f"{_TRAILS};\n{_ADD_PIPELINE};\n{_COMPARISONS};\n{_PROFILES}",
-    6: f"{_ADD_PIPELINE};\n{_COMPARISONS};\n{_PROFILES}",
-    7: f"{_COMPARISONS};\n{_PROFILES}",
-    8: _PROFILES,
+    4: f"{CHANGES_FROM_4};\nALTER TABLE stages ADD COLUMN nodes INTEGER;\n{_TRAILS};\n{_ADD_PIPELINE};\n{_COMPARISONS};\n{_PROFILES};\n{_ADD_MADE}",
+    5: f"{_TRAILS};\n{_ADD_PIPELINE};\n{_COMPARISONS};\n{_PROFILES};\n{_ADD_MADE}",
+    6: f"{_ADD_PIPELINE};\n{_COMPARISONS};\n{_PROFILES};\n{_ADD_MADE}",
+    7: f"{_COMPARISONS};\n{_PROFILES};\n{_ADD_MADE}",
+    8: f"{_PROFILES};\n{_ADD_MADE}",
+    9: _ADD_MADE,
 }
 """What makes a file of these versions one of the newest."""
 

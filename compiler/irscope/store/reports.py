@@ -60,7 +60,7 @@ def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Rep
             run=run,
             script=from_json(str, row[0]),
             torch=None if row[1] is None else from_json(str, row[1]),
-            outcome=outcome_in(row[2]) or _unfinished(time.time() - row[3]),
+            outcome=outcome_in(row[2]) or _unfinished(max(0.0, time.time() - row[3])),
             compiles=compiles,
             findings=with_costs(without_repeats(findings), compiles),
             kernels=tuple(kernel for kernel in kernels if not kernel.target),

@@ -43,7 +43,15 @@ from irscope.protocol import (
     json_text,
     to_json,
 )
-from irscope.store.choosing import best_run, find_run, newest_of_each_pipeline, newest_runs, runs_touching
+from irscope.store.choosing import (
+    best_run,
+    find_run,
+    newest_of_each_pipeline,
+    newest_runs,
+    newest_with,
+    runs_of_file,
+    runs_touching,
+)
 from irscope.store.disk import why_full
 from irscope.store.earlier import earlier_stages
 from irscope.store.file import (
@@ -64,6 +72,8 @@ from irscope.vocabulary.stages import KERNELS, Role
 
 __all__ = ["Store", "StoreError", "default_path"]
 
+_MADE_LAST = "(SELECT coalesce(max(made), 0) + 1 FROM runs)"
+"""The place of a run after all others.  The number of one that was deleted may come again, and does not matter any more."""
 _LONGEST_DEVICE = 200
 """Characters of a GPU's name: what is longer is none."""
 
@@ -158,8 +168,9 @@ class Store:
         source: str,
         how: Mapping[str, object] | None = None,
         pipeline: str = DEFAULT_PIPELINE,
+        is_made: bool = True,
     ) -> str:
-        """A new run; returns its id, which sorts by time.
+        """A new run; returns its id.
 
         Parameters
         ----------
@@ -169,21 +180,25 @@ class Store:
             What else is needed to run it again (`how_run`), as plain data.
         pipeline
             The name of the pipeline that the script's programs go through; one that nobody knows may be no valid text.
+        is_made
+            Whether it is the newest run from now on; else it is the oldest until `make_newest`.
         """
         pipeline = pipeline.encode("utf-8", "backslashreplace").decode()
         run = time.strftime("%Y%m%d-%H%M%S-", time.localtime()) + secrets.token_hex(3)
         row = (run, script, json.dumps({**(how or {}), "args": list(args)}), lane.value, time.time(), source, pipeline)
         try:
-            self._insert_run(row)
+            self._insert_run(row, is_made)
         except sqlite3.Error as error:
             if not self._mended(error):
                 raise
-            self._insert_run(row)
+            self._insert_run(row, is_made)
         return run
 
-    def _insert_run(self, row: tuple[object, ...]) -> None:
+    def _insert_run(self, row: tuple[object, ...], is_made: bool) -> None:
         self._db.execute(
-            "INSERT INTO runs (id, script, args, lane, started, source, pipeline) VALUES (?, ?, ?, ?, ?, ?, ?)", row
+            "INSERT INTO runs (id, script, args, lane, started, source, pipeline, made)"
+            f" VALUES (?, ?, ?, ?, ?, ?, ?, {_MADE_LAST if is_made else 0})",
+            row,
         )
 
     def _mended(self, error: sqlite3.Error) -> bool:
@@ -194,6 +209,10 @@ class Store:
         is_new = recovered(self.path)
         self._use(open_store(self.path).db)
         return is_new
+
+    def make_newest(self, run: str) -> None:
+        """From now on no other run was made after this one."""
+        self._db.execute(f"UPDATE runs SET made = {_MADE_LAST} WHERE id = ?", (run,))
 
     def forget_findings(self, run: str) -> None:
         """Deletes what a run has found so far; it restarts."""
@@ -335,10 +354,8 @@ class Store:
         how, _ = self.how_run(run)
         args = json.dumps({**how, "world": world, "ranks": to_json(list(ranks)), "waits": to_json(list(waits))})
         # It is the newest of them: `irscope show` without a name shows it.
-        marks = ",".join("?" * len(ranks))
-        newest = f"(SELECT max(started) + 0.001 FROM runs WHERE id IN ({marks}))"
-        ids = [one.run for one in ranks]
-        self._db.execute(f"UPDATE runs SET args = ?, started = {newest} WHERE id = ?", (args, *ids, run))
+        self._db.execute("UPDATE runs SET args = ? WHERE id = ?", (args, run))
+        self.make_newest(run)
 
     def tidy(self, run: str, keep_bytes: int = KEEP_BYTES, keep_runs: int = KEEP_RUNS, packs: bool = True) -> int:
         """What is to be done when a run has ended, and can wait: packs its texts, and prunes; returns how many runs
@@ -377,6 +394,11 @@ class Store:
     def runs_touching(self, file: str, limit: int = 20) -> list[tuple[str, str]]:
         """The newest runs that compiled, found or generated something in a file, with their scripts; newest first."""
         return runs_touching(self._db, file, limit)
+
+    @reading
+    def runs_of_file(self, file: str, limit: int = 20) -> list[RunSummary]:
+        """As `runs_touching`, and those whose script it is."""
+        return runs_of_file(self._db, file, limit)
 
     @reading
     def best_run(self, file: str | None = None) -> str | None:
@@ -495,12 +517,7 @@ class Store:
     @reading
     def newest_profiled(self, script: str) -> str | None:
         """The newest run of a script that a profile was kept with; None if there is none."""
-        row = self._db.execute(
-            "SELECT runs.id FROM runs JOIN profiles ON run = runs.id WHERE script = ?"
-            " ORDER BY started DESC, runs.rowid DESC LIMIT 1",
-            (script,),
-        ).fetchone()
-        return from_json(str, row[0]) if row else None
+        return newest_with(self._db, "profiles", script)
 
     @reading
     def comparison(self, run: str) -> Any:
@@ -512,12 +529,7 @@ class Store:
     @reading
     def newest_compared(self, script: str) -> str | None:
         """The newest run of a script that a comparison of pipelines was kept with; None if there is none."""
-        row = self._db.execute(
-            "SELECT runs.id FROM runs JOIN comparisons ON run = runs.id WHERE script = ?"
-            " ORDER BY started DESC, runs.rowid DESC LIMIT 1",
-            (script,),
-        ).fetchone()
-        return from_json(str, row[0]) if row else None
+        return newest_with(self._db, "comparisons", script)
 
     def device_of(self, run: str) -> str:
         """The name of the GPU that a run used, as PyTorch reports it; empty if it used none, or that was not kept.

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Container
 
 from irscope.protocol import OutcomeKind
-from irscope.store.file import TABLES_OF_RUN, USED_TEXTS, transaction
+from irscope.store.file import NEWEST_FIRST, TABLES_OF_RUN, USED_TEXTS, transaction
 from irscope.store.reports import outcome_in
 from irscope.store.texts import Texts
 from irscope.store.value_file import DamagedValues, folder_of
@@ -50,7 +50,7 @@ class Upkeep:
     def pack_newest(self, made: Container[str]) -> None:
         """As `Store.pack_newest`."""
         rows = self._db.execute(
-            "SELECT id FROM runs WHERE outcome IS NOT NULL ORDER BY started DESC, rowid DESC LIMIT ?", (_PACKED_LATER,)
+            f"SELECT id FROM runs WHERE outcome IS NOT NULL {NEWEST_FIRST} LIMIT ?", (_PACKED_LATER,)
         ).fetchall()
         for (run,) in rows:
             self._pack(run, made)
@@ -62,7 +62,7 @@ class Upkeep:
         gone = 0
         while self._count() > max(keep_runs, 2) or self._texts.size() > keep_bytes:
             oldest = self._db.execute(
-                "SELECT id FROM runs WHERE outcome IS NOT NULL ORDER BY started LIMIT 1 OFFSET 0"
+                "SELECT id FROM runs WHERE outcome IS NOT NULL ORDER BY made, rowid LIMIT 1"
             ).fetchone()
             if oldest is None or self._count() <= 2:
                 break

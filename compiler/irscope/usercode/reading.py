@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterable
 
 from irscope.vocabulary.units import size
 
@@ -18,6 +19,18 @@ def real_path(path: str) -> str:
         return os.fsencode(os.path.realpath(_system_name(path))).decode("utf-8", "surrogateescape")
     except ValueError:
         return os.path.abspath(path)
+
+
+def name_among(names: Iterable[str], path: str) -> str:
+    """The name that stands for the file of a path; the path itself if there is none.
+
+    Python names a file by the links through which it was reached, and so does a run.
+    """
+    others = list(names)
+    if path in others:
+        return path
+    real = real_path(path)
+    return next((name for name in others if real_path(name) == real), path)
 
 
 def is_read_only(path: str) -> bool:

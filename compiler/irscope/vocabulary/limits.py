@@ -49,9 +49,11 @@ class Unit:
         """The value of a setting or flag as `Budget` has it.  None and 0: no limit."""
         if not value:
             return None
+        value = min(value, _MOST)  # what the store and the messages of a run can hold, in any unit
         return (round(value * self.scale) or None) if self.whole or self.scale != 1 else float(value)
 
 
+_MOST = 1e12
 SECONDS = Unit("seconds", "SECONDS")
 MEGABYTES = Unit("megabytes", "MB", scale=1_000_000)
 CALLS = Unit("calls", "N", whole=True)

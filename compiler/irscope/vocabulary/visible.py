@@ -27,8 +27,10 @@ LONGEST_TEXT = 20_000
 
 
 def bounded(text: str, longest: int = LONGEST_TEXT) -> str:
-    """The text, cut where it is longer than anybody reads, with how long it was."""
-    return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
+    """The text, cut where it is longer than anybody reads, with how long it was; bytes of a file's name that are no
+    characters, which no store takes, are written out."""
+    text = text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def printable(text: str) -> str:

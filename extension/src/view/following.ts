@@ -67,7 +67,12 @@ export class Following {
 
   private isNewer(item: RunItem): boolean {
     const shown = this.shown;
-    return shown !== undefined && item.outcome !== null && follows(item, shown);
+    return (
+      shown !== undefined &&
+      item.outcome !== null &&
+      this.runs.indexOf(item) < this.runs.indexOf(shown) && // the list has the newest first; a clock may jump
+      follows(item, shown)
+    );
   }
 
   /** @param among the newest first */
@@ -101,7 +106,6 @@ function follows(newer: RunItem, shown: RunItem): boolean {
   return (
     newer.outcome !== "cancelled" &&
     newer.script === shown.script &&
-    newer.started > shown.started &&
     (newer.lane === shown.lane || newer.lane === "deep")
   );
 }

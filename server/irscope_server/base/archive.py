@@ -149,14 +149,12 @@ class Archive:
 
         return await self.ask(find)
 
-    async def scripts_touching(self, files: Sequence[str]) -> list[str]:
-        """Scripts whose runs compiled or found something in a file, newest run first; the file by its names."""
+    async def scripts_touching(self, file: str) -> list[str]:
+        """Scripts whose runs compiled or found something in a file, newest run first."""
         if not os.path.exists(self.path):
             return []  # a look at a file makes no store
-        found = await self.ask(
-            lambda store: [run for file in dict.fromkeys(files) for run in store.runs_touching(file)]
-        )
-        return list(dict.fromkeys(script for _, script in sorted(found, reverse=True)))
+        found = await self.ask(lambda store: store.runs_touching(file))
+        return list(dict.fromkeys(script for _, script in found))
 
     async def compiled(self, script: str) -> bool:
         """Whether the last run of a script that ran compiled something."""

@@ -32,7 +32,7 @@ async def age_of(archive: Archive, run: str) -> RunAge:
         return RunAge()
     shown = next((one for one in runs if one.run == run), None)
     newest = next((one for one in runs if one.outcome is not None and _replaces(one, shown)), None)
-    if shown is None or newest is None or newest.started <= shown.started:
+    if shown is None or newest is None or runs.index(newest) >= runs.index(shown):
         return RunAge()
     old, new = (_named(shown, "%H:%M"), _named(newest, "%H:%M"))
     if old == new:

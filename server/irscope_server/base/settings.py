@@ -21,6 +21,8 @@ from irscope.vocabulary.settings import OFF, SETTINGS, SettingValues
 
 from irscope_server.base.limits import memory_bytes
 
+_MOST = 1e12
+"""Of the value of a number: more would not be taken by what it is given to."""
 _SHARE_OF_MEMORY = 0.75
 """Of the machine's memory that a run may use by default."""
 _GROUPS = {key.partition(".")[0] for key in SETTINGS if "." in key}
@@ -152,7 +154,7 @@ def _wanted(row: Setting) -> str:
 def _converted(row: Setting, value: Any) -> Any:
     """The value as `SettingValues` has it."""
     if row.kind is Kind.NUMBER:
-        return float(value)
+        return float(min(value, _MOST))
     if row.kind is Kind.LANE:
         return None if value == OFF else Lane(value)
     if row.kind is Kind.TEXTS:

@@ -126,17 +126,21 @@ class Publisher:
         context = self._context
         for path in sorted({*self._results.files(), *self._published}):
             diagnostics = diagnostics_of(context, self._views, path)
-            if diagnostics == self._published.get(path, []):
-                continue
-            if diagnostics:
-                self._published[path], self._uris[path] = diagnostics, context.uri_of(path)
-                uri = self._uris[path]
-            else:
-                del self._published[path]
-                uri = self._uris.pop(path)
-            context.text_document_publish_diagnostics(
-                types.PublishDiagnosticsParams(uri, diagnostics, context.version_of(path))
-            )
+            if self._uris.get(path, uri := context.uri_of(path)) != uri and context.is_open(path):
+                self._put(path, [])  # it was opened by another name: a link leads to it
+            if diagnostics != self._published.get(path, []):
+                self._put(path, diagnostics)
+
+    def _put(self, path: str, diagnostics: list[types.Diagnostic]) -> None:
+        if diagnostics:
+            self._published[path], self._uris[path] = diagnostics, self._context.uri_of(path)
+            uri = self._uris[path]
+        else:
+            del self._published[path]
+            uri = self._uris.pop(path)
+        self._context.text_document_publish_diagnostics(
+            types.PublishDiagnosticsParams(uri, diagnostics, self._context.version_of(path))
+        )
 
     async def document_report(self, params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
         """The answer to ``textDocument/diagnostic``."""

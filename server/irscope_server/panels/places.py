@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from irscope.protocol import Compile, OutcomeKind, Report, StageRef
 from irscope.provenance import SOURCE, Element, Provenance, chain
 from irscope.store.store import Store
+from irscope.usercode.reading import name_among
 
 from irscope_server.base.archive import Archive
 from irscope_server.base.context import ReadContext
@@ -59,8 +60,10 @@ async def step(context: ReadContext, params: StepParams) -> Encoded:
                 raise ValueError("From the user's text one steps to a stage that is named.")
             compile, _ = stage_named(report, target.id)
             provenance = _provenance(context.archive, store, report, compile, chain.is_version(target))
-            line = line_as_ran(store.sources(report.run).get(path, ""), lines, params.line)
-            found = provenance.below(provenance.source(path, line + 1))
+            sources = store.sources(report.run)
+            file = name_among(sources, path)
+            line = line_as_ran(sources.get(file, ""), lines, params.line)
+            found = provenance.below(provenance.source(file, line + 1))
             target = next((one for one in _alike(provenance, report, target) if one.id in found), target)
             uri = uri_of_stage(report.run, target.id, target.language)
             here = found[target.id][0].line - 1 if target.id in found else 0

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from irscope.protocol import Lane, Report, RunSummary
 from irscope.store.store import Store
+from irscope.usercode.reading import name_among
 
 from irscope_server.base.context import ReadContext
 from irscope_server.base.line_map import LineMap
@@ -67,16 +68,15 @@ def _summary(store: Store, run: str, script: str) -> RunSummary | None:
 
 
 def _of_file(store: Store, context: ReadContext, path: str, line: int, lines: Sequence[str]) -> SubjectOfResult:
-    found = dict(store.runs_touching(path, _MOST_RUNS))
-    runs = [summary for script in dict.fromkeys([path, *found.values()]) for summary in store.runs(_MOST_RUNS, script)]
-    runs = [one for one in runs if one.run in found or one.script == path]
-    runs.sort(key=lambda one: one.started, reverse=True)
+    runs = store.runs_of_file(path, _MOST_RUNS)
     newest = next((one for one in runs if one.compiles), runs[0] if runs else None)
     deep = next((one for one in runs if one.lane is Lane.DEEP and one.compiles), None)
     compile = None
     if deep is not None:
-        old = store.sources(deep.run).get(path, "")
-        compile = compile_at(store.report(deep.run), path, old, line_as_ran(old, lines, line) + 1)
+        sources = store.sources(deep.run)
+        file = name_among(sources, path)
+        old = sources.get(file, "")
+        compile = compile_at(store.report(deep.run), file, old, line_as_ran(old, lines, line) + 1)
     return SubjectOfResult(
         run_item(newest, context.uri_of) if newest else None,
         run_item(deep, context.uri_of) if deep else None,

@@ -116,7 +116,7 @@ class Planner:
         for ended in self._results.runs_touching(path):
             if ended.key != key:
                 return self._stored(ended.report.script, folder)
-        for script in await context.archive.scripts_touching((path, key)):
+        for script in await context.archive.scripts_touching(path):
             if (entry := self._stored(script, folder)) and entry.key != key:
                 return entry
         return None

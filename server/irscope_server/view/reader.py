@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from irscope.protocol import Report
+from irscope.protocol import Lane, Report
 from irscope.store.store import Store, StoreError
 from pygls.uris import from_fs_path, to_fs_path, uri_scheme
 
@@ -256,12 +256,9 @@ class Reader:
         def find(store: Store) -> str | None:
             if path is None:
                 return None
-            touching = store.runs_touching(path) + [
-                (run.run, run.script) for run in store.runs(20, path)
-            ]  # a script that compiled nothing has runs, too
-            runs = sorted({run for run, _ in touching}, reverse=True)
-            deep = [run for run in runs if store.lane_of(run).value == "deep"]
-            return next(iter(deep or runs), None)
+            runs = store.runs_of_file(path)
+            deep = [one for one in runs if one.lane is Lane.DEEP]
+            return next((one.run for one in deep or runs), None)
 
         return Latest(await self.archive.ask(find))
 

@@ -191,7 +191,7 @@ complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 
 complete -c irscope -n '_shtab_irscope_using open' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using open' -l json -d 'print data instead of text (docs/json.md)'
 complete -c irscope -n '_shtab_irscope_using open' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
-complete -c irscope -n '_shtab_irscope_using open' -l run -x -d 'profiler'"'"'s trace: the run it is of, its ID or prefix (default: the newest of a store that --store names, else none)'
+complete -c irscope -n '_shtab_irscope_using open' -l run -x -d 'profiler'"'"'s trace: the run it is of, its ID or prefix (default: the newest that fits of a store that --store names, else none)'
 complete -c irscope -n '_shtab_irscope_using open' -l source-root -xka "(__fish_complete_directories)" -d 'look for source files below this folder first (default: the current one, last)'
 complete -c irscope -n '_shtab_irscope_using open' -l map -x -d 'paths that begin with A begin with B here; may be repeated'
 complete -c irscope -n '_shtab_irscope_using open' -l log -x -d 'of several logs, the one with NAME in its name (default: those of all ranks, else the largest)'

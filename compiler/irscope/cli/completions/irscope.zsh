@@ -225,7 +225,7 @@ _shtab_irscope_open_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print data instead of text (docs\/json.md)]"
   "--store[file of the run store]:FILE:_files"
-  "--run[profiler\'s trace\: the run it is of, its ID or prefix (default\: the newest of a store that --store names, else none)]:RUN:"
+  "--run[profiler\'s trace\: the run it is of, its ID or prefix (default\: the newest that fits of a store that --store names, else none)]:RUN:"
   "--source-root[look for source files below this folder first (default\: the current one, last)]:DIR:_files -/"
   "*--map[paths that begin with A begin with B here\; may be repeated]:A=B:"
   "--log[of several logs, the one with NAME in its name (default\: those of all ranks, else the largest)]:NAME:"
