@@ -49,6 +49,7 @@ const NODE_CHECKS = [
   typesOf("page of irscope view", "extension/src/view"),
   typesOf("tests", "tests/editor"),
   typesOf("scripts", "scripts"),
+  ["imports of the extension", process.execPath, ["scripts/imports.mjs"]],
   ["prettier", node("prettier"), ["--check", ...ONCE, ...FORMATTED]],
 ];
 

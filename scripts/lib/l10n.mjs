@@ -6,15 +6,13 @@
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { hashOf, ROOT } from "./paths.mjs";
+import { HOST_ROOMS } from "./rooms.mjs";
 
 /** Here translations lie, and at build time the English texts beside them. */
 export const L10N = path.join(ROOT, "l10n");
 
 /** Files with texts of the manifest. VS Code looks for them beside package.json. */
 export const MANIFEST_TEXTS = /^package\.nls(\.[\w-]+)?\.json$/;
-
-/** Rooms of the extension that run in the extension host. Panels run in web pages, which have no `vscode.l10n`. */
-const HOST_ROOMS = ["host", "commands", "linked"];
 
 /** Members of the manifest that VS Code shows. */
 const TEXT_KEYS = new Set([

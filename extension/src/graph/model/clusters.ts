@@ -5,11 +5,9 @@
  * than can be laid out at once; if a grouping would make more, runs of neighbours become separate clusters.
  */
 
-import { NOWHERE, pathsBy, type Step } from "./grouping";
+import { NOWHERE, pathsBy, type Grouping, type Step } from "./grouping";
 import { MANY_INPUTS } from "./looks";
 import { CALL, OUTPUT, PLACEHOLDER, type Model } from "./model";
-
-export type Grouping = "module" | "fusion" | "kernel" | "order";
 
 export interface Cluster {
   item: number;

@@ -1,7 +1,8 @@
 /** Where a node belongs in the tree that a graph is folded into: in a module, in a fused node, in a kernel. */
 
-import type { Grouping } from "./clusters";
 import { CALL, GET_ATTR, OUTPUT, PLACEHOLDER, type Model } from "./model";
+
+export type Grouping = "module" | "fusion" | "kernel" | "order";
 
 /** A cluster on the way to a node. */
 export interface Step {

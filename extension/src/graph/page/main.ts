@@ -6,10 +6,9 @@ import { on, post, ready, recall, remember, request } from "../../panels/bridge"
 import type { Lines, Subject } from "../../panels/messages";
 import { visible } from "../../panels/visible";
 import type { Graph, GraphKernels, GraphVersion } from "../../protocol";
-import type { Grouping } from "../model/clusters";
 import type { ColourMode } from "../draw/colours";
 import { saveDot, saveSvg, type Shown } from "./exporting";
-import { groupings } from "../model/grouping";
+import { groupings, type Grouping } from "../model/grouping";
 import { handleKey } from "./keys";
 import { Layouter } from "../layout/layout";
 import { Model } from "../model/model";

@@ -2,7 +2,7 @@
 
 import { open as openPlace, recall, remember } from "../../panels/bridge";
 import { Arranger } from "./arranger";
-import { childClusters, fold, pathOf, type Cluster, type Forest, type Grouping } from "../model/clusters";
+import { childClusters, fold, pathOf, type Cluster, type Forest } from "../model/clusters";
 import { colouring, type ColourMode, type Colouring } from "../draw/colours";
 import { showDetails, showPath, type Ways } from "./details";
 import * as units from "../../units";
@@ -12,7 +12,7 @@ import { farFrom } from "../layout/far";
 import type { Layouter } from "../layout/layout";
 import { showLegend } from "./legend";
 import { CALL, SAME, type Model } from "../model/model";
-import { groupings } from "../model/grouping";
+import { groupings, type Grouping } from "../model/grouping";
 import { closedAround, mainFirst, openAtFirst } from "./opening";
 import { described } from "./outline";
 import { setText } from "../../panels/dom";
