@@ -76,22 +76,28 @@ function roomOf(file) {
   return ROOMS.find((room) => room.folder === folder) ?? ROOMS.find((room) => room.folder === others);
 }
 
-/** Modules that import each other; a module is named in one circle. @param {Map<string, Import[]>} imports */
+/**
+ * Modules that import each other, the shortest circles first. A circle that shares a module with one that is listed is left
+ * out: one import too many makes dozens of them.
+ * @param {Map<string, Import[]>} imports
+ */
 function circlesIn(imports) {
   /** @type {Set<string>} */
-  const named = new Set();
-  const circles = [];
-  for (const file of imports.keys()) {
-    const circle = named.has(file) ? undefined : circleThrough(file, imports);
-    if (circle !== undefined) {
-      circle.forEach((member) => named.add(member));
-      circles.push(`These modules of extension/src import each other: ${[...circle, file].join(" → ")}`);
-    }
-  }
-  return circles;
+  const listed = new Set();
+  return [...imports.keys()]
+    .map((file) => circleThrough(file, imports))
+    .filter((circle) => circle.length > 0)
+    .sort((left, right) => left.length - right.length)
+    .flatMap((circle) => {
+      if (circle.some((file) => listed.has(file))) {
+        return [];
+      }
+      circle.forEach((file) => listed.add(file));
+      return [`These modules of extension/src import each other: ${[...circle, circle[0]].join(" → ")}`];
+    });
 }
 
-/** The shortest circle that begins with a module. @param {string} first @param {Map<string, Import[]>} imports */
+/** The shortest circle that begins with a module; empty: it is in no circle. @param {string} first @param {Map<string, Import[]>} imports */
 function circleThrough(first, imports) {
   /** The shortest way to each module that was reached. */
   const ways = new Map([[first, [first]]]);
@@ -105,7 +111,7 @@ function circleThrough(first, imports) {
       }
     }
   }
-  return undefined;
+  return [];
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

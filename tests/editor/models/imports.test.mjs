@@ -116,15 +116,30 @@ describe("a circle of imports", () => {
     assert.match(problemsIn({ "units.ts": 'import "./units";' }).join(), /units\.ts → units\.ts$/);
   });
 
-  it("is seen in the sources as they are, and told once", () => {
-    const added = {
-      "commands/chooseEntry.ts": 'import { runFile } from "./run";',
-      "graph/model/grouping.ts": 'import type { Cluster } from "./clusters";',
-    };
+  /** The sources with a line more in modules. @param {Record<string, string>} added @returns {string[]} */
+  function problemsWith(added) {
     const changed = new Map(SOURCES);
     for (const [file, text] of Object.entries(added)) {
       changed.set(file, `${SOURCES.get(file) ?? ""}\n${text}`);
     }
-    assert.equal(problemsOf(changed).length, 2);
+    return problemsOf(changed);
+  }
+
+  it("is seen in the sources as they are, and listed once", () => {
+    const problems = problemsWith({
+      "commands/chooseEntry.ts": 'import { runFile } from "./run";',
+      "graph/model/grouping.ts": 'import type { Cluster } from "./clusters";',
+    });
+    assert.equal(problems.length, 2, problems.join("\n"));
+  });
+
+  it("is the shortest one of those that one import makes", () => {
+    const problems = problemsWith({ "graph/model/grouping.ts": 'import "../page/panel";' });
+    assert.equal(problems.length, 2, problems.join("\n"));
+    assert.match(problems[0] ?? "", /^extension\/src\/graph\/model\/grouping\.ts:\d+: graph\/model may not import/);
+    assert.match(
+      problems[1] ?? "",
+      /: graph\/model\/grouping\.ts → graph\/page\/panel\.ts → graph\/model\/grouping\.ts$/,
+    );
   });
 });
