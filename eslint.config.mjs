@@ -1,30 +1,5 @@
 import tseslint from "typescript-eslint";
-
-/**
- * What each room of the extension may not import: graph/model ← layout ← draw ← page, and what runs in a web page knows
- * neither VS Code nor its host.
- * @param {string[]} folders rooms below extension/src
- * @param {string[]} rooms folders that they may not import
- * @param {string} why
- */
-function bars(folders, rooms, why) {
-  return {
-    files: folders.map((folder) => `extension/src/${folder}/**/*.ts`),
-    rules: {
-      "no-restricted-imports": [
-        "error",
-        {
-          patterns: [
-            { regex: `^(\\.\\.?/)+(${rooms.join("|")})/`, message: why },
-            { group: ["vscode", "vscode-languageclient*"], message: "This runs in a web page." },
-          ],
-        },
-      ],
-    },
-  };
-}
-
-const HOST = ["host", "commands", "linked"];
+import { HOST_ROOMS } from "./scripts/lib/rooms.mjs";
 
 /**
  * Texts that people see go through `vscode.l10n.t`, so that they can be translated. What has two words is such a text, unless
@@ -47,12 +22,12 @@ function untranslated() {
   ];
   const within = ["", " > TemplateLiteral", " > ConditionalExpression", " > LogicalExpression"];
   const selectors = [
-    ...either(words).map((each) => `${each}:not(${elsewhere.join(", ")})`),
-    ...shown.flatMap((each) => within.flatMap((way) => either(word).map((text) => `${each}${way} > ${text}`))),
+    ...either(words).map((text) => `${text}:not(${elsewhere.join(", ")})`),
+    ...shown.flatMap((place) => within.flatMap((way) => either(word).map((text) => `${place}${way} > ${text}`))),
   ];
   const message = "People see this text: pass it to vscode.l10n.t, with {0} for what is filled in.";
   return {
-    files: HOST.map((folder) => `extension/src/${folder}/**/*.ts`),
+    files: HOST_ROOMS.map((folder) => `extension/src/${folder}/**/*.ts`),
     rules: { "no-restricted-syntax": ["error", ...selectors.map((selector) => ({ selector, message }))] },
   };
 }
@@ -84,12 +59,6 @@ export default tseslint.config(
     },
   },
   untranslated(),
-  bars(["panels"], [...HOST, "view", "graph"], "A panel knows its host by panels/messages.ts alone."),
-  bars(["view"], [...HOST, "graph"], "The page of `irscope view` knows nothing of VS Code."),
-  bars(["graph/page"], [...HOST, "view"], "A panel knows its host by panels/messages.ts alone."),
-  bars(["graph/draw"], [...HOST, "view", "page"], "graph/draw imports graph/layout and graph/model only."),
-  bars(["graph/layout"], [...HOST, "view", "page", "draw"], "graph/layout imports graph/model only."),
-  bars(["graph/model"], [...HOST, "view", "page", "draw", "layout"], "graph/model imports no other room of the graph."),
   {
     files: ["**/*.mjs"],
     extends: [tseslint.configs.recommended],

@@ -31,7 +31,13 @@ export async function ensureBuilt() {
     "package.json",
   );
   await once(path.join(DIST, ".stamp"), inputs, () => step("Building the extension", () => bundle()));
-  const texts = hashOfFiles("extension/src", "package.json", "package-lock.json", "scripts/lib/l10n.mjs");
+  const texts = hashOfFiles(
+    "extension/src",
+    "package.json",
+    "package-lock.json",
+    "scripts/lib/l10n.mjs",
+    "scripts/lib/rooms.mjs",
+  );
   await once(path.join(DIST, ".texts-stamp"), texts, () => step("Collecting texts", writeTexts));
 }
 
@@ -146,7 +152,7 @@ export async function bundle({ watch = false } = {}) {
       format: "cjs",
       target: "node20",
       external: ["vscode"],
-      entryPoints: [path.join(SOURCES, "host", "extension.ts")],
+      entryPoints: [path.join(SOURCES, "activation", "extension.ts")],
       outfile: path.join(DIST, "extension.js"),
     },
     {

@@ -16,15 +16,15 @@ const python = (/** @type {string} */ name) => path.join(VENV, "bin", name);
 const node = (/** @type {string} */ name) => path.join(ROOT, "node_modules", ".bin", name);
 
 const FORMATTED = ["*.mjs", "extension/src/**/*.{ts,css}", "scripts/**/*.mjs", "tests/editor/**/*.{ts,mjs}"];
-/** What tsc and Prettier found of each file. Another checkout begins with what the last one found. */
-const FOUND = path.join(OUT, "checks");
-const KEPT = path.join(CACHE, "checks");
+/** What tsc and Prettier keep about files. Another checkout starts with the results of the last one. */
+const RESULTS = path.join(OUT, "checks");
+const KEPT_RESULTS = path.join(CACHE, "checks");
 /** Prettier's options: a file that has not changed is not read again. */
-const ONCE = ["--cache", "--cache-strategy", "content", "--cache-location", path.join(FOUND, "prettier.json")];
+const ONCE = ["--cache", "--cache-strategy", "content", "--cache-location", path.join(RESULTS, "prettier.json")];
 
-/** What it found of files that have not changed is kept. @param {string} title @param {string} folder @returns {Check} */
+/** Type checks of a folder; results of files that have not changed are kept. @param {string} title @param {string} folder @returns {Check} */
 function typesOf(title, folder) {
-  const kept = path.join(FOUND, `tsc-${title.replaceAll(" ", "-")}.json`);
+  const kept = path.join(RESULTS, `tsc-${title.replaceAll(" ", "-")}.json`);
   return [`tsc: ${title}`, node("tsc"), ["-p", folder, "--incremental", "--tsBuildInfoFile", kept]];
 }
 
@@ -49,6 +49,7 @@ const NODE_CHECKS = [
   typesOf("page of irscope view", "extension/src/view"),
   typesOf("tests", "tests/editor"),
   typesOf("scripts", "scripts"),
+  ["imports of the extension", process.execPath, ["scripts/imports.mjs"]],
   ["prettier", node("prettier"), ["--check", ...ONCE, ...FORMATTED]],
 ];
 
@@ -103,30 +104,30 @@ export async function check({ fix = false, part } = {}) {
 const ANY_ROOT = "/of/any/checkout/";
 
 function takeKept() {
-  fs.mkdirSync(FOUND, { recursive: true });
-  for (const name of fs.existsSync(KEPT) ? fs.readdirSync(KEPT) : []) {
-    const target = path.join(FOUND, name);
+  fs.mkdirSync(RESULTS, { recursive: true });
+  for (const name of fs.existsSync(KEPT_RESULTS) ? fs.readdirSync(KEPT_RESULTS) : []) {
+    const target = path.join(RESULTS, name);
     if (!fs.existsSync(target)) {
-      fs.writeFileSync(target, fs.readFileSync(path.join(KEPT, name), "utf8").replaceAll(ANY_ROOT, `${ROOT}/`));
+      fs.writeFileSync(target, fs.readFileSync(path.join(KEPT_RESULTS, name), "utf8").replaceAll(ANY_ROOT, `${ROOT}/`));
     }
   }
 }
 
 /** For the next checkout. Another one may do the same at this time, so each file is written beside and moved. */
 function keep() {
-  fs.mkdirSync(KEPT, { recursive: true });
-  for (const name of fs.readdirSync(FOUND)) {
+  fs.mkdirSync(KEPT_RESULTS, { recursive: true });
+  for (const name of fs.readdirSync(RESULTS)) {
     const partial = path.join(CACHE, `checks.partial-${process.pid}`);
-    fs.writeFileSync(partial, fs.readFileSync(path.join(FOUND, name), "utf8").replaceAll(`${ROOT}/`, ANY_ROOT));
-    fs.renameSync(partial, path.join(KEPT, name));
+    fs.writeFileSync(partial, fs.readFileSync(path.join(RESULTS, name), "utf8").replaceAll(`${ROOT}/`, ANY_ROOT));
+    fs.renameSync(partial, path.join(KEPT_RESULTS, name));
   }
 }
 
 /** @param {string[]} args @returns {Part | undefined} */
 function partOf(args) {
-  const at = args.indexOf("--part");
-  const part = at < 0 ? undefined : args[at + 1];
-  if (at >= 0 && part !== "python" && part !== "node") {
+  const option = args.indexOf("--part");
+  const part = option < 0 ? undefined : args[option + 1];
+  if (option >= 0 && part !== "python" && part !== "node") {
     throw new Failure(`Unknown part: "${part ?? ""}".`, "Known: python, node.");
   }
   return /** @type {Part | undefined} */ (part);
@@ -142,10 +143,10 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
       await ensureNodeModules();
     }
     const failures = await check({ fix: process.argv.includes("--fix"), part });
-    const at = process.argv.indexOf("--report");
-    if (at > 0) {
+    const option = process.argv.indexOf("--report");
+    if (option > 0) {
       const report = { ...emptyReport(), counts: { passed: 0, failed: failures.length, skipped: 0 }, failures };
-      fs.writeFileSync(process.argv[at + 1] ?? "", JSON.stringify(report));
+      fs.writeFileSync(process.argv[option + 1] ?? "", JSON.stringify(report));
     }
     return failures.length === 0 ? 0 : 1;
   });

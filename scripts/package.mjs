@@ -34,6 +34,7 @@ export async function ensureVsix() {
     "scripts/build.mjs",
     "scripts/package.mjs",
     "scripts/lib/l10n.mjs",
+    "scripts/lib/rooms.mjs",
   );
   await once(`${VSIX}.stamp`, inputs, () =>
     step("Packing the extension", async (report) => {

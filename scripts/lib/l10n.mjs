@@ -6,15 +6,13 @@
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { hashOf, ROOT } from "./paths.mjs";
+import { HOST_ROOMS } from "./rooms.mjs";
 
 /** Here translations lie, and at build time the English texts beside them. */
 export const L10N = path.join(ROOT, "l10n");
 
 /** Files with texts of the manifest. VS Code looks for them beside package.json. */
 export const MANIFEST_TEXTS = /^package\.nls(\.[\w-]+)?\.json$/;
-
-/** Rooms of the extension that run in the extension host. Panels run in web pages, which have no `vscode.l10n`. */
-const HOST_ROOMS = ["host", "commands", "linked"];
 
 /** Members of the manifest that VS Code shows. */
 const TEXT_KEYS = new Set([
@@ -62,14 +60,14 @@ export function externalized(manifest) {
       return isText && value !== "" ? keyed(place, value) : value;
     }
     if (Array.isArray(value)) {
-      return value.map((each, at) => walk(each, `${place}.${nameOf(each, parent, at)}`, isText, value));
+      return value.map((element, index) => walk(element, `${place}.${nameOf(element, parent, index)}`, isText, value));
     }
     if (value === null || typeof value !== "object") {
       return value;
     }
-    const walked = Object.entries(value).map(([key, each]) => {
+    const walked = Object.entries(value).map(([key, member]) => {
       const shown = TEXT_KEYS.has(key) || (key === "name" && place.startsWith("views."));
-      return [key, DATA_KEYS.has(key) ? each : walk(each, place === "" ? key : `${place}.${key}`, shown, value)];
+      return [key, DATA_KEYS.has(key) ? member : walk(member, place === "" ? key : `${place}.${key}`, shown, value)];
     });
     return Object.fromEntries(walked);
   };
@@ -84,11 +82,11 @@ export function externalized(manifest) {
   return { manifest: replaced, texts };
 }
 
-/** @param {any} element @param {any} parent @param {number} at @returns {string} */
-function nameOf(element, parent, at) {
+/** @param {any} element @param {any} parent @param {number} index @returns {string} */
+function nameOf(element, parent, index) {
   const own = element?.command ?? element?.id ?? element?.type;
   // A description of a value is named by the value.
-  return own ?? parent?.enum?.[at] ?? hashOf(JSON.stringify(element)).slice(0, 6);
+  return own ?? parent?.enum?.[index] ?? hashOf(JSON.stringify(element)).slice(0, 6);
 }
 
 /** The files whose texts can be translated. */
@@ -104,9 +102,9 @@ export async function textsOfSource() {
   const { getL10nJson } = await import("@vscode/l10n-dev");
   const files = filesOfHost();
   const sources = files.map((file) => ({ extension: path.extname(file), contents: fs.readFileSync(file, "utf8") }));
-  const found = await getL10nJson(sources);
+  const texts = await getL10nJson(sources);
   return Object.fromEntries(
-    Object.entries(found).map(([key, each]) => [key, typeof each === "string" ? each : each.message]),
+    Object.entries(texts).map(([key, text]) => [key, typeof text === "string" ? text : text.message]),
   );
 }
 

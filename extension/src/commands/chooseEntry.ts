@@ -1,38 +1,32 @@
-/** IRScope: Choose Entry Script for This File — what runs a library module, kept in the workspace's settings. */
+/** What the user chooses to run a library module with: a list of scripts, and the workspace's setting that keeps the choice. */
 
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { visible } from "../panels/visible";
-import { withoutIcons, withoutLinks } from "../host/plainText";
+import { withoutIcons } from "../host/plainText";
 import { EntriesRequest } from "../host/requests";
 import { SECTION } from "../host/settings";
-import { activePythonFile, requireTrust, type Services } from "./context";
-import { runFile } from "./run";
+import type { Services } from "./context";
 import { choose } from "../host/lists";
 
 const SETTING = "run.entryOf";
 
 type Choice = vscode.QuickPickItem & { entry?: string };
 
-/** Lets the user choose, writes the setting, and runs the choice. */
-export async function chooseEntry(services: Services, given?: string): Promise<void> {
-  const uri = given === undefined ? activePythonFile()?.document.uri : vscode.Uri.parse(given);
-  if (uri === undefined || !(await requireTrust())) {
-    return;
-  }
-  const folder = vscode.workspace.getWorkspaceFolder(uri);
-  if (folder === undefined) {
+/** Lets the user choose the entry of a file, and writes the setting. False: nothing was chosen. */
+export async function chooseEntry(services: Services, uri: vscode.Uri): Promise<boolean> {
+  if (vscode.workspace.getWorkspaceFolder(uri) === undefined) {
     void vscode.window.showInformationMessage(
       vscode.l10n.t("IRScope: open the folder of this file; the choice is kept in its settings."),
     );
-    return;
+    return false;
   }
-  const { file, entry, candidates } = await services.server.request(EntriesRequest, { uri: uri.toString() });
-  const choices: Choice[] = candidates.map((each) => ({
-    entry: each.entry,
-    label: withoutIcons(each.entry),
-    description: withoutIcons(each.detail),
-    ...(each.entry === entry ? { detail: `$(check) ${vscode.l10n.t("runs this file now")}` } : {}),
+  const { file, entry: current, candidates } = await services.server.request(EntriesRequest, { uri: uri.toString() });
+  const choices: Choice[] = candidates.map(({ entry, detail }) => ({
+    entry,
+    label: withoutIcons(entry),
+    description: withoutIcons(detail),
+    ...(entry === current ? { detail: `$(check) ${vscode.l10n.t("runs this file now")}` } : {}),
   }));
   choices.push(
     { label: "", kind: vscode.QuickPickItemKind.Separator },
@@ -50,28 +44,21 @@ export async function chooseEntry(services: Services, given?: string): Promise<v
         : vscode.l10n.t("No file in this folder imports it. Which script runs this file?"),
     matchOnDescription: true,
   });
-  const wanted = chosen === undefined ? undefined : (chosen.entry ?? (await askEntry()));
-  if (wanted === undefined || wanted.trim() === "") {
-    return;
+  const entry = (chosen === undefined ? undefined : (chosen.entry ?? (await askEntry())))?.trim() ?? "";
+  if (entry !== "") {
+    await keepEntry(uri, file, entry);
   }
+  return entry !== "";
+}
+
+async function keepEntry(uri: vscode.Uri, file: string, entry: string): Promise<void> {
   const settings = vscode.workspace.getConfiguration(SECTION, uri);
   const target =
     (vscode.workspace.workspaceFolders?.length ?? 0) > 1
       ? vscode.ConfigurationTarget.WorkspaceFolder
       : vscode.ConfigurationTarget.Workspace;
-  const known = settings.get<Record<string, string>>(SETTING, {});
-  await settings.update(SETTING, { ...known, [file]: wanted.trim() }, target);
-  if (settings.get<string>("run.onSave") === "off") {
-    await runFile(services, uri, "fast"); // Else the server runs what has changed.
-  }
-}
-
-/** Says that nothing is known to run a file, and offers to choose. */
-export async function offerEntries(services: Services, uri: vscode.Uri, message: string): Promise<void> {
-  const choose = vscode.l10n.t("Choose Entry Script");
-  if ((await vscode.window.showInformationMessage(`IRScope: ${withoutLinks(message)}`, choose)) === choose) {
-    await chooseEntry(services, uri.toString());
-  }
+  const entries = settings.get<Record<string, string>>(SETTING, {});
+  await settings.update(SETTING, { ...entries, [file]: entry }, target);
 }
 
 async function askEntry(): Promise<string | undefined> {

@@ -4,14 +4,13 @@ import * as vscode from "vscode";
 import { columnOf, showSource } from "../host/documents";
 import type { Place } from "../protocol";
 import type { Element } from "../host/runItems";
-import { chooseEntry } from "./chooseEntry";
 import { chooseTarget } from "./chooseTarget";
 import { comparePipelines } from "./comparePipelines";
 import { guarded, type Services } from "./context";
 import { showMenu } from "./menu";
 import { openTrace } from "./openTrace";
 import { profile, profileAgainst, showTime } from "./profile";
-import { cancelRun, checkWithoutCompile, runActiveFile, runFile } from "./run";
+import { cancelRun, checkWithoutCompile, runActiveFile, runFile, runWithChosenEntry } from "./run";
 import { selectPipeline } from "./selectPipeline";
 import { showKernel } from "./showKernel";
 import { showAutotuning, showGraph, showStage } from "./showStage";
@@ -33,7 +32,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.runOnThisNotebook": () => runActiveFile(services),
     "irscope.checkWithoutCompile": (failed?: { uri?: string; run?: string }) => checkWithoutCompile(services, failed),
     "irscope.cancel": () => cancelRun(services),
-    "irscope.chooseEntry": (argument?: { uri?: string }) => chooseEntry(services, argument?.uri),
+    "irscope.chooseEntry": (argument?: { uri?: string }) => runWithChosenEntry(services, argument?.uri),
     "irscope.selectPipeline": () => selectPipeline(services),
     "irscope.chooseTarget": () => chooseTarget(),
     "irscope.comparePipelines": () => comparePipelines(services),

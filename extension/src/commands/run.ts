@@ -1,12 +1,14 @@
-/** IRScope: Analyze This File, Run Again, Check Without Compile, Cancel Run. */
+/** IRScope: Analyze This File, Run Again, Choose Entry Script for This File, Check Without Compile, Cancel Run. */
 
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { activeNotebook } from "../host/notebooks";
 import type { Lane } from "../protocol";
+import { withoutLinks } from "../host/plainText";
 import { CancelRequest, CheckRequest, RunRequest } from "../host/requests";
 import { showWithLog } from "../host/problems";
-import { offerEntries } from "./chooseEntry";
+import { SECTION } from "../host/settings";
+import { chooseEntry } from "./chooseEntry";
 import { activePythonFile, requireTrust, showProblem, withRunProgress, type Services } from "./context";
 
 /** Outcomes that are no news to the user who watched the run, or that the file's diagnostics tell already. */
@@ -61,6 +63,26 @@ export async function runFile(
         name,
       ),
     );
+  }
+}
+
+/** Lets the user choose what runs a file, the active one if none is given, and runs the choice. */
+export async function runWithChosenEntry(services: Services, given?: string): Promise<void> {
+  const uri = given === undefined ? activePythonFile()?.document.uri : vscode.Uri.parse(given);
+  if (uri === undefined || !(await requireTrust()) || !(await chooseEntry(services, uri))) {
+    return;
+  }
+  // Else the server runs what has changed.
+  if (vscode.workspace.getConfiguration(SECTION, uri).get<string>("run.onSave") === "off") {
+    await runFile(services, uri, "fast");
+  }
+}
+
+/** Says that no script is known to run a file, and offers to choose. */
+async function offerEntries(services: Services, uri: vscode.Uri, message: string): Promise<void> {
+  const choose = vscode.l10n.t("Choose Entry Script");
+  if ((await vscode.window.showInformationMessage(`IRScope: ${withoutLinks(message)}`, choose)) === choose) {
+    await runWithChosenEntry(services, uri.toString());
   }
 }
 

@@ -3,7 +3,7 @@
 import * as assert from "node:assert/strict";
 import * as path from "node:path";
 import * as vscode from "vscode";
-import type { Internals } from "../../../extension/src/host/extension";
+import type { Internals } from "../../../extension/src/activation/extension";
 
 export const EXTENSION = "irscope.irscope";
 

@@ -5,11 +5,9 @@
  * than can be laid out at once; if a grouping would make more, runs of neighbours become separate clusters.
  */
 
-import { NOWHERE, pathsBy, type Step } from "./grouping";
+import { NOWHERE, pathsBy, type Grouping, type Step } from "./grouping";
 import { MANY_INPUTS } from "./looks";
 import { CALL, OUTPUT, PLACEHOLDER, type Model } from "./model";
-
-export type Grouping = "module" | "fusion" | "kernel" | "order";
 
 export interface Cluster {
   item: number;
@@ -61,32 +59,32 @@ export function fold(model: Model, grouping: Grouping, shown?: (node: number) =>
       // Inputs come before everything; the place of their users says where they belong.
       const first = model.kind(node) === CALL || model.kind(node) === OUTPUT ? node : model.count + node;
       const path = paths?.(node) ?? NOWHERE;
-      let at = ends.get(path);
-      if (at === undefined || first < at.first) {
-        at = draftAt(draft, path, first);
-        ends.set(path, at);
+      let end = ends.get(path);
+      if (end === undefined || first < end.first) {
+        end = draftAt(draft, path, first);
+        ends.set(path, end);
       }
-      at.nodes.push(node);
+      end.nodes.push(node);
     }
   }
   return finish(model, draft);
 }
 
-/** The draft at the end of a path from the root; no draft around it begins behind `first`. */
+/** The draft at the end of a path from the root; no draft around it begins after `first`. */
 function draftAt(root: Draft, path: readonly Step[], first: number): Draft {
-  let at = root;
-  at.first = Math.min(at.first, first);
+  let draft = root;
+  draft.first = Math.min(draft.first, first);
   for (const { name, type } of path) {
-    let next = at.children.get(name);
-    if (next === undefined) {
-      next = newDraft(name, `${at.key}/${name}`, type);
-      at.children.set(name, next);
+    let child = draft.children.get(name);
+    if (child === undefined) {
+      child = newDraft(name, `${draft.key}/${name}`, type);
+      draft.children.set(name, child);
     }
-    next.type ||= type;
-    next.first = Math.min(next.first, first);
-    at = next;
+    child.type ||= type;
+    child.first = Math.min(child.first, first);
+    draft = child;
   }
-  return at;
+  return draft;
 }
 
 function newDraft(name: string, key: string, type: string): Draft {
@@ -197,24 +195,24 @@ function finish(model: Model, draft: Draft): Forest {
 
 /** A chain of modules with nothing else in them is one: `encoder.layer`. */
 function unwrapped(draft: Draft): Draft {
-  let at = draft;
-  while (at.nodes.length === 0 && at.children.size === 1) {
-    const [only] = at.children.values();
+  let chain = draft;
+  while (chain.nodes.length === 0 && chain.children.size === 1) {
+    const [only] = chain.children.values();
     if (only === undefined || only.type === "fused") {
       break; // A fused node is not a module: its name has another meaning.
     }
-    at = { ...only, name: `${at.name}.${only.name}` };
+    chain = { ...only, name: `${chain.name}.${only.name}` };
   }
-  return at;
+  return chain;
 }
 
 /** The clusters around an item, outermost first, without the root. */
 export function pathOf(forest: Forest, count: number, item: number): Cluster[] {
   const path: Cluster[] = [];
-  let at = item < count ? forest.home[item] : forest.clusters[item - count]?.parent;
-  while (at !== undefined && at !== forest.root) {
-    path.unshift(at);
-    at = at.parent;
+  let around = item < count ? forest.home[item] : forest.clusters[item - count]?.parent;
+  while (around !== undefined && around !== forest.root) {
+    path.unshift(around);
+    around = around.parent;
   }
   return path;
 }

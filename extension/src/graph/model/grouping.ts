@@ -1,7 +1,8 @@
 /** Where a node belongs in the tree that a graph is folded into: in a module, in a fused node, in a kernel. */
 
-import type { Grouping } from "./clusters";
 import { CALL, GET_ATTR, OUTPUT, PLACEHOLDER, type Model } from "./model";
+
+export type Grouping = "module" | "fusion" | "kernel" | "order";
 
 /** A cluster on the way to a node. */
 export interface Step {
@@ -48,33 +49,33 @@ interface Branch {
 function modulePaths(model: Model): (node: number) => Steps {
   // A tree of names: a large model has ten thousand modules, most of them with the same few around them.
   const root: Branch = { step: { name: "", type: "" }, children: new Map() };
-  const known = model.graph.modules.map(({ path, type }) => {
-    let at = root;
+  const pathsOfModules = model.graph.modules.map(({ path, type }) => {
+    let branch = root;
     const steps = path.map((name) => {
-      let next = at.children.get(name);
-      if (next === undefined) {
-        next = { step: { name, type: "" }, children: new Map() };
-        at.children.set(name, next);
+      let child = branch.children.get(name);
+      if (child === undefined) {
+        child = { step: { name, type: "" }, children: new Map() };
+        branch.children.set(name, child);
       }
-      at = next;
-      return next.step;
+      branch = child;
+      return child.step;
     });
-    at.step.type ||= type;
+    branch.step.type ||= type;
     return steps;
   });
   const { backward, home, kind } = model.graph.nodes;
   // A graph may be that of the backward alone; only where it has both are they kept apart.
-  const isSplit = backward.includes(1) && kind.some((each, node) => each === CALL && backward[node] !== 1);
+  const isSplit = backward.includes(1) && kind.some((ofNode, node) => ofNode === CALL && backward[node] !== 1);
   const ofBackward = new Map<Steps, Steps>();
   return (node) => {
-    const steps = known[home[node] ?? -1];
+    const steps = pathsOfModules[home[node] ?? -1];
     if (!isSplit || !isOfBackward(model, node, steps !== undefined)) {
       return steps ?? NOWHERE;
     }
     const inside = steps ?? NOWHERE;
-    const mine = ofBackward.get(inside) ?? [{ name: "backward", type: "" }, ...inside];
-    ofBackward.set(inside, mine);
-    return mine;
+    const inBackward = ofBackward.get(inside) ?? [{ name: "backward", type: "" }, ...inside];
+    ofBackward.set(inside, inBackward);
+    return inBackward;
   };
 }
 
@@ -101,9 +102,9 @@ function fusionPaths(model: Model): (node: number) => Steps {
   for (let node = 0; node < model.count; node += 1) {
     const group = model.group(node);
     if (group >= 0) {
-      const mine = path(node);
-      const known = homes[group];
-      homes[group] = known === undefined ? mine : common(known, mine);
+      const steps = path(node);
+      const shared = homes[group];
+      homes[group] = shared === undefined ? steps : common(shared, steps);
     }
   }
   return (node) => {
@@ -118,21 +119,21 @@ function kernelPaths(model: Model): (node: number) => Steps {
   const calls = model.kernelCalls ?? [];
   const group = new Int32Array(model.count).fill(-1);
   for (let node = model.count - 1; node >= 0; node -= 1) {
-    const mine = model.kernels(node);
-    if (mine.length > 0) {
-      group[node] = mine[0] ?? -1;
+    const [kernel] = model.kernels(node);
+    if (kernel !== undefined) {
+      group[node] = kernel;
     } else if (model.kind(node) !== PLACEHOLDER && model.kind(node) < OUTPUT) {
       let first = -1;
       for (const user of model.users(node)) {
-        const theirs = group[user] ?? -1;
-        first = first < 0 || (theirs >= 0 && theirs < first) ? theirs : first;
+        const ofUser = group[user] ?? -1;
+        first = first < 0 || (ofUser >= 0 && ofUser < first) ? ofUser : first;
       }
       group[node] = first;
     } else if (model.kind(node) === PLACEHOLDER) {
-      const theirs = new Set(
+      const ofUsers = new Set(
         [...model.users(node)].filter((user) => model.kind(user) === CALL).map((user) => group[user]),
       );
-      group[node] = theirs.size === 1 ? ([...theirs][0] ?? -1) : -1;
+      group[node] = ofUsers.size === 1 ? ([...ofUsers][0] ?? -1) : -1;
     }
   }
   const several = new Map<string, number>();

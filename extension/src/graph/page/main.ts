@@ -6,10 +6,9 @@ import { on, post, ready, recall, remember, request } from "../../panels/bridge"
 import type { Lines, Subject } from "../../panels/messages";
 import { visible } from "../../panels/visible";
 import type { Graph, GraphKernels, GraphVersion } from "../../protocol";
-import type { Grouping } from "../model/clusters";
 import type { ColourMode } from "../draw/colours";
 import { saveDot, saveSvg, type Shown } from "./exporting";
-import { groupings } from "../model/grouping";
+import { groupings, type Grouping } from "../model/grouping";
 import { handleKey } from "./keys";
 import { Layouter } from "../layout/layout";
 import { Model } from "../model/model";
@@ -65,7 +64,7 @@ async function load(): Promise<void> {
     return;
   }
   asked += 1;
-  const mine = asked;
+  const question = asked;
   const begun = performance.now();
   const { change } = recall<State>();
   const { run } = subject;
@@ -82,18 +81,18 @@ async function load(): Promise<void> {
     const { method, params } = graphRequest(subject, change);
     const answer = await request<Graph | { text: string }>(method, params);
     const graph = "text" in answer ? (JSON.parse(answer.text) as Graph) : answer;
-    if (mine === asked) {
+    if (question === asked) {
       await draw(graph, begun);
     }
   } catch (error) {
-    if (mine === asked) {
+    if (question === asked) {
       notice(page, "The graph could not be loaded.", error instanceof Error ? error.message : String(error), again);
     }
     return;
   }
   try {
     const kernels = await request<GraphKernels>("irscope/graphKernels", { run, stage });
-    if (mine === asked && panel !== undefined && panel.model.count > 0) {
+    if (question === asked && panel !== undefined && panel.model.count > 0) {
       panel.model.setKernels(kernels);
       await panel.kernelsCame();
     }
@@ -113,9 +112,9 @@ async function draw(graph: Graph, begun: number): Promise<void> {
     return;
   }
   hideNotice(page);
-  const before = panel;
+  const former = panel;
   isDrawn = false;
-  panel = new GraphPanel(page, model, layouter, before?.view);
+  panel = new GraphPanel(page, model, layouter, former?.view);
   offerChoices();
   await panel.begin();
   panel.view.paint();

@@ -2,7 +2,7 @@
 
 import { open as openPlace, recall, remember } from "../../panels/bridge";
 import { Arranger } from "./arranger";
-import { childClusters, fold, pathOf, type Cluster, type Forest, type Grouping } from "../model/clusters";
+import { childClusters, fold, pathOf, type Cluster, type Forest } from "../model/clusters";
 import { colouring, type ColourMode, type Colouring } from "../draw/colours";
 import { showDetails, showPath, type Ways } from "./details";
 import * as units from "../../units";
@@ -12,7 +12,7 @@ import { farFrom } from "../layout/far";
 import type { Layouter } from "../layout/layout";
 import { showLegend } from "./legend";
 import { CALL, SAME, type Model } from "../model/model";
-import { groupings } from "../model/grouping";
+import { groupings, type Grouping } from "../model/grouping";
 import { closedAround, mainFirst, openAtFirst } from "./opening";
 import { described } from "./outline";
 import { setText } from "../../panels/dom";
@@ -64,9 +64,9 @@ export class GraphPanel {
   /** The first picture. */
   async begin(): Promise<void> {
     const state = recall<State>();
-    const known = new Map(this.forest.clusters.slice(1).map((cluster) => [cluster.key, cluster.item]));
+    const itemsByKey = new Map(this.forest.clusters.slice(1).map((cluster) => [cluster.key, cluster.item]));
     if (state.open !== undefined && state.open.length > 0) {
-      this.open = new Set([this.forest.root.item, ...state.open.flatMap((key) => known.get(key) ?? [])]);
+      this.open = new Set([this.forest.root.item, ...state.open.flatMap((key) => itemsByKey.get(key) ?? [])]);
     }
     const { selected = "", view } = state; // Kept before the first picture changes them.
     this.dress();
@@ -76,7 +76,7 @@ export class GraphPanel {
     } else {
       this.view.camera.set(view);
     }
-    const item = known.get(selected) ?? this.model.graph.nodes.name.indexOf(selected);
+    const item = itemsByKey.get(selected) ?? this.model.graph.nodes.name.indexOf(selected);
     this.select(item >= 0 ? item : undefined, { reveals: false });
     this.showSearch();
   }
@@ -140,8 +140,8 @@ export class GraphPanel {
     const isCut = recall<State>().only === true && this.search !== undefined && this.search.matches.length > 0;
     // Until the kernels are known, and if there are none, modules are the best grouping.
     const hasKernels = this.model.kernelCalls !== undefined;
-    const known = grouping === "kernel" && !hasKernels ? (groupings(this.model)[0] ?? "order") : grouping;
-    return fold(this.model, known, isCut ? (node) => this.search.has(node) : undefined);
+    const possible = grouping === "kernel" && !hasKernels ? (groupings(this.model)[0] ?? "order") : grouping;
+    return fold(this.model, possible, isCut ? (node) => this.search.has(node) : undefined);
   }
 
   private async refold(): Promise<void> {
@@ -232,13 +232,14 @@ export class GraphPanel {
     if (cluster !== undefined) {
       let shown = 0;
       for (let level = [cluster]; level.length > 0;) {
-        for (const each of level) {
-          shown += each.children.length;
+        for (const { children, item: opened } of level) {
+          shown += children.length;
           if (shown <= MOST_BELOW) {
-            this.open.add(each.item);
+            this.open.add(opened);
           }
         }
-        level = shown <= MOST_BELOW ? level.flatMap((each) => childClusters(this.forest, this.model.count, each)) : [];
+        level =
+          shown <= MOST_BELOW ? level.flatMap((parent) => childClusters(this.forest, this.model.count, parent)) : [];
       }
       await this.arrange(item);
     }

@@ -2,7 +2,7 @@
 
 import type { Change } from "../../panels/ahead";
 import type { Subject } from "../../panels/messages";
-import type { Grouping } from "../model/clusters";
+import type { Grouping } from "../model/grouping";
 import type { ColourMode } from "../draw/colours";
 import type { View } from "../draw/painter";
 

@@ -1,22 +1,22 @@
 /** Activation: makes the parts, tells them of each other, and starts the server. */
 
 import type * as vscode from "vscode";
-import { registerAgents } from "./agents";
-import { createChannels } from "./channels";
+import { registerAgents } from "../host/agents";
+import { createChannels } from "../host/channels";
 import { registerCommands } from "../commands";
-import { registerDebugging } from "./debug";
-import { Dock } from "./dock";
-import { Documents } from "./documents";
-import { FirstMinutes } from "./firstMinutes";
-import { GraphPanels } from "./graphPanels";
-import { Regions } from "./regions";
+import { registerDebugging } from "../host/debug";
+import { Dock } from "../host/dock";
+import { Documents } from "../host/documents";
+import { FirstMinutes } from "../host/firstMinutes";
+import { GraphPanels } from "../host/graphPanels";
+import { Regions } from "../host/regions";
 import { LinkedEditors } from "../linked/linkedEditors";
-import { RunsTree } from "./runsTree";
-import { Server } from "./server";
-import { StatusItem } from "./statusItem";
-import { setContext, TorchFiles } from "./torchFiles";
-import { ValuePanel } from "./valuePanel";
-import { shown as lists } from "./lists";
+import { RunsTree } from "../host/runsTree";
+import { Server } from "../host/server";
+import { StatusItem } from "../host/statusItem";
+import { setContext, TorchFiles } from "../host/torchFiles";
+import { ValuePanel } from "../host/valuePanel";
+import { shown as lists } from "../host/lists";
 
 /** What `activate` gives to the tests of this extension; nothing else may rely on it. */
 export interface Internals {
