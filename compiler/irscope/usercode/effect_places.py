@@ -1,0 +1,346 @@
+"""The calls and changes with effects in a text: what each is, and what may keep it from being done."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+
+from irscope.usercode.effects import Function, dotted, effects_of, is_tensor_operation, last_word, targets_of
+from irscope.vocabulary.records import dataclass
+
+_STATE = re.compile(r"_?is_(\w+_)?(compiling|tracing|scripting|exporting)")
+"""Names that ask whether code is compiled."""
+_OF_COMPILER = re.compile(r"torch\.(compile|(compiler|_dynamo|_inductor|backends)\..*|_check\w*|_assert\w*)")
+_COMPARED = re.compile(
+    r"torch\.(no_grad|enable_grad|inference_mode|set_grad_enabled|autocast|(cuda\.)?amp\.autocast|device)"
+    r"|contextlib\.nullcontext"
+)
+"""Contexts whose effect is on results, which a proof compares."""
+_SKIPPED = re.compile(r"(.*\.)?(ignore_logging_functions|reorderable_logging_functions|ignore_logger_methods)")
+_TRACED_ONCE = re.compile(r"torch\.(_dynamo|compiler)\.(nonstrict_trace|allow_in_graph|substitute_in_graph)")
+_OPERATOR = re.compile(r"torch\.library\.(custom_op|triton_op)")
+_GENERATORS = ("random.", "numpy.random.")
+"""A number that one of their functions draws may be drawn by another one."""
+_DRAWN = re.compile(r"\b((np|numpy)\.)?random\.\w+\([^()]*\)")
+_LONGEST = 70
+_EXITS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something is: in which function, in how many loops, behind which conditions, and whether one of them keeps
+    compiled code from it."""
+
+    function: Function | ast.Lambda | None = None
+    name: str = ""
+    loops: int = 0
+    tests: tuple[str, ...] = ()
+    off: bool = False
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One call or change.
+
+    Parameters
+    ----------
+    key
+        What is called, or what is changed.
+    place
+        Where it is; returns before it are among the conditions.
+    needed
+        Whether it must be kept; else it only stands for one that must.
+    distinct
+        Whether each of several such effects needs one of its own.
+    names
+        The full names of what is called, if they are known.
+    order
+        Its number in the text.
+    """
+
+    key: str
+    text: str
+    place: Place
+    needed: bool
+    distinct: bool
+    names: tuple[str, ...]
+    order: int
+
+    def stands_for(self, other: Effect) -> bool:
+        """Whether it is done whenever the other one is done in its text."""
+        here, there = self.place, other.place
+        alike = (self.key, here.loops, here.function is None) == (other.key, there.loops, there.function is None)
+        return alike and not here.off and not Counter(here.tests) - Counter(there.tests)
+
+
+class Written:
+    """All effects of a text, and what it tells the compiler to leave out.
+
+    Parameters
+    ----------
+    functions
+        Those of the original, for a changed text: what is in another one that nothing calls is not done.
+    """
+
+    def __init__(self, tree: ast.Module, functions: Collection[str] | None = None) -> None:
+        self.known = effects_of(tree)
+        self.effects: list[Effect] = []
+        self.statements: dict[str, list[tuple[str, int]]] = {}
+        """Simple statements, by their text: the functions that they are in, and their numbers in the text."""
+        self._order = 0
+        self._exits: dict[ast.AST | None, list[tuple[str, bool]]] = {}
+        self._state = _state_names(tree)
+        nodes = list(ast.walk(tree))
+        self.functions = {one.name for one in nodes if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))}
+        self._uncalled = (
+            self.functions - set(map(last_word, nodes)) - (self.functions if functions is None else set(functions))
+        )
+        stores = Counter(dotted(one) for node in nodes for one in targets_of(node))
+        self._given = {
+            dotted(target): node.value
+            for node in nodes
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name) and stores[target.id] == 1
+        }
+        self._all(tree.body, Place())
+        self.marks = [mark for node in nodes for mark in self._marks(node)]
+
+    # --- the walk -----------------------------------------------------------------------------------------------------
+
+    def _all(self, nodes: Sequence[ast.AST | None], place: Place) -> None:
+        for node in filter(None, nodes):
+            self._visit(node, place)
+
+    def _visit(self, node: ast.AST, place: Place) -> None:
+        self._order += 1
+        if isinstance(node, ast.stmt) and not hasattr(node, "body"):
+            self.statements.setdefault(line_of(node), []).append((place.name, self._order))
+        if isinstance(node, _FUNCTIONS):
+            self._enter(node, place)
+        elif isinstance(node, (ast.If, ast.IfExp)):
+            self._choose(node, place)
+        elif isinstance(node, ast.BoolOp):
+            self._visit(node.values[0], place)
+            self._all(node.values[1:], self._behind(place, *node.values[:-1]))
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            test = node.test if isinstance(node, ast.While) else node.iter
+            self._visit(test, place)
+            self._bind(targets_of(node), place, node)
+            self._all(node.body, self._looping(place, test))
+            self._all(node.orelse, place)
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            for loop in node.generators:
+                self._visit(loop.iter, place)
+                place = self._looping(place, loop.iter)
+                self._all(loop.ifs, place)
+                place = self._behind(place, *loop.ifs) if loop.ifs else place
+            self._all([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt], place)
+        elif isinstance(node, (ast.match_case, ast.ExceptHandler)):
+            self._all(node.body, self._behind(place, node))
+        elif isinstance(node, ast.withitem):
+            self._visit(node.context_expr, place)
+            if not isinstance(node.context_expr, ast.Call):
+                self._add(f"with {ast.unparse(node.context_expr)}", node.context_expr, place)
+            self._bind(targets_of(node), place, node)
+        elif isinstance(node, ast.Call):
+            self._call(node, place, unused=False)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            self._call(node.value, place, unused=True)
+        else:
+            # What an error is made with is not an effect: other checks look at errors.
+            raised = node.exc if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) else node
+            self._all(list(ast.iter_child_nodes(raised)), place)
+            if not isinstance(node, ast.AnnAssign) or node.value is not None:
+                self._bind(targets_of(node), place, node)
+            if isinstance(node, _EXITS):
+                self._exits.setdefault(place.function, []).append((f"exit {place.tests}", place.off))
+
+    def _enter(self, node: Function | ast.Lambda, place: Place) -> None:
+        decorators, name, body = ([], place.name, [node.body]) if isinstance(node, ast.Lambda) else _parts(node)
+        self._all([*node.args.defaults, *node.args.kw_defaults, *decorators], place)
+        nested = isinstance(node, ast.Lambda) or place.function is not None
+        tests = (*place.tests, f"call {name}") if nested else place.tests
+        self._all(body, Place(node, name, 0, tests, place.off or name in self._uncalled))
+
+    def _choose(self, node: ast.If | ast.IfExp, place: Place) -> None:
+        """Of an effect that both sides have, one is needed."""
+        self._visit(node.test, place)
+        inner, start = self._behind(place, node.test), len(self.effects)
+        self._all(node.body if isinstance(node, ast.If) else [node.body], inner)
+        middle = len(self.effects)
+        self._all(node.orelse if isinstance(node, ast.If) else [node.orelse], inner)
+        left = Counter(one.key for one in self.effects[start:middle])
+        for number, effect in enumerate(self.effects[middle:], middle):
+            if left[effect.key] > 0:
+                left[effect.key] -= 1
+                self.effects[number] = dataclasses.replace(effect, needed=False)
+
+    def _behind(self, place: Place, *tests: ast.AST) -> Place:
+        off = place.off or any(self._is_off(one) for one in tests)
+        return dataclasses.replace(place, tests=(*place.tests, *map(self._test, tests)), off=off)
+
+    def _test(self, test: ast.AST) -> str:
+        """A condition as text; where it is a name, the condition that was given this name: ``decided = bool(x > 0)``."""
+        value = self._given.get(dotted(test), test)
+        is_bool = (
+            isinstance(value, ast.Call) and len(value.args) == 1 and self.known.names(value.func) == ["builtins.bool"]
+        )
+        text = line_of(value.args[0] if isinstance(value, ast.Call) and is_bool else value)
+        return _DRAWN.sub("random()", text)
+
+    def _looping(self, place: Place, over: ast.expr) -> Place:
+        return dataclasses.replace(place, loops=place.loops + 1, off=place.off or self._asks(over))
+
+    def _is_off(self, test: ast.AST) -> bool:
+        """Whether a test asks whether code is compiled, or nothing that can be another time."""
+        if isinstance(test, ast.Constant):
+            return not test.value
+        return self._asks(test) or not any(
+            isinstance(one, (ast.Name, ast.ExceptHandler, ast.match_case)) for one in ast.walk(test)
+        )
+
+    def _asks(self, test: ast.AST) -> bool:
+        return any(_asks(one, self._state) for one in ast.walk(test))
+
+    # --- what is an effect --------------------------------------------------------------------------------------------
+
+    def _call(self, call: ast.Call, place: Place, unused: bool) -> None:
+        function = call.func
+        self._all([function.value if isinstance(function, ast.Attribute) else function], place)
+        self._all([*call.args, *(keyword.value for keyword in call.keywords)], place)
+        names = self.known.names(function)
+        is_method = (
+            isinstance(function, ast.Attribute) and not names and is_tensor_operation(last_word(function).rstrip("_"))
+        )
+        if isinstance(function, ast.Attribute) and is_method and function.attr.endswith("_"):
+            flag = ".requires_grad" if function.attr == "requires_grad_" else ""
+            self._change(f"{ast.unparse(function.value)}{flag}", call, place)
+            return
+        # The `add` of a set is used for nothing but its effect.
+        pure = self.known.is_output(call) or (self.known.is_pure_call(call) and not (is_method and unused))
+        pure |= bool(names) and all(_OF_COMPILER.fullmatch(name) or _COMPARED.fullmatch(name) for name in names)
+        generator = next((one for one in _GENERATORS if names and all(name.startswith(one) for name in names)), "")
+        self._add(f"call {generator or ast.unparse(function)}", call, place, needed=not pure, names=tuple(names))
+
+    def _bind(self, targets: Sequence[ast.expr], place: Place, node: ast.AST) -> None:
+        for target in targets:
+            if isinstance(target, (ast.Tuple, ast.List, ast.Starred)):
+                self._bind(target.elts if not isinstance(target, ast.Starred) else [target.value], place, node)
+            elif isinstance(target, ast.Subscript):
+                self._change(ast.unparse(target.value), node, place)
+            elif isinstance(target, ast.Name):
+                outer = _is_outer(place.function, target.id)
+                needed = outer or isinstance(node, ast.NamedExpr)
+                self._add(f"change {target.id}", node, place, needed=needed, distinct=outer)
+            else:
+                self._change(ast.unparse(target), node, place)
+
+    def _change(self, what: str, node: ast.AST, place: Place) -> None:
+        names = self.known.names(ast.parse(what, mode="eval").body)
+        name, _, attribute = what.rpartition(".")
+        if names and all(map(_OF_COMPILER.fullmatch, names)):
+            return
+        function, line = place.function, getattr(node, "lineno", 0)
+        if attribute == "requires_grad" and function is not None and self.known.makes(function, name, line):
+            return  # a flag of what the function has made: the proof compares what comes of it
+        self._add(f"change {what}", node, place, distinct="." in what)
+
+    def _add(
+        self,
+        key: str,
+        node: ast.AST,
+        place: Place,
+        needed: bool = True,
+        distinct: bool = True,
+        names: tuple[str, ...] = (),
+    ) -> None:
+        exits = self._exits.get(place.function, []) if place.function is not None else []
+        tests = (*place.tests, *(test for test, _ in exits))
+        place = dataclasses.replace(place, tests=tests, off=place.off or any(off for _, off in exits))
+        self.effects.append(Effect(key, line_of(node), place, needed, distinct, names, self._order))
+
+    # --- what the compiler is told ------------------------------------------------------------------------------------
+
+    def _marks(self, node: ast.AST) -> Iterator[str]:
+        """What compiled code leaves out, or does only while it is traced, since a setting or a mark says so."""
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and _SKIPPED.fullmatch(dotted(node.func.value))
+        ):
+            for arg in node.args:
+                names = self.known.names(arg)
+                if not self.known.writes(arg) and not (
+                    names and all(one.startswith("logging.Logger.") for one in names)
+                ):
+                    yield f"This leaves out `{line_of(arg)}` while compiling."
+        elif any(_SKIPPED.fullmatch(dotted(target)) for target in targets_of(node)):
+            yield f"This may leave out more than output while compiling: `{line_of(node)}`."
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for decorator in node.decorator_list:
+                yield from self._marked(decorator, node.name)
+        elif isinstance(node, ast.Call) and node.args:
+            yield from self._marked(node.func, dotted(node.args[0]).rpartition(".")[2])
+
+    def _marked(self, mark: ast.expr, function: str) -> Iterator[str]:
+        names = self.known.names(mark.func if isinstance(mark, ast.Call) else mark)
+        once = any(map(_TRACED_ONCE.fullmatch, names))
+        if not once and not any(map(_OPERATOR.fullmatch, names)):
+            return
+        for one in self.effects:
+            local = one.key.startswith("change ") and "." not in one.key
+            library = bool(one.names) and (not once or all(name.startswith("numpy.") for name in one.names))
+            if one.place.name == function and one.needed and not local and not library:
+                yield f"This does `{one.text}` only while tracing." if once else f"This may leave out `{one.text}`."
+
+
+def _is_outer(function: ast.AST | None, name: str) -> bool:
+    """Whether a function binds a name of the module or of a function around it."""
+    outer = (
+        (one for one in ast.walk(function) if isinstance(one, (ast.Global, ast.Nonlocal)))
+        if function is not None
+        else ()
+    )
+    return any(name in one.names for one in outer)
+
+
+def _parts(function: Function) -> tuple[list[ast.expr], str, Sequence[ast.AST]]:
+    return function.decorator_list, function.name, function.body
+
+
+def _state_names(tree: ast.Module) -> set[str]:
+    """The names that tell whether code is compiled, beside those that `_STATE` knows."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            found |= {alias.asname for alias in node.names if alias.asname and _STATE.fullmatch(alias.name)}
+    size = -1
+    while size < len(found):
+        size = len(found)
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                names = {node.name, f"self.{node.name}"}
+                values: list[ast.AST] = [one for one in ast.walk(node) if isinstance(one, ast.Return)]
+            else:
+                names, value = set(map(dotted, targets_of(node))), getattr(node, "value", None)
+                values = [value] if isinstance(value, ast.AST) else []
+            if any(_asks(inner, found) for one in values for inner in ast.walk(one)):
+                found |= names
+    return found - {""}
+
+
+def _asks(node: ast.AST, state: set[str]) -> bool:
+    return isinstance(node, (ast.Name, ast.Attribute)) and (
+        _STATE.fullmatch(last_word(node)) is not None or dotted(node) in state
+    )
+
+
+def line_of(node: ast.AST) -> str:
+    """The first line of a node, for a sentence."""
+    text = ast.unparse(node).split("\n")[0]
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
