@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
-from irscope.usercode.effects import Function, dotted, effects_of, is_tensor_operation, last_word, targets_of
+from irscope.usercode.effects import Function, dotted, effects_of, is_change_of_tensor, last_word, targets_of
 from irscope.vocabulary.records import dataclass
 
 _STATE = re.compile(r"_?is_(\w+_)?(compiling|tracing|scripting|exporting)")
@@ -214,15 +214,13 @@ class Written:
         self._all([function.value if isinstance(function, ast.Attribute) else function], place)
         self._all([*call.args, *(keyword.value for keyword in call.keywords)], place)
         names = self.known.names(function)
-        is_method = (
-            isinstance(function, ast.Attribute) and not names and is_tensor_operation(last_word(function).rstrip("_"))
-        )
-        if isinstance(function, ast.Attribute) and is_method and function.attr.endswith("_"):
+        if isinstance(function, ast.Attribute) and not names and is_change_of_tensor(function.attr):
             flag = ".requires_grad" if function.attr == "requires_grad_" else ""
             self._change(f"{ast.unparse(function.value)}{flag}", call, place)
             return
-        # The `add` of a set is used for nothing but its effect.
-        pure = self.known.is_output(call) or (self.known.is_pure_call(call) and not (is_method and unused))
+        # A method whose value is not used is called for its effect: a set has an `add`, too.
+        is_for_effect = unused and isinstance(function, ast.Attribute) and not names
+        pure = self.known.is_output(call) or (self.known.is_pure_call(call) and not is_for_effect)
         pure |= bool(names) and all(_OF_COMPILER.fullmatch(name) or _COMPARED.fullmatch(name) for name in names)
         generator = next((one for one in _GENERATORS if names and all(name.startswith(one) for name in names)), "")
         self._add(f"call {generator or ast.unparse(function)}", call, place, needed=not pure, names=tuple(names))

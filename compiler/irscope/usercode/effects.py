@@ -30,33 +30,36 @@ int isinstance issubclass len list max min oct ord pow range repr reversed round
 _ITERATING = _words("all any dict enumerate frozenset list max min set sorted sum tuple zip")
 """Builtins that use up an iterator."""
 _TENSOR = _words("""
-abs absolute acos acosh add addbmm addcdiv addcmul addmm all allclose amax amin aminmax angle any arange argmax argmin argsort
-argwhere as_tensor asin asinh atan atan2 atanh atleast_1d atleast_2d avg_pool1d avg_pool2d baddbmm bfloat16 bincount
-binary_cross_entropy binary_cross_entropy_with_logits bitwise_and bitwise_not bitwise_or bitwise_xor bmm bool broadcast_tensors
-broadcast_to bucketize byte cat cdist ceil celu chunk clamp clamp_max clamp_min clip clone complex concat concatenate
-contiguous conv1d conv2d conv3d cos cosh cosine_similarity count_nonzero cpu cross cross_entropy cuda cummax cummin cumprod
-cumsum data_ptr det detach diag diag_embed diagonal diff dim dist div divide dot double einsum element_size elu embedding empty
-empty_like eq equal erf exp expand expand_as expm1 eye finfo flatten flip float floor floor_divide fmod frac from_numpy full
-full_like gather ge gelu get_device greater greater_equal group_norm gt half histc hstack hypot iinfo imag index_add
-index_copy index_fill index_select inner int interpolate inverse is_complex is_contiguous is_floating_point is_grad_enabled
-is_tensor isclose isfinite isin isinf isnan isreal item kl_div kron kthvalue l1_loss layer_norm le leaky_relu lerp less
-less_equal lgamma linear linspace log log10 log1p log2 log_softmax logaddexp logical_and logical_not logical_or logical_xor
-logit logspace logsumexp long lt masked_fill masked_scatter masked_select matmul max max_pool1d max_pool2d maximum mean median
-meshgrid min minimum mm movedim mse_loss mul multiply mv nan_to_num nanmean nanmedian nansum narrow ndimension ne neg negative
-nelement new_empty new_full new_ones new_tensor new_zeros nll_loss nonzero norm normalize numel numpy one_hot ones ones_like
-outer pad permute pin_memory pow prod quantile ravel real reciprocal relu remainder repeat repeat_interleave reshape
-reshape_as roll rot90 round rsqrt scalar_tensor scaled_dot_product_attention scatter scatter_add searchsorted select sgn
-sigmoid sign signbit silu sin sinc sinh size slogdet smooth_l1_loss softmax softplus sort split split_with_sizes sqrt square
-squeeze stack std std_mean storage_offset stride sub subtract sum swapaxes t take take_along_dim tan tanh tensor tensor_split
-tensordot tile to tolist topk trace transpose tril triu true_divide trunc type type_as unbind unflatten unfold unique
-unique_consecutive unsqueeze untyped_storage var var_mean view view_as vstack where xlogy zeros zeros_like
+abs absolute acos acosh add addbmm addcdiv addcmul addmm all allclose amax amin aminmax angle any argmax argmin argsort
+argwhere asin asinh atan atan2 atanh baddbmm bfloat16 bincount bitwise_and bitwise_not bitwise_or bitwise_xor bmm bool
+broadcast_to byte ceil chunk clamp clamp_max clamp_min clip clone contiguous cos cosh count_nonzero cpu cross cuda cummax
+cummin cumprod cumsum data_ptr det detach diag diag_embed diagonal diff dim dist div divide dot double element_size eq equal
+erf exp expand expand_as expm1 flatten flip float floor floor_divide fmod frac gather ge get_device greater greater_equal gt
+half histc hypot index_add index_copy index_fill index_select inner int inverse is_complex is_contiguous is_floating_point
+isclose isfinite isinf isnan isreal item kron kthvalue le lerp less less_equal lgamma log log10 log1p log2 log_softmax
+logaddexp logical_and logical_not logical_or logical_xor logit logsumexp long lt masked_fill masked_scatter masked_select
+matmul max maximum mean median min minimum mm movedim mul multiply mv nan_to_num nanmean nanmedian nansum narrow ndimension ne
+neg negative nelement new_empty new_full new_ones new_tensor new_zeros nonzero norm numel numpy outer permute pin_memory pow
+prod quantile ravel reciprocal relu remainder repeat repeat_interleave reshape reshape_as roll rot90 round rsqrt scatter
+scatter_add select sgn sigmoid sign signbit sin sinc sinh size slogdet softmax sort split split_with_sizes sqrt square squeeze
+std storage_offset stride sub subtract sum swapaxes t take take_along_dim tan tanh tensor_split tile to tolist topk trace
+transpose tril triu true_divide trunc type type_as unbind unflatten unfold unique unique_consecutive unsqueeze untyped_storage
+var view view_as where xlogy
 """)
-"""Operations on tensors that change none of them, and draw nothing, by their names in torch, its functions and methods."""
+"""Methods of tensors that change none of them, and draw nothing.  Functions of torch and NumPy have their names, too."""
+_FUNCTIONS = _TENSOR | _words("""
+arange as_tensor atleast_1d atleast_2d avg_pool1d avg_pool2d binary_cross_entropy binary_cross_entropy_with_logits
+broadcast_tensors bucketize cat cdist celu complex concat concatenate conv1d conv2d conv3d cosine_similarity cross_entropy
+einsum elu embedding empty empty_like eye finfo from_numpy full full_like gelu group_norm hstack iinfo imag interpolate
+is_grad_enabled is_tensor isin kl_div l1_loss layer_norm leaky_relu linear linspace logspace max_pool1d max_pool2d meshgrid
+mse_loss nll_loss normalize one_hot ones ones_like pad real scalar_tensor scaled_dot_product_attention searchsorted silu
+smooth_l1_loss softplus stack std_mean tensor tensordot var_mean vstack zeros zeros_like
+""")
 _OF_MODULES = frozenset(["bfloat16", "cpu", "cuda", "double", "float", "half", "to", "type"])
 """Methods that change a module in place."""
 _OTHERS = _words("""
-buffers capitalize count decode encode endswith find format hex index isdigit isoformat items join keys lower lstrip
-named_parameters parameters replace rsplit rstrip startswith strip title total_seconds upper values zfill
+buffers capitalize decode encode endswith format hex isdigit isoformat items join keys lower lstrip named_parameters
+parameters replace rsplit rstrip startswith strip total_seconds upper values zfill
 """)
 """Methods of texts, dictionaries, dates and modules that only read."""
 _PURE_MODULES = (
@@ -88,7 +91,6 @@ _OUTPUT = re.compile(
     r"|warnings\.(warn|warn_explicit|simplefilter|filterwarnings|resetwarnings|catch_warnings)"
     rf"|(absl\.logging|logging|loguru\.logger|logging\.root|logging\.Logger)\.({'|'.join(sorted(_LEVELS))})"
 )
-_STREAMS = frozenset(["sys.stdout", "sys.stderr"])
 _DISPLAYS = (
     ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.Constant, ast.JoinedStr, ast.BinOp
 )  # fmt: skip
@@ -107,6 +109,7 @@ class Effects:
         self._read = {dotted(node) for node in nodes if isinstance(node, ast.Attribute)}
         self._called = {dotted(node.func) for node in nodes if isinstance(node, ast.Call)} | {"self"}
         self._called.discard("")
+        self._methods = {one.name for one in of_classes if isinstance(one, Function)}
         self._looked_at: set[ast.AST] = set()
 
     # --- names --------------------------------------------------------------------------------------------------------
@@ -125,8 +128,8 @@ class Effects:
         return [f"builtins.{text}"] if isinstance(node, ast.Name) and hasattr(builtins, text) else []
 
     def _function(self, node: ast.expr) -> Function | None:
-        """The file's own function that a name means."""
-        bound = self._bindings.get(dotted(node), [])
+        """The file's own function that a name means; a method may be that of a subclass."""
+        bound = self._bindings.get(node.id, []) if isinstance(node, ast.Name) else []
         return bound[0] if len(bound) == 1 and isinstance(bound[0], Function) else None
 
     def _is_made_by(self, node: ast.AST, maker: re.Pattern[str], depth: int = 4) -> bool:
@@ -173,15 +176,13 @@ class Effects:
 
     def is_output(self, call: ast.Call) -> bool:
         """Whether a call only writes, whatever its arguments do."""
-        for keyword in call.keywords:
-            to_screen = isinstance(keyword.value, ast.Constant) or _STREAMS.issuperset(
-                self.names(keyword.value) or [""]
-            )
-            if keyword.arg in ("file", "stream") and not to_screen:
-                return False
-        if any(isinstance(arg, ast.Constant) and arg.value == "error" for arg in call.args) and "warn" in dotted(
-            call.func
-        ):
+        streams = [keyword.value for keyword in call.keywords if keyword.arg in ("file", "stream")]
+        if any(self.names(one) not in (["sys.stdout"], ["sys.stderr"]) for one in streams):
+            return False
+        if any(keyword.arg in (None, "record") for keyword in call.keywords):
+            return False
+        is_filter = "filter" in last_word(call.func)
+        if is_filter and any(isinstance(arg, ast.Constant) and arg.value == "error" for arg in call.args):
             return False  # warnings raise from now on
         return self.writes(call.func) or self._is_quiet(call.func, pure=False)
 
@@ -241,7 +242,11 @@ class Effects:
         bound = self._bindings.get(receiver)
         if method == "get" and bound:
             return all(isinstance(one, ast.Dict) for one in bound)
-        if dotted(call.func) in self._bindings or (method in _OF_MODULES and receiver in self._called):
+        if dotted(call.func) in self._bindings or method in self._methods:
+            return False  # it may be that of a class of the user's
+        if receiver in ("self", "cls"):  # all others may be modules
+            return method in ("buffers", "named_parameters", "parameters")
+        if method in _OF_MODULES and receiver in self._called:
             return False
         return (method in _TENSOR or method in _OTHERS) and (method != "join" or all(map(self._lasts, call.args)))
 
@@ -336,9 +341,10 @@ def targets_of(node: ast.AST) -> list[ast.expr]:
     return list(node.targets) if isinstance(node, (ast.Assign, ast.Delete)) else [one] if one is not None else []
 
 
-def is_tensor_operation(name: str) -> bool:
-    """Whether a name is that of an operation on tensors that changes none of them."""
-    return name in _TENSOR or name in ("copy", "exponential", "fill", "normal", "requires_grad", "uniform", "zero")
+def is_change_of_tensor(method: str) -> bool:
+    """Whether a name is that of a method that changes a tensor in place."""
+    others = ("copy_", "exponential_", "fill_", "normal_", "requires_grad_", "uniform_", "zero_")
+    return method in others or (method.endswith("_") and method[:-1] in _TENSOR)
 
 
 def _is_pure_name(name: str) -> bool:
@@ -347,7 +353,7 @@ def _is_pure_name(name: str) -> bool:
         error = getattr(builtins, last, None)
         return last in _BUILTINS or (isinstance(error, type) and issubclass(error, BaseException))
     if head in _OF_TENSORS:
-        return last in _TENSOR or _PURE.fullmatch(name) is not None or name.startswith(_PURE_MODULES)
+        return last in _FUNCTIONS or _PURE.fullmatch(name) is not None or name.startswith(_PURE_MODULES)
     return name.startswith(_PURE_MODULES) or bool(_PURE.fullmatch(name) or _LOGGER.fullmatch(name))
 
 
