@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
-from irscope.usercode.effects import Function, dotted, effects_of, is_change_of_tensor, last_word, targets_of
+from irscope.usercode.effects import Function, dotted, effects_of, last_word, targets_of
 from irscope.vocabulary.records import dataclass
 
 _STATE = re.compile(r"_?is_(\w+_)?(compiling|tracing|scripting|exporting)")
@@ -60,6 +60,8 @@ class Effect:
         The full names of what is called, if they are known.
     order
         Its number in the text.
+    unused
+        Whether it is a call whose value is not used.
     """
 
     key: str
@@ -69,11 +71,14 @@ class Effect:
     distinct: bool
     names: tuple[str, ...]
     order: int
+    unused: bool = False
 
     def stands_for(self, other: Effect) -> bool:
         """Whether it is done whenever the other one is done in its text."""
         here, there = self.place, other.place
         alike = (self.key, here.loops, here.function is None) == (other.key, there.loops, there.function is None)
+        if not self.distinct:  # a change of a value of the function's own: the proof compares when it is made
+            return alike and not here.off and len(here.tests) <= len(there.tests)
         return alike and not here.off and not Counter(here.tests) - Counter(there.tests)
 
 
@@ -99,6 +104,7 @@ class Written:
         self._uncalled = (
             self.functions - set(map(last_word, nodes)) - (self.functions if functions is None else set(functions))
         )
+        self._read = set(map(dotted, nodes))
         stores = Counter(dotted(one) for node in nodes for one in targets_of(node))
         self._given = {
             dotted(target): node.value
@@ -117,9 +123,7 @@ class Written:
             self._visit(node, place)
 
     def _visit(self, node: ast.AST, place: Place) -> None:
-        self._order += 1
-        if isinstance(node, ast.stmt) and not hasattr(node, "body"):
-            self.statements.setdefault(line_of(node), []).append((place.name, self._order))
+        self._note(node, place)
         if isinstance(node, _FUNCTIONS):
             self._enter(node, place)
         elif isinstance(node, (ast.If, ast.IfExp)):
@@ -159,6 +163,15 @@ class Written:
                 self._bind(targets_of(node), place, node)
             if isinstance(node, _EXITS):
                 self._exits.setdefault(place.function, []).append((f"exit {place.tests}", place.off))
+
+    def _note(self, node: ast.AST, place: Place) -> None:
+        self._order += 1
+        if isinstance(node, ast.stmt) and not hasattr(node, "body"):
+            self.statements.setdefault(line_of(node), []).append((place.name, self._order))
+        if isinstance(node, (ast.Call, ast.Compare)):  # a loop may become operations on all elements at once
+            for iterated in self.known.used_up(node):
+                if not isinstance(iterated, ast.GeneratorExp):
+                    self._add(f"iterate {ast.unparse(iterated)}", node, place, distinct=False)
 
     def _enter(self, node: Function | ast.Lambda, place: Place) -> None:
         decorators, name, body = ([], place.name, [node.body]) if isinstance(node, ast.Lambda) else _parts(node)
@@ -214,16 +227,23 @@ class Written:
         self._all([function.value if isinstance(function, ast.Attribute) else function], place)
         self._all([*call.args, *(keyword.value for keyword in call.keywords)], place)
         names = self.known.names(function)
-        if isinstance(function, ast.Attribute) and not names and is_change_of_tensor(function.attr):
+        if isinstance(function, ast.Attribute) and not names and re.fullmatch(r".*[^_]_", function.attr):
             flag = ".requires_grad" if function.attr == "requires_grad_" else ""
             self._change(f"{ast.unparse(function.value)}{flag}", call, place)
             return
         # A method whose value is not used is called for its effect: a set has an `add`, too.
         is_for_effect = unused and isinstance(function, ast.Attribute) and not names
-        pure = self.known.is_output(call) or (self.known.is_pure_call(call) and not is_for_effect)
+        pure = self.known.is_output(call) or (self.known.only_gives_value(call) and not is_for_effect)
         pure |= bool(names) and all(_OF_COMPILER.fullmatch(name) or _COMPARED.fullmatch(name) for name in names)
         generator = next((one for one in _GENERATORS if names and all(name.startswith(one) for name in names)), "")
-        self._add(f"call {generator or ast.unparse(function)}", call, place, needed=not pure, names=tuple(names))
+        self._add(
+            f"call {generator or ast.unparse(function)}",
+            call,
+            place,
+            needed=not pure,
+            names=tuple(names),
+            unused=unused,
+        )
 
     def _bind(self, targets: Sequence[ast.expr], place: Place, node: ast.AST) -> None:
         for target in targets:
@@ -256,11 +276,12 @@ class Written:
         needed: bool = True,
         distinct: bool = True,
         names: tuple[str, ...] = (),
+        unused: bool = False,
     ) -> None:
         exits = self._exits.get(place.function, []) if place.function is not None else []
         tests = (*place.tests, *(test for test, _ in exits))
         place = dataclasses.replace(place, tests=tests, off=place.off or any(off for _, off in exits))
-        self.effects.append(Effect(key, line_of(node), place, needed, distinct, names, self._order))
+        self.effects.append(Effect(key, line_of(node), place, needed, distinct, names, self._order, unused))
 
     # --- what the compiler is told ------------------------------------------------------------------------------------
 
@@ -282,19 +303,33 @@ class Written:
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for decorator in node.decorator_list:
                 yield from self._marked(decorator, node.name)
-        elif isinstance(node, ast.Call) and node.args:
-            yield from self._marked(node.func, dotted(node.args[0]).rpartition(".")[2])
+        elif isinstance(node, ast.Call) and node.args and (function := dotted(node.args[0]).rpartition(".")[2]):
+            yield from self._marked(node.func, function)
 
     def _marked(self, mark: ast.expr, function: str) -> Iterator[str]:
         names = self.known.names(mark.func if isinstance(mark, ast.Call) else mark)
         once = any(map(_TRACED_ONCE.fullmatch, names))
         if not once and not any(map(_OPERATOR.fullmatch, names)):
             return
+        if once:
+            yield from (f"This does `{one.text}` only while tracing." for one in self._acting(function, once))
+        elif f"{function}.register_effect" not in self._read:
+            yield from (f"This may leave out `{one.text}`." for one in self._acting(function, once))
+
+    def _acting(self, function: str, once: bool, seen: tuple[str, ...] = ()) -> Iterator[Effect]:
+        """What a function does that would be missed: if it is done once, all that is not known; else what gives no value,
+        or is a method of what is not known, also in functions of the file that it calls."""
         for one in self.effects:
-            local = one.key.startswith("change ") and "." not in one.key
-            library = bool(one.names) and (not once or all(name.startswith("numpy.") for name in one.names))
-            if one.place.name == function and one.needed and not local and not library:
-                yield f"This does `{one.text}` only while tracing." if once else f"This may leave out `{one.text}`."
+            if one.place.name != function or not one.needed or (one.key.startswith("change ") and "." not in one.key):
+                continue
+            called = one.key.removeprefix("call ")
+            if once or one.unused or not called.isidentifier():
+                known = (
+                    one.names and not one.unused and (not once or all(name.startswith("numpy.") for name in one.names))
+                )
+                yield from [] if known else [one]
+            elif called in self.functions and called not in seen:
+                yield from self._acting(called, once, (*seen, function))
 
 
 def _is_outer(function: ast.AST | None, name: str) -> bool:

@@ -63,13 +63,14 @@ parameters replace rsplit rstrip startswith strip total_seconds upper values zfi
 """)
 """Methods of texts, dictionaries, dates and modules that only read."""
 _PURE_MODULES = (
-    "math.", "torch.linalg.", "torch.fft.", "torch.special.", "os.path.", "torch.Size", "torch.dtype", "torch.device",
+    "base64.", "decimal.", "fractions.", "glob.", "hashlib.", "inspect.", "json.", "math.", "os.path.", "re.", "string.",
+    "struct.", "torch.Size", "torch.device", "torch.dtype", "torch.fft.", "torch.linalg.", "torch.special.", "zlib.",
 )  # fmt: skip
 _OF_TENSORS = ("torch", "torch.nn.functional", "torch.Tensor", "numpy")
 _PURE = re.compile(
     r"time\.(time|perf_counter|monotonic|process_time)(_ns)?|datetime\.datetime\.(now|utcnow)|copy\.(copy|deepcopy)"
-    r"|json\.(dumps|loads)|torch\.cuda\.(is_available|memory_allocated|max_memory_allocated|device_count)|os\.(getenv|getpid)"
-    r"|numpy\.(array(2string)?|asarray|average|interp|percentile)|dataclasses\.(asdict|astuple|fields|replace)"
+    r"|torch\.cuda\.(is_available|memory_allocated|max_memory_allocated|device_count)|os\.(cpu_count|getcwd|getenv|getpid)"
+    r"|numpy\.(array(2string)?|asarray|average|gcd|interp|lcm|percentile)|dataclasses\.(asdict|astuple|fields|replace)"
 )
 
 _LEVELS = _words("critical debug error exception fatal info info_once log success trace warn warning warning_once")
@@ -159,7 +160,7 @@ class Effects:
         if isinstance(statement, ast.With):
             return all(self.only_writes(item.context_expr) for item in statement.items) and block(statement.body)
         if isinstance(statement, ast.For) and in_helper:
-            iterates = self.is_pure(statement.iter) and self._lasts(statement.iter)
+            iterates = self.is_pure(statement.iter) and not list(self.used_up(statement))
             return iterates and isinstance(statement.target, ast.Name) and block([*statement.body, *statement.orelse])
         if isinstance(statement, ast.Assign) and in_helper:
             return all(isinstance(target, ast.Name) for target in statement.targets) and self.is_pure(statement.value)
@@ -220,14 +221,14 @@ class Effects:
             return False
         if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
             return False
-        iterated = [node.iter] if isinstance(node, ast.comprehension) else []
-        iterated += [node.value] if isinstance(node, ast.Starred) else []
-        if isinstance(node, ast.Compare) and any(isinstance(one, (ast.In, ast.NotIn)) for one in node.ops):
-            iterated += node.comparators
-        return all(map(self._lasts, iterated)) and all(map(self.is_pure, ast.iter_child_nodes(node)))
+        return not list(self.used_up(node)) and all(map(self.is_pure, ast.iter_child_nodes(node)))
 
     def is_pure_call(self, call: ast.Call) -> bool:
-        """Whether a call has no effect beside those of its arguments."""
+        """Whether a call has no effect beside those of its arguments, and uses up none of them."""
+        return self.only_gives_value(call) and not list(self.used_up(call))
+
+    def only_gives_value(self, call: ast.Call) -> bool:
+        """Whether a call does nothing but iterate over its arguments."""
         for keyword in call.keywords:
             changes = keyword.arg == "inplace" and getattr(keyword.value, "value", True) is not False
             if keyword.arg in (None, "out") or changes:
@@ -235,7 +236,7 @@ class Effects:
             if keyword.arg == "key" and not isinstance(keyword.value, ast.Lambda) and not self.names(keyword.value):
                 return False
         if names := self.names(call.func):
-            return all(map(_is_pure_name, names)) and self._leaves_iterators(call, names)
+            return all(map(_is_pure_name, names))
         if not isinstance(call.func, ast.Attribute):
             return self._is_quiet(call.func, pure=True)
         method, receiver = call.func.attr, dotted(call.func.value)
@@ -248,12 +249,23 @@ class Effects:
             return method in ("buffers", "named_parameters", "parameters")
         if method in _OF_MODULES and receiver in self._called:
             return False
-        return (method in _TENSOR or method in _OTHERS) and (method != "join" or all(map(self._lasts, call.args)))
+        return method in _TENSOR or method in _OTHERS
 
-    def _leaves_iterators(self, call: ast.Call, names: Sequence[str]) -> bool:
-        iterates = any(name.removeprefix("builtins.") in _ITERATING for name in names)
-        several = len(call.args) > 1 and names[0] in ("builtins.max", "builtins.min")
-        return not iterates or several or all(map(self._lasts, call.args))
+    def used_up(self, node: ast.AST) -> Iterator[ast.expr]:
+        """What an expression itself, or a loop, iterates over, and what may be an iterator, which is then used up."""
+        iterated: Sequence[ast.expr] = []
+        if isinstance(node, ast.Call):
+            names = [name.removeprefix("builtins.") for name in self.names(node.func)]
+            several = len(node.args) > 1 and names[:1] in (["max"], ["min"])
+            if last_word(node.func) == "join" or (not several and not _ITERATING.isdisjoint(names)):
+                iterated = node.args
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            iterated = [node.iter]
+        elif isinstance(node, ast.Starred):
+            iterated = [node.value]
+        elif isinstance(node, ast.Compare) and any(isinstance(one, (ast.In, ast.NotIn)) for one in node.ops):
+            iterated = node.comparators
+        yield from (one for one in iterated if not self._lasts(one))
 
     def _lasts(self, node: ast.AST, depth: int = 4) -> bool:
         """Whether what is iterated is there afterwards: an iterator would be used up."""
@@ -339,12 +351,6 @@ def targets_of(node: ast.AST) -> list[ast.expr]:
     """What a statement, or a part of one, binds, changes or deletes."""
     one = getattr(node, "optional_vars" if isinstance(node, ast.withitem) else "target", None)
     return list(node.targets) if isinstance(node, (ast.Assign, ast.Delete)) else [one] if one is not None else []
-
-
-def is_change_of_tensor(method: str) -> bool:
-    """Whether a name is that of a method that changes a tensor in place."""
-    others = ("copy_", "exponential_", "fill_", "normal_", "requires_grad_", "uniform_", "zero_")
-    return method in others or (method.endswith("_") and method[:-1] in _TENSOR)
 
 
 def _is_pure_name(name: str) -> bool:

@@ -75,9 +75,13 @@ def _is_overtaken(effect: Effect, chosen: Effect, before: Written, after: Writte
         rows = ((text, row) for text, rows in after.statements.items() if call.search(text) for row in rows)
         return any(name == function and order in orders for _, (name, order) in rows)
 
+    acting = [one.text for one in before.effects if one.needed and one.key.startswith("call ")]
+    changed = effect.key.rpartition(".")[2] if effect.key.startswith("change ") else ""
     for text, rows in before.statements.items():
         if not any(name == effect.place.name and order < effect.order for name, order in rows) or effect.text in text:
             continue
+        if changed and changed not in text and not any(one in text for one in acting):
+            continue  # it neither reads what is changed, nor may it do so
         is_behind = False
         for name, order in after.statements.get(text, ()):
             if name == home:

@@ -171,6 +171,12 @@ SILENT = textwrap.dedent(
 def test_training_goes_on(tmp_path: Path) -> None:
     """Nothing that the script prints depends on its training, and no program gives the weights."""
     with begun(tmp_path, SILENT) as prover:
-        tried = Trying(prover, 300, propose=proposals).finding(breaks_at(prover, SILENT, "opt.step()")[0])
-        assert tried.verified is None, tried.candidates
-        assert "This does `opt.step()` at another time." in [one.proof.reason for one in tried.candidates]
+        finding = breaks_at(prover, SILENT, "opt.step()")[0]
+        tried = Trying(prover, 300, propose=proposals).finding(finding)
+        assert tried.verified is None and tried.left_to_python is None, tried.candidates
+        before = SILENT.replace(
+            "    factor = scale.clamp(max=1.0) * 2\n    opt.step()\n",
+            "    opt.step()\n    factor = scale.clamp(max=1.0) * 2\n",
+        )
+        for text in (guarded(SILENT, "opt.step()"), before):
+            assert prover.prove({finding.file: text}, finding)[0].status is Status.UNPROVEN
