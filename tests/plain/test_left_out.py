@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from irscope.driver.driver import RunSpec
+from irscope.driver.fixing.proving import Prover, Status, Trial
+from irscope.protocol import Finding, Outcome, OutcomeKind, Position, Range, Severity
 from irscope.usercode.left_out import left_out
 
 BODY = """\
@@ -179,3 +184,35 @@ def test_texts_that_cannot_be_compared() -> None:
     assert left_out("not Python (", "pass") == left_out("pass", "not Python (") == ""
     deep = f"x = {'+'.join(['f()'] * 900)}\n"
     assert "nested too deeply" in left_out(deep, f"{deep}y = 1\n")
+
+
+def test_methods_of_one_name_are_told_apart() -> None:
+    text = "import torch\n" + "".join(
+        f"\nclass {name}:\n    def forward(self, h, m):\n        {first}h = self.net(h)\n        h[m] = 0\n        return self.end(h)\n"
+        for name, first in (("A", "a = 1; "), ("B", ""))
+    )
+    assert left_out(text, text.replace("class B", "x = 1\n\nclass B").replace("self.end(h)", "self.end(h) + 1")) == ""
+    assert left_out(text, text.replace("        h[m] = 0\n        return self.end(h)\n\nclass B", "        return self.end(h)\n\nclass B")) != ""  # fmt: skip
+
+
+def test_a_copy_of_a_function_of_a_library_keeps_its_effects(tmp_path: Path) -> None:
+    library = tmp_path / "site-packages" / "parts" / "steps.py"
+    library.parent.mkdir(parents=True)
+    library.write_text(
+        "class Step:\n    def run(self, x):\n        self.seen.append(x)\n        print(x)\n        return x\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text("import torch\n\ntorch.compile(print)\n")
+    copy = (
+        "import torch\nfrom parts import steps\n\n\ndef run_without_break(self, x):\n{}    return x\n\n\n"
+        "steps.Step.run.__code__ = run_without_break.__code__\n\ntorch.compile(print)\n"
+    )
+    with Prover(RunSpec(str(script), cwd=str(tmp_path))) as prover:
+        prover.original = prover.eager = Trial(Outcome(OutcomeKind.COMPLETED, 0, "", 0.1), (), (), "", None)
+        prover.text_of(str(library))
+        where = Range(Position(3, 0), Position(3, 1))
+        finding = Finding("graph-break", "GB0007", Severity.WARNING, "", "", (), None, str(script), where, 1, ())
+        proof, _ = prover.prove({str(script): copy.format("    print(x)\n")}, finding)
+        assert (proof.status, proof.reason) == (Status.UNPROVEN, "This leaves out `self.seen.append(x)`.")
+        assert prover.trials == 0, "it was run"
+        assert prover._left_out({str(script): copy.format("    self.seen.append(x)\n")}) == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -27,12 +28,12 @@ _GENERATORS = ("random.", "numpy.random.")
 _DRAWN = re.compile(r"\b((np|numpy)\.)?random\.\w+\([^()]*\)")
 _LONGEST = 70
 _EXITS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where something is: in which function, in how many loops, behind which conditions, and whether one of them keeps
+    """Where something is: in which function (``.Net.forward`` by name), in how many loops, behind which conditions, and whether one of them keeps
     compiled code from it."""
 
     function: Function | ast.Lambda | None = None
@@ -54,8 +55,8 @@ class Effect:
         Where it is; returns before it are among the conditions.
     needed
         Whether it must be kept; else it only stands for one that must.
-    distinct
-        Whether each of several such effects needs one of its own.
+    compared
+        Whether it changes a value of the function's own: the proof compares what comes of it.
     names
         The full names of what is called, if they are known.
     order
@@ -68,7 +69,7 @@ class Effect:
     text: str
     place: Place
     needed: bool
-    distinct: bool
+    compared: bool
     names: tuple[str, ...]
     order: int
     unused: bool = False
@@ -77,7 +78,7 @@ class Effect:
         """Whether it is done whenever the other one is done in its text."""
         here, there = self.place, other.place
         alike = (self.key, here.loops, here.function is None) == (other.key, there.loops, there.function is None)
-        if not self.distinct:  # a change of a value of the function's own: the proof compares when it is made
+        if self.compared:
             return alike and not here.off and len(here.tests) <= len(there.tests)
         return alike and not here.off and not Counter(here.tests) - Counter(there.tests)
 
@@ -96,6 +97,8 @@ class Written:
         self.effects: list[Effect] = []
         self.statements: dict[str, list[tuple[str, int]]] = {}
         """Simple statements, by their text: the functions that they are in, and their numbers in the text."""
+        self.lines: dict[str, list[str]] = {}
+        """The same, by function."""
         self._order = 0
         self._exits: dict[ast.AST | None, list[tuple[str, bool]]] = {}
         self._state = _state_names(tree)
@@ -124,7 +127,7 @@ class Written:
 
     def _visit(self, node: ast.AST, place: Place) -> None:
         self._note(node, place)
-        if isinstance(node, _FUNCTIONS):
+        if isinstance(node, _SCOPES):
             self._enter(node, place)
         elif isinstance(node, (ast.If, ast.IfExp)):
             self._choose(node, place)
@@ -167,18 +170,26 @@ class Written:
     def _note(self, node: ast.AST, place: Place) -> None:
         self._order += 1
         if isinstance(node, ast.stmt) and not hasattr(node, "body"):
-            self.statements.setdefault(line_of(node), []).append((place.name, self._order))
+            text = line_of(node)
+            self.statements.setdefault(text, []).append((place.name, self._order))
+            self.lines.setdefault(place.name, []).append(text)
         if isinstance(node, (ast.Call, ast.Compare)):  # a loop may become operations on all elements at once
             for iterated in self.known.used_up(node):
                 if not isinstance(iterated, ast.GeneratorExp):
-                    self._add(f"iterate {ast.unparse(iterated)}", node, place, distinct=False)
+                    self._add(f"iterate {ast.unparse(iterated)}", node, place)
 
-    def _enter(self, node: Function | ast.Lambda, place: Place) -> None:
-        decorators, name, body = ([], place.name, [node.body]) if isinstance(node, ast.Lambda) else _parts(node)
+    def _enter(self, node: Function | ast.Lambda | ast.ClassDef, place: Place) -> None:
+        if isinstance(node, ast.ClassDef):
+            self._all([*node.decorator_list, *node.bases, *node.keywords], place)
+            self._all(node.body, dataclasses.replace(place, name=f"{place.name}.{node.name}"))
+            return
+        own = "" if isinstance(node, ast.Lambda) else node.name
+        decorators: list[ast.expr] = [] if isinstance(node, ast.Lambda) else node.decorator_list
+        body: Sequence[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else node.body
         self._all([*node.args.defaults, *node.args.kw_defaults, *decorators], place)
-        nested = isinstance(node, ast.Lambda) or place.function is not None
-        tests = (*place.tests, f"call {name}") if nested else place.tests
-        self._all(body, Place(node, name, 0, tests, place.off or name in self._uncalled))
+        tests = (*place.tests, f"call {own}") if not own or place.function is not None else place.tests
+        name, off = (f"{place.name}.{own}" if own else place.name), place.off or own in self._uncalled
+        self._all(body, Place(node, name, 0, tests, off))
 
     def _choose(self, node: ast.If | ast.IfExp, place: Place) -> None:
         """Of an effect that both sides have, one is needed."""
@@ -252,9 +263,9 @@ class Written:
             elif isinstance(target, ast.Subscript):
                 self._change(ast.unparse(target.value), node, place)
             elif isinstance(target, ast.Name):
-                outer = _is_outer(place.function, target.id)
+                outer = target.id in _outer_names(place.function)
                 needed = outer or isinstance(node, ast.NamedExpr)
-                self._add(f"change {target.id}", node, place, needed=needed, distinct=outer)
+                self._add(f"change {target.id}", node, place, needed=needed, compared=not outer)
             else:
                 self._change(ast.unparse(target), node, place)
 
@@ -266,7 +277,14 @@ class Written:
         function, line = place.function, getattr(node, "lineno", 0)
         if attribute == "requires_grad" and function is not None and self.known.makes(function, name, line):
             return  # a flag of what the function has made: the proof compares what comes of it
-        self._add(f"change {what}", node, place, distinct="." in what)
+        self._add(f"change {what}", node, place, compared="." not in what)
+        copied = self._given.get(what)
+        if (
+            isinstance(copied, ast.Call)
+            and last_word(copied.func) == "clone"
+            and isinstance(copied.func, ast.Attribute)
+        ):
+            self._add(f"change {ast.unparse(copied.func.value)}", node, place, needed=False, compared=True)
 
     def _add(
         self,
@@ -274,14 +292,14 @@ class Written:
         node: ast.AST,
         place: Place,
         needed: bool = True,
-        distinct: bool = True,
+        compared: bool = False,
         names: tuple[str, ...] = (),
         unused: bool = False,
     ) -> None:
         exits = self._exits.get(place.function, []) if place.function is not None else []
         tests = (*place.tests, *(test for test, _ in exits))
         place = dataclasses.replace(place, tests=tests, off=place.off or any(off for _, off in exits))
-        self.effects.append(Effect(key, line_of(node), place, needed, distinct, names, self._order, unused))
+        self.effects.append(Effect(key, line_of(node), place, needed, compared, names, self._order, unused))
 
     # --- what the compiler is told ------------------------------------------------------------------------------------
 
@@ -320,7 +338,11 @@ class Written:
         """What a function does that would be missed: if it is done once, all that is not known; else what gives no value,
         or is a method of what is not known, also in functions of the file that it calls."""
         for one in self.effects:
-            if one.place.name != function or not one.needed or (one.key.startswith("change ") and "." not in one.key):
+            if (
+                one.place.name.rpartition(".")[2] != function
+                or not one.needed
+                or (one.key.startswith("change ") and "." not in one.key)
+            ):
                 continue
             called = one.key.removeprefix("call ")
             if once or one.unused or not called.isidentifier():
@@ -332,18 +354,11 @@ class Written:
                 yield from self._acting(called, once, (*seen, function))
 
 
-def _is_outer(function: ast.AST | None, name: str) -> bool:
-    """Whether a function binds a name of the module or of a function around it."""
-    outer = (
-        (one for one in ast.walk(function) if isinstance(one, (ast.Global, ast.Nonlocal)))
-        if function is not None
-        else ()
-    )
-    return any(name in one.names for one in outer)
-
-
-def _parts(function: Function) -> tuple[list[ast.expr], str, Sequence[ast.AST]]:
-    return function.decorator_list, function.name, function.body
+@functools.lru_cache(maxsize=64)
+def _outer_names(function: ast.AST | None) -> frozenset[str]:
+    """The names of the module, or of a function around it, that a function binds."""
+    nodes = ast.walk(function) if function is not None else ()
+    return frozenset(name for one in nodes if isinstance(one, (ast.Global, ast.Nonlocal)) for name in one.names)
 
 
 def _state_names(tree: ast.Module) -> set[str]:

@@ -7,9 +7,11 @@ before, in as many loops, and with nothing more in front of it that may keep it 
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 from collections import Counter
+from itertools import groupby
 
 from irscope.usercode.effect_places import Effect, Written
 from irscope.usercode.source import parse_text
@@ -23,7 +25,7 @@ _APART = tuple(
 
 def left_out(before: str, after: str) -> str:
     """What a changed text leaves out, in a sentence; empty if it keeps all effects, or is no Python: its run fails then."""
-    old, new = parse_text(before), parse_text(after)
+    old, new = _parsed(before), parse_text(after)
     if old is None or new is None:
         return ""
     try:
@@ -32,26 +34,38 @@ def left_out(before: str, after: str) -> str:
         return "It is nested too deeply to say what it leaves out."
 
 
+_parsed = functools.lru_cache(maxsize=4)(parse_text)
+"""Many changes are made of one text."""
+
+
+@functools.lru_cache(maxsize=4)
+def _original(tree: ast.Module) -> Written:
+    return Written(tree)
+
+
 def _lost(old: ast.Module, new: ast.Module) -> str:
-    first = Written(old)
-    second = Written(new, first.functions)
-    kept = list(second.effects)
-    for effect in sorted(first.effects, key=lambda one: len(one.place.tests)):
+    first, second = _original(old), Written(new, _original(old).functions)
+    # What only binds a name, as the original does, stands for nothing else.
+    bound = {(one.key, one.text) for one in first.effects if one.compared and not one.needed}
+    others = [one for one in second.effects if not one.compared or one.needed or (one.key, one.text) not in bound]
+    kept = {key: list(effects) for key, effects in groupby(sorted(others, key=_key), _key)}
+    for effect in sorted(first.effects, key=lambda one: (len(one.place.tests), one.order)):
         if not effect.needed or effect.place.off:
             continue
-        alike = [one for one in kept if one.stands_for(effect)]
+        alike = [one for one in kept.get(effect.key, ()) if one.stands_for(effect)]
         if not alike:
             return _words(effect, second)
-        name, tests = effect.place.name, len(effect.place.tests)
-        chosen = max(
-            alike, key=lambda one: (one.needed, one.place.name == name, len(one.place.tests) - tests, -one.order)
-        )
-        if effect.distinct:
-            kept.remove(chosen)
+        name = effect.place.name
+        chosen = max(alike, key=lambda one: (one.place.name == name, one.needed, len(one.place.tests), -one.order))
+        kept[effect.key].remove(chosen)
         if _is_overtaken(effect, chosen, first, second):
             return f"This does `{effect.text}` at another time."
     more = Counter(second.marks) - Counter(first.marks)
     return next(iter(more), "")
+
+
+def _key(effect: Effect) -> str:
+    return effect.key
 
 
 def _words(effect: Effect, after: Written) -> str:
@@ -68,10 +82,12 @@ def _is_overtaken(effect: Effect, chosen: Effect, before: Written, after: Writte
     if effect.place.function is None or (effect.names and all(map(_is_apart, effect.names))):
         return False
     home = chosen.place.name
+    if home == effect.place.name and before.lines.get(home) == after.lines.get(home):
+        return False
 
     def calls(function: str, other: str, orders: range) -> bool:
         """Whether one function calls another, in statements with some numbers."""
-        call = re.compile(rf"\b{re.escape(other)}\(")
+        call = re.compile(rf"\b{re.escape(other.rpartition('.')[2])}\(")
         rows = ((text, row) for text, rows in after.statements.items() if call.search(text) for row in rows)
         return any(name == function and order in orders for _, (name, order) in rows)
 
