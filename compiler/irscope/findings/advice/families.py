@@ -107,7 +107,10 @@ def in_caller(spot: Spot) -> tuple[Option, ...]:
     text = spot.text(spot.expression) if spot.expression is not None else ""
     if not spot.alone:
         return some(pass_in(spot, spot.expression, ""))
-    return some(guard(spot, "Then it is not done in compiled runs."), around(spot, "Do it in the caller", text))
+    # Only what is done first can be shown before the call: an optimizer's step comes after the backward.
+    body = getattr(spot.functions[0], "body", None) if spot.functions else None
+    before = text if isinstance(body, list) and spot.statement is body[0] else ""
+    return some(guard(spot, "Then it is not done in compiled runs."), around(spot, "Do it in the caller", before))
 
 
 def _sorted_structure(spot: Spot) -> tuple[Option, ...]:
