@@ -1,4 +1,4 @@
-"""The book of a run: everything that a capture finds goes through it to whoever keeps it.
+"""The book of a run: everything that a capture finds goes through it to the process that keeps it.
 
 It knows no store: what is to be kept is sent, and put into the store by the process that reads it.
 """

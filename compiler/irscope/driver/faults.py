@@ -16,7 +16,7 @@ _ESCAPED = pattern(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 
 
 class Faults:
-    """Reads what is in the pipe and is no message.  The script can write there, too, so nothing is trusted."""
+    """Reads what is in the pipe beside messages.  The script can write there, too, so nothing is trusted."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []

@@ -66,7 +66,7 @@ class _StandIn:
     Parameters
     ----------
     real
-        What Dynamo would call without the stand-in; None: it stands in at exit, too.
+        What Dynamo would call without the stand-in; None: it takes its place at exit, too.
     """
 
     _ran: ClassVar[set[str]] = set()

@@ -153,7 +153,7 @@ class PredictionWritten:
 
 @dataclass(frozen=True)
 class FactsWritten:
-    """What else is known of the run, by the names of `RUN_FACTS`, as plain JSON values."""
+    """What else is known about the run, by the names of `RUN_FACTS`, as plain JSON values."""
 
     facts: dict[str, object]
 

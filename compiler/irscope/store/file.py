@@ -157,7 +157,7 @@ def open_store(path: str) -> Opened:
     """Opens a store; makes the file, or brings it up to date.
 
     A damaged store is moved aside, and what can be read of it is in a new one.  On a full disk, on which SQLite opens
-    nothing, the store can be read as it is; where there is none yet, one in memory takes its place.
+    nothing, the store can be read as it is; a store that does not exist yet is in memory.
 
     Raises StoreError.
     """

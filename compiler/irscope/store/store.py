@@ -335,7 +335,7 @@ class Store:
         self._db.execute("INSERT OR IGNORE INTO gaps VALUES (?, ?, ?)", (run, gap.what, gap.why))
 
     def put_facts(self, run: str, facts: Mapping[str, object]) -> None:
-        """Keeps what is known of a run beside how it was started (`how_run`), as plain JSON values: `RUN_FACTS`.
+        """Keeps what is known about a run beside how it was started (`how_run`), as plain JSON values: `RUN_FACTS`.
 
         Raises LookupError for an unknown run.
         """

@@ -69,7 +69,7 @@ def beside(real: str, content: Content, mode: int = 0o666, like: str | None = No
 def _make_alike(path: str, like: str) -> bool:
     """Gives a file the owner, the mode and the attributes of another, and returns whether it has them now.
 
-    Access lists are among the attributes that Linux has; other systems have a way of their own, which is not looked at.
+    Access lists are among the attributes that Linux has; what other systems have in their place is not looked at.
     """
     wanted, own = os.stat(like), os.stat(path)
     try:

@@ -279,7 +279,7 @@ def _alone(real: str) -> Iterator[None]:
         os.close(file)
 
 
-# --- what is no regular file ------------------------------------------------------------------------------------------
+# --- devices, pipes and descriptors ------------------------------------------------------------------------------------------
 
 
 def _goes_straight(path: str) -> bool:

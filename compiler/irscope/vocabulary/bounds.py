@@ -18,7 +18,7 @@ _ODD = re.compile(r"\d{19}|\d[eE]\+?\d{2}|NaN|Infinity")
 
 
 class BoundedDecoder(json.JSONDecoder):
-    """Reads JSON.  A number that is out of bounds becomes the bound, and one that is none (``NaN``) becomes null.
+    """Reads JSON.  A number that is out of bounds becomes the bound, and ``NaN`` becomes null.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Bodies of messages, as JSON-RPC and the Debug Adapter Protocol have them: what one says, or why it says nothing.
 
-Whoever sent a request waits for its answer, also where the request cannot be read.  So its ID is looked for in any case.
+A client that sent a request waits for its answer, also where the request cannot be read.  So its ID is looked for in any case.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import logging
 
 from irscope.driver.fixing.texts import edits_between
 from irscope.protocol import Finding, Fix
+from irscope.usercode.left_out import left_out
 
 from irscope_server.fixing.own import edited
 from irscope_server.fixing.parsing import MOST_CHARACTERS
@@ -18,7 +19,7 @@ _log = logging.getLogger(__name__)
 def proposals(finding: Finding, text: str) -> tuple[Fix, ...]:
     """Changes of a text that may remove a finding, the best first; those that cost most are last.
 
-    The finding's own come before all, under their titles.  A family that fails costs its own candidates, never those of others.
+    None leaves out a call with effects.  The finding's own come before all, under their titles.  A family that fails costs its own candidates, never those of others.
     """
     if len(text) > MOST_CHARACTERS:
         return ()
@@ -38,6 +39,6 @@ def proposals(finding: Finding, text: str) -> tuple[Fix, ...]:
         except Exception:  # noqa: BLE001  the others may still help
             _log.exception("The family of fixes %s failed", family.name)
     found.sort(key=lambda one: one.last)
-    texts = {one.text: one for one in reversed(found) if one.text != text}
+    texts = {one.text: one for one in reversed(found) if one.text != text and not left_out(text, one.text)}
     made = (Fix(one.title, one.caveat, edits_between(text, one.text)) for one in found if texts.get(one.text) is one)
     return (*own, *made)

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import libcst as cst
 from irscope.protocol import Range
+from irscope.usercode import effects
 from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvider
 
 from irscope_server.fixing.parsing import parse_module
@@ -124,6 +125,10 @@ class Source:
     def code(self, node: cst.CSTNode) -> str:
         """The text of a node."""
         return self.module.code_for_node(node)
+
+    def can_be_left_out(self, statement: cst.CSTNode) -> bool:
+        """Whether all that a statement does is output: only that may be left out while compiling."""
+        return effects.can_be_left_out(self.text, self.line(statement))
 
     # --- names --------------------------------------------------------------------------------------------------------
 

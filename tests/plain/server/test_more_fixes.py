@@ -178,14 +178,16 @@ def test_a_decision_whether_something_is_written(before: str, after: str | None)
 
 
 def test_a_clock_is_not_read_once_for_all_calls() -> None:
-    text = "import gettext, time\nimport torch\n\n@torch.compile\ndef f(x):\n    start = time.time()\n    return x, start\n"
+    text = (
+        "import base64, time\nimport torch\n\n@torch.compile\ndef f(x):\n    start = time.time()\n    return x, start\n"
+    )
     once, before = (
         "Compute it once, outside of the compiled code",
         "Do it before the compiled code, and pass on what comes of it",
     )
     assert not {once, before} & changed(text, "time.time()", "GB0007").keys()
     assert {once, before} <= changed(
-        text.replace("time.time()", "gettext.find('a')"), "gettext.find('a')", "GB0007"
+        text.replace("time.time()", "base64.b64encode(b'a')"), "base64.b64encode(b'a')", "GB0007"
     ).keys()
 
 

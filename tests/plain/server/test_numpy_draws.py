@@ -113,5 +113,16 @@ BODY = "import torch\n\n\ndef f(self, x, y):\n{}    return x\n"
 )
 def test_flags_of_gradients(before: str, after: str | None) -> None:
     at = next(line.strip() for line in before.split("\n") if "requires_grad" in line)
-    made = changed(BODY.format(before), at, "GB0206").get(FLAG)
-    assert made == (None if after is None else BODY.format(after))
+    own = "    x = y[:, None]\n{}"
+    made = changed(BODY.format(own.format(before)), at, "GB0206").get(FLAG)
+    assert made == (None if after is None else BODY.format(own.format(after)))
+    # Whoever has given the tensor may read its flag.
+    for given in (
+        "",
+        "    x = y\n",
+        "    x = self.kept\n",
+        "    x = y[0]\n",
+        "    x = self.state(y)\n",
+        "    x = y.to('cpu')\n",
+    ):
+        assert FLAG not in changed(BODY.format(given + before), at, "GB0206")

@@ -18,8 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.fixing.errors import caught_otherwise
-from irscope.driver.fixing.places import in_library
+from irscope.driver.fixing.places import in_library, is_of_library
 from irscope.driver.fixing.texts import LineMatch
+from irscope.driver.fixing.workarounds import as_patches
 from irscope.protocol import (
     Compile,
     CompileSeen,
@@ -37,6 +38,7 @@ from irscope.protocol import (
 from irscope.runner.evidence import ANSWER, REFERENCE
 from irscope.runner.leaves import DISTURBANCES
 from irscope.store.store import Store
+from irscope.usercode.left_out import left_out
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
 from irscope.usercode.user_files import is_package_file
@@ -143,6 +145,8 @@ class Prover:
         What is verified that way runs once more without compile: a text that only compiled code can run is not a fix.
         """
         assert self.original is not None and self.eager is not None
+        if lost := self._left_out(texts):
+            return Proof(Status.UNPROVEN, lost), self.original
         trial = self._run(texts)
         matches = {path: LineMatch(self.text_of(path), text) for path, text in texts.items()}
         proof = _decided(self.original, self.eager, trial, finding, matches)
@@ -166,10 +170,23 @@ class Prover:
     def prove_same(self, texts: Mapping[str, str], may_come: Callable[[Finding], bool]) -> tuple[Proof, Trial]:
         """As `prove`, of a change that is not for a finding; of those that come, some may."""
         assert self.original is not None and self.eager is not None
+        if lost := self._left_out(texts):
+            return Proof(Status.UNPROVEN, lost), self.original
         trial = self._run(texts)
         matches = {path: LineMatch(self.text_of(path), text) for path, text in texts.items()}
         seen = dataclasses.replace(trial, findings=tuple(one for one in trial.findings if not may_come(one)))
         return _decided(self.original, self.eager, seen, None, matches), trial
+
+    def _left_out(self, texts: Mapping[str, str]) -> str:
+        """Which effect texts leave out, also in copies of a library's functions: no run can show that it is not missed."""
+        for path, text in texts.items():
+            before = self.text_of(path)
+            libraries = {file: known for file, known in self._texts.items() if is_of_library(file)}
+            pairs = [(before, text)]
+            pairs += [(libraries[file], changed) for file, changed in as_patches(before, text, libraries).items()]
+            if lost := next(filter(None, (left_out(*pair) for pair in pairs)), ""):
+                return lost
+        return ""
 
     def _run(
         self,

@@ -118,7 +118,7 @@ def _draws(library: str) -> list[int]:
 
 
 def about_one_function(text: str, line: int) -> str:
-    """A text with the function or method at a line, the functions of the module that it calls, and the imports; the other
+    """A text with the function or method at a line, the functions of the module that it calls, imports and loggers; the other
     lines are empty, so that all lines keep their numbers.  Empty if there is none.  A tree that keeps formatting costs
     seconds for a large file."""
     try:
@@ -130,13 +130,17 @@ def about_one_function(text: str, line: int) -> str:
         return ""
     kept: set[int] = set()
     for node in module.body:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) or _makes_logger(node):
             kept.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     for owner in _classes(module, place):
         kept.update(range(owner.lineno, _first_line(owner.body[0])))
     for function in (place.node, *_called(module, place.node)):
         kept.update(range(_first_line(function), (function.end_lineno or function.lineno) + 1))
     return "\n".join(one if number in kept else "" for number, one in enumerate(text.split("\n"), 1))
+
+
+def _makes_logger(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and ast.unparse(node.value).lower().partition("(")[0].endswith("logger")
 
 
 def _called(module: ast.Module, function: Function) -> list[Function]:

@@ -6,7 +6,7 @@ import ast
 import dataclasses
 
 from irscope.findings.advice import randomness
-from irscope.findings.advice.common import around, custom_op, guard, hoist, pass_in, some
+from irscope.findings.advice.common import around, custom_op, hoist, pass_in, some
 from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot, bound_names, loaded_names
 
@@ -35,7 +35,7 @@ def numpy_options(spot: Spot) -> tuple[Option, ...]:
     call = spot.call
     if spot.alone and call is not None:
         outside = around(spot, "Do it in the caller, with what the compiled code returns", "", after=spot.text(call))
-        return some(guard(spot, "Then it is not done in compiled runs."), outside)
+        return (outside,)
     return some(hoist(spot, call, "It is then the same in every call."), custom_op(spot, call))
 
 
@@ -79,9 +79,7 @@ def storage(spot: Spot) -> Advice:
         return Advice(what, why, (option,))
     if spot.alone:
         return Advice(
-            what,
-            why,
-            some(guard(spot, ""), around(spot, "Ask for it in the caller", spot.text(call or spot.node or ast.Pass()))),
+            what, why, (around(spot, "Ask for it in the caller", spot.text(call or spot.node or ast.Pass())),)
         )
     passed = pass_in(spot, spot.expression, "The function is compiled again for each value.")
     return Advice(what, why, some(passed or Option("Ask for it in the caller, and pass in what it decides")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from irscope.findings.advice.common import around, custom_op, guard, setting, some
+from irscope.findings.advice.common import around, custom_op, setting, some
 from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot, loaded_names
 
@@ -67,11 +67,8 @@ def requires_grad_set(spot: Spot) -> Advice:
         return Advice(what, why, (Option(_BEFORE),))
     arguments = {arg.arg for function in spot.functions for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
     if isinstance(tensor, ast.Name) and tensor.id in arguments:
-        # Without gradients the backward that follows would fail.
-        left_out = guard(spot, "Compiled runs then leave it as it was.") if _freezes(node, statement) else None
         before = spot.text(statement) if statement is not None else ""
-        set_before = around(spot, "Set it in the caller, before the compiled code", before)
-        return Advice(what, why, some(set_before, left_out), tensor)
+        return Advice(what, why, (around(spot, "Set it in the caller, before the compiled code", before),), tensor)
     if isinstance(tensor, ast.Name) and _returned_alone(spot, tensor.id):
         after = spot.text(statement).replace(tensor.id, "result", 1) if statement is not None else ""
         return Advice(
@@ -83,15 +80,6 @@ def requires_grad_set(spot: Spot) -> Advice:
     text = spot.text(statement) if statement is not None else ""
     local = set(loaded_names(tensor)) & spot.local_names()
     return Advice(what, why, (Option(_BEFORE) if local else around(spot, _BEFORE, text),), tensor)
-
-
-def _freezes(node: ast.expr | None, statement: ast.stmt | None) -> bool:
-    """Whether a tensor is set to require no grad."""
-    if isinstance(node, ast.Call):
-        values = [*node.args, *(keyword.value for keyword in node.keywords)]
-    else:
-        values = [statement.value] if isinstance(statement, ast.Assign) else []
-    return any(isinstance(value, ast.Constant) and value.value is False for value in values)
 
 
 _BEFORE = "Set it before the compiled code is called: once, for a parameter"

@@ -7,7 +7,7 @@ import os
 import re
 
 from irscope.findings.advice import arrays, output, randomness
-from irscope.findings.advice.common import around, custom_op, guard, hoist, pass_in, some
+from irscope.findings.advice.common import around, custom_op, hoist, pass_in, some
 from irscope.findings.advice.fallback import from_registry
 from irscope.findings.advice.families import FAMILIES, OUTSIDE, in_caller, name_at
 from irscope.findings.advice.model import Advice, Option
@@ -145,7 +145,7 @@ def _unknown(spot: Spot) -> Advice:
         some(
             hoist(spot, spot.call, _ONCE) if not spot.alone else None,
             custom_op(spot, spot.call) if spot.call is not None and not spot.alone else None,
-            guard(spot, "Then it is not done in compiled runs."),
+            *(in_caller(spot) if spot.alone else ()),
         ),
     )  # fmt: skip
 

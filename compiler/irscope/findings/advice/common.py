@@ -6,6 +6,7 @@ import ast
 
 from irscope.findings.advice.model import Option
 from irscope.findings.advice.spot import Spot, loaded_names
+from irscope.usercode.effects import effects_of
 
 
 def setting(
@@ -27,36 +28,19 @@ def setting(
 
 
 def guard(spot: Spot, caveat: str) -> Option | None:
-    """Leaves a statement out while compiling; None if its value is used."""
+    """Leaves output out while compiling.  None for all else: nobody can know that no other effect is missed."""
     do = "Leave it out while compiling"
-    if (inner := _in_lambda(spot)) is not None:
-        torch, imports = spot.need("torch")
-        text = f"None if {torch}.compiler.is_compiling() else {spot.text(inner)}"
-        return Option(do, spot.line_with(inner, text), caveat, (*imports, spot.replace(inner, text)))
     statement = spot.statement
-    if not _is_effect(spot, statement) or spot.expression is None or statement is None:
+    written = _in_lambda(spot) or (statement.value if isinstance(statement, ast.Expr) else None)
+    if written is None or statement is None or spot.tree is None or not effects_of(spot.tree).only_writes(written):
         return None
     torch, imports = spot.need("torch")
-    if spot.owns_lines([statement]):
-        body = spot.block([statement]).replace("\n", "\n    ")
-        code = f"if not {torch}.compiler.is_compiling():\n    {body}"
-    elif isinstance(statement, ast.Expr):
-        code = f"None if {torch}.compiler.is_compiling() else {spot.text(spot.expression)}"
-    else:
-        return None
+    if not isinstance(statement, ast.Expr) or _in_lambda(spot) is not None or not spot.owns_lines([statement]):
+        text = f"None if {torch}.compiler.is_compiling() else {spot.text(written)}"
+        return Option(do, spot.line_with(written, text), caveat, (*imports, spot.replace(written, text)))
+    body = spot.block([statement]).replace("\n", "\n    ")
+    code = f"if not {torch}.compiler.is_compiling():\n    {body}"
     return Option(do, code, caveat, (*imports, spot.replace_statements([statement], code)))
-
-
-def _is_effect(spot: Spot, statement: ast.stmt | None) -> bool:
-    """Whether a statement binds no name: a call, or a change of an attribute or an entry, with what breaks in it."""
-    if isinstance(statement, ast.Expr):
-        return True
-    if isinstance(statement, (ast.Assign, ast.AugAssign)):
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    else:
-        targets = statement.targets if isinstance(statement, ast.Delete) else []
-    changed = all(isinstance(target, (ast.Attribute, ast.Subscript)) for target in targets)
-    return bool(targets) and changed and (spot.node is statement or spot.expression in targets)
 
 
 def _in_lambda(spot: Spot) -> ast.expr | None:

@@ -28,7 +28,7 @@ def unsupported_context(spot: Spot) -> Advice:
     why = "Dynamo knows what torch's own context managers do to a graph, and those written in Python; not this one."
     if any(other.optional_vars is not None for other in block.items):
         return Advice(what, why, some(_read_above(spot, block), _read_in_caller(spot, block)))
-    return Advice(what, why, some(_around(spot, block), _entered_in_plain_runs(spot, block)))
+    return Advice(what, why, (_around(spot, block),))
 
 
 def opened(spot: Spot) -> Advice | None:
@@ -154,21 +154,6 @@ def _on_device(spot: Spot, block: ast.With, item: ast.expr) -> Option | None:
 def _is_factory(spot: Spot, call: ast.Call) -> bool:
     name = spot.qualified(call.func)
     return name.startswith("torch.") and name[len("torch.") :] in _FACTORIES
-
-
-def _entered_in_plain_runs(spot: Spot, block: ast.With) -> Option | None:
-    item = block.items[0]
-    if len(block.items) != 1 or item.optional_vars is not None:
-        return None
-    torch, imports = spot.need("torch")
-    contextlib, more = spot.need("contextlib")
-    text = f"{contextlib}.nullcontext() if {torch}.compiler.is_compiling() else {spot.text(item.context_expr)}"
-    return Option(
-        "Enter it in plain runs only",
-        f"with {text}:",
-        "Compiled runs then skip it.",
-        (*imports, *more, spot.replace(item.context_expr, text)),
-    )
 
 
 def profiler(spot: Spot) -> Advice:

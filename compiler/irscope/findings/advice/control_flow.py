@@ -7,8 +7,9 @@ import re
 
 from irscope.findings.advice import arrays, calls, contexts, output
 from irscope.findings.advice.branches import data_dependent_branch
-from irscope.findings.advice.common import around, called, guard, hoist, some
+from irscope.findings.advice.common import around, called, hoist, some
 from irscope.findings.advice.conditions import decision_at, failed_assertion
+from irscope.findings.advice.families import in_caller
 from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot, loaded_names
 
@@ -37,7 +38,11 @@ def builtin(spot: Spot) -> Advice:
         return calls.skipped_call(spot)
     what = f"Dynamo has no rule for the builtin `{name or 'function'}` in {spot.short(spot.expression)}"
     why = spot.cause.explanation
-    return Advice(what, why, some(hoist(spot, spot.call, "It is then the same in every call."), guard(spot, "")))
+    return Advice(
+        what,
+        why,
+        some(hoist(spot, spot.call, "It is then the same in every call."), *(in_caller(spot) if spot.alone else ())),
+    )
 
 
 def _range(spot: Spot) -> Advice:

@@ -45,20 +45,19 @@ def _timed_outside(spot: Spot) -> tuple[Option, ...]:
         spot, "Measure the time around the call of the compiled code", f"start = {clock}",
         "On a GPU synchronize before each reading.", f"elapsed = {clock} - start",
     )  # fmt: skip
-    return some(guard(spot, "Compiled runs then do not measure it."), outside)
+    return (outside,)
 
 
 def _waits(spot: Spot) -> tuple[Option, ...]:
     call = spot.text(spot.call) if spot.call is not None else ""
-    return some(guard(spot, "Compiled runs then do not wait."), around(spot, "Wait in the caller", call))
+    return (around(spot, "Wait in the caller", call),)
 
 
 def _environment(spot: Spot) -> tuple[Option, ...]:
     """``os.environ``: reading it, or changing it by an assignment, ``del`` or a method."""
     statement = spot.statement
     if _is_change(spot) and statement is not None:
-        caller = around(spot, "Do it in the caller, before the compiled code", spot.text(statement))
-        return some(guard(spot, "Then it is not done in compiled runs."), caller)
+        return (around(spot, "Do it in the caller, before the compiled code", spot.text(statement)),)
     return in_caller(spot) if name_at(spot).rpartition(".")[2] in _CHANGING else _computed_before(spot)
 
 
@@ -74,7 +73,6 @@ def _computed_before(spot: Spot) -> tuple[Option, ...]:
         return some(_list_before(spot, call))
     return some(
         hoist(spot, spot.expression, _ONCE) if not spot.alone else None,
-        guard(spot, "Then it is not done in compiled runs."),
         pass_in(spot, spot.expression, "The function is compiled once for each value.") if not spot.alone else None,
         around(spot, "Do it in the caller", spot.text(spot.expression)) if spot.alone and spot.expression else None,
     )
@@ -109,7 +107,10 @@ def in_caller(spot: Spot) -> tuple[Option, ...]:
     text = spot.text(spot.expression) if spot.expression is not None else ""
     if not spot.alone:
         return some(pass_in(spot, spot.expression, ""))
-    return some(guard(spot, "Then it is not done in compiled runs."), around(spot, "Do it in the caller", text))
+    # Only what is done first can be shown before the call: an optimizer's step comes after the backward.
+    body = getattr(spot.functions[0], "body", None) if spot.functions else None
+    before = text if isinstance(body, list) and spot.statement is body[0] else ""
+    return some(guard(spot, "Then it is not done in compiled runs."), around(spot, "Do it in the caller", before))
 
 
 def _sorted_structure(spot: Spot) -> tuple[Option, ...]:

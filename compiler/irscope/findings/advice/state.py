@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from irscope.findings.advice.common import around, guard, hoist, pass_in, setting, some
+from irscope.findings.advice.common import around, hoist, pass_in, setting, some
 from irscope.findings.advice.model import Advice, Option
 from irscope.findings.advice.spot import Spot, loaded_names
 
@@ -180,8 +180,7 @@ def class_attribute_set(spot: Spot) -> Advice:
     what = f"{spot.short(shown)} sets an attribute of something that Dynamo does not track"
     before = spot.text(statement) if plain and statement is not None and not _uses_arguments(spot, statement) else ""
     caller = around(spot, "Do it in the caller", before)
-    left_out = guard(spot, "Then it is not done in compiled runs.")
-    return Advice(what, spot.cause.explanation, some(left_out, caller))
+    return Advice(what, spot.cause.explanation, (caller,))
 
 
 def _uses_arguments(spot: Spot, node: ast.AST) -> bool:

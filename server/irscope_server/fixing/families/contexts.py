@@ -18,8 +18,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     torch = source.module_name("torch")
     if statement is None or torch is None or not isinstance(statement.body, cst.IndentedBlock):
         return
-    bound = m.findall(statement, m.AssignTarget() | m.AugAssign() | m.AnnAssign() | m.NamedExpr())
-    if not bound and not m.findall(statement, m.Return()):
+    if source.can_be_left_out(statement):
         yield Proposal(
             "Leave it out while compiling", "Then it is not done in compiled runs.",
             source.changed({statement: _guarded(source, statement, torch)}),

@@ -1,6 +1,7 @@
 """``x.requires_grad = True`` on the way, as gradient checkpointing wants it: left out while compiling.
 
-A graph cannot change what requires a gradient.  It needs no flag where parameters require gradients anyway; where a result
+A graph cannot change what requires a gradient.  Only the flag of a tensor that the function has made may be left out, since
+nobody else can read it.  It needs no flag where parameters require gradients anyway; where a result
 loses its gradient without it, the proof sees that.
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 import libcst as cst
 import libcst.matchers as m
 from irscope.protocol import Finding
+from irscope.usercode.effects import is_made_before
 
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Source
@@ -33,6 +35,9 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     statement = lines[0]
     if not m.matches(statement, m.SimpleStatementLine(body=[_FLAG])):
         return
+    flag = cst.ensure_type(m.findall(statement, m.Attribute())[0], cst.Attribute)
+    if not is_made_before(source.text, source.code(flag.value), source.line(statement)):
+        return  # others may have the tensor, too, and read its flag
     plain = f"not {torch}.compiler.is_compiling()"
     block = source.parent(statement)
     decision = source.parent(block) if isinstance(block, cst.IndentedBlock) and len(block.body) == 1 else None

@@ -16,56 +16,13 @@ from irscope_server.fixing.source import Source
 _MOST_STATEMENTS = 20
 """Of what is still a small helper."""
 
-_OF_STATE = frozenset(
-    [
-        "random",
-        "rand",
-        "rand_like",
-        "randn",
-        "randn_like",
-        "randint",
-        "randperm",
-        "normal",
-        "multinomial",
-        "bernoulli",
-        "dropout",
-        "shuffle",
-        "choice",
-        "sample",
-        "uniform",
-        "uniform_",
-        "normal_",
-        "random_",
-        "bernoulli_",
-        "default_rng",
-        "RandomState",
-        "time",
-        "time_ns",
-        "perf_counter",
-        "monotonic",
-        "now",
-        "print",
-        "open",
-        "input",
-        "next",
-        "write",
-        "append",
-        "extend",
-        "insert",
-        "add",
-        "update",
-        "pop",
-        "popitem",
-        "setdefault",
-        "clear",
-        "remove",
-        "exec",
-        "eval",
-        "globals",
-        "setattr",
-        "uuid4",
-    ]
-)
+_OF_STATE = frozenset({
+    "random", "rand", "rand_like", "randn", "randn_like", "randint", "randperm", "normal", "multinomial",
+    "bernoulli", "dropout", "shuffle", "choice", "sample", "uniform", "uniform_", "normal_", "random_",
+    "bernoulli_", "default_rng", "RandomState", "time", "time_ns", "perf_counter", "monotonic", "now", "print",
+    "open", "input", "next", "write", "append", "extend", "insert", "add", "update", "pop", "popitem", "setdefault",
+    "clear", "remove", "exec", "eval", "globals", "setattr", "uuid4",
+})  # fmt: skip
 """What reads or changes something that stays from call to call."""
 
 

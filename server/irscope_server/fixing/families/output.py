@@ -11,14 +11,9 @@ from irscope.protocol import Finding
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Source, in_place_of
 
-_LEVELS = frozenset({
-    "debug", "info", "warning", "warn", "error", "critical", "exception", "log", "warning_once", "set_postfix",
-    "set_description",
-})  # fmt: skip
-"""Methods of loggers and of progress bars."""
 _LEFT_OUT = "Leave it out while compiling"
 _CAVEAT = "Then it is not done in compiled runs."
-_FUNCTIONS = ("print", "logging.", "warnings.", "pprint.", "tqdm.")
+_CALL = m.SimpleStatementLine(body=[m.Expr(value=m.Call())])
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
@@ -29,7 +24,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     if torch is None or not statements or source.function(statements[0]) is None:
         return
     statement = statements[0]
-    if m.matches(statement, m.SimpleStatementLine(body=[m.Expr(value=m.Call())])) and _writes(source, statement):
+    if m.matches(statement, _CALL) and source.can_be_left_out(statement):
         printed = _in_graph(source, statement, torch)
         if printed is not None:
             yield Proposal(
@@ -51,13 +46,9 @@ def _decision(source: Source, finding: Finding, torch: str) -> Iterator[Proposal
     decision = source.first_around(node, cst.If) if node is not None else None
     if decision is None or source.function(decision) is None or isinstance(source.parent(decision), cst.If):
         return
-    body = decision.body.body
-    writes = m.SimpleStatementLine(body=[m.Expr(value=m.Call())])
     if decision.orelse is not None or source.line(decision) != finding.range.start.line:
         return
-    if all(
-        isinstance(one, cst.SimpleStatementLine) and m.matches(one, writes) and _writes(source, one) for one in body
-    ):
+    if source.can_be_left_out(decision):
         test = source.code(decision.test)
         loose = isinstance(decision.test, cst.BooleanOperation) and isinstance(decision.test.operator, cst.Or)
         loose = loose or isinstance(decision.test, (cst.IfExp, cst.NamedExpr, cst.Lambda))
@@ -115,16 +106,6 @@ def _escaped(text: str) -> str:
 def _quoted(text: str) -> str:
     """A string as code, with double quotes where they fit."""
     return f'"{text}"' if text.isprintable() and not set(text) & {'"', "\\"} else repr(text)
-
-
-def _writes(source: Source, statement: cst.SimpleStatementLine) -> bool:
-    """Whether the call of a statement is known to write only."""
-    expression = cst.ensure_type(statement.body[0], cst.Expr)
-    call = cst.ensure_type(expression.value, cst.Call)
-    if isinstance(call.func, cst.Attribute) and call.func.attr.value in _LEVELS:
-        return True
-    name = source.full_name(call.func)
-    return any(name == one or (one.endswith(".") and name.startswith(one)) for one in _FUNCTIONS)
 
 
 FAMILY = Family("output", ("graph-break",), _propose)

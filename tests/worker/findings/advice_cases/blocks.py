@@ -19,6 +19,7 @@ case(
             x = x + 1
         return x
     """,
+    proven=0,
 )
 case(
     "with_device",
@@ -47,4 +48,5 @@ case(
             x = x + 1
         return x
     """,
+    proven=0,
 )

@@ -126,4 +126,5 @@ case(
         str(x)
         return x * 2
     """,
+    proven=0,
 )

@@ -17,6 +17,7 @@ case(
         os.environ["IRSCOPE_CASE"] = "1"
         return x + 1
     """,
+    proven=0,
 )
 case(
     "environment_entry_deleted",
@@ -31,6 +32,7 @@ case(
         del os.environ["IRSCOPE_CASE"]
         return x + 1
     """,
+    proven=0,
 )
 case(
     "environment_updated",
@@ -43,6 +45,7 @@ case(
         os.environ.update(IRSCOPE_CASE="1")
         return x + 1
     """,
+    proven=0,
 )
 case(
     "environment_popped",
@@ -57,6 +60,7 @@ case(
         os.environ.pop("IRSCOPE_CASE", None)
         return x + 1
     """,
+    proven=0,
 )
 
 # --- files and iterators ----------------------------------------------------------------------------------------------
@@ -283,6 +287,7 @@ case(
         helper.calls = 1
         return x + 1
     """,
+    proven=0,
 )
 case(
     "checkpoint_with_a_global",
@@ -377,6 +382,7 @@ case(
         x.requires_grad = False
         return (x * y).detach()
     """,
+    proven=0,
 )
 case(
     "parameter_frozen",

@@ -1,0 +1,392 @@
+"""What code does beside giving a value: nothing, only output, or something else.
+
+Both answers are allow lists, and a name counts only for what it is bound to in its file.  What is not resolved, such as a
+method of an argument, may do anything.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import re
+from collections.abc import Iterator, Sequence
+
+from irscope.usercode.source import parse_text
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Binding = str | ast.AST | None
+"""What a name is bound to: an imported name, a value or a function, or something that is not known."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_BUILTINS = _words("""
+abs all any bin bool bytes callable chr complex dict divmod enumerate float format frozenset getattr hasattr hash hex id
+int isinstance issubclass len list max min oct ord pow range repr reversed round set slice sorted str sum tuple type zip
+""")
+_ITERATING = _words("all any dict enumerate frozenset list max min set sorted sum tuple zip")
+"""Builtins that use up an iterator."""
+_TENSOR = _words("""
+abs absolute acos acosh add addbmm addcdiv addcmul addmm all allclose amax amin aminmax angle any argmax argmin argsort
+argwhere asin asinh atan atan2 atanh baddbmm bfloat16 bincount bitwise_and bitwise_not bitwise_or bitwise_xor bmm bool
+broadcast_to byte ceil chunk clamp clamp_max clamp_min clip clone contiguous cos cosh count_nonzero cpu cross cuda cummax
+cummin cumprod cumsum data_ptr det detach diag diag_embed diagonal diff dim dist div divide dot double element_size eq equal
+erf exp expand expand_as expm1 flatten flip float floor floor_divide fmod frac gather ge get_device greater greater_equal gt
+half histc hypot index_add index_copy index_fill index_select inner int inverse is_complex is_contiguous is_floating_point
+isclose isfinite isinf isnan isreal item kron kthvalue le lerp less less_equal lgamma log log10 log1p log2 log_softmax
+logaddexp logical_and logical_not logical_or logical_xor logit logsumexp long lt masked_fill masked_scatter masked_select
+matmul max maximum mean median min minimum mm movedim mul multiply mv nan_to_num nanmean nanmedian nansum narrow ndimension ne
+neg negative nelement new_empty new_full new_ones new_tensor new_zeros nonzero norm numel numpy outer permute pin_memory pow
+prod quantile ravel reciprocal relu remainder repeat repeat_interleave reshape reshape_as roll rot90 round rsqrt scatter
+scatter_add select sgn sigmoid sign signbit sin sinc sinh size slogdet softmax sort split split_with_sizes sqrt square squeeze
+std storage_offset stride sub subtract sum swapaxes t take take_along_dim tan tanh tensor_split tile to tolist topk trace
+transpose tril triu true_divide trunc type type_as unbind unflatten unfold unique unique_consecutive unsqueeze untyped_storage
+var view view_as where xlogy
+""")
+"""Methods of tensors that change none of them, and draw nothing.  Functions of torch and NumPy have their names, too."""
+_FUNCTIONS = _TENSOR | _words("""
+arange as_tensor atleast_1d atleast_2d avg_pool1d avg_pool2d binary_cross_entropy binary_cross_entropy_with_logits
+broadcast_tensors bucketize cat cdist celu complex concat concatenate conv1d conv2d conv3d cosine_similarity cross_entropy
+einsum elu embedding empty empty_like eye finfo from_numpy full full_like gelu group_norm hstack iinfo imag interpolate
+is_grad_enabled is_tensor isin kl_div l1_loss layer_norm leaky_relu linear linspace logspace max_pool1d max_pool2d meshgrid
+mse_loss nll_loss normalize one_hot ones ones_like pad real scalar_tensor scaled_dot_product_attention searchsorted silu
+smooth_l1_loss softplus stack std_mean tensor tensordot var_mean vstack zeros zeros_like
+""")
+_OF_MODULES = frozenset(["bfloat16", "cpu", "cuda", "double", "float", "half", "to", "type"])
+"""Methods that change a module in place."""
+_OTHERS = _words("""
+buffers capitalize decode encode endswith format hex isdigit isoformat items join keys lower lstrip named_parameters
+parameters replace rsplit rstrip startswith strip total_seconds upper values zfill
+""")
+"""Methods of texts, dictionaries, dates and modules that only read."""
+_PURE_MODULES = (
+    "base64.", "decimal.", "fractions.", "glob.", "hashlib.", "inspect.", "json.", "math.", "os.path.", "re.", "string.",
+    "struct.", "torch.Size", "torch.device", "torch.dtype", "torch.fft.", "torch.linalg.", "torch.special.", "zlib.",
+)  # fmt: skip
+_OF_TENSORS = ("torch", "torch.nn.functional", "torch.Tensor", "numpy")
+_PURE = re.compile(
+    r"time\.(time|perf_counter|monotonic|process_time)(_ns)?|datetime\.datetime\.(now|utcnow)|copy\.(copy|deepcopy)"
+    r"|torch\.cuda\.(is_available|memory_allocated|max_memory_allocated|device_count)|os\.(cpu_count|getcwd|getenv|getpid)"
+    r"|numpy\.(array(2string)?|asarray|average|gcd|interp|lcm|percentile)|dataclasses\.(asdict|astuple|fields|replace)"
+)
+
+_LEVELS = _words("critical debug error exception fatal info info_once log success trace warn warning warning_once")
+_LOGGER = re.compile(
+    r"logging\.(getLogger|Logger|LoggerAdapter)"
+    r"|(accelerate|transformers\.utils|diffusers\.utils|\.+(\w+\.)*utils)\.logging\.get_logger"
+)
+_BAR = re.compile(r"tqdm(\.\w+)*\.(tqdm|trange)")
+_BAR_METHODS = _words("display refresh set_description set_description_str set_postfix set_postfix_str update write")
+_KINDS = (
+    (_LOGGER, _LEVELS),
+    (_BAR, _BAR_METHODS),
+    (re.compile(r"rich\.console\.Console|rich\.get_console"), frozenset(["log", "print", "print_json", "rule"])),
+    (re.compile(r"rich\.progress\.Progress"), frozenset(["advance", "refresh", "update"])),
+)
+"""What makes an object that only writes, and the methods with which it writes."""
+_OUTPUT = re.compile(
+    r"builtins\.print|pprint\.(pprint|pp)|rich\.print|sys\.(stdout|stderr)\.(write|flush)|tqdm(\.\w+)*\.tqdm\.write"
+    r"|warnings\.(warn|warn_explicit|simplefilter|filterwarnings|resetwarnings|catch_warnings)"
+    rf"|(absl\.logging|logging|loguru\.logger|logging\.root|logging\.Logger)\.({'|'.join(sorted(_LEVELS))})"
+)
+_DISPLAYS = (
+    ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.Constant, ast.JoinedStr, ast.BinOp
+)  # fmt: skip
+
+
+class Effects:
+    """The names of a file, and what its calls do."""
+
+    def __init__(self, tree: ast.AST) -> None:
+        self._bindings: dict[str, list[_Binding]] = {}
+        nodes = list(ast.walk(tree))
+        of_classes = {one for node in nodes if isinstance(node, ast.ClassDef) for one in node.body}
+        for node in nodes:
+            for name, value in _bound(node):
+                self._bindings.setdefault(f"self.{name}" if node in of_classes else name, []).append(value)
+        self._read = {dotted(node) for node in nodes if isinstance(node, ast.Attribute)}
+        self._called = {dotted(node.func) for node in nodes if isinstance(node, ast.Call)} | {"self"}
+        self._called.discard("")
+        self._methods = {one.name for one in of_classes if isinstance(one, Function)}
+        self._looked_at: set[ast.AST] = set()
+
+    # --- names --------------------------------------------------------------------------------------------------------
+
+    def names(self, node: ast.AST, depth: int = 4) -> list[str]:
+        """All full names that an expression may have, such as ``builtins.print``; none if one is not known."""
+        text = dotted(node)
+        bound = self._bindings.get(text)
+        if bound is not None:
+            found = [
+                [one] if isinstance(one, str) else self.names(one, depth - 1) if one and depth else [] for one in bound
+            ]
+            return [name for names in found for name in names] if all(found) else []
+        if isinstance(node, ast.Attribute):
+            return [f"{head}.{node.attr}" for head in self.names(node.value, depth)]
+        return [f"builtins.{text}"] if isinstance(node, ast.Name) and hasattr(builtins, text) else []
+
+    def _function(self, node: ast.expr) -> Function | None:
+        """The file's own function that a name means; a method may be that of a subclass."""
+        bound = self._bindings.get(node.id, []) if isinstance(node, ast.Name) else []
+        return bound[0] if len(bound) == 1 and isinstance(bound[0], Function) else None
+
+    def _is_made_by(self, node: ast.AST, maker: re.Pattern[str], depth: int = 4) -> bool:
+        if isinstance(node, ast.Call):
+            made = (names := self.names(node.func)) and all(maker.fullmatch(name) for name in names)
+            return bool(made) and not any(keyword.arg in ("record", "file") for keyword in node.keywords)
+        bound = self._bindings.get(dotted(node), [])
+        return bool(bound and depth) and all(
+            isinstance(one, ast.AST) and self._is_made_by(one, maker, depth - 1) for one in bound
+        )
+
+    # --- output -------------------------------------------------------------------------------------------------------
+
+    def can_be_left_out(self, statement: ast.AST, in_helper: bool = False) -> bool:
+        """Whether all that a statement does is to print, to log, to warn, or to show progress.
+
+        A helper may also return, and bind names of its own.
+        """
+
+        def block(statements: Sequence[ast.stmt]) -> bool:
+            return all(self.can_be_left_out(one, in_helper) for one in statements)
+
+        if isinstance(statement, ast.Expr):
+            return self.only_writes(statement.value) or (in_helper and self.is_pure(statement.value))
+        if isinstance(statement, ast.If):
+            return self.is_pure(statement.test) and block(statement.body) and block(statement.orelse)
+        if isinstance(statement, ast.With):
+            return all(self.only_writes(item.context_expr) for item in statement.items) and block(statement.body)
+        if isinstance(statement, ast.For) and in_helper:
+            iterates = self.is_pure(statement.iter) and not list(self.used_up(statement))
+            return iterates and isinstance(statement.target, ast.Name) and block([*statement.body, *statement.orelse])
+        if isinstance(statement, ast.Assign) and in_helper:
+            return all(isinstance(target, ast.Name) for target in statement.targets) and self.is_pure(statement.value)
+        if isinstance(statement, ast.Return) and in_helper:
+            return statement.value is None or self.is_pure(statement.value)
+        return isinstance(statement, ast.Pass)
+
+    def only_writes(self, node: ast.AST) -> bool:
+        """Whether an expression is a call that only writes, with arguments that do nothing."""
+        if not isinstance(node, ast.Call) or not self.is_output(node):
+            return False
+        receiver = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        return all(map(self.is_pure, (*receiver, *node.args, *(keyword.value for keyword in node.keywords))))
+
+    def is_output(self, call: ast.Call) -> bool:
+        """Whether a call only writes, whatever its arguments do."""
+        streams = [keyword.value for keyword in call.keywords if keyword.arg in ("file", "stream")]
+        if any(self.names(one) not in (["sys.stdout"], ["sys.stderr"]) for one in streams):
+            return False
+        if any(keyword.arg in (None, "record") for keyword in call.keywords):
+            return False
+        is_filter = "filter" in last_word(call.func)
+        if is_filter and any(isinstance(arg, ast.Constant) and arg.value == "error" for arg in call.args):
+            return False  # warnings raise from now on
+        return self.writes(call.func) or self._is_quiet(call.func, pure=False)
+
+    def writes(self, function: ast.expr) -> bool:
+        """Whether a function is known to write only."""
+        if names := self.names(function):
+            return all(_OUTPUT.fullmatch(name) for name in names)
+        if not isinstance(function, ast.Attribute) or dotted(function) in self._bindings:
+            return False
+        if function.attr == "update" and f"{dotted(function.value)}.n" in self._read:
+            return False  # the count of a bar is used
+        return any(function.attr in methods and self._is_made_by(function.value, maker) for maker, methods in _KINDS)
+
+    def _is_quiet(self, node: ast.expr, pure: bool) -> bool:
+        """Whether a function of the file only writes, or does not even that."""
+        function = self._function(node)
+        if function is None or function.decorator_list or function in self._looked_at:
+            return False
+        if any(isinstance(one, (ast.Global, ast.Nonlocal)) for one in ast.walk(function)):
+            return False
+        self._looked_at.add(function)
+        body = [one for one in function.body if not isinstance(getattr(one, "value", None), ast.Constant)]
+        try:
+            quiet = isinstance(function, ast.FunctionDef) and all(self.can_be_left_out(one, True) for one in body)
+            calls = (one for one in ast.walk(function) if isinstance(one, ast.Call))
+            return quiet and not (pure and any(self.is_output(one) for one in calls))
+        finally:
+            self._looked_at.discard(function)
+
+    # --- what only gives a value --------------------------------------------------------------------------------------
+
+    def is_pure(self, node: ast.AST) -> bool:
+        """Whether evaluating an expression has no effect."""
+        if isinstance(node, ast.Call) and not self.is_pure_call(node):
+            return False
+        if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
+            return False
+        return not list(self.used_up(node)) and all(map(self.is_pure, ast.iter_child_nodes(node)))
+
+    def is_pure_call(self, call: ast.Call) -> bool:
+        """Whether a call has no effect beside those of its arguments, and uses up none of them."""
+        return self.only_gives_value(call) and not list(self.used_up(call))
+
+    def only_gives_value(self, call: ast.Call) -> bool:
+        """Whether a call does nothing but iterate over its arguments."""
+        for keyword in call.keywords:
+            changes = keyword.arg == "inplace" and getattr(keyword.value, "value", True) is not False
+            if keyword.arg in (None, "out") or changes:
+                return False
+            if keyword.arg == "key" and not isinstance(keyword.value, ast.Lambda) and not self.names(keyword.value):
+                return False
+        if names := self.names(call.func):
+            return all(map(_is_pure_name, names))
+        if not isinstance(call.func, ast.Attribute):
+            return self._is_quiet(call.func, pure=True)
+        method, receiver = call.func.attr, dotted(call.func.value)
+        bound = self._bindings.get(receiver)
+        if method == "get" and bound:
+            return all(isinstance(one, ast.Dict) for one in bound)
+        if dotted(call.func) in self._bindings or method in self._methods:
+            return False  # it may be that of a class of the user's
+        if receiver in ("self", "cls"):  # all others may be modules
+            return method in ("buffers", "named_parameters", "parameters")
+        if method in _OF_MODULES and receiver in self._called:
+            return False
+        return method in _TENSOR or method in _OTHERS
+
+    def used_up(self, node: ast.AST) -> Iterator[ast.expr]:
+        """What an expression itself, or a loop, iterates over, and what may be an iterator, which is then used up."""
+        iterated: Sequence[ast.expr] = []
+        if isinstance(node, ast.Call):
+            names = [name.removeprefix("builtins.") for name in self.names(node.func)]
+            several = len(node.args) > 1 and names[:1] in (["max"], ["min"])
+            if last_word(node.func) == "join" or (not several and not _ITERATING.isdisjoint(names)):
+                iterated = node.args
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            iterated = [node.iter]
+        elif isinstance(node, ast.Starred):
+            iterated = [node.value]
+        elif isinstance(node, ast.Compare) and any(isinstance(one, (ast.In, ast.NotIn)) for one in node.ops):
+            iterated = node.comparators
+        yield from (one for one in iterated if not self._lasts(one))
+
+    def _lasts(self, node: ast.AST, depth: int = 4) -> bool:
+        """Whether what is iterated is there afterwards: an iterator would be used up."""
+        if isinstance(node, _DISPLAYS):
+            return True
+        if isinstance(node, ast.GeneratorExp):
+            return all(self._lasts(one.iter) for one in node.generators)
+        if isinstance(node, ast.Starred):
+            return self._lasts(node.value)
+        if isinstance(node, ast.Subscript):
+            return isinstance(node.slice, ast.Slice)
+        if isinstance(node, ast.Call):
+            arguments = all(map(self._lasts, node.args)) if self.names(node.func) != ["builtins.range"] else True
+            return self.is_pure_call(node) and (arguments or isinstance(node.func, ast.Attribute))
+        if isinstance(node, ast.Attribute) and node.attr == "shape":
+            return True
+        bound = self._bindings.get(dotted(node), [])
+        return bool(bound and depth) and all(isinstance(one, ast.AST) and self._lasts(one, depth - 1) for one in bound)
+
+    def makes(self, function: ast.AST, name: str, line: int) -> bool:
+        """Whether a name of a function is bound to tensors that it has made above a line: no other place has them."""
+
+        def is_new(value: _Binding) -> bool:
+            if isinstance(value, ast.Subscript):
+                parts = value.slice.elts if isinstance(value.slice, ast.Tuple) else [value.slice]
+                return any(isinstance(one, ast.Slice) for one in parts)  # else it may be an element of a list
+            gives_itself = isinstance(value, ast.Call) and last_word(value.func) in (
+                _OF_MODULES | {"contiguous", "type_as"}
+            )
+            return isinstance(value, ast.BinOp) or (
+                isinstance(value, ast.Call) and self.is_pure_call(value) and not gives_itself
+            )
+
+        nodes = list(ast.walk(function))
+        loops = [node for node in nodes if isinstance(node, (ast.For, ast.While)) and _spans(node, line)]
+        end = max((node.end_lineno or line for node in loops), default=line)
+        body = function.body if isinstance(function, Function) else []
+        always = (node.lineno for node in body if node.lineno < line and name in dict(_bound(node)))
+        start = max(always, default=0)
+        between = (node for node in nodes if start <= getattr(node, "lineno", 0) < end)
+        bound = [value for node in between for bound, value in _bound(node) if bound == name]
+        return bool(bound) and all(map(is_new, bound))
+
+
+@functools.lru_cache(maxsize=16)
+def effects_of(tree: ast.AST) -> Effects:
+    """The names of a file by its tree; many places of it may be asked about."""
+    return Effects(tree)
+
+
+def can_be_left_out(text: str, line: int) -> bool:
+    """Whether all that the outermost statement that begins on a line of a text does is output."""
+    tree = parse_text(text)
+    at = next((n for n in ast.walk(tree or ast.Module([], [])) if isinstance(n, ast.stmt) and n.lineno == line), None)
+    return tree is not None and at is not None and effects_of(tree).can_be_left_out(at)
+
+
+def is_made_before(text: str, name: str, line: int) -> bool:
+    """Whether a name is bound to a tensor that the function around a line has made above it."""
+    tree = parse_text(text)
+    around = [one for one in ast.walk(tree or ast.Module([], [])) if isinstance(one, Function) and _spans(one, line)]
+    return tree is not None and bool(around) and effects_of(tree).makes(around[-1], name, line)
+
+
+def _spans(node: ast.stmt, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def dotted(node: ast.AST) -> str:
+    """``self.log`` as a text; empty if an expression is no dotted name."""
+    if isinstance(node, ast.Attribute):
+        head = dotted(node.value)
+        return f"{head}.{node.attr}" if head else ""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def last_word(node: ast.AST) -> str:
+    """``info`` of ``self.log.info``."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def targets_of(node: ast.AST) -> list[ast.expr]:
+    """What a statement, or a part of one, binds, changes or deletes."""
+    one = getattr(node, "optional_vars" if isinstance(node, ast.withitem) else "target", None)
+    return list(node.targets) if isinstance(node, (ast.Assign, ast.Delete)) else [one] if one is not None else []
+
+
+def _is_pure_name(name: str) -> bool:
+    head, _, last = name.rpartition(".")
+    if head == "builtins":
+        error = getattr(builtins, last, None)
+        return last in _BUILTINS or (isinstance(error, type) and issubclass(error, BaseException))
+    if head in _OF_TENSORS:
+        return last in _FUNCTIONS or _PURE.fullmatch(name) is not None or name.startswith(_PURE_MODULES)
+    return name.startswith(_PURE_MODULES) or bool(_PURE.fullmatch(name) or _LOGGER.fullmatch(name))
+
+
+def _bound(node: ast.AST) -> Iterator[tuple[str, _Binding]]:
+    """The names that a node binds by itself, with what they are bound to."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield (alias.asname, alias.name) if alias.asname else (alias.name.partition(".")[0],) * 2
+    elif isinstance(node, ast.ImportFrom):
+        for alias in node.names:
+            yield alias.asname or alias.name, f"{'.' * node.level}{node.module or ''}.{alias.name}"
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield node.name, None if isinstance(node, ast.ClassDef) else node
+    elif isinstance(node, ast.arguments):
+        yield from (
+            (one.arg, value) for one, value in ((node.vararg, ast.Tuple([])), (node.kwarg, ast.Dict([], []))) if one
+        )
+        for one in (*node.posonlyargs, *node.args, *node.kwonlyargs):
+            yield one.arg, ast.Call(one.annotation, [], []) if one.annotation is not None else None
+    elif isinstance(
+        node, (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.withitem, ast.AugAssign, ast.For, ast.comprehension)
+    ):
+        value = getattr(node, "context_expr" if isinstance(node, ast.withitem) else "value", None)
+        value = None if isinstance(node, ast.AugAssign) else value
+        for target in targets_of(node):
+            for inner in ast.walk(target) if dotted(target) == "" else [target]:
+                if isinstance(getattr(inner, "ctx", None), ast.Store) and dotted(inner):
+                    yield dotted(inner), value if inner is target else None
+    elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+        yield node.name, None
