@@ -335,7 +335,7 @@ def _spans(node: ast.stmt, line: int) -> bool:
 
 
 def dotted(node: ast.AST) -> str:
-    """``self.log`` as a text; empty if an expression is no dotted name."""
+    """``self.log`` as a text; empty if an expression is not a dotted name."""
     if isinstance(node, ast.Attribute):
         head = dotted(node.value)
         return f"{head}.{node.attr}" if head else ""

@@ -24,7 +24,7 @@ _APART = tuple(
 
 
 def left_out(before: str, after: str) -> str:
-    """What a changed text leaves out, in a sentence; empty if it keeps all effects, or is no Python: its run fails then."""
+    """What a changed text leaves out, in a sentence; empty if it keeps all effects, or is not Python: its run fails then."""
     old, new = _parsed(before), parse_text(after)
     if old is None or new is None:
         return ""
