@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from irscope.internals import target_attention, target_cuda_graphs, target_decisions
-from irscope.internals.hooks import Hook, Undo, replace_attribute
+from irscope.internals.hooks import Hook, Hooks, Undo, replace_attribute
 from irscope.internals.target_cpu_tensors import cpu_tensors
 from irscope.internals.tuning_hooks import Replay, choose_again
 
@@ -224,7 +224,7 @@ def compile_for(
         target_cuda_graphs.on_cpu[:] = cpu_tensors(program, args[0] if args else ())
         target_attention.use_that_of_the_device(program)
         target_decisions.decide_as_on(_there())
-    with _written_only(compile_fx):
+    with Hooks(target_attention.attention_hooks() if is_gpu else []), _written_only(compile_fx):
         compile(program, *args, **kwargs)
 
 

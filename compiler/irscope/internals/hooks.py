@@ -11,7 +11,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable
 
-from irscope.internals.frames import report_to
+from irscope.internals.frames import report, report_to
 from irscope.internals.importing import ImportWatcher
 from irscope.protocol import CaptureGap
 from irscope.vocabulary.records import dataclass
@@ -45,16 +45,23 @@ class Hooks:
     """Applies hooks as their modules are imported, and receives the gaps of frame looks, too.
 
     A context manager: everything is undone at its end.
+
+    Parameters
+    ----------
+    on_gap
+        None: the gaps go where those of the capture around go.
     """
 
-    def __init__(self, hooks: list[Hook], on_gap: Callable[[CaptureGap], None]) -> None:
+    def __init__(self, hooks: list[Hook], on_gap: Callable[[CaptureGap], None] | None = None) -> None:
         self._hooks = hooks
-        self._on_gap = on_gap
+        self._is_inside = on_gap is None
+        self._on_gap = on_gap or report
         self._undo: list[Undo] = []
         self._watcher = ImportWatcher()
 
     def __enter__(self) -> Hooks:
-        self._undo.append(report_to(self._on_gap))
+        if not self._is_inside:
+            self._undo.append(report_to(self._on_gap))
         self._watcher.install()
         for hook in self._hooks:
             self._watcher.when_imported(hook.module, lambda module, hook=hook: self._apply(hook, module))  # type: ignore[misc]
