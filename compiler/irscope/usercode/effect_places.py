@@ -271,12 +271,8 @@ class Written:
 
     def _change(self, what: str, node: ast.AST, place: Place) -> None:
         names = self.known.names(ast.parse(what, mode="eval").body)
-        name, _, attribute = what.rpartition(".")
         if names and all(map(_OF_COMPILER.fullmatch, names)):
             return
-        function, line = place.function, getattr(node, "lineno", 0)
-        if attribute == "requires_grad" and function is not None and self.known.makes(function, name, line):
-            return  # a flag of what the function has made: the proof compares what comes of it
         self._add(f"change {what}", node, place, compared="." not in what)
         copied = self._given.get(what)
         if (

@@ -285,30 +285,6 @@ class Effects:
         bound = self._bindings.get(dotted(node), [])
         return bool(bound and depth) and all(isinstance(one, ast.AST) and self._lasts(one, depth - 1) for one in bound)
 
-    def makes(self, function: ast.AST, name: str, line: int) -> bool:
-        """Whether a name of a function is bound to tensors that it has made above a line: no other place has them."""
-
-        def is_new(value: _Binding) -> bool:
-            if isinstance(value, ast.Subscript):
-                parts = value.slice.elts if isinstance(value.slice, ast.Tuple) else [value.slice]
-                return any(isinstance(one, ast.Slice) for one in parts)  # else it may be an element of a list
-            gives_itself = isinstance(value, ast.Call) and last_word(value.func) in (
-                _OF_MODULES | {"contiguous", "type_as"}
-            )
-            return isinstance(value, ast.BinOp) or (
-                isinstance(value, ast.Call) and self.is_pure_call(value) and not gives_itself
-            )
-
-        nodes = list(ast.walk(function))
-        loops = [node for node in nodes if isinstance(node, (ast.For, ast.While)) and _spans(node, line)]
-        end = max((node.end_lineno or line for node in loops), default=line)
-        body = function.body if isinstance(function, Function) else []
-        always = (node.lineno for node in body if node.lineno < line and name in dict(_bound(node)))
-        start = max(always, default=0)
-        between = (node for node in nodes if start <= getattr(node, "lineno", 0) < end)
-        bound = [value for node in between for bound, value in _bound(node) if bound == name]
-        return bool(bound) and all(map(is_new, bound))
-
 
 @functools.lru_cache(maxsize=16)
 def effects_of(tree: ast.AST) -> Effects:
@@ -321,17 +297,6 @@ def can_be_left_out(text: str, line: int) -> bool:
     tree = parse_text(text)
     at = next((n for n in ast.walk(tree or ast.Module([], [])) if isinstance(n, ast.stmt) and n.lineno == line), None)
     return tree is not None and at is not None and effects_of(tree).can_be_left_out(at)
-
-
-def is_made_before(text: str, name: str, line: int) -> bool:
-    """Whether a name is bound to a tensor that the function around a line has made above it."""
-    tree = parse_text(text)
-    around = [one for one in ast.walk(tree or ast.Module([], [])) if isinstance(one, Function) and _spans(one, line)]
-    return tree is not None and bool(around) and effects_of(tree).makes(around[-1], name, line)
-
-
-def _spans(node: ast.stmt, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 def dotted(node: ast.AST) -> str:

@@ -205,7 +205,7 @@ CASES = {
 
 APART = (
     "before the call", "branches", "comments", "counters", "counts", "gradient modes", "indices", "loop bodies", "loop exits", "lookups", "messages", "plain numbers",
-    "size steps", "sizes in buckets", "gradient flags", "NumPy draws",
+    "size steps", "sizes in buckets", "NumPy draws",
 )  # fmt: skip
 """Those with tests of their own."""
 

@@ -1,4 +1,4 @@
-"""What a helper that draws with NumPy becomes, and which helpers stay as they are; and flags of gradients on the way."""
+"""What a helper that draws with NumPy becomes, and which helpers stay as they are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pytest
 from test_fix_families import changed
 
 DRAW = "Draw with NumPy in one operation of the graph"
-FLAG = "Leave the gradient flag out while compiling"
 HELPER = '''\
 import numpy as np
 import torch
@@ -82,47 +81,3 @@ def test_what_stays_as_it_is(old: str, new: str) -> None:
 def test_a_tensor_may_be_read() -> None:
     text = HELPER.replace("return mask", "n = lengths.sum(-1).tolist() if lengths is not None else []\n    return mask")
     assert DRAW in changed(text, AT, "GB0033")
-
-
-BODY = "import torch\n\n\ndef f(self, x, y):\n{}    return x\n"
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (
-            "    if self.training:  # for checkpoints\n        x.requires_grad = True\n",
-            "    if self.training and not torch.compiler.is_compiling():  # for checkpoints\n        x.requires_grad = True\n",
-        ),
-        (
-            "    if y or self.training:\n        x.requires_grad_()\n",
-            "    if (y or self.training) and not torch.compiler.is_compiling():\n        x.requires_grad_()\n",
-        ),
-        (
-            "    # for checkpoints\n    x.requires_grad_(True)\n",
-            "    # for checkpoints\n    if not torch.compiler.is_compiling():\n        x.requires_grad_(True)\n",
-        ),
-        (
-            "    if y:\n        x.requires_grad = True\n    else:\n        x = y\n",
-            "    if y:\n        if not torch.compiler.is_compiling():\n            x.requires_grad = True\n    else:\n        x = y\n",
-        ),
-        ("    x.requires_grad = False\n", None),
-        ("    x.requires_grad_(False)\n", None),
-        ("    x = y.requires_grad_()\n", None),
-    ],
-)
-def test_flags_of_gradients(before: str, after: str | None) -> None:
-    at = next(line.strip() for line in before.split("\n") if "requires_grad" in line)
-    own = "    x = y[:, None]\n{}"
-    made = changed(BODY.format(own.format(before)), at, "GB0206").get(FLAG)
-    assert made == (None if after is None else BODY.format(own.format(after)))
-    # Whoever has given the tensor may read its flag.
-    for given in (
-        "",
-        "    x = y\n",
-        "    x = self.kept\n",
-        "    x = y[0]\n",
-        "    x = self.state(y)\n",
-        "    x = y.to('cpu')\n",
-    ):
-        assert FLAG not in changed(BODY.format(given + before), at, "GB0206")
