@@ -94,10 +94,15 @@ def test_the_newest_fault_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "Fatal Python error: ", "Fatal Python error: x\nThread (most recent call first):\n", "{}\n\x00\n" + "x" * 99_999,
-     'Fatal Python error: x\n  File "a", line 1 in b\n', FAULT.replace("26", "9" * 40)],
-)  # fmt: skip
-def test_what_is_no_stack_is_passed_over(text: str) -> None:
-    for found in faults(text):
-        assert all(isinstance(frame, StackFrame) for frame in found)
+    ("text", "functions"),
+    [
+        ("", []),
+        ("Fatal Python error: ", []),
+        ("Fatal Python error: x\nThread (most recent call first):\n", [[]]),
+        ("{}\n\x00\n" + "x" * 99_999, []),
+        ('Fatal Python error: x\n  File "a", line 1 in b\n', []),  # of no thread
+        (FAULT.replace("26", "9" * 40), [["boom"], ["wait"]]),
+    ],
+)
+def test_what_is_no_stack_is_passed_over(text: str, functions: list[list[str]]) -> None:
+    assert [[frame.function for frame in stack] for stack in faults(text)] == functions

@@ -312,9 +312,15 @@ def test_scopes_at_a_graph_break(client: Client, store: str) -> None:
     ]  # fmt: skip
     found = {each["name"]: each for each in client.variables(scopes["Graph break"]["variablesReference"])}
     assert found["reason"]["value"] == "GB0059 Failed to trace builtin operator"
-    assert found["id"]["value"] == "GB0059"
-    [advice] = client.variables(found["what_to_do"]["variablesReference"])
+    assert found["code"]["value"] == client.evaluate("finding.code") == "GB0059"
+    [advice] = client.variables(found["hints"]["variablesReference"])
     assert advice["value"] == "Remove it."
+    # The finding has one set of names, wherever it is shown.
+    finding = client.ask("evaluate", expression="finding", frameId=client.top()["id"])
+    assert {each["name"] for each in client.variables(finding["variablesReference"])} == found.keys() - {
+        "reason",
+        "means",
+    }
     stack = scopes["Symbolic stack"]
     assert stack["indexedVariables"] == 3
     [top] = client.variables(stack["variablesReference"], filter="indexed", start=0, count=1)

@@ -366,6 +366,7 @@ def test_the_protocol_has_the_fields_of_the_panels() -> None:
         if not cls.__name__.startswith("_") and not cls.__name__.endswith("Params")
     }
     documented = interfaces()
+    assert ours
     for name, cls in ours.items():
         assert documented.get(name) == [wire_name for _, wire_name in wire._names(cls)], name
 

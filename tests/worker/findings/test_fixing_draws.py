@@ -78,8 +78,8 @@ print(torch.allclose(called(g), called(torch.compile(g, backend="aot_eager_decom
 
 
 def test_equal_draws_stay_two(tmp_path: Path) -> None:
-    place = Range(Position(8, 4), Position(8, 9))
-    assert SPANS.split("\n")[7].startswith("    count = int(share * columns + np.random.rand(1)")
+    (row,) = (number for number, line in enumerate(SPANS.split("\n"), 1) if line.startswith("    count = int("))
+    place = Range(Position(row, 4), Position(row, 9))
     finding = Finding("graph-break", "GB0033", Severity.WARNING, "", "", (), None, "script.py", place, 1, ())
     fix = next(one for one in proposals(finding, SPANS) if one.title == DRAW)
     script = write(tmp_path, applied(SPANS, fix.edits).partition("@torch.compile\n")[0] + TWICE)

@@ -136,13 +136,6 @@ def traced(both: Both, compile: str) -> list[str]:
     return [stage.name for stage in stages if stage.name in {*TRAINING, *INFERENCE} and not stage.passed]
 
 
-def test_the_issue_s_stages_are_all_there(both: Both) -> None:
-    assert set(TRAINING) | set(INFERENCE) == {
-        "bytecode", "modified-bytecode", "dynamo-graph", "pre-grad-graph", "joint-graph", "forward-graph",
-        "backward-graph", "inference-graph", "post-grad-graph", "output-code", "kernel", "guards",
-    }  # fmt: skip
-
-
 def test_the_texts_are_pytorch_s_own(both: Both) -> None:
     ours = {
         stage.id: normal(both.captured.text(stage.id))
@@ -184,7 +177,9 @@ def test_each_kernel_is_in_its_output_code(both: Both) -> None:
 def test_each_kernel_was_really_compiled(both: Both) -> None:
     """Inductor's own files: its C++ sources hold our kernels' texts."""
     sources = [path.read_text() for path in Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]).rglob("*.cpp")]
-    for kernel in both.captured.kernels("cpp"):
+    kernels = both.captured.kernels("cpp")
+    assert len(kernels) == 3
+    for kernel in kernels:
         body = both.captured.text(kernel.stage).partition("{")[2].strip()
         assert any(body in source for source in sources), kernel.name
 

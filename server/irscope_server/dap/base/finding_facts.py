@@ -19,39 +19,34 @@ _MEANS = {
 
 
 def outcome_facts(outcome: Outcome, finding: Finding | None) -> Facts:
-    """How a step ended, and what can be done about it."""
+    """How a step ended, and the facts of its finding: what can be done about it."""
     facts: dict[str, Any] = {}
     if outcome.text and outcome.kind != "restart":
         facts["reason"] = outcome.text
-    if finding is not None:
-        facts["id"] = finding.code
-        facts["message"] = finding.message
-        facts["explanation"] = finding.explanation
-        facts["what_to_do"] = list(finding.hints)
-        facts["link"] = finding.link
-        facts["finding"] = lambda: finding_facts(finding)
     facts["means"] = _MEANS.get(outcome.kind, outcome.kind)
+    if finding is not None:
+        facts |= _facts_of(finding)
     return Facts(outcome.kind, outcome.kind, facts)
 
 
 def finding_facts(finding: Finding) -> Facts:
-    """A finding as facts; ``line`` is 1-based, ``seconds`` is what the finding cost."""
-    start = finding.range.start
-    return Facts(
-        "finding",
-        finding.message,
-        {
-            "kind": finding.kind,
-            "code": finding.code,
-            "severity": finding.severity.value,
-            "message": finding.message,
-            "explanation": finding.explanation,
-            "hints": list(finding.hints),
-            "link": finding.link,
-            "file": finding.file,
-            "line": start.line,
-            "count": finding.count,
-            "compiles": list(finding.compiles),
-            "seconds": finding.cost.seconds,
-        },
-    )
+    """A finding as facts."""
+    return Facts("finding", finding.message, _facts_of(finding))
+
+
+def _facts_of(finding: Finding) -> dict[str, Any]:
+    """Under the names of docs/DEBUGGER.md; ``line`` is 1-based, ``seconds`` is what the finding cost."""
+    return {
+        "kind": finding.kind,
+        "code": finding.code,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "explanation": finding.explanation,
+        "hints": list(finding.hints),
+        "link": finding.link,
+        "file": finding.file,
+        "line": finding.range.start.line,
+        "count": finding.count,
+        "compiles": list(finding.compiles),
+        "seconds": finding.cost.seconds,
+    }
