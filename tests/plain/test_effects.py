@@ -8,6 +8,7 @@ import pytest
 from irscope.usercode.effects import can_be_left_out, effects_of
 
 HEAD = """\
+import json
 import logging, sys, warnings
 import absl.logging
 import requests
@@ -76,7 +77,7 @@ def left_out(statement: str, head: str = HEAD) -> bool:
         "logging.getLogger('m').error('odd')", "self.logger.debug(x.sum() / 2)", "own.info(x)", "theirs.warning_once('a')",
         "absl.logging.info(x)", "loud.info(x)", "warnings.warn(str(x.max()))", "sys.stdout.write('a')", "sys.stdout.flush()",
         "tqdm.write('a')", "bar.set_description(f'{x.mean():.2f}')", "bar.set_postfix(loss=x.item())", "bar.update(1)",
-        "shown.print(x)", "show(x, 'loss')", "print(torch.isnan(x).any(), max(x.shape), [len(n) for n in names])",
+        "shown.print(x)", "show(x, 'loss')", "print(torch.isnan(x).any(), max(x.shape), [len(n) for n in names])", "print(json.dumps(names))",
         "if x.isnan().any() and len(names) > 3: warnings.warn('odd')", "if x.any(): pass",
         "with warnings.catch_warnings(): warnings.warn('odd')", "print(sum(p.norm() for p in self.parameters()))",
         "print(F.relu(x).mean(), torch.linalg.norm(x), x.float().to('cpu').tolist())",
@@ -96,7 +97,7 @@ def test_output(statement: str) -> None:
         "writer.add_scalar('a', x)", "wandb.log({'a': x})", "torch.save(x, 'a')", "x.add_(1)", "x.mean()", "y = print(x)",
         "show_and_count(x)", "show_and_keep(x)", "counted.update(1)", "kept.print(x)", "console.print(x)",
         # arguments with effects
-        "print(opt.step())", "print(next(it))", "logger.info(x.add_(1))", "print(d.pop('a'))", "print((y := x))",
+        "print(json.load(handle))", "print(opt.step())", "print(next(it))", "logger.info(x.add_(1))", "print(d.pop('a'))", "print((y := x))",
         "print(f'{opt.step()}')", "print(helper(x))", "print(*it)", "print(list(it))", "print(max(it))", "print(x in it)",
         "print([y for y in it])", "print(', '.join(it))", "print(F.relu(x, inplace=True))", "print(torch.add(x, x, out=x))",
         "print(self.metric.compute())", "print(torch.rand(3))", "print(self.float())", "print(self.norm(x), self.linear(x))", "print(x.linear(3))", "print(self.half())", "print(await it)",

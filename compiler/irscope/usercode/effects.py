@@ -66,6 +66,8 @@ _PURE_MODULES = (
     "base64.", "decimal.", "fractions.", "glob.", "hashlib.", "inspect.", "json.", "math.", "os.path.", "re.", "string.",
     "struct.", "torch.Size", "torch.device", "torch.dtype", "torch.fft.", "torch.linalg.", "torch.special.", "zlib.",
 )  # fmt: skip
+_NOT_PURE = _words("base64.decode base64.encode decimal.setcontext json.dump json.load re.purge struct.pack_into")
+"""What of these modules writes, or moves on in a file."""
 _OF_TENSORS = ("torch", "torch.nn.functional", "torch.Tensor", "numpy")
 _PURE = re.compile(
     r"time\.(time|perf_counter|monotonic|process_time)(_ns)?|datetime\.datetime\.(now|utcnow)|copy\.(copy|deepcopy)"
@@ -325,6 +327,8 @@ def _is_pure_name(name: str) -> bool:
         return last in _BUILTINS or (isinstance(error, type) and issubclass(error, BaseException))
     if head in _OF_TENSORS:
         return last in _FUNCTIONS or _PURE.fullmatch(name) is not None or name.startswith(_PURE_MODULES)
+    if name in _NOT_PURE:
+        return False
     return name.startswith(_PURE_MODULES) or bool(_PURE.fullmatch(name) or _LOGGER.fullmatch(name))
 
 
