@@ -8,7 +8,7 @@ import pytest
 from irscope.usercode.effects import can_be_left_out, effects_of
 
 HEAD = """\
-import json
+import json, math
 import logging, sys, warnings
 import absl.logging
 import requests
@@ -97,7 +97,7 @@ def test_output(statement: str) -> None:
         "writer.add_scalar('a', x)", "wandb.log({'a': x})", "torch.save(x, 'a')", "x.add_(1)", "x.mean()", "y = print(x)",
         "show_and_count(x)", "show_and_keep(x)", "counted.update(1)", "kept.print(x)", "console.print(x)",
         # arguments with effects
-        "print(json.load(handle))", "print(opt.step())", "print(next(it))", "logger.info(x.add_(1))", "print(d.pop('a'))", "print((y := x))",
+        "print(json.load(handle))", "logger.info(store.add('beats', 1))", "print(path.replace('b'))", "print(math.fsum(it))", "print(opt.step())", "print(next(it))", "logger.info(x.add_(1))", "print(d.pop('a'))", "print((y := x))",
         "print(f'{opt.step()}')", "print(helper(x))", "print(*it)", "print(list(it))", "print(max(it))", "print(x in it)",
         "print([y for y in it])", "print(', '.join(it))", "print(F.relu(x, inplace=True))", "print(torch.add(x, x, out=x))",
         "print(self.metric.compute())", "print(torch.rand(3))", "print(self.float())", "print(self.norm(x), self.linear(x))", "print(x.linear(3))", "print(self.half())", "print(await it)",
@@ -119,6 +119,8 @@ def test_what_is_not_only_output(statement: str) -> None:
     ("bound", "statement"),
     [
         ("print = log", "print(x)"), ("def print(*x): seen.append(x)", "print(x)"), ("from mine import print", "print(x)"),
+        ("from mine import *", "print(x)"), ("builtins.print = log", "print(x)"),
+        ("names = (n for n in 'ab')", "print(list(names))"), ("names = zip('ab', 'cd')", "print(dict(names))"),
         ("logger = Mine()", "logger.info(x)"), ("logger.info = seen.append", "logger.info(x)"), ("len = log", "print(len(x))"),
         ("warnings.warn = log", "warnings.warn('a')"), ("for show in names: pass", "show(x)"), ("tqdm = Mine", "bar.update(1)"),
         ("def g(logger): pass", "logger.info(x)"), ("x.mean = opt.step", "print(x.mean())"), ("self.logger = log", "self.logger.info(x)"),

@@ -223,6 +223,47 @@ def test_a_run_begins_in_a_store_whose_tables_are_damaged(tmp_path: Path) -> Non
         assert store.stage_text(runs[2], "0/0/graph-3").startswith("text 3 ")
 
 
+def root_of(path: Path, table: str) -> int:
+    db = sqlite3.connect(path)
+    [(page,)] = db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchall()
+    db.close()
+    return int(page)
+
+
+@pytest.mark.parametrize("table", ["findings", "compiles", "stages", "runs", "packs"])
+def test_a_run_in_a_store_with_a_damaged_table_is_kept_whole(table: str, tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    runs = [filled(path, f"/{number}.py", texts=10) for number in range(4)]
+    damage(path, (root_of(path, table) - 1) * 4096, 4096)
+    gaps: list[CaptureGap] = []
+    with Store(str(path)) as store:
+        run = store.create_run("/new.py", (), Lane.DEEP, "")
+        writer = RunWriter(store, run, gaps.append)
+        ref = StageRef("0/0/graph-1", "dynamo-graph", "python", 0)
+        writer.put([Started("2.13.0"), CompileSeen(a_compile()), StageWritten("0/0", ref, 0.0, "new text")])
+        writer.put([FindingSeen(a_finding())])
+        writer.finish()
+        store.set_outcome(run, an_outcome())
+        report = store.report(run)
+        assert (codes(report), len(report.compiles), report.torch) == (["GB0059"], 1, "2.13.0")
+        assert store.stage_text(run, "0/0/graph-1") == "new text"
+    with Store(str(path)) as store:
+        assert store.find_run() == run and codes(store.report(run)) == ["GB0059"]
+        assert table == "runs" or {summary.run for summary in store.runs()} == {run, *runs}
+    assert table == "packs" or (tmp_path / "runs.db.damaged").exists()
+
+
+def test_half_a_store_keeps_the_runs_that_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    runs = [filled(path, f"/{number}.py", texts=40) for number in range(40)]
+    with open(path, "r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+    with Store(str(path)) as store:
+        new = store.create_run("/new.py", (), Lane.DEEP, "")
+        kept = [summary.run for summary in store.runs(limit=100)]
+        assert kept[0] == new and 5 < len(kept) <= len(runs) + 1
+
+
 def test_a_damaged_page_in_the_middle_costs_only_its_rows(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     runs = [filled(path, f"/{number}.py", texts=60) for number in range(4)]

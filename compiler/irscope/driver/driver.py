@@ -224,7 +224,7 @@ def execute(
     try:
         run = store.create_run(path, spec.args, spec.lane, digest_of(source), _how(spec), spec.pipeline)
     except sqlite3.Error as error:
-        raise StoreError(f"The run store {store.path} cannot be written: {error}. Free some space there.") from error
+        raise StoreError(f"The run store {store.path} cannot be written: {error}.") from error
     on_start(run)
     python = shutil.which(spec.python) if reason is None else None
     if reason is None and python is None:

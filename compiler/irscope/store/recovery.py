@@ -14,6 +14,7 @@ import sqlite3
 import struct
 import tempfile
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from irscope.vocabulary.patterns import pattern
 
@@ -81,14 +82,15 @@ def recover(path: str, new: Callable[[str], sqlite3.Connection]) -> tuple[int, s
             for part in PARTS[:2]:
                 with contextlib.suppress(FileNotFoundError):
                     shutil.copyfile(path + part, copy + part)
-            if not _runs_of(copy):
+            has_tables = _has_tables(copy)
+            if not has_tables:
                 _take_first_page(made, copy)
-            runs = _runs_of(copy)
+            is_store = _has_runs(copy)
             with contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as damaged:
-                if runs:
+                if is_store:
                     _copy(damaged, db, tables)
             count = int(db.execute("SELECT count(*) FROM runs").fetchone()[0])
-        if not runs:
+        if not is_store and not has_tables:
             return None
         os.chmod(made, 0o600)
         if os.stat(path).st_ino != before.st_ino:
@@ -96,15 +98,24 @@ def recover(path: str, new: Callable[[str], sqlite3.Connection]) -> tuple[int, s
         return count, moved_aside(path, ".damaged", made)
 
 
-def _runs_of(path: str) -> list[str]:
-    """The IDs of some runs of a file that may be a store; none if it is not one."""
+def _has_tables(path: str) -> bool:
+    """Whether a file says that it has the tables of a store, whatever is in them."""
     try:
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
-            rows = db.execute("SELECT id FROM runs NOT INDEXED LIMIT ?", (_LOOKED_AT,)).fetchall()
+            names = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     except sqlite3.Error:
-        return []
-    ids = [id for (id,) in rows]
-    return ids if all(isinstance(id, str) and _RUN.fullmatch(id) for id in ids) else []
+        return False
+    return names >= {"runs", "texts", "stages", "findings"}
+
+
+def _has_runs(path: str) -> bool:
+    """Whether runs can be read from a file, and what can be read are runs."""
+    try:
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+            ids = [id for (id,) in islice(_rows(db, "SELECT id FROM runs NOT INDEXED"), _LOOKED_AT)]
+    except sqlite3.Error:
+        return False
+    return bool(ids) and all(isinstance(id, str) and _RUN.fullmatch(id) for id in ids)
 
 
 def _take_first_page(whole: str, damaged: str) -> None:

@@ -27,6 +27,7 @@ from irscope.protocol import (
     Started,
     StoreWrite,
 )
+from irscope.store.recovery import is_damage
 from irscope.store.store import Store
 
 _WAITING_BYTES = 1 << 28
@@ -90,12 +91,19 @@ class RunWriter:
                 with self._store.transaction():
                     self._put(message)
             except sqlite3.Error as error:
-                if self._store.go_on_in_memory(error, self._run):
-                    self._not_kept(self._store.unkept)
-                    with contextlib.suppress(sqlite3.Error):
-                        self._put(message)
-                else:
-                    self._not_kept(str(error))
+                self._put_elsewhere(message, error)
+
+    def _put_elsewhere(self, message: Message | StoreWrite, error: sqlite3.Error) -> None:
+        """On a full disk the run goes on in memory, and of a damaged store in a new one."""
+        if is_damage(error) and self._store.recover():
+            self._not_kept("it was damaged; what could be read of it is kept")
+        elif self._store.go_on_in_memory(error, self._run):
+            self._not_kept(self._store.unkept)
+        else:
+            self._not_kept(str(error))
+            return
+        with contextlib.suppress(sqlite3.Error):
+            self._put(message)
 
     def _not_kept(self, why: str) -> None:
         self._on_gap(CaptureGap("the run store: a part of this run is not kept", f"{self._store.path}: {why}"))

@@ -79,6 +79,8 @@ class Store(StoreReader):
         self.unkept = opened.unkept
         """Why nothing that is written here is kept, for the user; empty if it is."""
         self._in_memory = False
+        self._begun: tuple[object, ...] = ()
+        """The row of the run that was begun last."""
         self._use(opened.db)
         self._file = _identity(self.path)
 
@@ -172,6 +174,7 @@ class Store(StoreReader):
             if not self._mended(error):
                 raise
             self._insert_run(row, is_made)
+        self._begun = row
         return run
 
     def _insert_run(self, row: tuple[object, ...], is_made: bool) -> None:
@@ -183,11 +186,20 @@ class Store(StoreReader):
 
     def _mended(self, error: sqlite3.Error) -> bool:
         """Whether a run can be begun after an error: in a new store in place of a damaged one, or in memory."""
-        if not is_damage(error):
-            return self.go_on_in_memory(error)
-        self._db.close()
-        is_new = recovered(self.path)
-        self._use(open_store(self.path).db)
+        return self.recover() if is_damage(error) else self.go_on_in_memory(error)
+
+    def recover(self) -> bool:
+        """Goes on in a new store that has what can be read of this one, which is damaged; false if it cannot be made."""
+        try:
+            is_new = recovered(self.path)
+        except (OSError, sqlite3.Error):
+            return False
+        if is_new:
+            self._db.close()
+            self._use(open_store(self.path).db)
+            self._file = _identity(self.path)
+            if self._begun and not self._db.execute("SELECT 1 FROM runs WHERE id = ?", self._begun[:1]).fetchone():
+                self._insert_run(self._begun, True)
         return is_new
 
     def make_newest(self, run: str) -> None:

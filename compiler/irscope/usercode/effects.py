@@ -27,8 +27,10 @@ _BUILTINS = _words("""
 abs all any bin bool bytes callable chr complex dict divmod enumerate float format frozenset getattr hasattr hash hex id
 int isinstance issubclass len list max min oct ord pow range repr reversed round set slice sorted str sum tuple type zip
 """)
-_ITERATING = _words("all any dict enumerate frozenset list max min set sorted sum tuple zip")
-"""Builtins that use up an iterator."""
+_ITERATING = _words("all any dict enumerate frozenset list math.fsum math.prod max min set sorted sum tuple zip")
+"""Functions that use up an iterator."""
+_ITERATORS = _words("enumerate filter iter map reversed zip")
+"""Builtins that give one."""
 _TENSOR = _words("""
 abs absolute acos acosh add addbmm addcdiv addcmul addmm all allclose amax amin aminmax angle any argmax argmin argsort
 argwhere asin asinh atan atan2 atanh baddbmm bfloat16 bincount bitwise_and bitwise_not bitwise_or bitwise_xor bmm bool
@@ -57,6 +59,10 @@ smooth_l1_loss softplus stack std_mean tensor tensordot var_mean vstack zeros ze
 """)
 _OF_MODULES = frozenset(["bfloat16", "cpu", "cuda", "double", "float", "half", "to", "type"])
 """Methods that change a module in place."""
+_OF_OTHERS = _words("add sort subtract")
+"""Methods of tensors that change a set, a list, a counter or a store."""
+_WITH_TEXTS = _words("div divide norm quantile to type")
+"""Methods of tensors that take a text."""
 _OTHERS = _words("""
 buffers capitalize decode encode endswith format hex isdigit isoformat items join keys lower lstrip named_parameters
 parameters replace rsplit rstrip startswith strip total_seconds upper values zfill
@@ -114,6 +120,7 @@ class Effects:
         self._called.discard("")
         self._methods = {one.name for one in of_classes if isinstance(one, Function)}
         self._looked_at: set[ast.AST] = set()
+        self._hides_builtins = any(map(_hides_builtins, nodes))
 
     # --- names --------------------------------------------------------------------------------------------------------
 
@@ -128,7 +135,8 @@ class Effects:
             return [name for names in found for name in names] if all(found) else []
         if isinstance(node, ast.Attribute):
             return [f"{head}.{node.attr}" for head in self.names(node.value, depth)]
-        return [f"builtins.{text}"] if isinstance(node, ast.Name) and hasattr(builtins, text) else []
+        is_builtin = isinstance(node, ast.Name) and hasattr(builtins, text) and not self._hides_builtins
+        return [f"builtins.{text}"] if is_builtin else []
 
     def _function(self, node: ast.expr) -> Function | None:
         """The file's own function that a name means; a method may be that of a subclass."""
@@ -251,7 +259,10 @@ class Effects:
             return method in ("buffers", "named_parameters", "parameters")
         if method in _OF_MODULES and receiver in self._called:
             return False
-        return method in _TENSOR or method in _OTHERS
+        if method in _OTHERS:
+            return method != "replace" or len(call.args) > 1  # that of a path has one
+        has_text = any(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in call.args)
+        return method in _TENSOR - _OF_OTHERS and (not has_text or method in _WITH_TEXTS)
 
     def used_up(self, node: ast.AST) -> Iterator[ast.expr]:
         """What an expression itself, or a loop, iterates over, and what may be an iterator, which is then used up."""
@@ -285,7 +296,13 @@ class Effects:
         if isinstance(node, ast.Attribute) and node.attr == "shape":
             return True
         bound = self._bindings.get(dotted(node), [])
-        return bool(bound and depth) and all(isinstance(one, ast.AST) and self._lasts(one, depth - 1) for one in bound)
+        return bool(bound and depth) and all(
+            isinstance(one, ast.AST) and not self._is_iterator(one) and self._lasts(one, depth - 1) for one in bound
+        )
+
+    def _is_iterator(self, node: ast.AST) -> bool:
+        names = self.names(node.func) if isinstance(node, ast.Call) else []
+        return isinstance(node, ast.GeneratorExp) or any(one.removeprefix("builtins.") in _ITERATORS for one in names)
 
 
 @functools.lru_cache(maxsize=16)
@@ -318,6 +335,14 @@ def targets_of(node: ast.AST) -> list[ast.expr]:
     """What a statement, or a part of one, binds, changes or deletes."""
     one = getattr(node, "optional_vars" if isinstance(node, ast.withitem) else "target", None)
     return list(node.targets) if isinstance(node, (ast.Assign, ast.Delete)) else [one] if one is not None else []
+
+
+def _hides_builtins(node: ast.AST) -> bool:
+    """Whether a part of a file may give a builtin another meaning, without binding its name there."""
+    if isinstance(node, ast.ImportFrom):
+        known = (node.module or "").partition(".")[0] in ("math", "torch", "typing")
+        return not known and any(one.name == "*" for one in node.names)
+    return any(dotted(one).startswith(("builtins.", "__builtins__.")) for one in targets_of(node))
 
 
 def _is_pure_name(name: str) -> bool:
