@@ -17,8 +17,8 @@ STDLIB = frozenset(sys.stdlib_module_names)
 SERVER_MAY = STDLIB | {"pygls", "lsprotocol", "attrs", "mcp", "libcst", "irscope", "irscope_server"}
 COMPILER_MAY = STDLIB | {"torch", "irscope"}
 IF_INSTALLED = {("kineto_quick.py", "msgspec"), ("lines.py", "anyio"), ("lines.py", "pydantic")}
-"""A reader of files, which works without it; that it loads without it is tested below.  What mcp's streams and messages are
-made of, in the module that stands at its end of them."""
+"""A reader of files, which works without it; that it loads without it is tested below.  Packages that mcp itself needs: its streams
+and messages are made with them."""
 
 # The boot file and the entry points do their work when they are imported.
 RUNS_WHEN_IMPORTED = {"irscope.__main__", "irscope.driver.boot", "irscope_server.__main__"}

@@ -55,7 +55,7 @@ async def started(
     """
     program = shutil.which(command[0])
     if program is None:
-        raise FileNotFoundError(f"There is no program {command[0]}.")
+        raise FileNotFoundError(f"Program not found: {command[0]}.")
     words: list[str] = [program, *command[1:]]
     fds: tuple[int, ...] = ()
     if _HAS_WARDENS:
