@@ -132,6 +132,46 @@ def test_a_name_that_may_be_something_else_is_not_known(bound: str, statement: s
 
 
 @pytest.mark.parametrize(
+    ("classes", "statement"),
+    [
+        ("class Own(logging.Logger): pass\nlogging.setLoggerClass(Own)", "logger.info(x)"), ("logging.setLoggerClass(mine)", "logging.info(x)"),
+        ("class Keep(logging.Handler): pass", "self.logger.debug(x)"),
+        ("class A:\n    def __getitem__(self, i): return self.d.setdefault(i)", "print(x[0])"),
+        ("class A:\n    def __str__(self): opt.step()", "print(x)"), ("class A:\n    def __format__(self, s): opt.step()", "print(f'{x}')"),
+        ("class A:\n    def __repr__(self): return self.count()", "logger.info('%r', x)"),
+        ("class A:\n    def __add__(self, y): opt.step()", "print(x + 1)"), ("class A:\n    def __bool__(self): opt.step()", "if x: print(1)"),
+        ("class A:\n    @property\n    def total(self): opt.step()", "print(x.total)"),
+        ("class A:\n    def __str__(self): return self.text\n    @property\n    def text(self): opt.step()", "print(x)"),
+        ("sys.stdout = Mine()", "print(3)"), ("warnings.showwarning = keep", "warnings.warn('a')"),
+    ],
+)  # fmt: skip
+def test_what_classes_of_the_file_do_when_they_are_shown(classes: str, statement: str) -> None:
+    assert left_out(statement)
+    assert not left_out(statement, HEAD.replace("names = ", f"{classes}\nnames = "))
+
+
+@pytest.mark.parametrize(
+    ("classes", "statement"),
+    [
+        ("class A:\n    def __getitem__(self, i): return self.x[i], self.y[i]", "print(x[0])"),
+        ("class A:\n    def __getitem__(self, i): return opt.step()", "print(names[0], [1][0], x.tolist()[0])"),
+        ("class A:\n    def __str__(self): return f'{self.a} {self.b:.3f}'", "print(x)"),
+        ("class A:\n    def __str__(self): opt.step()", "print(x.mean().item(), 'a', x.shape)"),
+        ("class A:\n    @property\n    def device(self): return next(self.parameters()).device", "print(x.device)"),
+    ],
+)  # fmt: skip
+def test_what_classes_of_the_file_give(classes: str, statement: str) -> None:
+    assert left_out(statement, HEAD.replace("names = ", f"{classes}\nnames = "))
+
+
+def test_an_attribute_that_another_file_may_bind() -> None:
+    own = "class Bar:\n    def start(self): self.out = tqdm([])\n"
+    other = "class Net(Base):\n    def forward(self, x):\n        STATEMENT\n"
+    assert not left_out("self.out.write('row')", f"from tqdm import tqdm\n{own}{other}")
+    assert left_out("self.out.write('row')", f"from tqdm import tqdm\n{own}{other}".replace("Base", "Bar"))
+
+
+@pytest.mark.parametrize(
     ("text", "pure"), [("x.item() + 1", True), ("f'{x!r:>9}'", True), ("d['a'].b", True), ("x.grad.zero_()", False)]
 )
 def test_what_only_gives_a_value(text: str, pure: bool) -> None:

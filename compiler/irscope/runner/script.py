@@ -91,7 +91,7 @@ def run_main(
         execute()
     except SystemExit as stop:
         exit_code = _exit_code(stop)
-        on_end(exit_code, "" if exit_code == 0 else describe_exit(stop), None)
+        on_end(exit_code, "" if exit_code == 0 else _text("SystemExit", describe_exit, stop), None)
         raise
     except KeyboardInterrupt:
         on_end(130, "KeyboardInterrupt", None)
@@ -99,7 +99,7 @@ def run_main(
         sys.excepthook = lambda kind, error, traceback: hook(kind, *_without_our_frames(error))
         raise
     except BaseException as error:  # noqa: BLE001  whatever the script raises ends it, as in plain Python
-        on_end(1, _describe(error, path), error)
+        on_end(1, _text(type(error).__name__, _describe, error, path), error)
         _print_like_the_interpreter(error)
         return ScriptFailure(1)
     on_end(0, "", None)
@@ -130,10 +130,22 @@ def main_module(path: str | None) -> types.ModuleType:
     return module
 
 
+def _text(otherwise: str, describe: Callable[..., str], *about: object) -> str:
+    """What describes an end.  An exception of the script's may raise anything where it is asked for its text."""
+    try:
+        return describe(*about)
+    except BaseException:  # noqa: BLE001
+        return otherwise
+
+
 def _exit_code(stop: SystemExit) -> int:
-    if stop.code is None:
+    try:
+        code = stop.code
+    except BaseException:  # noqa: BLE001  a property of the script's
+        return 1
+    if code is None:
         return 0
-    return stop.code & 0xFF if isinstance(stop.code, int) else 1
+    return code & 0xFF if isinstance(code, int) else 1
 
 
 def _describe(error: BaseException, path: str) -> str:

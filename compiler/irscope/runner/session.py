@@ -97,7 +97,9 @@ class Session:
         """Send how the script ended: its exit code, the error that ended it or an empty text, and the exception."""
         if self._book.is_open:
             told = None
-            with contextlib.suppress(Exception):  # an exception of the script's may not even have a text
+            with contextlib.suppress(
+                BaseException
+            ):  # an exception of the script's may raise where it is asked for a text
                 told = None if raised is None else raised_of(raised)
             ended = ScriptEnded(exit_code, bounded(error), told)
             last_words.say(ended)

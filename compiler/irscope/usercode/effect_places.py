@@ -9,7 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
-from irscope.usercode.effects import Function, dotted, effects_of, last_word, targets_of
+from irscope.usercode.bindings import Function, dotted, last_word, targets_of
+from irscope.usercode.effects import effects_of
 from irscope.vocabulary.records import dataclass
 
 _STATE = re.compile(r"_?is_(\w+_)?(compiling|tracing|scripting|exporting)")

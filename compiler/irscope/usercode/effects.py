@@ -12,11 +12,9 @@ import functools
 import re
 from collections.abc import Iterator, Sequence
 
+from irscope.usercode.bindings import Bindings, Function, dotted, last_word
 from irscope.usercode.source import parse_text
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-_Binding = str | ast.AST | None
-"""What a name is bound to: an imported name, a value or a function, or something that is not known."""
+from irscope.usercode.special_methods import SPECIAL, operands
 
 
 def _words(text: str) -> frozenset[str]:
@@ -68,6 +66,8 @@ buffers capitalize decode encode endswith format hex isdigit isoformat items joi
 parameters replace rsplit rstrip startswith strip total_seconds upper values zfill
 """)
 """Methods of texts, dictionaries, dates and modules that only read."""
+_ANEW = _words("buffers iter keys named_parameters parameters items values")
+"""Of these every call gives an iterator of its own."""
 _PURE_MODULES = (
     "base64.", "decimal.", "fractions.", "glob.", "hashlib.", "inspect.", "json.", "math.", "os.path.", "re.", "string.",
     "struct.", "torch.Size", "torch.device", "torch.dtype", "torch.fft.", "torch.linalg.", "torch.special.", "zlib.",
@@ -98,8 +98,15 @@ _KINDS = (
 _OUTPUT = re.compile(
     r"builtins\.print|pprint\.(pprint|pp)|rich\.print|sys\.(stdout|stderr)\.(write|flush)|tqdm(\.\w+)*\.tqdm\.write"
     r"|warnings\.(warn|warn_explicit|simplefilter|filterwarnings|resetwarnings|catch_warnings)"
-    rf"|(absl\.logging|logging|loguru\.logger|logging\.root|logging\.Logger)\.({'|'.join(sorted(_LEVELS))})"
 )
+_LOG = re.compile(
+    rf"(absl\.logging|logging|loguru\.logger|logging\.root|logging\.Logger)\.({'|'.join(sorted(_LEVELS))})"
+)
+_REDIRECTED = ("sys.stdout", "sys.stderr", "sys.displayhook", "warnings.showwarning", "warnings.formatwarning")
+"""What output goes through; a file that binds one of them may do anything with it."""
+_SETS_LOGGING = re.compile(r"(.*\.)?(setLoggerClass|setLogRecordFactory)")
+_OF_LOGGING = re.compile(r"\w*(Handler|Filter|Formatter|Logger|LoggerAdapter|LogRecord)")
+"""Bases of classes with which a logger may do more than to write."""
 _DISPLAYS = (
     ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.Constant, ast.JoinedStr, ast.BinOp
 )  # fmt: skip
@@ -109,45 +116,27 @@ class Effects:
     """The names of a file, and what its calls do."""
 
     def __init__(self, tree: ast.AST) -> None:
-        self._bindings: dict[str, list[_Binding]] = {}
+        self._bindings = Bindings(tree)
+        self.names = self._bindings.names
         nodes = list(ast.walk(tree))
-        of_classes = {one for node in nodes if isinstance(node, ast.ClassDef) for one in node.body}
-        for node in nodes:
-            for name, value in _bound(node):
-                self._bindings.setdefault(f"self.{name}" if node in of_classes else name, []).append(value)
         self._read = {dotted(node) for node in nodes if isinstance(node, ast.Attribute)}
         self._called = {dotted(node.func) for node in nodes if isinstance(node, ast.Call)} | {"self"}
         self._called.discard("")
-        self._methods = {one.name for one in of_classes if isinstance(one, Function)}
+        self._methods = {method.name for method in self._bindings.methods}
         self._looked_at: set[ast.AST] = set()
-        self._hides_builtins = any(map(_hides_builtins, nodes))
-
-    # --- names --------------------------------------------------------------------------------------------------------
-
-    def names(self, node: ast.AST, depth: int = 4) -> list[str]:
-        """All full names that an expression may have, such as ``builtins.print``; none if one is not known."""
-        text = dotted(node)
-        bound = self._bindings.get(text)
-        if bound is not None:
-            found = [
-                [one] if isinstance(one, str) else self.names(one, depth - 1) if one and depth else [] for one in bound
-            ]
-            return [name for names in found for name in names] if all(found) else []
-        if isinstance(node, ast.Attribute):
-            return [f"{head}.{node.attr}" for head in self.names(node.value, depth)]
-        is_builtin = isinstance(node, ast.Name) and hasattr(builtins, text) and not self._hides_builtins
-        return [f"builtins.{text}"] if is_builtin else []
-
-    def _function(self, node: ast.expr) -> Function | None:
-        """The file's own function that a name means; a method may be that of a subclass."""
-        bound = self._bindings.get(node.id, []) if isinstance(node, ast.Name) else []
-        return bound[0] if len(bound) == 1 and isinstance(bound[0], Function) else None
+        self._redirects = any(name in self._bindings for name in _REDIRECTED)
+        self._own_loggers = any(map(_SETS_LOGGING.fullmatch, self._read | self._called)) or any(
+            _OF_LOGGING.fullmatch(last_word(base)) for node in self._bindings.classes for base in node.bases
+        )
+        self._acting: frozenset[str] = frozenset()
+        while (acting := self._acting_methods()) != self._acting:  # one that calls another one that acts does so, too
+            self._acting = acting
 
     def _is_made_by(self, node: ast.AST, maker: re.Pattern[str], depth: int = 4) -> bool:
         if isinstance(node, ast.Call):
             made = (names := self.names(node.func)) and all(maker.fullmatch(name) for name in names)
             return bool(made) and not any(keyword.arg in ("record", "file") for keyword in node.keywords)
-        bound = self._bindings.get(dotted(node), [])
+        bound = self._bindings.of(node)
         return bool(bound and depth) and all(
             isinstance(one, ast.AST) and self._is_made_by(one, maker, depth - 1) for one in bound
         )
@@ -166,7 +155,8 @@ class Effects:
         if isinstance(statement, ast.Expr):
             return self.only_writes(statement.value) or (in_helper and self.is_pure(statement.value))
         if isinstance(statement, ast.If):
-            return self.is_pure(statement.test) and block(statement.body) and block(statement.orelse)
+            asks = self.is_pure(statement.test) and not self._calls_own(statement)
+            return asks and block(statement.body) and block(statement.orelse)
         if isinstance(statement, ast.With):
             return all(self.only_writes(item.context_expr) for item in statement.items) and block(statement.body)
         if isinstance(statement, ast.For) and in_helper:
@@ -187,6 +177,9 @@ class Effects:
 
     def is_output(self, call: ast.Call) -> bool:
         """Whether a call only writes, whatever its arguments do."""
+        arguments = (*call.args, *(keyword.value for keyword in call.keywords))
+        if self._redirects or any(self._calls_own(part) for one in (call, *arguments) for part in ast.walk(one)):
+            return False
         streams = [keyword.value for keyword in call.keywords if keyword.arg in ("file", "stream")]
         if any(self.names(one) not in (["sys.stdout"], ["sys.stderr"]) for one in streams):
             return False
@@ -200,17 +193,21 @@ class Effects:
     def writes(self, function: ast.expr) -> bool:
         """Whether a function is known to write only."""
         if names := self.names(function):
-            return all(_OUTPUT.fullmatch(name) for name in names)
+            return all(_OUTPUT.fullmatch(name) or (_LOG.fullmatch(name) and not self._own_loggers) for name in names)
         if not isinstance(function, ast.Attribute) or dotted(function) in self._bindings:
             return False
         if function.attr == "update" and f"{dotted(function.value)}.n" in self._read:
             return False  # the count of a bar is used
-        return any(function.attr in methods and self._is_made_by(function.value, maker) for maker, methods in _KINDS)
+        kinds = _KINDS[1:] if self._own_loggers else _KINDS
+        return any(function.attr in methods and self._is_made_by(function.value, maker) for maker, methods in kinds)
 
     def _is_quiet(self, node: ast.expr, pure: bool) -> bool:
         """Whether a function of the file only writes, or does not even that."""
-        function = self._function(node)
-        if function is None or function.decorator_list or function in self._looked_at:
+        function = self._bindings.function(node)
+        return function is not None and not function.decorator_list and self._does_little(function, pure)
+
+    def _does_little(self, function: Function, pure: bool) -> bool:
+        if function in self._looked_at:
             return False
         if any(isinstance(one, (ast.Global, ast.Nonlocal)) for one in ast.walk(function)):
             return False
@@ -229,7 +226,7 @@ class Effects:
         """Whether evaluating an expression has no effect."""
         if isinstance(node, ast.Call) and not self.is_pure_call(node):
             return False
-        if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
+        if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)) or self._calls_own(node):
             return False
         return not list(self.used_up(node)) and all(map(self.is_pure, ast.iter_child_nodes(node)))
 
@@ -246,11 +243,13 @@ class Effects:
             if keyword.arg == "key" and not isinstance(keyword.value, ast.Lambda) and not self.names(keyword.value):
                 return False
         if names := self.names(call.func):
+            if names == ["builtins.next"] and len(call.args) == 1:
+                return isinstance(call.args[0], ast.Call) and last_word(call.args[0].func) in _ANEW
             return all(map(_is_pure_name, names))
         if not isinstance(call.func, ast.Attribute):
             return self._is_quiet(call.func, pure=True)
         method, receiver = call.func.attr, dotted(call.func.value)
-        bound = self._bindings.get(receiver)
+        bound = self._bindings.of(call.func.value)
         if method == "get" and bound:
             return all(isinstance(one, ast.Dict) for one in bound)
         if dotted(call.func) in self._bindings or method in self._methods:
@@ -263,6 +262,31 @@ class Effects:
             return method != "replace" or len(call.args) > 1  # that of a path has one
         has_text = any(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in call.args)
         return method in _TENSOR - _OF_OTHERS and (not has_text or method in _WITH_TEXTS)
+
+    def _acting_methods(self) -> frozenset[str]:
+        """The special methods and properties of the file's classes that do more than to give a value."""
+        methods = [one for one in self._bindings.methods if one.name in SPECIAL or one.decorator_list]
+        return frozenset(one.name for one in methods if not self._does_little(one, pure=True))
+
+    def _calls_own(self, node: ast.AST) -> bool:
+        """Whether an expression may, by itself, call a special method or a property of the file that acts."""
+        if isinstance(node, ast.Attribute) and node.attr in self._acting:
+            return True
+        asked, methods = operands(node)
+        return not methods.isdisjoint(self._acting) and not all(map(self._is_builtin, asked))
+
+    def _is_builtin(self, node: ast.AST, depth: int = 4) -> bool:
+        """Whether a value is of no class of the file."""
+        if isinstance(node, ast.Attribute) and node.attr == "shape":
+            return True
+        if isinstance(node, (*_DISPLAYS, ast.FormattedValue, ast.comprehension, ast.Subscript)):
+            return all(self._is_builtin(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+        if isinstance(node, ast.Call):
+            return self.only_gives_value(node)
+        bound = self._bindings.of(node)
+        return bool(bound and depth) and all(
+            isinstance(value, ast.AST) and self._is_builtin(value, depth - 1) for value in bound
+        )
 
     def used_up(self, node: ast.AST) -> Iterator[ast.expr]:
         """What an expression itself, or a loop, iterates over, and what may be an iterator, which is then used up."""
@@ -295,7 +319,7 @@ class Effects:
             return self.is_pure_call(node) and (arguments or isinstance(node.func, ast.Attribute))
         if isinstance(node, ast.Attribute) and node.attr == "shape":
             return True
-        bound = self._bindings.get(dotted(node), [])
+        bound = self._bindings.of(node)
         return bool(bound and depth) and all(
             isinstance(one, ast.AST) and not self._is_iterator(one) and self._lasts(one, depth - 1) for one in bound
         )
@@ -318,33 +342,6 @@ def can_be_left_out(text: str, line: int) -> bool:
     return tree is not None and at is not None and effects_of(tree).can_be_left_out(at)
 
 
-def dotted(node: ast.AST) -> str:
-    """``self.log`` as a text; empty if an expression is not a dotted name."""
-    if isinstance(node, ast.Attribute):
-        head = dotted(node.value)
-        return f"{head}.{node.attr}" if head else ""
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def last_word(node: ast.AST) -> str:
-    """``info`` of ``self.log.info``."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
-def targets_of(node: ast.AST) -> list[ast.expr]:
-    """What a statement, or a part of one, binds, changes or deletes."""
-    one = getattr(node, "optional_vars" if isinstance(node, ast.withitem) else "target", None)
-    return list(node.targets) if isinstance(node, (ast.Assign, ast.Delete)) else [one] if one is not None else []
-
-
-def _hides_builtins(node: ast.AST) -> bool:
-    """Whether a part of a file may give a builtin another meaning, without binding its name there."""
-    if isinstance(node, ast.ImportFrom):
-        known = (node.module or "").partition(".")[0] in ("math", "torch", "typing")
-        return not known and any(one.name == "*" for one in node.names)
-    return any(dotted(one).startswith(("builtins.", "__builtins__.")) for one in targets_of(node))
-
-
 def _is_pure_name(name: str) -> bool:
     head, _, last = name.rpartition(".")
     if head == "builtins":
@@ -355,32 +352,3 @@ def _is_pure_name(name: str) -> bool:
     if name in _NOT_PURE:
         return False
     return name.startswith(_PURE_MODULES) or bool(_PURE.fullmatch(name) or _LOGGER.fullmatch(name))
-
-
-def _bound(node: ast.AST) -> Iterator[tuple[str, _Binding]]:
-    """The names that a node binds by itself, with what they are bound to."""
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            yield (alias.asname, alias.name) if alias.asname else (alias.name.partition(".")[0],) * 2
-    elif isinstance(node, ast.ImportFrom):
-        for alias in node.names:
-            yield alias.asname or alias.name, f"{'.' * node.level}{node.module or ''}.{alias.name}"
-    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        yield node.name, None if isinstance(node, ast.ClassDef) else node
-    elif isinstance(node, ast.arguments):
-        yield from (
-            (one.arg, value) for one, value in ((node.vararg, ast.Tuple([])), (node.kwarg, ast.Dict([], []))) if one
-        )
-        for one in (*node.posonlyargs, *node.args, *node.kwonlyargs):
-            yield one.arg, ast.Call(one.annotation, [], []) if one.annotation is not None else None
-    elif isinstance(
-        node, (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.withitem, ast.AugAssign, ast.For, ast.comprehension)
-    ):
-        value = getattr(node, "context_expr" if isinstance(node, ast.withitem) else "value", None)
-        value = None if isinstance(node, ast.AugAssign) else value
-        for target in targets_of(node):
-            for inner in ast.walk(target) if dotted(target) == "" else [target]:
-                if isinstance(getattr(inner, "ctx", None), ast.Store) and dotted(inner):
-                    yield dotted(inner), value if inner is target else None
-    elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
-        yield node.name, None

@@ -70,6 +70,9 @@ print(f('text'))
     "exits_with_a_list": "import sys\nsys.exit([1, 2])",
     "exits_true": "import sys\nsys.exit(True)",
     "exits_by_name": "exit(4)",
+    "text_that_raises": "class E(Exception):\n    def __str__(self):\n        return self.args[0]['detail']\nraise E({})",
+    "text_that_exits": "import sys\nclass E(Exception):\n    def __str__(self):\n        sys.exit(4)\nraise E()",
+    "code_without_text": "import sys\nclass Big(int):\n    def __repr__(self):\n        raise ValueError\nsys.exit(Big(3))",
     "interrupted": "def wait():\n    raise KeyboardInterrupt\nwait()",
     "really_interrupted": "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(5)\n",
     "catches_an_interrupt": """\
