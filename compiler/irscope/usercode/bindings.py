@@ -4,11 +4,31 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Binding = str | ast.AST | None
 """What a name is bound to: an imported name, a value or a function, or something that is not known."""
+Answer = TypeVar("Answer")
+
+
+def asked_once(otherwise: Any) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
+    """A method that keeps its answers, since names lead to names; a name that leads back to itself has another answer."""
+
+    def decorate(method: Callable[..., Answer]) -> Callable[..., Answer]:
+        @functools.wraps(method)
+        def ask(self: Any, *about: Any) -> Answer:
+            answers = vars(self).setdefault(f"{method.__name__} by arguments", {})
+            if about not in answers:
+                answers[about] = otherwise
+                answers[about] = method(self, *about)
+            return answers[about]  # type: ignore[no-any-return]
+
+        return ask
+
+    return decorate
 
 
 class Bindings:
@@ -49,18 +69,16 @@ class Bindings:
                 return [None]  # a base class of another file may have bound it
         return bound
 
-    def names(self, node: ast.AST, depth: int = 4) -> list[str]:
+    @asked_once(())
+    def names(self, node: ast.AST) -> tuple[str, ...]:
         """All full names that an expression may have, such as ``builtins.print``; none if one is not known."""
         if bound := self.of(node):
-            names = [
-                [value] if isinstance(value, str) else self.names(value, depth - 1) if value and depth else []
-                for value in bound
-            ]
-            return [name for several in names for name in several] if all(names) else []
+            names = [(value,) if isinstance(value, str) else self.names(value) if value else () for value in bound]
+            return tuple(dict.fromkeys(name for several in names for name in several)) if all(names) else ()
         if isinstance(node, ast.Attribute):
-            return [f"{head}.{node.attr}" for head in self.names(node.value, depth)]
+            return tuple(f"{head}.{node.attr}" for head in self.names(node.value))
         is_builtin = isinstance(node, ast.Name) and hasattr(builtins, node.id) and not self._hides_builtins
-        return [f"builtins.{node.id}"] if isinstance(node, ast.Name) and is_builtin else []
+        return (f"builtins.{node.id}",) if isinstance(node, ast.Name) and is_builtin else ()
 
     def function(self, node: ast.expr) -> Function | None:
         """The file's own function that a name means; a method may be that of a subclass."""

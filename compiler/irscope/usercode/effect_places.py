@@ -213,7 +213,7 @@ class Written:
         """A condition as text; where it is a name, the condition that was given this name: ``decided = bool(x > 0)``."""
         value = self._given.get(dotted(test), test)
         is_bool = (
-            isinstance(value, ast.Call) and len(value.args) == 1 and self.known.names(value.func) == ["builtins.bool"]
+            isinstance(value, ast.Call) and len(value.args) == 1 and self.known.names(value.func) == ("builtins.bool",)
         )
         text = line_of(value.args[0] if isinstance(value, ast.Call) and is_bool else value)
         return _DRAWN.sub("random()", text)

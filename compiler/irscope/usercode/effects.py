@@ -12,7 +12,7 @@ import functools
 import re
 from collections.abc import Iterator, Sequence
 
-from irscope.usercode.bindings import Bindings, Function, dotted, last_word
+from irscope.usercode.bindings import Bindings, Function, asked_once, dotted, last_word
 from irscope.usercode.source import parse_text
 from irscope.usercode.special_methods import SPECIAL, operands
 
@@ -132,14 +132,13 @@ class Effects:
         while (acting := self._acting_methods()) != self._acting:  # one that calls another one that acts does so, too
             self._acting = acting
 
-    def _is_made_by(self, node: ast.AST, maker: re.Pattern[str], depth: int = 4) -> bool:
+    @asked_once(False)
+    def _is_made_by(self, node: ast.AST, maker: re.Pattern[str]) -> bool:
         if isinstance(node, ast.Call):
             made = (names := self.names(node.func)) and all(maker.fullmatch(name) for name in names)
             return bool(made) and not any(keyword.arg in ("record", "file") for keyword in node.keywords)
         bound = self._bindings.of(node)
-        return bool(bound and depth) and all(
-            isinstance(one, ast.AST) and self._is_made_by(one, maker, depth - 1) for one in bound
-        )
+        return bool(bound) and all(isinstance(one, ast.AST) and self._is_made_by(one, maker) for one in bound)
 
     # --- output -------------------------------------------------------------------------------------------------------
 
@@ -181,7 +180,7 @@ class Effects:
         if self._redirects or any(self._calls_own(part) for one in (call, *arguments) for part in ast.walk(one)):
             return False
         streams = [keyword.value for keyword in call.keywords if keyword.arg in ("file", "stream")]
-        if any(self.names(one) not in (["sys.stdout"], ["sys.stderr"]) for one in streams):
+        if any(self.names(one) not in (("sys.stdout",), ("sys.stderr",)) for one in streams):
             return False
         if any(keyword.arg in (None, "record") for keyword in call.keywords):
             return False
@@ -243,7 +242,7 @@ class Effects:
             if keyword.arg == "key" and not isinstance(keyword.value, ast.Lambda) and not self.names(keyword.value):
                 return False
         if names := self.names(call.func):
-            if names == ["builtins.next"] and len(call.args) == 1:
+            if names == ("builtins.next",) and len(call.args) == 1:
                 return isinstance(call.args[0], ast.Call) and last_word(call.args[0].func) in _ANEW
             return all(map(_is_pure_name, names))
         if not isinstance(call.func, ast.Attribute):
@@ -275,7 +274,8 @@ class Effects:
         asked, methods = operands(node)
         return not methods.isdisjoint(self._acting) and not all(map(self._is_builtin, asked))
 
-    def _is_builtin(self, node: ast.AST, depth: int = 4) -> bool:
+    @asked_once(False)
+    def _is_builtin(self, node: ast.AST) -> bool:
         """Whether a value is of no class of the file."""
         if isinstance(node, ast.Attribute) and node.attr == "shape":
             return True
@@ -284,9 +284,7 @@ class Effects:
         if isinstance(node, ast.Call):
             return self.only_gives_value(node)
         bound = self._bindings.of(node)
-        return bool(bound and depth) and all(
-            isinstance(value, ast.AST) and self._is_builtin(value, depth - 1) for value in bound
-        )
+        return bool(bound) and all(isinstance(value, ast.AST) and self._is_builtin(value) for value in bound)
 
     def used_up(self, node: ast.AST) -> Iterator[ast.expr]:
         """What an expression itself, or a loop, iterates over, and what may be an iterator, which is then used up."""
@@ -304,7 +302,8 @@ class Effects:
             iterated = node.comparators
         yield from (one for one in iterated if not self._lasts(one))
 
-    def _lasts(self, node: ast.AST, depth: int = 4) -> bool:
+    @asked_once(False)
+    def _lasts(self, node: ast.AST) -> bool:
         """Whether what is iterated is there afterwards: an iterator would be used up."""
         if isinstance(node, _DISPLAYS):
             return True
@@ -315,13 +314,13 @@ class Effects:
         if isinstance(node, ast.Subscript):
             return isinstance(node.slice, ast.Slice)
         if isinstance(node, ast.Call):
-            arguments = all(map(self._lasts, node.args)) if self.names(node.func) != ["builtins.range"] else True
+            arguments = all(map(self._lasts, node.args)) if self.names(node.func) != ("builtins.range",) else True
             return self.is_pure_call(node) and (arguments or isinstance(node.func, ast.Attribute))
         if isinstance(node, ast.Attribute) and node.attr == "shape":
             return True
         bound = self._bindings.of(node)
-        return bool(bound and depth) and all(
-            isinstance(one, ast.AST) and not self._is_iterator(one) and self._lasts(one, depth - 1) for one in bound
+        return bool(bound) and all(
+            isinstance(one, ast.AST) and not self._is_iterator(one) and self._lasts(one) for one in bound
         )
 
     def _is_iterator(self, node: ast.AST) -> bool:
