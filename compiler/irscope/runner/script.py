@@ -145,7 +145,10 @@ def _exit_code(stop: SystemExit) -> int:
         return 1
     if code is None:
         return 0
-    return code & 0xFF if isinstance(code, int) else 1
+    if not isinstance(code, int):
+        return 1
+    value = int.__index__(code)
+    return value & 0xFF if -(1 << 63) <= value < 1 << 63 else 0xFF  # what does not fit into a C long counts as -1
 
 
 def _describe(error: BaseException, path: str) -> str:

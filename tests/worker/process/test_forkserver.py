@@ -394,7 +394,8 @@ def f(x):
     return torch.relu(x @ x) + 1
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 f(torch.ones(3, 3))
-print(os.getpid(), resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before, open("/proc/self/comm").read().strip())
+faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+print(os.getpid(), os.getppid(), faults, open("/proc/self/comm").read().strip())
 """
 
 
@@ -404,14 +405,15 @@ def test_a_run_takes_the_spare_which_has_its_pages(warm: Warm, tmp_path: Path) -
     pid = warm.worker._process.pid  # type: ignore[union-attr]
     spare = at_rest(pid)
     assert warm.run(script)[0].kind is OutcomeKind.COMPLETED
-    ran, with_spare, name = warm.output.split()
-    assert int(ran) == spare and name == name_of(pid), "it is called what any other run is called"
+    ran, parent, with_spare, name = warm.output.split()
+    assert int(ran) == spare and int(parent) == pid and name == name_of(pid), "it is called what any other run is called"
     other = at_rest(pid)
     assert other != spare
     os.kill(other, signal.SIGKILL)
+    assert ends(other, 10.0)  # a run that is given to one that is just ending goes on in a new process
     assert warm.run(script)[0].kind is OutcomeKind.COMPLETED
-    ran, without, _ = warm.output.split()
-    assert int(ran) != other, "a spare that was killed is missed by nobody"
+    ran, parent, without, _ = warm.output.split()
+    assert int(ran) != other and int(parent) == pid, "a spare that was killed is missed by nobody"
     if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (5, 14):
         assert int(with_spare) < 0.8 * int(without)
     assert at_rest(pid) != other, "there is another after the next run"

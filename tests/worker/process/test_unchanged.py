@@ -70,6 +70,7 @@ print(f('text'))
     "exits_with_a_list": "import sys\nsys.exit([1, 2])",
     "exits_true": "import sys\nsys.exit(True)",
     "exits_by_name": "exit(4)",
+    "exits_with_what_does_not_fit": "import sys\nsys.exit(2**70)",
     "text_that_raises": "class E(Exception):\n    def __str__(self):\n        return self.args[0]['detail']\nraise E({})",
     "text_that_exits": "import sys\nclass E(Exception):\n    def __str__(self):\n        sys.exit(4)\nraise E()",
     "code_without_text": "import sys\nclass Big(int):\n    def __repr__(self):\n        raise ValueError\nsys.exit(Big(3))",
