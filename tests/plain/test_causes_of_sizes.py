@@ -6,8 +6,8 @@ import dataclasses
 from types import SimpleNamespace
 from typing import Any
 
-from irscope.driver.fixing.texts import edits_between
 from irscope.driver.fixing.trying import Trying
+from irscope.fixing.texts import edits_between
 from irscope.protocol import Finding, Fix, Position, Range, Severity
 
 TEXT = "compiled(x)\n"

@@ -15,7 +15,6 @@ from irscope.cli.check_formats import WITH_EDITS, written
 from irscope.cli.check_formats.github import Quoted
 from irscope.cli.checked import Check, ScriptCheck
 from irscope.cli.limits import budget_of_flags
-from irscope.cli.own_edits import with_own_edits
 from irscope.cli.progress import ProgressLine
 from irscope.cli.report import use_cells
 from irscope.cli.running import Echo, refuse_unwritable
@@ -139,19 +138,9 @@ def _run(script: str, lane: Lane, options: argparse.Namespace, store: Store) -> 
     return dataclasses.replace(report, outcome=outcome, capture_gaps=tuple(gaps))
 
 
-def with_edits(check: Check) -> Check:
-    """A check whose fixes have the edits that LibCST makes of them."""
-
-    def made(script: ScriptCheck) -> ScriptCheck:
-        report = dataclasses.replace(script.report, findings=with_own_edits(script.report.findings))
-        return dataclasses.replace(script, report=report)
-
-    return dataclasses.replace(check, scripts=tuple(made(script) for script in check.scripts))
-
-
 def _print(result: Check, options: argparse.Namespace) -> None:
     if options.format in WITH_EDITS:
-        result = with_edits(result)
+        result = result
     text = written(options.format, result)
     try:
         if options.output:

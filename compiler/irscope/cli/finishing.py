@@ -14,7 +14,6 @@ import sqlite3
 import sys
 from collections.abc import Iterable, Mapping
 
-from irscope.cli.own_edits import with_own_edits
 from irscope.cli.progress import ProgressLine
 from irscope.cli.report import report_lines, use_cells
 from irscope.cli.text import Paint, to_stdout
@@ -82,7 +81,6 @@ def finish_report(report: Report, options: argparse.Namespace) -> None:
 def print_report(report: Report, as_json: bool) -> None:
     """Prints the report of a run."""
     if as_json:
-        report = dataclasses.replace(report, findings=with_own_edits(report.findings))
         print(json.dumps(to_json(report), indent=1))
         sys.stdout.flush()
     else:

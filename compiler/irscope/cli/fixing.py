@@ -19,9 +19,9 @@ from irscope.driver.fixing.library import Patch, patch_file, workaround_of
 from irscope.driver.fixing.needs import NEEDS, install_command, is_missing
 from irscope.driver.fixing.proving import Prover, Status
 from irscope.driver.fixing.static_sizes import StaticSizes, static_sizes
-from irscope.driver.fixing.texts import applied, diff_of
 from irscope.driver.fixing.trying import Propose, Trying
 from irscope.driver.fixing.writing import write
+from irscope.fixing.texts import applied, diff_of
 from irscope.protocol import Finding, Fix, OutcomeKind, to_json
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source

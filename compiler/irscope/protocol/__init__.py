@@ -50,7 +50,6 @@ from irscope.protocol.plain import to_json as to_json
 from irscope.protocol.report import LIBRARY as LIBRARY
 from irscope.protocol.report import SCHEMA as SCHEMA
 from irscope.protocol.report import CaptureGap as CaptureGap
-from irscope.protocol.report import ChangeKind as ChangeKind
 from irscope.protocol.report import Compile as Compile
 from irscope.protocol.report import CompileOutcome as CompileOutcome
 from irscope.protocol.report import Cost as Cost
@@ -70,7 +69,6 @@ from irscope.protocol.report import Report as Report
 from irscope.protocol.report import RunSummary as RunSummary
 from irscope.protocol.report import StackFrame as StackFrame
 from irscope.protocol.report import StageRef as StageRef
-from irscope.protocol.report import SyntaxChange as SyntaxChange
 from irscope.protocol.report import causes_only as causes_only
 from irscope.protocol.request import EAGER as EAGER
 from irscope.protocol.request import GIVEN as GIVEN

@@ -119,33 +119,6 @@ class Edit:
     text: str
 
 
-class ChangeKind(str, enum.Enum):
-    """What a change does to the syntax."""
-
-    EXPRESSION = "expression"
-    """The code takes the place of the expression, or of the expression statement, in the range."""
-    STATEMENTS = "statements"
-    """The code takes the place of the statements in the range; it is not indented."""
-    LINES = "lines"
-    """The code, with the blank lines around it, goes between statements of the module, where the range is (empty)."""
-    REMOVAL = "removal"
-    """The decorator or statement in the range goes."""
-    ARGUMENT = "argument"
-    """The code, ``name=value``, is passed by the call in the range; a decorator that is not a call becomes one."""
-
-
-@dataclass(frozen=True)
-class SyntaxChange:
-    """A part of a fix as data: what is done to the syntax at a range.
-
-    irscope's server makes edits of it with LibCST, which keep comments and formatting (`irscope_server.fixing.own`).
-    """
-
-    kind: ChangeKind
-    range: Range
-    code: str = ""
-
-
 @dataclass(frozen=True)
 class Fix:
     """A change of the source that removes a finding.  Edits at one position apply in the order given."""
@@ -156,8 +129,6 @@ class Fix:
     edits: tuple[Edit, ...]
     file: str = ""
     """The file that the edits are for; empty: that of the finding."""
-    changes: tuple[SyntaxChange, ...] = ()
-    """The same as data, where the finding itself carries the fix."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -27,7 +26,6 @@ from irscope_server.language.fixes import (
     CHECK_WITHOUT_COMPILE,
     HOW_TO_GET_MORE,
     actions_at,
-    findings_at,
     how_to_get_more,
 )
 from irscope_server.language.hovers import hover_at
@@ -35,7 +33,6 @@ from irscope_server.language.inlay_hints import inlay_hints_of
 from irscope_server.language.lenses import lenses_of, stage_lenses
 from irscope_server.language.regions import regions
 from irscope_server.language.time_lenses import time_lenses
-from irscope_server.language.tried_fixes import make_on_trees
 from irscope_server.panels.findings import FindingsParams, findings
 from irscope_server.panels.requests import REQUESTS
 from irscope_server.running.runs import Execute
@@ -155,7 +152,6 @@ async def _code_action(ls: IrscopeServer, params: types.CodeActionParams) -> lis
     path = ls.path_of(params.text_document.uri)
     if path is None:
         return None
-    await asyncio.to_thread(make_on_trees, findings_at(ls, path, params.range))
     return actions_at(ls, path, params)
 
 

@@ -1,14 +1,13 @@
-"""The candidates for a finding: its own, made on a tree, and those of the families, as edits of the file."""
+"""The candidates for a finding: as edits of the file."""
 
 from __future__ import annotations
 
 import logging
 
-from irscope.driver.fixing.texts import edits_between
+from irscope.fixing.texts import edits_between
 from irscope.protocol import Finding, Fix
 from irscope.usercode.left_out import left_out
 
-from irscope_server.fixing.own import edited
 from irscope_server.fixing.parsing import MOST_CHARACTERS
 from irscope_server.fixing.registry import all_families
 from irscope_server.fixing.source import Source
@@ -19,19 +18,17 @@ _log = logging.getLogger(__name__)
 def proposals(finding: Finding, text: str) -> tuple[Fix, ...]:
     """Changes of a text that may remove a finding, the best first; those that cost most are last.
 
-    None leaves out a call with effects.  The finding's own come before all, under their titles.  A family that fails costs its own candidates, never those of others.
+    None leaves out a call with effects.  A family that fails costs its own candidates, never those of others.
     """
     if len(text) > MOST_CHARACTERS:
         return ()
-    carried = [fix for fix in finding.fixes if fix.file in ("", finding.file)]
-    own = tuple(kept for fix in carried if (kept := edited(text, fix)) is not fix)
     asked = [family for family in all_families() if family.fits(finding)]
     if not asked:
-        return own
+        return ()
     try:
         source = Source(text)
     except ValueError:
-        return own
+        return ()
     found = []
     for family in asked:
         try:
@@ -41,4 +38,4 @@ def proposals(finding: Finding, text: str) -> tuple[Fix, ...]:
     found.sort(key=lambda one: one.last)
     texts = {one.text: one for one in reversed(found) if one.text != text and not left_out(text, one.text)}
     made = (Fix(one.title, one.caveat, edits_between(text, one.text)) for one in found if texts.get(one.text) is one)
-    return (*own, *made)
+    return tuple(made)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import libcst as cst
 import libcst.matchers as m
-from irscope.driver.fixing.texts import edits_between
+from irscope.fixing.texts import edits_between
 from irscope.protocol import Fix
 
 from irscope_server.fixing.families.sizes import compiling, with_dynamic

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Sequence
 
 from irscope.driver.fixing.candidates import Candidate
-from irscope.driver.fixing.needs import is_missing
 from irscope.driver.fixing.proving import Status
 from irscope.driver.fixing.repairs import THEN
 from irscope.findings.registry import kind_of
@@ -61,30 +60,13 @@ def offered(context: SourceContext, placed: PlacedFinding) -> Iterator[Offer]:
     known = {one.title.split(THEN)[0] for one in candidates}
     shown = [one for one in candidates if one.proof.status is not Status.DISPROVEN]
     yield from (_offer(placed, one) for one in shown if one.is_repair)
-    yield from (Offer(_on_a_tree(placed, fix)) for fix in placed.finding.fixes if fix.title not in known)
+    yield from (Offer(fix) for fix in placed.finding.fixes if fix.title not in known)
     yield from (_offer(placed, one) for one in shown if not one.is_repair)
 
 
 def _offer(placed: PlacedFinding, one: Candidate) -> Offer:
     file = "" if file_key(one.file) == file_key(placed.finding.file) else one.file
     return Offer(Fix(one.title, one.caveat, one.edits, file), one.proof.status, _does(one), one.is_repair)
-
-
-def make_on_trees(found: Sequence[PlacedFinding]) -> None:
-    """Makes what `offered` takes from a cache; not in the event loop, since a large file takes tenths of a second."""
-    for one in found:
-        for fix in one.finding.fixes:
-            _on_a_tree(one, fix)
-
-
-def _on_a_tree(placed: PlacedFinding, fix: Fix) -> Fix:
-    """A change that was not tried, with the edits that LibCST makes of it, where it is installed."""
-    source = placed.texts.get(file_key(fix.file)) if fix.file else placed.source
-    if source is None or is_missing():
-        return fix
-    from irscope_server.fixing.own import edited
-
-    return edited("\n".join(source), fix)
 
 
 def _does(one: Candidate) -> str:

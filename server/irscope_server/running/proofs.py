@@ -174,8 +174,8 @@ def _try(
 ) -> None:
     """Tells what each trial shows; ``own`` are the files whose texts are a part of the content."""
     from irscope.driver.fixing.proving import Prover
-    from irscope.driver.fixing.texts import edits_between
     from irscope.driver.fixing.trying import Trying
+    from irscope.fixing.texts import edits_between
     from irscope.worker.client import Worker
 
     assert isinstance(worker, Worker)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from irscope.driver.fixing import needs
-from irscope.driver.fixing.texts import applied
+from irscope.fixing.texts import applied
 from irscope.protocol import Finding, Position, Range, Related, Severity
 from irscope_server.fixing import registry
 from irscope_server.fixing.model import Family

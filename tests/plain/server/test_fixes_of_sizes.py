@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from irscope.driver.fixing.texts import applied
+from irscope.fixing.texts import applied
 from irscope_server.fixing.proposals import proposals
 from irscope_server.fixing.static_sizes import static_sizes
 from test_fix_families import changed, found

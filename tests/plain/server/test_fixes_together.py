@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from irscope.driver.fixing.texts import applied, edits_between, least_edits
+from irscope.fixing.texts import applied, edits_between, least_edits
 from irscope.protocol import Edit, OutcomeKind, Position, Range
 from irscope.usercode.source import decode_source
 from irscope_server.base.line_map import LineMap

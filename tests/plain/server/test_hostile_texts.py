@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -9,11 +10,12 @@ import sys
 import time
 
 import pytest
-from irscope.driver.fixing.texts import applied, edits_between, least_edits
-from irscope.protocol import ChangeKind, Edit, Fix, Position, Range, SyntaxChange
+from irscope.fixing.changes import ChangeKind, SyntaxChange
+from irscope.fixing.edits import edits_of
+from irscope.fixing.source import Source, parse_expression
+from irscope.fixing.texts import applied, edits_between, least_edits
+from irscope.protocol import Position, Range
 from irscope_server.base.trees import tree_of
-from irscope_server.fixing.own import edited
-from irscope_server.fixing.parsing import parse_expression, parse_module
 from irscope_server.fixing.proposals import proposals
 from made import finding
 
@@ -48,18 +50,21 @@ NOT_READ = {
 
 
 def look(name: str) -> dict[str, object]:
-    """What is made of a text: whether the edit is the plain one, how many fixes are proposed, and processor time."""
+    """What is made of a text: whether it is read, how many fixes are proposed, and processor time."""
     text = HEAD + (READ.get(name) or NOT_READ[name])
-    fix = Fix("t", "", (Edit(WHERE, "x.sum()"),), "", (SyntaxChange(ChangeKind.EXPRESSION, WHERE, "x.sum()"),))
     begun = time.process_time()
-    made = edited(text, fix)
-    found = proposals(finding("s.py", 3, 7, 21, code="GB0170", fixes=(fix,)), text)
+    try:
+        edits_of(Source(text), [SyntaxChange(ChangeKind.EXPRESSION, WHERE, "x.sum()")])
+        is_read = True
+    except ValueError:
+        is_read = False
+    found = proposals(finding("s.py", 3, 7, 21, code="GB0170"), text)
     tree_of(text)
-    return {"plain": made is fix, "found": len(found), "seconds": time.process_time() - begun}
+    return {"read": is_read, "found": len(found), "seconds": time.process_time() - begun}
 
 
 def test_texts_of_all_kinds() -> None:
-    """In a process of their own: LibCST's parser ends it where its stack is full."""
+    """In a process of their own: a parser ends it where its stack is full."""
     names = [*READ, *NOT_READ]
     code = f"import json, test_hostile_texts as t\nfor n in {names!r}: print(json.dumps(t.look(n)), flush=True)"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
@@ -68,7 +73,7 @@ def test_texts_of_all_kinds() -> None:
     assert list(results) == names, (names[len(results)], ran.returncode, ran.stderr[-500:])
     assert ran.stderr == ""
     for name, result in results.items():
-        assert (result["plain"], result["found"] > 0) == (name in NOT_READ, name in READ), (name, result)
+        assert (result["read"], result["found"] > 0) == (name in READ, name in READ), (name, result)
         assert result["seconds"] < 20, (name, result)
 
 
@@ -87,14 +92,14 @@ def test_code_that_a_run_sends_is_not_trusted(code: str) -> None:
     with pytest.raises(ValueError, match=r"expression|Python|deeply"):
         parse_expression(code)
     for kind in ChangeKind:
-        fix = Fix("t", "", (Edit(WHERE, "x.sum()"),), "", (SyntaxChange(kind, WHERE, code),))
-        edited(HEAD, fix)
+        with contextlib.suppress(ValueError):
+            edits_of(Source(HEAD), [SyntaxChange(kind, WHERE, code)])
 
 
 def test_usual_code_is_read() -> None:
     nested = "y = " + "f(" * 40 + ")" * 40 + "\n" + "if x:\n    pass\n" + "elif x:\n    pass\n" * 40
-    assert parse_module(nested).code == nested
-    assert parse_module("def f():\n    return (yield 1)\n").code
+    assert Source(nested).code(Source(nested).tree) == nested
+    assert Source("def f():\n    return (yield 1)\n").nodes
     for code in ("a if b else c", "(yield x)", "(a := 1)", "f(\n    x,\n)", "a  # c"):
         parse_expression(code)
 

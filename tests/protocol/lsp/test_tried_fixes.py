@@ -10,7 +10,7 @@ import pytest
 from irscope.driver.fixing.candidates import Candidate, Tried
 from irscope.driver.fixing.proving import Gain, Proof, Status
 from irscope.driver.fixing.repairs import HELPER_LEFT_OUT
-from irscope.driver.fixing.texts import applied
+from irscope.fixing.texts import applied
 from irscope.protocol import Edit, Finding, Fix, Position, Range
 from irscope_server.language.tried_fixes import _apart, gain_text, offered
 from irscope_server.language.views import PlacedFinding

@@ -13,8 +13,8 @@ from irscope.cli import fixing
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.proving import Proof, Prover, Status
 from irscope.driver.fixing.repairs import LIBRARY_TO_PYTHON
-from irscope.driver.fixing.texts import applied, diff_of, edits_between, without_gaps
 from irscope.driver.fixing.trying import Trying
+from irscope.fixing.texts import applied, diff_of, edits_between, without_gaps
 from irscope.protocol import Edit, Fix, Position, Range
 from irscope_server.fixing.proposals import proposals
 from support import run_cli, run_cli_forked, shared_worker, write

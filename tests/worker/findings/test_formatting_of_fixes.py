@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 from irscope.cli.fixing import _summary
-from irscope.driver.fixing.texts import applied
 from irscope.driver.fixing.writing import write
+from irscope.fixing.texts import applied
 from irscope.protocol import Finding
 from irscope.usercode.source import decode_source
-from irscope_server.fixing.own import edited
 from support import run_forked
 
 HARD = """\
@@ -107,7 +106,7 @@ def test_changes_keep_what_is_around_them(hard: tuple[str, list[Finding]]) -> No
     fixes = [(finding, fix) for finding in findings for fix in finding.fixes]
     assert {finding.range.start.line for finding, _ in fixes} == {13, 23, 32, 39, 46, 53, 60}
     for finding, fix in fixes:
-        changed = applied(text, edited(text, fix).edits)
+        changed = applied(text, fix.edits)
         compile(changed, "changed.py", "exec")
         assert not comments(text) - comments(changed), fix.title
         matcher = difflib.SequenceMatcher(None, text.split("\n"), changed.split("\n"), autojunk=False)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.proving import Prover, Status
-from irscope.driver.fixing.texts import applied
 from irscope.driver.fixing.trying import Trying
+from irscope.fixing.texts import applied
 from irscope.protocol import Finding
 from irscope_server.fixing.proposals import proposals
 from support import shared_worker, write

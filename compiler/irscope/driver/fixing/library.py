@@ -6,7 +6,7 @@ import os
 
 from irscope.driver.fixing.places import path_in_library
 from irscope.driver.fixing.proving import Proof
-from irscope.driver.fixing.texts import applied, diff_of
+from irscope.fixing.texts import applied, diff_of
 from irscope.protocol import Edit, Finding
 from irscope.vocabulary.records import dataclass
 

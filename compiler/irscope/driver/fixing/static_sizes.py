@@ -12,7 +12,7 @@ from collections.abc import Callable
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.gains import MeasuredGain, measure
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
-from irscope.driver.fixing.texts import applied
+from irscope.fixing.texts import applied
 from irscope.protocol import Finding, Fix
 from irscope.vocabulary.records import dataclass
 

@@ -12,8 +12,8 @@ from irscope.driver.fixing.places import in_library
 from irscope.driver.fixing.plain_functions import caveat_of, plain_functions
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
 from irscope.driver.fixing.repairs import LIBRARY_TO_PYTHON, chained, is_repair
-from irscope.driver.fixing.texts import applied, edits_between
 from irscope.driver.fixing.workarounds import CAVEAT, IN_A_COPY, as_patches, workarounds
+from irscope.fixing.texts import applied, edits_between
 from irscope.protocol import Finding, Fix
 
 _LONGEST_CHAIN = 5
@@ -136,8 +136,7 @@ class Trying:
     def _fixes(self, finding: Finding, texts: Mapping[str, str]) -> list[Fix]:
         """The candidates of a finding that was found in texts, the best first; each changed text once.
 
-        What `propose` makes of the finding's own on a tree takes their places: it keeps comments.  Last are functions
-        of a library that are left to Python, beyond the number of the others.
+        Last are functions of a library that are left to Python, beyond the number of the others.
         """
         try:
             text = texts.get(finding.file) or self._prover.text_of(finding.file)
@@ -274,6 +273,5 @@ class Trying:
 
 
 def _as_proposed(own: Fix, proposed: Sequence[Fix]) -> list[Fix]:
-    """A change of a finding's own as it is tried: what was made of it on a tree, and what else has its title."""
-    alike = [one for one in proposed if one.title == own.title]
-    return alike if any(one.changes for one in alike) else [*alike, own]
+    """A change of a finding's own as it is tried: first what else has its title."""
+    return [*(one for one in proposed if one.title == own.title), own]

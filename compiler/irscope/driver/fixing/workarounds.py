@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from irscope.driver.fixing.definitions import imports_for, needed_by, text_of
 from irscope.driver.fixing.places import in_library, path_in_library
 from irscope.driver.fixing.repairs import THEN
-from irscope.driver.fixing.texts import applied, edits_between
+from irscope.fixing.texts import applied, edits_between
 from irscope.protocol import Edit, Finding, Fix, Position, Range
 
 IN_A_COPY = ", in a copy of the function of "

@@ -31,7 +31,7 @@ from irscope.findings.advice.model import Advice, BreakContext, Option, Words
 from irscope.findings.advice.origin import origin_of
 from irscope.findings.advice.sequel import sequel_of
 from irscope.findings.advice.spot import Spot
-from irscope.findings.plain_edits import edits_of
+from irscope.fixing.edits import edits_of
 from irscope.protocol import Edit
 
 __all__ = ["RULES", "BreakContext", "Edit", "Option", "Words", "words_for"]
@@ -156,12 +156,19 @@ def _advice(spot: Spot) -> Advice:
     return from_registry(spot)
 
 
+def _edits(spot: Spot, option: Option) -> tuple[Edit, ...]:
+    """The edits of an option; none if they cannot be made."""
+    with contextlib.suppress(ValueError):
+        return edits_of(spot.source, option.changes) if spot.source is not None else ()
+    return ()
+
+
 def _words(spot: Spot, advice: Advice) -> Words:
     effect = "the whole function runs as plain Python" if spot.context.skipped else "the graph is cut here"
     origin = origin_of(spot, advice.value) if advice.value is not None else ""
     parts = [" ".join(part for part in (advice.why, origin) if part), *sequel_of(spot)]
     given = (advice.options or from_registry(spot).options)[:_MOST_OPTIONS]
-    options = tuple(dataclasses.replace(one, edits=edits_of(spot.file, one.changes)) for one in given)
+    options = tuple(dataclasses.replace(one, edits=_edits(spot, one)) for one in given)
     return Words(
         message=f"Graph break: {advice.what}; {effect}.",
         explanation="\n".join(part for part in parts if part),

@@ -8,7 +8,8 @@ import dataclasses
 from irscope.findings.advice import randomness
 from irscope.findings.advice.common import around, custom_op, hoist, pass_in, some
 from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot, bound_names, loaded_names
+from irscope.findings.advice.spot import Spot
+from irscope.fixing.source import bound_names, loaded_names
 
 
 def numpy_function(spot: Spot) -> Advice:

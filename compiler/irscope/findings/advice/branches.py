@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from irscope.findings.advice.common import called, some
 from irscope.findings.advice.conditions import Decision, condition, decision_at, failed_assertion, looks_like_tensor
 from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot, bound_names, loaded_names
-from irscope.protocol import SyntaxChange
+from irscope.findings.advice.spot import Spot
+from irscope.fixing.changes import SyntaxChange
+from irscope.fixing.source import bound_names, loaded_names
 from irscope.vocabulary.records import dataclass
 
 _WHY = "A graph has no branches: while it is traced, tensors have shapes but no values."

@@ -7,7 +7,8 @@ import re
 
 from irscope.findings.advice.common import around
 from irscope.findings.advice.model import Advice
-from irscope.findings.advice.spot import Spot, bound_names, loaded_names
+from irscope.findings.advice.spot import Spot
+from irscope.fixing.source import bound_names, loaded_names
 
 Decision = ast.If | ast.While | ast.IfExp | ast.Assert
 _COMPARISONS = (ast.Lt, ast.Gt, ast.LtE, ast.GtE, ast.Eq, ast.NotEq)

@@ -7,7 +7,8 @@ import textwrap
 
 from irscope.findings.advice.common import around, called, pass_in, some
 from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot, bound_names, loaded_names
+from irscope.findings.advice.spot import Spot
+from irscope.fixing.source import bound_names, loaded_names
 
 _FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "linspace", "tensor", "eye",
               "randperm", "as_tensor", "logspace"}  # fmt: skip

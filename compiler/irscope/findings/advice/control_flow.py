@@ -11,7 +11,8 @@ from irscope.findings.advice.common import around, called, hoist, some
 from irscope.findings.advice.conditions import decision_at, failed_assertion
 from irscope.findings.advice.families import in_caller
 from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot, loaded_names
+from irscope.findings.advice.spot import Spot
+from irscope.fixing.source import loaded_names
 
 _BUILTIN = re.compile(r"^builtin (?P<name>\S+)")
 _NO_TEXT = "GB0171"

@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from irscope.capture.break_message import BreakMessage
-from irscope.protocol import Edit, Range, SyntaxChange
+from irscope.fixing.changes import SyntaxChange
+from irscope.protocol import Edit, Range
 from irscope.vocabulary.records import dataclass
 
 if TYPE_CHECKING:

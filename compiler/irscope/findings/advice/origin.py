@@ -7,7 +7,8 @@ import os
 import re
 from collections.abc import Iterator
 
-from irscope.findings.advice.spot import Spot, loaded_names
+from irscope.findings.advice.spot import Spot
+from irscope.fixing.source import loaded_names
 from irscope.usercode.user_files import is_user_file
 
 _COMPUTED = re.compile(r'# File "(?P<file>[^"]+)", line (?P<line>\d+), in \S+?, code: (?P<code>.*)')

@@ -9,10 +9,12 @@ import itertools
 import textwrap
 
 from irscope.capture.break_message import BreakMessage
-from irscope.findings.advice import top_level
 from irscope.findings.advice.model import BreakContext
-from irscope.findings.plain_edits import indent_of, owns_lines
-from irscope.protocol import ChangeKind, Range, SyntaxChange
+from irscope.fixing import top_level
+from irscope.fixing.changes import ChangeKind, SyntaxChange
+from irscope.fixing.edits import indent_of, owns_lines
+from irscope.fixing.source import Source, bound_names, loaded_names, source_of_file
+from irscope.protocol import Range
 from irscope.usercode.source import parents, parse, range_of_node, read_source, text_of_range
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -34,6 +36,11 @@ class Spot:
     @functools.cached_property
     def _parents(self) -> dict[ast.AST, ast.AST]:
         return parents(self.file)
+
+    @functools.cached_property
+    def source(self) -> Source | None:
+        """The text of the file; None if it cannot be parsed."""
+        return source_of_file(self.file)
 
     @functools.cached_property
     def tree(self) -> ast.Module | None:
@@ -265,20 +272,27 @@ class Spot:
 
     def above(self, text: str) -> SyntaxChange:
         """Puts lines above the top-level statement (class, function, …) that the node is in."""
-        return top_level.change_above(self.file, text, self._top_statement())
+        return top_level.change_above(self.parsed, text, self._top_statement())
 
     def with_import(self, line: str) -> SyntaxChange:
         """Adds an import to those of the file."""
-        return top_level.import_change(self.file, line, self._top_statement())
+        return top_level.import_change(self.parsed, line, self._top_statement())
 
     def with_setting(self, line: str, modules: tuple[str, ...] = ()) -> SyntaxChange:
         """Adds a setting of PyTorch below the imports; ``modules`` are those that it needs."""
         missing = tuple(module for module in modules if self.name_of_module(module) is None)
-        return top_level.setting_change(self.file, line, missing, self._top_statement())
+        return top_level.setting_change(self.parsed, line, missing, self._top_statement())
 
     def without(self, node: ast.AST) -> SyntaxChange:
         """Takes away a decorator or a statement, with its lines."""
         return SyntaxChange(ChangeKind.REMOVAL, range_of_node(self.file, node))
+
+    @property
+    def parsed(self) -> Source:
+        """The text of the file.  Raises LookupError if it cannot be parsed."""
+        if self.source is None:
+            raise LookupError(self.file)
+        return self.source
 
     def _top_statement(self) -> ast.stmt | None:
         chain = [self.node, *self.ancestors]
@@ -297,25 +311,3 @@ def _bound_at_top(statement: ast.stmt) -> set[str]:
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return {statement.name}
     return bound_names(statement)
-
-
-def bound_names(node: ast.AST) -> set[str]:
-    """The names that a piece of code binds, its arguments and whatever is inside it included."""
-    names: set[str] = set()
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-            names.add(inner.id)
-        elif isinstance(inner, ast.arg):
-            names.add(inner.arg)
-        elif isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            names.add(inner.name)
-        elif isinstance(inner, ast.alias):
-            names.add(inner.asname or inner.name.split(".")[0])
-        elif isinstance(inner, ast.ExceptHandler) and inner.name:
-            names.add(inner.name)
-    return names
-
-
-def loaded_names(node: ast.AST) -> list[str]:
-    """The names that an expression reads, each once, in order."""
-    return list(dict.fromkeys(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)))

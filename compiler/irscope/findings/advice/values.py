@@ -10,8 +10,9 @@ from irscope.findings.advice.branches import branch_options
 from irscope.findings.advice.common import guard, pass_in, setting, some
 from irscope.findings.advice.conditions import all_equal, decision_at
 from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot, bound_names
+from irscope.findings.advice.spot import Spot
 from irscope.findings.advice.uses import readers_of_value, uses_of_value
+from irscope.fixing.source import bound_names
 
 _WHY = "While a graph is traced, tensors have shapes but no values, and a Python number must have one."
 _SCALARS = "capture_scalar_outputs = True"

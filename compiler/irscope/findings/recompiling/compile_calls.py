@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.findings.plain_edits import edits_of
-from irscope.protocol import ChangeKind, Fix, Range, SyntaxChange
+from irscope.fixing.changes import ChangeKind, SyntaxChange
+from irscope.fixing.edits import edits_of
+from irscope.fixing.source import source_of_file
+from irscope.protocol import Fix, Range
 from irscope.usercode.source import node_at_range, parents, parse, range_of_node
 
 _COMPILE = ("torch.compile", "torch._dynamo.optimize")
@@ -34,9 +36,12 @@ def dynamic_fix(call: tuple[str, Range] | None, file: str, function: ast.AST | N
         return None
     ((where, _), node) = found.popitem()
     compiling = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Call) else node
-    changes = (SyntaxChange(ChangeKind.ARGUMENT, range_of_node(where, compiling), "dynamic=True"),)
-    edits = edits_of(where, changes)
-    return Fix(_TITLE, _CAVEAT, edits, where, changes) if edits else None
+    source = source_of_file(where)
+    change = SyntaxChange(ChangeKind.ARGUMENT, range_of_node(where, compiling), "dynamic=True")
+    try:
+        return Fix(_TITLE, _CAVEAT, edits_of(source, [change]), where) if source is not None else None
+    except ValueError:  # what the call is given is not known
+        return None
 
 
 def _decorators(function: ast.AST | None) -> Iterator[ast.expr]:

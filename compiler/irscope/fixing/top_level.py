@@ -4,53 +4,54 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 
-from irscope.protocol import ChangeKind, Position, Range, SyntaxChange
-from irscope.usercode.source import parse, read_source
+from irscope.fixing.changes import ChangeKind, SyntaxChange
+from irscope.fixing.syntax import Definition, Syntax
+from irscope.protocol import Position, Range
 
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SETTING = re.compile(r"\w+\._(dynamo|inductor|functorch)\.config\.")
 
 
-def import_change(file: str, line: str, top: ast.stmt | None) -> SyntaxChange:
+def import_change(source: Syntax, line: str, top: ast.stmt | None) -> SyntaxChange:
     """Adds an import below the other imports.  ``top`` is the top-level statement that needs it."""
-    after = _last_import(file, top)
+    after = _last_import(source, top)
     future = isinstance(after, ast.ImportFrom) and after.module == "__future__"
-    return _inserted(file, line, after or _docstring(file), 1 if future or after is None else 0)
+    return _inserted(source, line, after or _docstring(source), 1 if future or after is None else 0)
 
 
-def setting_change(file: str, line: str, modules: tuple[str, ...], top: ast.stmt | None) -> SyntaxChange:
+def setting_change(source: Syntax, line: str, modules: tuple[str, ...], top: ast.stmt | None) -> SyntaxChange:
     """Adds a setting of PyTorch below the imports, or below the settings that are there, with missing imports."""
-    after = _last_import(file, top)
-    settings = _settings_after(file, after)
+    after = _last_import(source, top)
+    settings = _settings_after(source, after)
     if settings is not None and not modules:
-        return _inserted(file, line, settings, 0)
+        return _inserted(source, line, settings, 0)
     imports = [f"import {module}" for module in modules]
     text = "\n".join([*imports, *([""] if imports else []), line])
-    return _inserted(file, text, after or _docstring(file), 0 if imports and after is not None else 1)
+    return _inserted(source, text, after or _docstring(source), 0 if imports and after is not None else 1)
 
 
-def change_above(file: str, text: str, top: ast.stmt | None) -> SyntaxChange:
+def change_above(source: Syntax, text: str, top: ast.stmt | None) -> SyntaxChange:
     """Adds lines above a top-level statement: directly below an assignment before it, else apart."""
-    statements = _statements(file)
+    statements = source.tree.body
     at = statements.index(top) if top in statements else 0
     before = statements[at - 1] if at > 0 else None
     definition = text.startswith(("class ", "def ", "@"))
-    if definition or isinstance(before, _DEFINITIONS):
+    if definition or isinstance(before, Definition):
         lead = 2
     else:
         lead = 0 if isinstance(before, (ast.Assign, ast.AnnAssign)) else 1
-    return _inserted(file, text, before, lead, 2 if definition else 1)
+    return _inserted(source, text, before, lead, 2 if definition else 1)
 
 
-def _inserted(file: str, text: str, after: ast.stmt | None, lead: int, trail: int = 1) -> SyntaxChange:
+def _inserted(source: Syntax, text: str, after: ast.stmt | None, lead: int, trail: int = 1) -> SyntaxChange:
     """Puts lines below a statement, or at the beginning of the code.
 
     ``lead`` blank lines are put before them, and as many after them as are missing to ``trail``: two before a
     definition.
     """
-    lines = read_source(file).split("\n")
-    statements = _statements(file)
+    lines = source.lines
+    statements = source.tree.body
     following = statements[statements.index(after) + 1 :][:1] if after is not None else statements[:1]
     if after is not None and following and _first_line(following[0]) <= (after.end_lineno or 0):
         where = Position(following[0].lineno, following[0].col_offset)  # two statements on one line
@@ -62,7 +63,7 @@ def _inserted(file: str, text: str, after: ast.stmt | None, lead: int, trail: in
     blank = next((i for i, line in enumerate(rest) if line.strip()), len(rest))
     if following and blank < len(rest):
         belongs = all(line.lstrip().startswith("#") for line in lines[row + blank : _first_line(following[0]) - 1])
-        wanted = max(trail, 2 if isinstance(following[0], _DEFINITIONS) and belongs else 1)
+        wanted = max(trail, 2 if isinstance(following[0], Definition) and belongs else 1)
     else:
         wanted = 0
     where, start = Position(row + 1, 0), "\n" * lead
@@ -73,25 +74,20 @@ def _inserted(file: str, text: str, after: ast.stmt | None, lead: int, trail: in
     return SyntaxChange(ChangeKind.LINES, Range(where, where), start + text + "\n" * (1 + max(0, wanted - blank)))
 
 
-def _statements(file: str) -> list[ast.stmt]:
-    tree = parse(file)
-    return tree.body if tree is not None else []
-
-
-def _docstring(file: str) -> ast.stmt | None:
-    first = next(iter(_statements(file)), None)
+def _docstring(source: Syntax) -> ast.stmt | None:
+    first = next(iter(source.tree.body), None)
     text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
     return first if text else None
 
 
-def _last_import(file: str, top: ast.stmt | None) -> ast.stmt | None:
+def _last_import(source: Syntax, top: ast.stmt | None) -> ast.stmt | None:
     """The last import before the first definition and before ``top``; that of torch may come later."""
     last: ast.stmt | None = None
     among_imports = True
-    for statement in _statements(file):
+    for statement in source.tree.body:
         if statement is top:
             break
-        among_imports = among_imports and not isinstance(statement, _DEFINITIONS)
+        among_imports = among_imports and not isinstance(statement, Definition)
         if _imports(statement) and (among_imports or _imports_torch(statement)):
             last = statement
     return last
@@ -108,9 +104,9 @@ def _imports_torch(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Import) and any(alias.name.split(".")[0] == "torch" for alias in statement.names)
 
 
-def _settings_after(file: str, after: ast.stmt | None) -> ast.stmt | None:
+def _settings_after(source: Syntax, after: ast.stmt | None) -> ast.stmt | None:
     """The last of the settings of PyTorch that follow a statement directly."""
-    statements = _statements(file)
+    statements = source.tree.body
     found = None
     for statement in statements[statements.index(after) + 1 :] if after is not None else []:
         if not isinstance(statement, (ast.Assign, ast.Expr)) or not _SETTING.match(ast.unparse(statement)):
@@ -119,7 +115,7 @@ def _settings_after(file: str, after: ast.stmt | None) -> ast.stmt | None:
     return found
 
 
-def _comments_at_top(lines: list[str]) -> int:
+def _comments_at_top(lines: Sequence[str]) -> int:
     """How many lines at the beginning of a file are comments: a shebang, the encoding, a licence."""
     return next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
 

@@ -1,0 +1,223 @@
+"""The edits that change a text: an expression, statements, lines at the top level, an argument.
+
+Everything else of the text stays as it is.  A comment inside of what is replaced goes above its statement.
+"""
+
+from __future__ import annotations
+
+import ast
+import tokenize
+from collections import Counter
+from collections.abc import Sequence
+
+from irscope.fixing.changes import ChangeKind, SyntaxChange
+from irscope.fixing.syntax import Syntax, parsed, tokens_of
+from irscope.protocol import Edit, Position, Range
+
+_SPACE = (tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT)
+
+
+def edits_of(source: Syntax, changes: Sequence[SyntaxChange]) -> tuple[Edit, ...]:
+    """The edits that make changes of a text, in its order.  Raises ValueError if one of them cannot be made."""
+    edits, above = _added_lines(changes), dict[Position, list[str]]()
+    written = Counter(comment for change in changes for comment in _comments(tokens_of(change.code)))
+    for change in changes:
+        if change.kind is ChangeKind.LINES:
+            continue
+        edit = _MAKERS[change.kind](source, change)
+        lost = _comments_in(source, edit.range)
+        kept = Counter(lost) & written
+        written -= kept
+        for comment in lost:
+            if kept[comment] > 0:
+                kept[comment] -= 1
+            else:
+                above.setdefault(_line_of_statement(source, change.range), []).append(comment)
+        edits.append(edit)
+    lifted = [
+        Edit(Range(place, place), "".join(f"{_indent_at(source, place)}{comment}\n" for comment in comments))
+        for place, comments in above.items()
+    ]
+    return tuple(sorted([*lifted, *edits], key=lambda edit: (edit.range.start, edit.range.end)))
+
+
+# --- each kind ----------------------------------------------------------------------------------------------------------
+
+
+def _expression(source: Syntax, change: SyntaxChange) -> Edit:
+    return Edit(change.range, change.code)
+
+
+def _statements(source: Syntax, change: SyntaxChange) -> Edit:
+    """An ``elif`` becomes an ``else``; among other statements on one line are only simple ones."""
+    code, start = change.code.strip("\n"), change.range.start
+    if not owns_lines(source.lines, change.range):
+        lines = code.split("\n")
+        if any(isinstance(node, ast.stmt) and hasattr(node, "body") for node in ast.walk(parsed(code))):
+            raise ValueError("a block cannot be among other statements on a line")
+        return Edit(change.range, "; ".join(lines))
+    indent = indent_of(source.lines[start.line - 1], start.column)
+    if source.lines[start.line - 1][start.column :].startswith("elif"):
+        inner = reindented(code, indent + source.indentation, source.indentation)
+        return Edit(change.range, f"else:\n{inner}")
+    return Edit(change.range, reindented(code, indent, source.indentation).removeprefix(indent))
+
+
+def _removal(source: Syntax, change: SyntaxChange) -> Edit:
+    start, end = change.range.start, change.range.end
+    if source.lines[start.line - 1][: start.column].strip() == "@":  # a decorator
+        return _whole_lines(source, change.range)
+    statements = source.statements_in(change.range)
+    if (
+        statements
+        and len(source.block(statements[0])) == len(statements)
+        and source.parent(statements[0]) is not source.tree
+    ):
+        return _statements(source, SyntaxChange(ChangeKind.STATEMENTS, change.range, "pass"))
+    if owns_lines(source.lines, change.range):
+        return _whole_lines(source, change.range)
+    behind = source.lines[end.line - 1][end.column :]
+    if behind.lstrip().startswith(";"):
+        rest = behind.lstrip()[1:]
+        return Edit(Range(start, Position(end.line, end.column + len(behind) - len(rest.lstrip()))), "")
+    before = source.lines[start.line - 1][: start.column].rstrip()
+    return Edit(Range(Position(start.line, len(before.removesuffix(";").rstrip())), end), "")
+
+
+def _whole_lines(source: Syntax, where: Range) -> Edit:
+    last = len(source.lines)
+    if where.end.line == last:  # no line end to take away
+        return Edit(Range(Position(where.start.line, 0), Position(last, len(source.lines[-1]))), "")
+    return Edit(Range(Position(where.start.line, 0), Position(where.end.line + 1, 0)), "")
+
+
+def _added_lines(changes: Sequence[SyntaxChange]) -> list[Edit]:
+    """Lines at the top level; of those at one place, each brings the blank lines before it, and the last those after it."""
+    texts: dict[Range, str] = {}
+    for change in changes:
+        if change.kind is ChangeKind.LINES:
+            before = texts.get(change.range, "")
+            texts[change.range] = (before.rstrip("\n") + "\n" if before else "") + change.code
+    return [Edit(where, text) for where, text in texts.items()]
+
+
+def _argument(source: Syntax, change: SyntaxChange) -> Edit:
+    """``name=value`` in the place of an argument of that name, or after the last one."""
+    call = source.expression(change.range)
+    end = change.range.end
+    if not isinstance(call, ast.Call):
+        return Edit(Range(end, end), f"({change.code})")
+    name, _, value = change.code.partition("=")
+    given = next((keyword for keyword in call.keywords if keyword.arg == name), None)
+    if given is not None:
+        return Edit(source.range(given.value), value)
+    if any(keyword.arg is None for keyword in call.keywords) or any(isinstance(arg, ast.Starred) for arg in call.args):
+        raise ValueError("what the call is given is not known")
+    closes = (end.line, end.column)
+    last = [token for token in source.tokens if token.end < closes and token.type not in _SPACE][-1]
+    code = {",": f" {change.code},", "(": change.code}.get(last.string, f", {change.code}")
+    return Edit(Range(Position(*last.end), Position(*last.end)), code)
+
+
+_MAKERS = {
+    ChangeKind.EXPRESSION: _expression,
+    ChangeKind.STATEMENTS: _statements,
+    ChangeKind.REMOVAL: _removal,
+    ChangeKind.ARGUMENT: _argument,
+}
+
+# --- comments -----------------------------------------------------------------------------------------------------------
+
+
+def _comments(tokens: Sequence[tokenize.TokenInfo]) -> list[str]:
+    return [token.string for token in tokens if token.type == tokenize.COMMENT]
+
+
+def _comments_in(source: Syntax, where: Range) -> list[str]:
+    start, end = (where.start.line, where.start.column), (where.end.line, where.end.column)
+    return _comments([token for token in source.tokens if start <= token.start < end])
+
+
+def _line_of_statement(source: Syntax, where: Range) -> Position:
+    """The beginning of the line with which the statement around a range begins, with its decorators."""
+    node = source.at(where)
+    for outer in source.around(node) if node is not None else ():
+        if isinstance(outer, ast.stmt):
+            start = source.position(source.span(outer)[0])
+            if not source.lines[start.line - 1][: start.column].strip():
+                return Position(start.line, 0)
+    return Position(where.start.line, 0)
+
+
+def _indent_at(source: Syntax, place: Position) -> str:
+    line = source.lines[place.line - 1]
+    return line[: len(line) - len(line.lstrip())]
+
+
+# --- lines ----------------------------------------------------------------------------------------------------------------
+
+
+def owns_lines(lines: Sequence[str], where: Range) -> bool:
+    """Whether nothing else is on the lines of a range."""
+    before, behind = lines[where.start.line - 1][: where.start.column], lines[where.end.line - 1][where.end.column :]
+    return not before.strip() and (not behind.strip() or behind.lstrip().startswith("#"))
+
+
+def indent_of(line: str, column: int) -> str:
+    """The indentation of what begins at a column: that of the line, if it begins there."""
+    return line[:column] if not line[:column].strip() else " " * column
+
+
+def dedented(code: str, indent: str) -> str:
+    """The code of a statement without the indentation that its lines have, but the first; texts stay as they are."""
+    inside = _lines_of_texts(f"if 1:\n{indent}{code}" if indent else code)
+    lines = enumerate(code.split("\n"), 2 if indent else 1)
+    return "\n".join(line if number in inside else line.removeprefix(indent) for number, line in lines)
+
+
+def reindented(code: str, indent: str, unit: str) -> str:
+    """Code at the margin with an indentation, and each block in it indented by ``unit``; texts stay as they are."""
+    tokens, lines = tokens_of(code), code.split("\n")
+    inside = _lines_of_texts(code)
+    levels, prefixes, pending = [""], dict[int, tuple[str, str]](), list[int]()
+    is_start = True
+    for token in tokens:
+        row = token.start[0]
+        if token.type == tokenize.INDENT:
+            levels.append(token.string)
+        elif token.type == tokenize.DEDENT:
+            levels.pop()
+        elif token.type == tokenize.COMMENT and is_start:
+            pending.append(row)
+        elif token.type == tokenize.NEWLINE:
+            is_start = True
+        elif token.type != tokenize.NL and is_start:
+            is_start = False
+            prefixes[row] = levels[-1], unit * (len(levels) - 1)
+            for comment in pending:
+                width = len(lines[comment - 1]) - len(lines[comment - 1].lstrip())
+                depth = min(sum(len(level) < width for level in levels), len(levels) - 1)
+                prefixes[comment] = lines[comment - 1][:width], unit * depth
+            pending.clear()
+    made, old, new = list[str](), "", ""
+    for number, line in enumerate(lines, 1):
+        old, new = prefixes.get(number, (old, new))
+        if number in inside or not line.strip():
+            made.append(line if number in inside else "")
+        else:
+            made.append(indent + new + (line.removeprefix(old) if line.startswith(old) else line.lstrip()))
+    return "\n".join(made)
+
+
+def _lines_of_texts(code: str) -> set[int]:
+    """The lines (1-based) of a piece of code that begin inside of a text."""
+    try:
+        nodes = list(ast.walk(parsed(code)))
+    except ValueError:
+        nodes = []
+    texts = [
+        node
+        for node in nodes
+        if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)))
+    ]
+    return {line for node in texts for line in range(node.lineno + 1, (node.end_lineno or 0) + 1)}

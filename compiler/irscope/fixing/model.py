@@ -1,0 +1,78 @@
+"""What a rule is, and what it proposes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from irscope.fixing.source import Source
+from irscope.protocol import Finding
+from irscope.vocabulary.records import dataclass
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One way to remove a finding: the whole text of the file as it would be.
+
+    Parameters
+    ----------
+    last
+        Whether it is offered after all others, since it costs more than it gives.
+    """
+
+    title: str
+    caveat: str
+    text: str
+    last: bool = False
+
+
+@dataclass(frozen=True)
+class Example:
+    """A function body before and after a rule; the rule's test is that irscope's own finding leads from one to the other.
+
+    Parameters
+    ----------
+    before, after
+        The body of ``def f(x)``, which is compiled; a rule that changes more has whole scripts, with ``is_script``.
+    calls
+        What calls it.
+    above
+        What is above the function.
+    """
+
+    before: str
+    after: str
+    calls: str = "f(torch.ones(4))"
+    above: str = ""
+    is_script: bool = False
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Changes of one sort.
+
+    Parameters
+    ----------
+    name
+        For the tests and the benchmark.
+    kinds
+        Ids of the kinds of findings that it is asked about.
+    propose
+        Gives candidates for a finding; none if it does not fit.  It may raise ValueError: then there are no more.
+    codes
+        Codes that it is asked about; empty: all of its kinds.
+    leaves_out
+        Whether it leaves the finding out of compiled code, and repairs nothing.
+    examples
+        Of what it does.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    propose: Callable[[Source, Finding], Iterator[Proposal]]
+    codes: tuple[str, ...] = ()
+    leaves_out: bool = False
+    examples: tuple[Example, ...] = ()
+
+    def fits(self, finding: Finding) -> bool:
+        """Whether it is asked about a finding."""
+        return finding.kind in self.kinds and (not self.codes or finding.code in self.codes)

@@ -1,0 +1,1 @@
+"""The rules, one a module: each has an attribute ``RULE``."""

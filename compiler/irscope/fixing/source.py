@@ -1,0 +1,196 @@
+"""A text as rules see it: its syntax, the names in it, and changed texts made of it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import tokenize
+from collections.abc import Mapping
+
+from irscope.fixing.changes import ChangeKind, SyntaxChange
+from irscope.fixing.edits import dedented, edits_of
+from irscope.fixing.syntax import Definition, Syntax, parsed, tokens_of
+from irscope.fixing.texts import applied
+from irscope.usercode import effects
+from irscope.usercode.bindings import dotted
+from irscope.usercode.source import parse, read_source
+
+
+class Source(Syntax):
+    """One file.  Raises ValueError for a text that is not Python, too long or nested too deeply."""
+
+    def code(self, node: ast.AST, changes: Mapping[ast.AST, str | None] | None = None) -> str:
+        """The text of a node as it is written, with changes inside of it (`changed`); a statement at the margin.
+
+        An expression has no parentheses of its own.  A node that is not of the text is written out.
+        """
+        if isinstance(node, ast.Module):
+            return self.changed(changes or {})
+        if node not in self._parents:
+            return ast.unparse(node)
+        start, end = self.span(node)
+        if not changes and not isinstance(node, ast.stmt):
+            return self.text[start:end]
+        changed = self.changed(changes or {})
+        stop = len(changed) - (len(self.text) - end)
+        if not isinstance(node, ast.stmt):
+            return changed[start:stop]
+        column = self.position(start).column
+        indent = self.lines[self.first_line(node) - 1][:column]
+        return dedented(changed[start:stop], indent) if not indent.strip() else changed[start:stop]
+
+    def changed(self, changes: Mapping[ast.AST, str | None]) -> str:
+        """The text with code in the place of nodes: an expression, or statements at the margin; a statement or decorator
+        for which there is None goes.  Comments stay (`edits.edits_of`).  Raises ValueError if that is not possible."""
+        return applied(self.text, edits_of(self, [self._change(node, code) for node, code in changes.items()]))
+
+    def _change(self, node: ast.AST, code: str | None) -> SyntaxChange:
+        if code is None:
+            return SyntaxChange(ChangeKind.REMOVAL, self.range(node))
+        kind = ChangeKind.STATEMENTS if isinstance(node, ast.stmt) else ChangeKind.EXPRESSION
+        return SyntaxChange(kind, self.range(node), code)
+
+    # --- names --------------------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def names(self) -> frozenset[str]:
+        """Every name in the file."""
+        return frozenset(token.string for token in self.tokens if token.type == tokenize.NAME) | frozenset(
+            node.id for node in self.nodes if isinstance(node, ast.Name)
+        )
+
+    def fresh(self, wanted: str) -> str:
+        """A name that the file does not have."""
+        name, number = wanted, 2
+        while name in self.names:
+            name, number = f"{wanted}_{number}", number + 1
+        return name
+
+    @functools.cached_property
+    def imports(self) -> dict[str, str]:
+        """What each imported name of the file stands for: ``F`` is ``torch.nn.functional``."""
+        names: dict[str, str] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    name = alias.asname or alias.name.split(".")[0]
+                    names[name] = alias.name if alias.asname else name
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                for alias in node.names:
+                    names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        return names
+
+    def module_name(self, module: str) -> str | None:
+        """How the file calls an imported module: ``np`` for ``numpy``."""
+        for node in self.nodes:
+            for alias in node.names if isinstance(node, ast.Import) else ():
+                if alias.name == module:
+                    return alias.asname or module
+        return None
+
+    def full_name(self, node: ast.AST) -> str:
+        """The dotted name of an expression, with imported names as they are called where they come from; else empty."""
+        head, dot, rest = dotted(node).partition(".")
+        return f"{self.imports.get(head, head)}{dot}{rest}"
+
+    @functools.cached_property
+    def constants(self) -> frozenset[str]:
+        """Names in capitals that the file assigns once, at its top level."""
+        names = [
+            target.id
+            for node in self.tree.body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        ]
+        return frozenset(name for name in names if name.isupper() and names.count(name) == 1)
+
+    def can_be_left_out(self, statement: ast.stmt) -> bool:
+        """Whether all that a statement does is output: only that may be left out while compiling."""
+        return effects.effects_of(self.tree).can_be_left_out(statement)
+
+
+@functools.lru_cache(maxsize=16)
+def source_of(text: str) -> Source:
+    """A text with its syntax; many rules are asked about one.  Raises ValueError as `Source`."""
+    return Source(text)
+
+
+def source_of_file(path: str) -> Source | None:
+    """A file of the user's, or of a library, as the run has it, with the tree that `irscope.usercode` knows it by."""
+    tree = parse(path)
+    return _with_tree(read_source(path), tree) if tree is not None else None
+
+
+@functools.lru_cache(maxsize=16)
+def _with_tree(text: str, tree: ast.Module) -> Source:
+    return Source(text, tree)
+
+
+def bound_names(node: ast.AST) -> set[str]:
+    """The names that a piece of code binds, its arguments and whatever is inside it included."""
+    names: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+            names.add(inner.id)
+        elif isinstance(inner, ast.arg):
+            names.add(inner.arg)
+        elif isinstance(inner, Definition):
+            names.add(inner.name)
+        elif isinstance(inner, ast.alias):
+            names.add(inner.asname or inner.name.split(".")[0])
+        elif isinstance(inner, ast.ExceptHandler) and inner.name:
+            names.add(inner.name)
+    return names
+
+
+def loaded_names(node: ast.AST) -> list[str]:
+    """The names that a piece of code reads, each once, in order."""
+    return list(dict.fromkeys(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)))
+
+
+def parse_expression(text: str) -> ast.expr:
+    """The tree of an expression, which may be on several lines.  Raises ValueError."""
+    depth = 0
+    for token in tokens_of(text):
+        depth += (token.string in _OPEN) - (token.string in _CLOSED) if token.type == tokenize.OP else 0
+        if depth < 0:
+            break
+    try:
+        tree = parsed(f"({text}\n)", "eval")
+    except ValueError as error:
+        raise ValueError(f"{error}: no expression") from None
+    if depth or not isinstance(tree, ast.Expression):
+        raise ValueError("the text is no expression")
+    return tree.body
+
+
+_OPEN, _CLOSED = ("(", "[", "{"), (")", "]", "}")
+_LOOSE = (
+    ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom,
+    ast.Starred, ast.GeneratorExp,
+)  # fmt: skip
+
+
+def tight(text: str) -> str:
+    """An expression, with parentheses if something could bind to a part of it."""
+    node = parse_expression(text)
+    if isinstance(node, ast.Tuple):
+        is_loose = not _is_in_parentheses(text)
+    else:
+        is_loose = isinstance(node, _LOOSE) and not _is_in_parentheses(text)
+    return f"({text})" if is_loose else text
+
+
+def _is_in_parentheses(text: str) -> bool:
+    """Whether one pair of parentheses is around all of an expression."""
+    stripped = text.strip()
+    if not (stripped.startswith("(") and stripped.endswith(")")):
+        return False
+    depth = 0
+    tokens = [token for token in tokens_of(stripped) if token.type == tokenize.OP]
+    for token in tokens:
+        depth += (token.string in _OPEN) - (token.string in _CLOSED)
+        if depth == 0:
+            return token is tokens[-1]
+    return False
