@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import functools
 import tokenize
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from irscope.fixing import top_level
 from irscope.fixing.changes import ChangeKind, SyntaxChange
 from irscope.fixing.edits import dedented, edits_of
 from irscope.fixing.syntax import Definition, Syntax, parsed, tokens_of
@@ -39,10 +40,33 @@ class Source(Syntax):
         indent = self.lines[self.first_line(node) - 1][:column]
         return dedented(changed[start:stop], indent) if not indent.strip() else changed[start:stop]
 
-    def changed(self, changes: Mapping[ast.AST, str | None]) -> str:
-        """The text with code in the place of nodes: an expression, or statements at the margin; a statement or decorator
-        for which there is None goes.  Comments stay (`edits.edits_of`).  Raises ValueError if that is not possible."""
-        return applied(self.text, edits_of(self, [self._change(node, code) for node, code in changes.items()]))
+    def changed(self, changes: Mapping[ast.AST, str | None], more: Sequence[SyntaxChange] = ()) -> str:
+        """The text with code in the place of nodes, and with more changes, as `above` and `importing` make them.
+
+        The code of a statement is one or several statements at the margin; None takes a statement or a decorator away.
+        Comments stay (`edits.edits_of`).  Raises ValueError if that is not possible.
+        """
+        of_nodes = [self._change(node, code) for node, code in changes.items()]
+        return applied(self.text, edits_of(self, [*more, *of_nodes]))
+
+    def above(self, node: ast.AST, code: str) -> SyntaxChange:
+        """Puts lines above the statement of the module that a node is in."""
+        return top_level.change_above(self, code, self.top_statement(node))
+
+    def importing(self, line: str, node: ast.AST | None = None) -> list[SyntaxChange]:
+        """Adds an import to those of the file, if it is not there; above the statement of the module with a node."""
+        if line in self.lines:
+            return []
+        return [top_level.import_change(self, line, self.top_statement(node) if node is not None else None)]
+
+    def setting(self, line: str, *modules: str) -> SyntaxChange:
+        """Adds a setting of PyTorch below the imports, with modules that it needs."""
+        missing = tuple(module for module in modules if self.module_name(module) is None)
+        return top_level.setting_change(self, line, missing, None)
+
+    def argument(self, call: ast.expr, name: str, value: str) -> SyntaxChange:
+        """Passes ``name=value``, in the place of what is passed by that name; what is no call becomes one."""
+        return SyntaxChange(ChangeKind.ARGUMENT, self.range(call), f"{name}={value}")
 
     def _change(self, node: ast.AST, code: str | None) -> SyntaxChange:
         if code is None:

@@ -37,7 +37,6 @@ NOT_READ = {
     "signs": f"y = {'-' * 5_000}1\n",
     "many signs": f"y = {'-' * 100_000}1\n",
     "sums": f"y = {'1 + ' * 50_000}1\n",
-    "ands": f"y = {'1 and ' * 40_000}1\n",
     "attributes": f"y = x{'.a' * 2_500}\n",
     "branches": "if x: pass\n" + "elif x: pass\n" * 20_000,
     "many numbers": f"y = [{'1, ' * 90_000}]\n",
