@@ -198,8 +198,12 @@ class Flattening:
 
     def _replaced(self, flat: Flat, text: str) -> str:
         """An expression with the values of names in the place of the names; a value that is used twice gets a name."""
-        source = Source(text)
-        places = {name: nodes for name in flat.values if (nodes := _reads(source, name))}
+        if not any(name in text for name in flat.values):
+            return text  # as most are: the rest takes its time
+        source, reads = Source(text), dict[str, list[ast.expr]]()
+        for node in source.all((ast.Name, ast.Attribute)):
+            reads.setdefault(dotted(node), []).append(node)
+        places = {name: reads[name] for name in flat.values if name in reads}
         if places and source.all(_OWN_NAMES):
             raise ValueError("names may stand for something else")
         changes: dict[ast.AST, str | None] = {}
@@ -238,11 +242,6 @@ def assignments(source: Source, below: ast.AST | Sequence[ast.AST]) -> list[ast.
 def _is_place(node: ast.expr) -> bool:
     """Whether a side may change it in place: a name, or a tensor of an object, ``self.mean``."""
     return bool(dotted(node)) and dotted(node).count(".") <= _DEEPEST_PLACE
-
-
-def _reads(source: Source, name: str) -> list[ast.expr]:
-    """Where a variable, or an attribute by its dotted name, is read in an expression."""
-    return [node for node in source.all((ast.Name, ast.Attribute)) if dotted(node) == name]
 
 
 def _returns(block: Sequence[ast.stmt]) -> bool:
