@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from irscope.fixing.choosing import chosen, repeats
 from irscope.fixing.conditions import decided, is_flag
-from irscope.fixing.source import Source, tight
+from irscope.fixing.source import Source, parse_expression, tight
 from irscope.usercode.bindings import dotted
 
 RETURNED = "return"
@@ -214,7 +214,9 @@ class Flattening:
                 flat.lines.append(f"{made} = {value}")
                 flat.values[name] = value = made
             changes |= dict.fromkeys(nodes, tight(value)) if value != name else {}
-        return source.changed(changes)
+        replaced = source.changed(changes)
+        parse_expression(replaced)  # before Python 3.12, formatted strings do not take every expression
+        return replaced
 
     def _fresh(self, wanted: str) -> str:
         name, number = self._source.fresh(wanted), 2
