@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from irscope.driver.fixing import needs
+from irscope.fixing.registry import all_rules
 from irscope.fixing.texts import applied
 from irscope.protocol import Finding, Position, Range, Related, Severity
 from irscope_server.fixing import registry
@@ -210,7 +211,9 @@ APART = (
 """Those with tests of their own."""
 
 
-@pytest.mark.parametrize("name", [family.name for family in registry.all_families() if family.name not in APART])
+@pytest.mark.parametrize(
+    "name", [rule.name for rule in (*all_rules(), *registry.all_families()) if rule.name not in APART]
+)
 def test_each_family(name: str) -> None:
     """Each has a case here: a family without one is not tested."""
     text, at, code, more, wanted = CASES[name]
@@ -391,6 +394,6 @@ def test_texts_that_are_not_read(text: str) -> None:
 
 
 def test_what_is_said_without_libcst_is_about_the_kinds_that_it_brings_fixes_for() -> None:
-    assert set(_ON_A_TREE) == {kind for family in registry.all_families() for kind in family.kinds}
+    assert set(_ON_A_TREE) == {kind for rule in (*all_rules(), *registry.all_families()) for kind in rule.kinds}
     assert f'fix = ["{needs.NEEDS}"]' in (Path(__file__).parents[3] / "pyproject.toml").read_text()
     assert needs.install_command("/a b/python") == f'"/a b/python" -m pip install "{needs.NEEDS}"'
