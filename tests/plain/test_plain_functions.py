@@ -12,6 +12,7 @@ from irscope.driver.fixing.gains import MeasuredGain, Side, Spread
 from irscope.driver.fixing.plain_functions import plain_functions
 from irscope.driver.fixing.proving import Proof, Status
 from irscope.driver.fixing.trying import Trying
+from irscope.fixing.texts import applied
 from irscope.protocol import Compile, CompileOutcome, Finding, Position, Range, Related, RelatedRole, Severity
 
 RULES, HELP = (
