@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import libcst as cst
-from irscope.driver.fixing.repairs import FUNCTION_TO_PYTHON
+from irscope.fixing.repairs import FUNCTION_TO_PYTHON
 from irscope.protocol import Finding
 
 from irscope_server.fixing.model import Family, Proposal
