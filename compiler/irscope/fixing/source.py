@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 
 from irscope.fixing import top_level
 from irscope.fixing.changes import ChangeKind, SyntaxChange
-from irscope.fixing.edits import dedented, edits_of
+from irscope.fixing.edits import dedented, edits_of, indent_of, owns_lines, reindented
 from irscope.fixing.syntax import Definition, Syntax, parsed, tokens_of
 from irscope.fixing.texts import applied
+from irscope.protocol import Position, Range
 from irscope.usercode import effects
 from irscope.usercode.bindings import dotted
 from irscope.usercode.source import parse, read_source
@@ -48,6 +49,23 @@ class Source(Syntax):
         """
         of_nodes = [self._change(node, code) for node, code in changes.items()]
         return applied(self.text, edits_of(self, [*more, *of_nodes]))
+
+    def before(self, statement: ast.stmt, code: str) -> SyntaxChange:
+        """Puts statements, at the margin as for `changed`, directly before a statement of a block.  Raises ValueError if
+        others are on its lines."""
+        return self._beside(statement, code, Position(self.first_line(statement), 0))
+
+    def after(self, statement: ast.stmt, code: str) -> SyntaxChange:
+        """The same after it."""
+        return self._beside(statement, code, Position(self.last_line(statement) + 1, 0))
+
+    def _beside(self, statement: ast.stmt, code: str, place: Position) -> SyntaxChange:
+        where = self.range(statement)
+        if not owns_lines(self.lines, where) or place.line > len(self.lines):
+            raise ValueError("a line cannot be added there")
+        indent = indent_of(self.lines[where.start.line - 1], where.start.column)
+        lines = reindented(code, indent, self.indentation)
+        return SyntaxChange(ChangeKind.LINES, Range(place, place), f"{lines}\n")
 
     def above(self, node: ast.AST, code: str) -> SyntaxChange:
         """Puts lines above the statement of the module that a node is in."""
