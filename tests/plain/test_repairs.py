@@ -11,7 +11,7 @@ import pytest
 from irscope.driver.fixing.candidates import Candidate, Tried
 from irscope.driver.fixing.combining import Combining
 from irscope.driver.fixing.proving import Proof, Status
-from irscope.driver.fixing.repairs import (
+from irscope.fixing.repairs import (
     FUNCTION_TO_PYTHON,
     HELPER_LEFT_OUT,
     LIBRARY_TO_PYTHON,

@@ -12,7 +12,7 @@ import pytest
 from irscope.cli import fixing
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.proving import Proof, Prover, Status
-from irscope.driver.fixing.repairs import LIBRARY_TO_PYTHON
+from irscope.fixing.repairs import LIBRARY_TO_PYTHON
 from irscope.driver.fixing.trying import Trying
 from irscope.fixing.texts import applied, diff_of, edits_between, without_gaps
 from irscope.protocol import Edit, Fix, Position, Range

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irscope.driver.fixing.library import Patch
 from irscope.driver.fixing.proving import Proof, Status
-from irscope.driver.fixing.repairs import is_repair
+from irscope.fixing.repairs import is_repair
 from irscope.protocol import Edit, Finding
 from irscope.vocabulary.records import dataclass
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from irscope.driver.fixing.candidates import Candidate, Together, Tried
 from irscope.driver.fixing.proving import Proof, Prover, Status
-from irscope.driver.fixing.repairs import is_repair
+from irscope.fixing.repairs import is_repair
 from irscope.fixing.texts import applied, without_gaps
 from irscope.protocol import Edit, Finding, Fix
 

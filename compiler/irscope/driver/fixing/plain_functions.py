@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from irscope.driver.fixing.places import is_of_library
-from irscope.driver.fixing.repairs import LIBRARY_TO_PYTHON
+from irscope.fixing.repairs import LIBRARY_TO_PYTHON
 from irscope.driver.fixing.workarounds import after_imports, attribute_at, fresh, has_line, module_of
 from irscope.protocol import Compile, Edit, Finding, Fix, Position, Range
 from irscope.usercode.user_files import is_package_file

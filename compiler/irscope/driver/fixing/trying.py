@@ -11,7 +11,7 @@ from irscope.driver.fixing.library import Patch
 from irscope.driver.fixing.places import in_library
 from irscope.driver.fixing.plain_functions import caveat_of, plain_functions
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
-from irscope.driver.fixing.repairs import LIBRARY_TO_PYTHON, chained, is_repair
+from irscope.fixing.repairs import LIBRARY_TO_PYTHON, chained, is_repair
 from irscope.driver.fixing.workarounds import CAVEAT, IN_A_COPY, as_patches, workarounds
 from irscope.fixing.texts import applied, edits_between
 from irscope.protocol import Finding, Fix

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.fixing.model import Proposal, Rule
+from irscope.fixing.repairs import FUNCTION_TO_PYTHON
 from irscope.fixing.source import Source
 from irscope.protocol import BreakFacts, Finding
 
-FUNCTION_TO_PYTHON = "Leave the function to Python, and compile what it calls"
 _CAVEAT = (
     "The function runs as plain Python, as it does now: no graph grows. What is gone is the trial to trace it. "
     "Each function that it calls is compiled by itself."

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.fixing.rules.plain_functions import FUNCTION_TO_PYTHON
-
 LIBRARY_TO_PYTHON = "Leave functions of the library to Python, and compile what they call"
+FUNCTION_TO_PYTHON = "Leave the function to Python, and compile what it calls"
 HELPER_LEFT_OUT = "Leave the helper out of compiled code"
 THEN = "; then "
 """Between the titles of a chain of fixes."""
