@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from irscope.fixing.conditions import is_tensor
-from irscope.fixing.model import Proposal, Rule
+from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.rules.clocks import is_clock
 from irscope.fixing.source import Source
 from irscope.fixing.splitting import (
@@ -131,4 +131,77 @@ def _read(value: ast.expr) -> set[str]:
     return {name.id for name in ast.walk(value) if isinstance(name, ast.Name)} - changed_names(value)
 
 
-RULE = Rule("before the call", ("graph-break",), _propose)
+RULE = Rule(
+    "before the call",
+    ("graph-break",),
+    _propose,
+    examples=(
+        Example(
+            """
+            import uuid
+
+            import torch
+
+            names = []
+
+            @torch.compile(backend="eager")
+            def f(x):
+                names.append(uuid.uuid4().hex)
+                return x + 1
+
+            f(torch.ones(4))
+            """,
+            """
+            import uuid
+
+            import torch
+
+            names = []
+
+            @torch.compile(backend="eager")
+            def f_after(x):
+                return x + 1
+
+
+            @torch.compiler.disable(recursive=False)
+            def f(x):
+                names.append(uuid.uuid4().hex)
+                return f_after(x)
+
+            f(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+        Example(
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f(x):
+                if x.sum() > 0:
+                    x = x + 1
+                return x * 2
+
+            f(torch.ones(4))
+            """,
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f_after(x, decided):
+                if decided:
+                    x = x + 1
+                return x * 2
+
+
+            @torch.compiler.disable(recursive=False)
+            def f(x):
+                decided = bool(x.sum() > 0)
+                return f_after(x, decided)
+
+            f(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+    ),
+)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.fixing.model import Proposal, Rule
+from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.rules.numbers import changed_number, is_integer
 from irscope.fixing.source import Source
 from irscope.fixing.splitting import (
@@ -171,4 +171,81 @@ def _gives_float(node: ast.AST) -> bool:
     return isinstance(node, (ast.Div, ast.Pow)) or (isinstance(node, ast.Constant) and isinstance(node.value, float))
 
 
-RULE = Rule("counters", ("recompilation",), _propose, ("recompile-value",))
+RULE = Rule(
+    "counters",
+    ("recompilation",),
+    _propose,
+    ("recompile-value",),
+    examples=(
+        Example(
+            """
+            import torch
+
+            class Net(torch.nn.Module):
+                step = 0
+
+                def forward(self, x):
+                    self.step += 1
+                    return x * self.step
+
+            net = torch.compile(Net(), backend="eager")
+            for _ in range(3):
+                net(torch.ones(4))
+            """,
+            """
+            import torch
+
+            class Net(torch.nn.Module):
+                step = 0
+
+                @torch.compiler.disable(recursive=False)
+                def forward(self, x):
+                    self.step += 1
+                    return self.forward_after(x, torch.tensor(self.step))
+
+                def forward_after(self, x, step_2):
+                    return x * step_2
+
+            net = torch.compile(Net(), backend="eager")
+            for _ in range(3):
+                net(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+        Example(
+            """
+            import torch
+
+            class Net(torch.nn.Module):
+                step = 0
+
+                def forward(self, x):
+                    return x * min(self.step / 10, 1.0)
+
+            module = Net()
+            net = torch.compile(module, backend="eager")
+            for module.step in range(3):
+                net(torch.ones(4))
+            """,
+            """
+            import torch
+
+            class Net(torch.nn.Module):
+                step = 0
+
+                @torch.compiler.disable(recursive=False)
+                def forward(self, x):
+                    return self.forward_after(x, torch.tensor(min(self.step / 10, 1.0), dtype=x.dtype))
+
+                def forward_after(self, x, from_step):
+                    return x * from_step
+
+            module = Net()
+            net = torch.compile(module, backend="eager")
+            for module.step in range(3):
+                net(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+    ),
+)

@@ -73,15 +73,79 @@ def _with_body_apart(source: Source, function: Function, loop: ast.For, torch: s
 
 
 RULE = Rule(
-    "loop bodies", ("recompilation",), _propose, ("recompile-value", "recompile-condition"),
+    "loop bodies",
+    ("recompilation",),
+    _propose,
+    ("recompile-value", "recompile-condition"),
     examples=(
         Example(
-            "import torch\n\n\n@torch.compile(backend=\"eager\")\ndef f(x, n):\n    for _ in range(n):\n        x = x.sin()\n"
-            "    return x\n\n\nfor n in (2, 3, 4):\n    f(torch.ones(4), n)\n",
-            "import torch\n\n\n@torch.compile(backend=\"eager\")\ndef f_turn(x):\n    x = x.sin()\n    return x\n\n\n"
-            "@torch.compiler.disable(recursive=False)\ndef f(x, n):\n    for _ in range(n):\n        x = f_turn(x)\n"
-            "    return x\n\n\nfor n in (2, 3, 4):\n    f(torch.ones(4), n)\n",
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f(x, n):
+                for _ in range(n):
+                    x = x.sin()
+                return x
+
+            for n in (2, 3):
+                f(torch.ones(4), n)
+            """,
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f_turn(x):
+                x = x.sin()
+                return x
+
+
+            @torch.compiler.disable(recursive=False)
+            def f(x, n):
+                for _ in range(n):
+                    x = f_turn(x)
+                return x
+
+            for n in (2, 3):
+                f(torch.ones(4), n)
+            """,
+            is_script=True,
+        ),
+        Example(
+            """
+            import torch
+
+            def f(rows):
+                total = rows[0]
+                for row in rows[1:]:
+                    total = total + row  # all
+                return total
+
+            g = torch.compile(f, backend="eager")
+            for n in (2, 3):
+                g([torch.ones(4)] * n)
+            """,
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f_turn(row, total):
+                total = total + row  # all
+                return total
+
+
+            @torch.compiler.disable(recursive=False)
+            def f(rows):
+                total = rows[0]
+                for row in rows[1:]:
+                    total = f_turn(row, total)
+                return total
+
+            g = f
+            for n in (2, 3):
+                g([torch.ones(4)] * n)
+            """,
             is_script=True,
         ),
     ),
-)  # fmt: skip
+)
