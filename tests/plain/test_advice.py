@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from irscope.capture.break_message import BreakMessage
 from irscope.capture.stack import FramePlace
-from irscope.findings import advice
-from irscope.findings.advice import RULES, BreakContext, Edit, Option, Words, words_for
-from irscope.findings.advice.spot import Spot
+from irscope.fixing import advice
+from irscope.fixing.advice import RULES, BreakContext, Edit, Option, Words, words_for
+from irscope.fixing.advice.spot import Spot
 from irscope.protocol import Position, Range
 from irscope.usercode.source import node_at_range
 

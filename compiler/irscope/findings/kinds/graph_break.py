@@ -18,7 +18,7 @@ from irscope.usercode.source import node_at_range, range_of_line
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
 
 if TYPE_CHECKING:
-    from irscope.findings.advice import Words
+    from irscope.fixing.advice import Words
 
 KIND = FindingKind(
     id="graph-break",
@@ -136,7 +136,7 @@ def fixes_of(words: Words) -> tuple[Fix, ...]:
 
 def words_at(places: list[FramePlace], at: int, messages: list[BreakMessage], payload: str, skipped: bool) -> Words:
     """What to say of a break at one of the places of a stack."""
-    from irscope.findings.advice import BreakContext, words_for  # here: with it come the rules for all breaks
+    from irscope.fixing.advice import BreakContext, words_for  # here: with it come the rules for all breaks
 
     place, beneath = places[at], places[at + 1 :]
     context = BreakContext(

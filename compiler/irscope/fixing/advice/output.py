@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from irscope.findings.advice.common import guard, setting, some
-from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice.common import guard, setting, some
+from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.spot import Spot
 
 _TYPES = re.compile(r"argument types \[(?P<types>.*?)\] \(has_kwargs (?P<kwargs>\w+)\)")
 _REORDERABLE = {"str", "Tensor", "int", "float", "bool", "NoneType"}

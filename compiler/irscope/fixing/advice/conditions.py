@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from irscope.findings.advice.common import around
-from irscope.findings.advice.model import Advice
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice.common import around
+from irscope.fixing.advice.model import Advice
+from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import bound_names, loaded_names
 
 Decision = ast.If | ast.While | ast.IfExp | ast.Assert

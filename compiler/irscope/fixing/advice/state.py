@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from irscope.findings.advice.common import around, hoist, pass_in, setting, some
-from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice.common import around, hoist, pass_in, setting, some
+from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import loaded_names
 
 _COPY_FRAME = re.compile(r'^  File "[^"]*[/\\]copy\.py", line \d+, in (?P<name>\S+)$', re.MULTILINE)

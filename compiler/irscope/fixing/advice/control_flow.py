@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import re
 
-from irscope.findings.advice import arrays, calls, contexts, output
-from irscope.findings.advice.branches import data_dependent_branch
-from irscope.findings.advice.common import around, called, hoist, some
-from irscope.findings.advice.conditions import decision_at, failed_assertion
-from irscope.findings.advice.families import in_caller
-from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice import arrays, calls, contexts, output
+from irscope.fixing.advice.branches import data_dependent_branch
+from irscope.fixing.advice.common import around, called, hoist, some
+from irscope.fixing.advice.conditions import decision_at, failed_assertion
+from irscope.fixing.advice.families import in_caller
+from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import loaded_names
 
 _BUILTIN = re.compile(r"^builtin (?P<name>\S+)")

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import loaded_names
 from irscope.usercode.user_files import is_user_file
 

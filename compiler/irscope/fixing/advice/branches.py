@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from irscope.findings.advice.common import called, some
-from irscope.findings.advice.conditions import Decision, condition, decision_at, failed_assertion, looks_like_tensor
-from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice.common import called, some
+from irscope.fixing.advice.conditions import Decision, condition, decision_at, failed_assertion, looks_like_tensor
+from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.spot import Spot
 from irscope.fixing.changes import SyntaxChange
 from irscope.fixing.source import bound_names, loaded_names
 from irscope.vocabulary.records import dataclass

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from irscope.findings.advice.common import around, custom_op, setting, some
-from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice.common import around, custom_op, setting, some
+from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import loaded_names
 
 _ONCE_PER_CALL = "skip_fwd_side_effects_in_bwd_under_checkpoint = True"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from irscope.findings.advice.common import around, hoist, pass_in, some
-from irscope.findings.advice.conditions import decision_at
-from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot
-from irscope.findings.advice.uses import uses_of_value
+from irscope.fixing.advice.common import around, hoist, pass_in, some
+from irscope.fixing.advice.conditions import decision_at
+from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.spot import Spot
+from irscope.fixing.advice.uses import uses_of_value
 
 
 def options(spot: Spot) -> tuple[Option, ...]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import re
 
-from irscope.findings.advice import randomness
-from irscope.findings.advice.branches import branch_options
-from irscope.findings.advice.common import guard, pass_in, setting, some
-from irscope.findings.advice.conditions import all_equal, decision_at
-from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot
-from irscope.findings.advice.uses import readers_of_value, uses_of_value
+from irscope.fixing.advice import randomness
+from irscope.fixing.advice.branches import branch_options
+from irscope.fixing.advice.common import guard, pass_in, setting, some
+from irscope.fixing.advice.conditions import all_equal, decision_at
+from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.spot import Spot
+from irscope.fixing.advice.uses import readers_of_value, uses_of_value
 from irscope.fixing.source import bound_names
 
 _WHY = "While a graph is traced, tensors have shapes but no values, and a Python number must have one."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice.spot import Spot
 
 
 def uses_of_value(spot: Spot) -> set[str]:

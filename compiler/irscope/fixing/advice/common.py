@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from irscope.findings.advice.model import Option
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice.model import Option
+from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import loaded_names
 from irscope.usercode.effects import effects_of
 

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable
 
 from irscope.capture.break_message import DATA_DEPENDENT_GUARD
-from irscope.findings.advice import (
+from irscope.fixing.advice import (
     arrays,
     autograd,
     branches,
@@ -24,13 +24,13 @@ from irscope.findings.advice import (
     state,
     values,
 )
-from irscope.findings.advice import control_flow as control
-from irscope.findings.advice.fallback import from_registry
-from irscope.findings.advice.library import advice_in_library, is_for_library
-from irscope.findings.advice.model import Advice, BreakContext, Option, Words
-from irscope.findings.advice.origin import origin_of
-from irscope.findings.advice.sequel import sequel_of
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice import control_flow as control
+from irscope.fixing.advice.fallback import from_registry
+from irscope.fixing.advice.library import advice_in_library, is_for_library
+from irscope.fixing.advice.model import Advice, BreakContext, Option, Words
+from irscope.fixing.advice.origin import origin_of
+from irscope.fixing.advice.sequel import sequel_of
+from irscope.fixing.advice.spot import Spot
 from irscope.fixing.edits import edits_of
 from irscope.protocol import Edit
 

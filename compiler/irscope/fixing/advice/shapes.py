@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from irscope.findings.advice.common import setting, some
-from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice.common import setting, some
+from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.spot import Spot
 
 _WHY = "A graph must know the shapes of its tensors, and this one depends on the values of the input."
 _CAPTURE = "capture_dynamic_output_shape_ops = True"

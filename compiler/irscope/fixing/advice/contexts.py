@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import textwrap
 
-from irscope.findings.advice.common import around, called, pass_in, some
-from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice.common import around, called, pass_in, some
+from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import bound_names, loaded_names
 
 _FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "linspace", "tensor", "eye",

@@ -9,9 +9,9 @@ import os
 from collections.abc import Callable
 
 from irscope.capture.stack import cause_among
-from irscope.findings.advice.families import name_at
-from irscope.findings.advice.model import Advice, BreakContext, Option
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice.families import name_at
+from irscope.fixing.advice.model import Advice, BreakContext, Option
+from irscope.fixing.advice.spot import Spot
 from irscope.usercode.source import node_at_range
 from irscope.usercode.user_files import is_package_file
 

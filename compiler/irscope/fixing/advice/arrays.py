@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import dataclasses
 
-from irscope.findings.advice import randomness
-from irscope.findings.advice.common import around, custom_op, hoist, pass_in, some
-from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice import randomness
+from irscope.fixing.advice.common import around, custom_op, hoist, pass_in, some
+from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import bound_names, loaded_names
 
 

@@ -6,10 +6,10 @@ import ast
 import builtins
 from collections.abc import Callable
 
-from irscope.findings.advice import arrays, randomness
-from irscope.findings.advice.common import around, guard, hoist, pass_in, some
-from irscope.findings.advice.model import Option
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice import arrays, randomness
+from irscope.fixing.advice.common import around, guard, hoist, pass_in, some
+from irscope.fixing.advice.model import Option
+from irscope.fixing.advice.spot import Spot
 from irscope.vocabulary.records import dataclass
 
 OUTSIDE = "Compiled code is a graph of tensor operations; this reaches outside of Python and must happen in its place."

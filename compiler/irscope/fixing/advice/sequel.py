@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from irscope.findings.advice.fallback import explanation_of
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice.fallback import explanation_of
+from irscope.fixing.advice.spot import Spot
 
 _SEQUELS = {
     "GB7000": "It is inside of a loop, where a graph cannot be cut and resumed, so the whole function runs as plain Python.",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-from irscope.findings.advice.branches import WHILE_LOOP, WHILE_LOOP_CAVEAT, branch_options
-from irscope.findings.advice.common import some
-from irscope.findings.advice.conditions import decision_at, symbols_readable
-from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice.branches import WHILE_LOOP, WHILE_LOOP_CAVEAT, branch_options
+from irscope.fixing.advice.common import some
+from irscope.fixing.advice.conditions import decision_at, symbols_readable
+from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.spot import Spot
 
 _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.GtE,

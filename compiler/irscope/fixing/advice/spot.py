@@ -9,8 +9,8 @@ import itertools
 import textwrap
 
 from irscope.capture.break_message import BreakMessage
-from irscope.findings.advice.model import BreakContext
 from irscope.fixing import top_level
+from irscope.fixing.advice.model import BreakContext
 from irscope.fixing.changes import ChangeKind, SyntaxChange
 from irscope.fixing.edits import indent_of, owns_lines
 from irscope.fixing.source import Source, bound_names, loaded_names, source_of_file

@@ -6,12 +6,12 @@ import ast
 import os
 import re
 
-from irscope.findings.advice import arrays, output, randomness
-from irscope.findings.advice.common import around, custom_op, hoist, pass_in, some
-from irscope.findings.advice.fallback import from_registry
-from irscope.findings.advice.families import FAMILIES, OUTSIDE, in_caller, name_at
-from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice import arrays, output, randomness
+from irscope.fixing.advice.common import around, custom_op, hoist, pass_in, some
+from irscope.fixing.advice.fallback import from_registry
+from irscope.fixing.advice.families import FAMILIES, OUTSIDE, in_caller, name_at
+from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.spot import Spot
 
 _CONTEXT = re.compile(r"module: (?P<module>[^,]*), qualname: (?P<name>[^,]*), skip reason")
 _DISABLE = ("torch.compiler.disable", "torch._dynamo.disable")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from irscope.capture.break_message import BreakMessage
-from irscope.findings.advice.model import Advice, Option
-from irscope.findings.advice.spot import Spot
+from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.spot import Spot
 
 _EMPTY_ADVICE = re.compile(
     r"^(It may be possible to write Dynamo tracing rules|This is likely to be a Dynamo bug|Please (report|file|open) an issue"
