@@ -105,11 +105,13 @@ class Source(Syntax):
         return names
 
     def module_name(self, module: str) -> str | None:
-        """How the file calls an imported module: ``np`` for ``numpy``."""
+        """How the file calls an imported module: ``np`` for ``numpy``; None if no import outside of functions binds it."""
         for node in self.nodes:
-            for alias in node.names if isinstance(node, ast.Import) else ():
-                if alias.name == module:
-                    return alias.asname or module
+            for alias in node.names if isinstance(node, ast.Import) and self.function(node) is None else ():
+                if alias.name == module and alias.asname:
+                    return alias.asname
+                if not alias.asname and module in (alias.name, alias.name.split(".")[0]):
+                    return module
         return None
 
     def full_name(self, node: ast.AST) -> str:

@@ -159,13 +159,15 @@ def _advice(spot: Spot) -> Advice:
 def _edits(spot: Spot, option: Option) -> tuple[Edit, ...]:
     """The edits of an option; none if they cannot be made."""
     with contextlib.suppress(ValueError):
-        return edits_of(spot.source, option.changes) if spot.source is not None else ()
+        return edits_of(spot.source, option.changes)
     return ()
 
 
 def _words(spot: Spot, advice: Advice) -> Words:
     effect = "the whole function runs as plain Python" if spot.context.skipped else "the graph is cut here"
-    origin = origin_of(spot, advice.value) if advice.value is not None else ""
+    origin = ""
+    with contextlib.suppress(Exception):
+        origin = origin_of(spot, advice.value) if advice.value is not None else ""
     parts = [" ".join(part for part in (advice.why, origin) if part), *sequel_of(spot)]
     given = (advice.options or from_registry(spot).options)[:_MOST_OPTIONS]
     options = tuple(dataclasses.replace(one, edits=_edits(spot, one)) for one in given)

@@ -190,7 +190,7 @@ def _enabled(spot: Spot, function: ast.expr | None) -> Option:
     word = (
         function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
     )
-    nodes = list(ast.walk(spot.tree)) if spot.tree is not None else []
+    nodes = list(ast.walk(spot.tree))
     decorators = [decorator for node in nodes for decorator in _decorators(spot, node, word)]
     wraps = [call for node in nodes if (call := _wrap(spot, node, word)) is not None]
     if len(decorators) + len(wraps) != 1:

@@ -33,7 +33,7 @@ def guard(spot: Spot, caveat: str) -> Option | None:
     do = "Leave it out while compiling"
     statement = spot.statement
     written = _in_lambda(spot) or (statement.value if isinstance(statement, ast.Expr) else None)
-    if written is None or statement is None or spot.tree is None or not effects_of(spot.tree).only_writes(written):
+    if written is None or statement is None or not effects_of(spot.tree).only_writes(written):
         return None
     torch, imports = spot.need("torch")
     if not isinstance(statement, ast.Expr) or _in_lambda(spot) is not None or not spot.owns_lines([statement]):

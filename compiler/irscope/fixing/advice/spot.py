@@ -14,8 +14,6 @@ from irscope.fixing.advice.model import BreakContext
 from irscope.fixing.changes import ChangeKind, SyntaxChange
 from irscope.fixing.edits import indent_of, owns_lines
 from irscope.fixing.source import Source, bound_names, loaded_names, source_of_file
-from irscope.protocol import Range
-from irscope.usercode.source import parents, parse, range_of_node, read_source, text_of_range
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.ListComp)
@@ -34,18 +32,14 @@ class Spot:
         self.cause = context.messages[0] if context.messages else _NO_MESSAGE
 
     @functools.cached_property
-    def _parents(self) -> dict[ast.AST, ast.AST]:
-        return parents(self.file)
+    def source(self) -> Source:
+        """The text of the file; empty if it cannot be parsed."""
+        return source_of_file(self.file) or Source("")
 
-    @functools.cached_property
-    def source(self) -> Source | None:
-        """The text of the file; None if it cannot be parsed."""
-        return source_of_file(self.file)
-
-    @functools.cached_property
-    def tree(self) -> ast.Module | None:
-        """The syntax tree of the file; None if it cannot be parsed."""
-        return parse(self.file)
+    @property
+    def tree(self) -> ast.Module:
+        """The syntax tree of the file."""
+        return self.source.tree
 
     # --- the tree around the node -------------------------------------------------------------------------------------
 
@@ -56,26 +50,17 @@ class Spot:
 
     def ancestors_of(self, node: ast.AST) -> list[ast.AST]:
         """The nodes around a node, from the innermost to the module."""
-        found = []
-        parent = self._parents.get(node)
-        while parent is not None:
-            found.append(parent)
-            parent = self._parents.get(parent)
-        return found
+        return list(self.source.around(node))[1:]
 
     @functools.cached_property
     def statement(self) -> ast.stmt | None:
         """The innermost statement that holds the node, or is it."""
-        if isinstance(self.node, ast.stmt):
-            return self.node
-        return next((node for node in self.ancestors if isinstance(node, ast.stmt)), None)
+        return self.source.statement(self.node) if self.node is not None else None
 
     @functools.cached_property
     def functions(self) -> list[Function]:
         """The functions around the node, innermost first."""
-        return [
-            node for node in self.ancestors if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-        ]
+        return [node for node in self.ancestors if isinstance(node, Function)]
 
     @functools.cached_property
     def expression(self) -> ast.expr | None:
@@ -83,7 +68,7 @@ class Spot:
         node: ast.AST | None = self.node
         if isinstance(node, ast.Expr):
             node = node.value
-        if isinstance(node, ast.Attribute) and isinstance(call := self._parents.get(node), ast.Call):
+        if isinstance(node, ast.Attribute) and isinstance(call := self.parent(node), ast.Call):
             node = call if call.func is node else node
         return node if isinstance(node, ast.expr) else None
 
@@ -99,26 +84,18 @@ class Spot:
 
     def siblings_after(self, statement: ast.stmt) -> list[ast.stmt]:
         """The statements that follow one in its block."""
-        parent = self._parents.get(statement)
-        for _, block in ast.iter_fields(parent) if parent is not None else ():
-            if isinstance(block, list) and statement in block:
-                return [item for item in block[block.index(statement) + 1 :] if isinstance(item, ast.stmt)]
-        return []
+        return self.source.following(statement)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node directly around a node; None for the module."""
-        return self._parents.get(node)
+        return self.source.parent(node)
 
     # --- text ---------------------------------------------------------------------------------------------------------
 
     def text(self, node: ast.AST) -> str:
-        """A node's source; on one line, if it is an expression.  A node that a rule made (`made`) is written out."""
-        if any(getattr(inner, "made", False) for inner in ast.walk(node)):
-            return ast.unparse(node)
-        where = range_of_node(self.file, node)
-        if isinstance(node, ast.expr) and where.start.line != where.end.line:
-            return ast.unparse(node)
-        return text_of_range(self.file, where)
+        """A node's source; on one line, if it is an expression.  A node that a rule made is written out."""
+        text = self.source.code(node)
+        return ast.unparse(node) if isinstance(node, ast.expr) and "\n" in text else text
 
     def tight(self, node: ast.expr) -> str:
         """An expression's source, in parentheses where something after a dot needs them."""
@@ -134,24 +111,24 @@ class Spot:
 
     def line_with(self, node: ast.expr, text: str) -> str:
         """The line of an expression with another in its place, to be shown; only that where the line is long."""
-        statement = next((a for a in [node, *self.ancestors_of(node)] if isinstance(a, ast.stmt)), None)
-        if statement is None or node.lineno != node.end_lineno:
+        statement = self.source.statement(node)
+        where = self.source.range(node)
+        if statement is None or where.start.line != where.end.line:
             return text
-        where, start = range_of_node(self.file, node), range_of_node(self.file, statement).start
-        if start.line != where.start.line:
+        whole = self.source.range(statement)
+        if whole.start.line != where.start.line:
             return text
-        line = read_source(self.file).split("\n")[where.start.line - 1]
-        end = range_of_node(self.file, statement).end
-        stop = end.column if end.line == start.line else len(line)
-        return line[start.column : where.start.column] + text + line[where.end.column : stop]
+        line = self.source.lines[where.start.line - 1]
+        stop = whole.end.column if whole.end.line == whole.start.line else len(line)
+        return line[whole.start.column : where.start.column] + text + line[where.end.column : stop]
 
     def block(self, statements: list[ast.stmt]) -> str:
         """Statements that follow each other, without their common indentation."""
-        first, last = range_of_node(self.file, statements[0]), range_of_node(self.file, statements[-1])
-        lines = read_source(self.file).split("\n")[first.start.line - 1 : last.end.line]
-        lines[-1] = lines[-1][: last.end.column]
-        indent = indent_of(lines[0], first.start.column)
-        return textwrap.dedent("\n".join([indent + lines[0][first.start.column :], *lines[1:]]))
+        where = self.source.range(*statements)
+        lines = self.source.lines[where.start.line - 1 : where.end.line]
+        lines[-1] = lines[-1][: where.end.column]
+        indent = indent_of(lines[0], where.start.column)
+        return textwrap.dedent("\n".join([indent + lines[0][where.start.column :], *lines[1:]]))
 
     # --- names --------------------------------------------------------------------------------------------------------
 
@@ -183,40 +160,18 @@ class Spot:
         }
         return set(loaded_names(node)) & (stored | inner | {"self", "cls", "ctx"})
 
-    @functools.cached_property
+    @property
     def imports(self) -> dict[str, str]:
         """What each imported name of the file stands for: ``F`` is ``torch.nn.functional``."""
-        tree, found = parse(self.file), dict[str, str]()
-        for node in ast.walk(tree) if tree is not None else ():
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    name = alias.asname or alias.name.split(".")[0]
-                    found[name] = alias.name if alias.asname else name
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                for alias in node.names:
-                    found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-        return found
+        return self.source.imports
 
     def qualified(self, node: ast.AST | None) -> str:
         """The full name that a dotted expression means: ``np.random.rand`` is ``numpy.random.rand``; else empty."""
-        if isinstance(node, ast.Attribute):
-            head = self.qualified(node.value)
-            return f"{head}.{node.attr}" if head else ""
-        if isinstance(node, ast.Name):
-            return self.imports.get(node.id, node.id)
-        return ""
+        return self.source.full_name(node) if node is not None else ""
 
     def name_of_module(self, module: str) -> str | None:
-        """What an imported module is called in this file; None if it is not imported at its top."""
-        tree = parse(self.file)
-        for node in tree.body if tree is not None else ():
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    if alias.name == module and alias.asname:
-                        return alias.asname
-                    if not alias.asname and alias.name.split(".")[0] == module:
-                        return module
-        return None
+        """What an imported module is called in this file; None if it is not imported."""
+        return self.source.module_name(module)
 
     def need(self, module: str) -> tuple[str, tuple[SyntaxChange, ...]]:
         """The name of a module here, and the change that imports it where it is not."""
@@ -225,10 +180,7 @@ class Spot:
 
     def fresh(self, wanted: str) -> str:
         """A name that the file does not use yet."""
-        text, name = read_source(self.file), wanted
-        while name in text:
-            name = f"{name}_"
-        return name
+        return self.source.fresh(wanted)
 
     def hoistable(self, node: ast.expr) -> bool:
         """Whether an expression means the same above the function: it uses names that the file binds further up."""
@@ -245,58 +197,47 @@ class Spot:
 
     def global_names(self) -> set[str]:
         """The names that the top level of the file binds."""
-        return {name for node in (self.tree.body if self.tree is not None else ()) for name in _bound_at_top(node)}
+        return {name for node in self.tree.body for name in _bound_at_top(node)}
 
     def _bound_above(self) -> frozenset[str]:
-        tree = parse(self.file)
-        return frozenset() if tree is None else _bound_before(tree, self._top_statement())
+        return _bound_before(self.tree, self._top_statement())
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
     def replace(self, node: ast.AST, text: str) -> SyntaxChange:
         """Puts an expression in place of another."""
-        return SyntaxChange(ChangeKind.EXPRESSION, range_of_node(self.file, node), text)
+        return SyntaxChange(ChangeKind.EXPRESSION, self.source.range(node), text)
 
     def replace_statements(self, statements: list[ast.stmt], text: str) -> SyntaxChange:
         """Puts lines in place of statements that follow each other, with their indentation.
 
         An ``elif`` becomes an ``else``; among other statements on one line the lines must be simple statements.
         """
-        start, end = range_of_node(self.file, statements[0]).start, range_of_node(self.file, statements[-1]).end
-        return SyntaxChange(ChangeKind.STATEMENTS, Range(start, end), text)
+        return SyntaxChange(ChangeKind.STATEMENTS, self.source.range(*statements), text)
 
     def owns_lines(self, statements: list[ast.stmt]) -> bool:
         """Whether nothing else is on the lines of statements."""
-        start, end = range_of_node(self.file, statements[0]).start, range_of_node(self.file, statements[-1]).end
-        return owns_lines(read_source(self.file).split("\n"), Range(start, end))
+        return owns_lines(self.source.lines, self.source.range(*statements))
 
     def above(self, text: str) -> SyntaxChange:
         """Puts lines above the top-level statement (class, function, …) that the node is in."""
-        return top_level.change_above(self.parsed, text, self._top_statement())
+        return top_level.change_above(self.source, text, self._top_statement())
 
     def with_import(self, line: str) -> SyntaxChange:
         """Adds an import to those of the file."""
-        return top_level.import_change(self.parsed, line, self._top_statement())
+        return top_level.import_change(self.source, line, self._top_statement())
 
     def with_setting(self, line: str, modules: tuple[str, ...] = ()) -> SyntaxChange:
         """Adds a setting of PyTorch below the imports; ``modules`` are those that it needs."""
         missing = tuple(module for module in modules if self.name_of_module(module) is None)
-        return top_level.setting_change(self.parsed, line, missing, self._top_statement())
+        return top_level.setting_change(self.source, line, missing, self._top_statement())
 
     def without(self, node: ast.AST) -> SyntaxChange:
         """Takes away a decorator or a statement, with its lines."""
-        return SyntaxChange(ChangeKind.REMOVAL, range_of_node(self.file, node))
-
-    @property
-    def parsed(self) -> Source:
-        """The text of the file.  Raises LookupError if it cannot be parsed."""
-        if self.source is None:
-            raise LookupError(self.file)
-        return self.source
+        return SyntaxChange(ChangeKind.REMOVAL, self.source.range(node))
 
     def _top_statement(self) -> ast.stmt | None:
-        chain = [self.node, *self.ancestors]
-        return next((node for node in reversed(chain) if isinstance(node, ast.stmt)), None)
+        return self.source.top_statement(self.node) if self.node is not None else None
 
 
 @functools.lru_cache(maxsize=16)

@@ -153,7 +153,7 @@ def handle_from_elsewhere(spot: Spot) -> Advice:
 def _registration(spot: Spot) -> ast.Call | None:
     """The call that made the handle at hand: in the file, ``h = x.register_hook(…)`` for ``h.remove()``."""
     names = loaded_names(spot.expression) if spot.expression is not None else []
-    for node in ast.walk(spot.tree) if spot.tree is not None else ():
+    for node in ast.walk(spot.tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             made = isinstance(node.value.func, ast.Attribute) and "register" in node.value.func.attr
             if made and any(isinstance(target, ast.Name) and target.id in names for target in node.targets):
