@@ -7,8 +7,8 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from irscope.capture.break_message import BreakMessage
-from irscope.capture.stack import FramePlace
+from irscope.events.break_message import BreakMessage
+from irscope.events.stack import FramePlace
 from irscope.findings import advice
 from irscope.findings.advice import RULES, BreakContext, Edit, Option, Words, words_for
 from irscope.findings.advice.spot import Spot

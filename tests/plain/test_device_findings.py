@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from facts import a_compile, a_kernel
-from irscope.capture.trace import Record
 from irscope.cli.report import finding_lines
 from irscope.cli.text import Paint
+from irscope.events.trace import Record
 from irscope.findings.kinds import cache_bypass, cudagraph_skip, fallback, host_sync, missed_fusion, performance_hint
 from irscope.findings.kinds.missed_fusion import Refusal
 from irscope.findings.moment import Moment

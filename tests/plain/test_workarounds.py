@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from irscope.capture.stack import CAUSE_IN_LIBRARY
 from irscope.driver.fixing.texts import applied, edits_between
 from irscope.driver.fixing.workarounds import about_one_function, as_patches, module_of, workarounds
+from irscope.events.stack import CAUSE_IN_LIBRARY
 from irscope.protocol import Finding, Fix, Position, Range, Related, Severity
 
 FILE = "/env/lib/python3.11/site-packages/deciding/rules.py"

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from irscope.capture import stack
 from irscope.capture.run_book import RunBook
-from irscope.capture.trace import RECOMPILATION, Record, TraceHandler, parse_record
+from irscope.events import stack
+from irscope.events.trace import RECOMPILATION, Record, TraceHandler, parse_record
 from irscope.opening.index import TraceIndex
 from irscope.opening.logs import Log, log_in, open_log
 from irscope.opening.moments import Moments

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from irscope.capture.stack import cause_among
+from irscope.events.stack import cause_among
 from irscope.findings.advice.families import name_at
 from irscope.findings.advice.model import Advice, BreakContext, Option
 from irscope.findings.advice.spot import Spot

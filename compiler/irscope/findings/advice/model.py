@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from irscope.capture.break_message import BreakMessage
+from irscope.events.break_message import BreakMessage
 from irscope.protocol import Edit, Range, SyntaxChange
 from irscope.vocabulary.records import dataclass
 
 if TYPE_CHECKING:
-    from irscope.capture.stack import FramePlace
+    from irscope.events.stack import FramePlace
 
 
 @dataclass(frozen=True)

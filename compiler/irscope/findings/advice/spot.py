@@ -8,7 +8,7 @@ import functools
 import itertools
 import textwrap
 
-from irscope.capture.break_message import BreakMessage
+from irscope.events.break_message import BreakMessage
 from irscope.findings.advice import top_level
 from irscope.findings.advice.model import BreakContext
 from irscope.findings.plain_edits import indent_of, owns_lines

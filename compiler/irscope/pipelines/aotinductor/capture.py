@@ -8,12 +8,12 @@ import os
 from typing import Any
 
 from irscope.capture.lanes import hooks_for
-from irscope.capture.listening import LogHandler
 from irscope.capture.programs import NotLoweredError, Program
 from irscope.capture.progress import ProgressTeller
 from irscope.capture.run_book import RunBook
 from irscope.capture.stages import clean
-from irscope.capture.trace import Record, TraceHandler
+from irscope.events.listening import LogHandler
+from irscope.events.trace import Record, TraceHandler
 from irscope.findings import signals
 from irscope.findings.kinds import compile_error
 from irscope.internals import unread

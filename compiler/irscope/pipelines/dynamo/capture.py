@@ -11,7 +11,7 @@ from irscope.capture.dynamo import DynamoCapture
 from irscope.capture.lanes import hooks_for
 from irscope.capture.nodes import NodeWriter
 from irscope.capture.run_book import RunBook
-from irscope.capture.trace import Record
+from irscope.events.trace import Record
 from irscope.findings.places import function_range
 from irscope.internals import backends
 from irscope.internals.graph_frames import graph_of

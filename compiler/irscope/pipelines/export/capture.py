@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from irscope.capture.break_message import BreakMessage, parse_break_messages
 from irscope.capture.nodes import NodeWriter
 from irscope.capture.programs import NotLoweredError, Program, ProgramCapture
 from irscope.capture.run_book import RunBook
-from irscope.capture.stack import innermost_user, places_of_error, related_to
+from irscope.events.break_message import BreakMessage, parse_break_messages
+from irscope.events.stack import innermost_user, places_of_error, related_to
 from irscope.findings.kinds.graph_break import fixes_of, with_guard, words_at
 from irscope.internals.exporting import frames_hook, guards_of, report_of
 from irscope.internals.hooks import Hook

@@ -9,7 +9,7 @@ from irscope.capture.dynamo import DynamoCapture
 from irscope.capture.lanes import hooks_for
 from irscope.capture.nodes import NodeWriter
 from irscope.capture.run_book import RunBook
-from irscope.capture.trace import Record
+from irscope.events.trace import Record
 from irscope.findings import signals
 from irscope.findings.kinds import cache_miss
 from irscope.findings.kinds.cache_miss import CacheKey

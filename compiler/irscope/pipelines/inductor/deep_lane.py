@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from irscope.capture.nodes import NodeWriter
 from irscope.capture.run_book import RunBook
 from irscope.capture.stages import clean
-from irscope.capture.trace import Record
+from irscope.events.trace import Record
 from irscope.internals import loop_text as looptext
 from irscope.internals import node_meta as nodemeta
 from irscope.internals.graph_frames import graph_of

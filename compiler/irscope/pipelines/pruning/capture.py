@@ -7,7 +7,7 @@ from typing import Any
 
 from irscope.capture.nodes import NodeWriter
 from irscope.capture.run_book import RunBook
-from irscope.capture.trace import Record
+from irscope.events.trace import Record
 from irscope.findings.places import function_range
 from irscope.internals.graph_frames import graph_of
 from irscope.internals.graph_inputs import tensors_of

@@ -15,7 +15,7 @@ from typing import Any
 from irscope.capture.nodes import NodeWriter
 from irscope.capture.programs import as_module
 from irscope.capture.run_book import RunBook
-from irscope.capture.trace import Record
+from irscope.events.trace import Record
 from irscope.findings.kinds import cache_bypass
 from irscope.findings.places import function_range
 from irscope.internals import compile_calls

@@ -10,7 +10,7 @@ from typing import Any
 
 from irscope.capture.programs import Program, ProgramCapture, place_of
 from irscope.capture.run_book import RunBook
-from irscope.capture.stack import innermost_user, live_places
+from irscope.events.stack import innermost_user, live_places
 from irscope.internals.hooks import Hook
 from irscope.internals.torchscript import called_hook, inline, made_hook
 from irscope.pipelines.torchscript import stages

@@ -14,7 +14,7 @@ from irscope.capture.nodes import NodeWriter
 from irscope.capture.operation_graphs import Frames, Operation
 from irscope.capture.programs import Program, place_of
 from irscope.capture.run_book import RunBook
-from irscope.capture.stack import FramePlace, live_places
+from irscope.events.stack import FramePlace, live_places
 from irscope.internals.frames import callers
 from irscope.internals.lazy_tensors import inner
 from irscope.internals.modes import autograd_node

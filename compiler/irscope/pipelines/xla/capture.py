@@ -11,7 +11,7 @@ from typing import Any
 from irscope.capture.nodes import NodeWriter
 from irscope.capture.programs import Program, ProgramCapture, place_of
 from irscope.capture.run_book import RunBook
-from irscope.capture.stack import live_places
+from irscope.events.stack import live_places
 from irscope.internals import compile_calls
 from irscope.internals.exporting import flatten
 from irscope.internals.hooks import Hook, Undo

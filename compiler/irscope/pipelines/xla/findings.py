@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from irscope.capture.operation_graphs import Frames, Operation
 from irscope.capture.run_book import RunBook
-from irscope.capture.stack import FramePlace, innermost_user, related_to
+from irscope.events.stack import FramePlace, innermost_user, related_to
 from irscope.findings.kinds import fallback, graph_break, recompilation
 from irscope.pipelines.dynamo.stages import NOT_COMPILED
 from irscope.pipelines.xla.frames import BEFORE_STEP

@@ -10,7 +10,7 @@ from typing import Any
 from irscope.capture.operation_graphs import Operation
 from irscope.capture.programs import Program
 from irscope.capture.run_book import RunBook
-from irscope.capture.stack import live_places
+from irscope.events.stack import live_places
 from irscope.pipelines.xla import findings
 from irscope.pipelines.xla.device import TorchXla
 from irscope.pipelines.xla.graphs import Graphs

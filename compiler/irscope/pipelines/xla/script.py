@@ -14,7 +14,7 @@ from typing import Any
 
 from irscope.capture.operation_graphs import Operation
 from irscope.capture.run_book import RunBook
-from irscope.capture.stack import FramePlace, innermost_user, live_places
+from irscope.events.stack import FramePlace, innermost_user, live_places
 from irscope.internals.frames import callers
 from irscope.internals.hooks import Undo, undo_all
 from irscope.internals.lazy_tensors import inner

@@ -6,7 +6,7 @@ import dis
 import re
 from typing import Any
 
-from irscope.capture.trackers import value_words
+from irscope.events.trackers import value_words
 from irscope.usercode.source import read_source
 
 

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from irscope.capture.listening import LogHandler
+from irscope.events.listening import LogHandler
 from irscope.internals.unread import TIMED
 from irscope.vocabulary.records import dataclass
 

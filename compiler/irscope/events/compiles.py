@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from irscope.capture.stack import name_of_code
-from irscope.capture.trace import GRAPH_BREAK, RECOMPILATION, Record, is_skipped, reasons_in
+from irscope.events.stack import name_of_code
+from irscope.events.trace import GRAPH_BREAK, RECOMPILATION, Record, is_skipped, reasons_in
 from irscope.protocol import Compile, CompileOutcome
 from irscope.usercode.source import qualified_name_at
 from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name

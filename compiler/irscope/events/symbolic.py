@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from irscope.capture.recording import Recording
+from irscope.events.recording import Recording
 from irscope.internals.dynamo_hooks import steps_hook
 from irscope.internals.hooks import Hook
 

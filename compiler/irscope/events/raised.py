@@ -6,7 +6,7 @@ import linecache
 import os
 import types
 
-from irscope.capture.stack import range_at
+from irscope.events.stack import range_at
 from irscope.internals.frames import is_in
 from irscope.protocol import Raised, StackFrame
 from irscope.usercode.user_files import is_user_file

@@ -1,4 +1,4 @@
-"""One attempt of one compile as `capture.symbolic` records it: columns of numbers, and what they stand for."""
+"""One attempt of one compile as `events.symbolic` records it: columns of numbers, and what they stand for."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from operator import is_
 from typing import Any
 
-from irscope.capture.break_message import parse_break_messages
-from irscope.capture.instructions import Columns, argument_of
-from irscope.capture.trackers import Description, describe, stamp, text_of
+from irscope.events.break_message import parse_break_messages
+from irscope.events.instructions import Columns, argument_of
+from irscope.events.trackers import Description, describe, stamp, text_of
 from irscope.symbolic.trace import VERSION
 
 # These instructions add no node and no guard, realize no lazy tracker and change no container; those that store change
