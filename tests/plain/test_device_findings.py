@@ -19,7 +19,7 @@ from irscope.findings.kinds.missed_fusion import Refusal
 from irscope.findings.moment import Moment
 from irscope.internals.target_cuda_graphs import CudaGraphs, LeftOut
 from irscope.ir.graphs import parse_graph
-from irscope.pipelines.inductor import cuda_graphs
+from irscope.pipeline_captures.inductor import cuda_graphs
 from irscope.protocol import Finding, Kernel, Origin, Severity
 
 SOURCE = """\

@@ -10,7 +10,7 @@ import pytest
 from irscope.capture.stages import clean
 from irscope.events.compiles import CompileBook
 from irscope.events.trace import Record, TraceHandler, parse_record
-from irscope.pipelines.inductor.trace import is_backward
+from irscope.pipeline_captures.inductor.trace import is_backward
 from irscope.pipelines.registry import position, stage_kind
 from irscope.protocol import CompileOutcome
 

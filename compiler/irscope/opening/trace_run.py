@@ -21,8 +21,8 @@ from irscope.opening.paths import Paths, Roots
 from irscope.opening.pieces import Pieces
 from irscope.opening.records import RawRecord, read_records
 from irscope.opening.warnings import TraceError, Warnings
+from irscope.pipeline_captures.inductor.capture import InductorCapture
 from irscope.pipelines import dynamo_stages
-from irscope.pipelines.inductor.capture import InductorCapture
 from irscope.protocol import (
     CaptureGap,
     GapSeen,
