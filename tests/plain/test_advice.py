@@ -7,8 +7,8 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from irscope.capture.break_message import BreakMessage
-from irscope.capture.stack import FramePlace
+from irscope.events.break_message import BreakMessage
+from irscope.events.stack import FramePlace
 from irscope.fixing import advice
 from irscope.fixing.advice import RULES, BreakContext, Edit, Option, Words, words_for
 from irscope.fixing.advice.spot import Spot

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from irscope.capture.stack import CAUSE_IN_LIBRARY
 from irscope.cli.fixing import _measured_lines
 from irscope.driver.fixing.gains import MeasuredGain, Side, Spread
 from irscope.driver.fixing.plain_functions import plain_functions
 from irscope.driver.fixing.proving import Proof, Status
 from irscope.driver.fixing.trying import Trying
+from irscope.events.stack import CAUSE_IN_LIBRARY
 from irscope.fixing.texts import applied
 from irscope.protocol import Compile, CompileOutcome, Finding, Position, Range, Related, Severity
 

@@ -27,7 +27,7 @@ from irscope.ir.graphs import GraphNode
 from irscope.ir.guards import Guard, GuardList
 from irscope.ir.phases import Phase, Total
 from irscope.ir.roofline import Work
-from irscope.pipelines.inductor.cache_differences import KeyComparison, KeyDifference
+from irscope.pipeline_captures.inductor.cache_differences import KeyComparison, KeyDifference
 from irscope.profiling.break_words import BreakCost, BreakRemoved, RecompileCost
 from irscope.profiling.changes import LineChange, ProfileDiff
 from irscope.profiling.noise import Spread

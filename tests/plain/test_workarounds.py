@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from irscope.capture.stack import CAUSE_IN_LIBRARY
 from irscope.driver.fixing.workarounds import about_one_function, as_patches, module_of, workarounds
+from irscope.events.stack import CAUSE_IN_LIBRARY
 from irscope.fixing.texts import applied, edits_between
 from irscope.protocol import Finding, Fix, Position, Range, Related, Severity
 

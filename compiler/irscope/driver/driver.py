@@ -332,7 +332,7 @@ def _choices(spec: RunSpec) -> dict[str, Choices]:
     """By target what a real device has chosen by timing, from the store that the run names."""
     if not spec.tuned:
         return {}
-    from irscope.pipelines.inductor.tuning import choices_of  # here: few runs need it
+    from irscope.pipeline_captures.inductor.tuning import choices_of  # here: few runs need it
     from irscope.targets.catalogue import catalogue
 
     with contextlib.suppress(StoreError, sqlite3.Error), Store(spec.tuned) as store:

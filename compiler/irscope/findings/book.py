@@ -7,10 +7,10 @@ import functools
 import os
 from collections.abc import Callable
 
-from irscope.capture.compiles import CompileBook
-from irscope.capture.listening import LogHandler
-from irscope.capture.stack import CAUSE_IN_LIBRARY
-from irscope.capture.trace import Record
+from irscope.events.compiles import CompileBook
+from irscope.events.listening import LogHandler
+from irscope.events.stack import CAUSE_IN_LIBRARY
+from irscope.events.trace import Record
 from irscope.findings import registry
 from irscope.findings.detector import Detector, Receive
 from irscope.findings.moment import Known, look

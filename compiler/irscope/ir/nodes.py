@@ -25,7 +25,7 @@ key            value
 ``symbols``    hint of each symbolic size: ``{"s0": 8}``
 ``subgraphs``  the same object (without this key) for each graph module below this one, by its name
 ``ancestors``  for nodes that came from a text: the lines of the stage above, as text; only where that is a text
-``passes``     what ran over the graph (see `irscope.pipelines.inductor.passes`); only where passes are a part of the stage
+``passes``     what ran over the graph (`irscope.pipeline_captures.inductor.passes`); only where passes belong to the stage
 =============  =========================================================================================================
 
 A version that a pass made (`StageRef.passed`) has ``{"pass", "seconds", "subgraph", "added", "removed", "changed",
@@ -35,7 +35,7 @@ were added or changed.
 To go from a node to the stage before: a node of the same name in a stage of the same ``graph`` number is the same node
 at another moment; joint, forward, backward and post-grad nodes keep their names unless a pass creates new ones; else
 its sources name nodes of an earlier graph; a backward node without sources has the ``seq`` of the forward node it
-belongs to.  What leads on to kernels is the data of ``ir-pre-fusion`` (`irscope.pipelines.inductor.scheduler`).
+belongs to.  What leads on to kernels is the data of ``ir-pre-fusion`` (`irscope.pipeline_captures.inductor.scheduler`).
 """
 
 from __future__ import annotations

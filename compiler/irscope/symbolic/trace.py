@@ -1,6 +1,6 @@
 """The symbolic trace of a compile: Dynamo's walk over the user's instructions, to be stepped through both ways.
 
-The data of a stage ``symbolic-trace`` is one attempt of one compile, as `capture.symbolic` recorded it:
+The data of a stage ``symbolic-trace`` is one attempt of one compile, as `events.symbolic` recorded it:
 
 ``version``      1
 ``attempt``      which attempt it was; ``last`` tells whether Dynamo restarted after it (then it is false).

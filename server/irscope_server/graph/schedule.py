@@ -48,7 +48,7 @@ class Schedule:
     described
         A text that has the layouts of the buffers, and what the nodes wait for.
     before, after
-        Nodes of the schedule before and after fusion, as `irscope.pipelines.inductor.scheduler` has them.
+        Nodes of the schedule before and after fusion, as `irscope.pipeline_captures.inductor.scheduler` has them.
     is_fused
         Whether the stage is one after fusion, in which nodes belong to groups.
     fusion

@@ -6,7 +6,7 @@ import dataclasses
 import os
 import re
 
-from irscope.capture.stack import CAUSE_IN_LIBRARY
+from irscope.events.stack import CAUSE_IN_LIBRARY
 from irscope.protocol import Finding
 from irscope.usercode.user_files import is_package_file
 

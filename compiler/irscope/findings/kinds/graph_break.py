@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from irscope.capture.break_message import BreakMessage, parse_break_messages, parse_data_dependent_guard
-from irscope.capture.stack import FramePlace, innermost_user, places_now, related_to
-from irscope.capture.trace import GRAPH_BREAK, is_skipped
+from irscope.events.break_message import BreakMessage, parse_break_messages, parse_data_dependent_guard
+from irscope.events.stack import FramePlace, innermost_user, places_now, related_to
+from irscope.events.trace import GRAPH_BREAK, is_skipped
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
 from irscope.internals.dynamo_frames import is_polyfill

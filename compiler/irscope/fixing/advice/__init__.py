@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 from collections.abc import Callable
 
-from irscope.capture.break_message import DATA_DEPENDENT_GUARD
+from irscope.events.break_message import DATA_DEPENDENT_GUARD
 from irscope.fixing.advice import (
     arrays,
     autograd,

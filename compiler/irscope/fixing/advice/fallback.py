@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from irscope.capture.break_message import BreakMessage
+from irscope.events.break_message import BreakMessage
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from irscope.capture.stack import cause_among
+from irscope.events.stack import cause_among
 from irscope.fixing.advice.families import name_at
 from irscope.fixing.advice.model import Advice, BreakContext, Option
 from irscope.fixing.advice.spot import Spot

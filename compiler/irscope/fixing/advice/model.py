@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from irscope.capture.break_message import BreakMessage
+from irscope.events.break_message import BreakMessage
 from irscope.fixing.changes import SyntaxChange
 from irscope.protocol import Edit, Range
 from irscope.vocabulary.records import dataclass
 
 if TYPE_CHECKING:
-    from irscope.capture.stack import FramePlace
+    from irscope.events.stack import FramePlace
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import functools
 import itertools
 import textwrap
 
-from irscope.capture.break_message import BreakMessage
+from irscope.events.break_message import BreakMessage
 from irscope.fixing import top_level
 from irscope.fixing.advice.model import BreakContext
 from irscope.fixing.changes import ChangeKind, SyntaxChange
