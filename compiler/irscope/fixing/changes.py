@@ -16,7 +16,7 @@ class ChangeKind(str, enum.Enum):
     STATEMENTS = "statements"
     """The code takes the place of the statements in the range; it is not indented."""
     LINES = "lines"
-    """The code, with the blank lines around it, goes between statements of the module, where the range is (empty)."""
+    """The code, with the blank lines around it, goes between statements, where the range is (empty)."""
     REMOVAL = "removal"
     """The decorator or statement in the range goes."""
     ARGUMENT = "argument"

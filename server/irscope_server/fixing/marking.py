@@ -7,14 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
-from irscope.protocol import Finding, Related
+from irscope.protocol import Finding, RecompilationFacts, RelatedRole
 
 from irscope_server.fixing.source import Source, statements
-
-_ALL = re.compile(r"^Sizes that were not the same in all compiles: (?P<list>.*)\.?$", re.MULTILINE)
-_ONE = re.compile(r"`(?P<path>[^`]+)`(?:: size \S+ → \S+)? in dimension (?P<dimension>\d+)")
-"""What `irscope.findings.kinds.recompilation` says of sizes."""
-_SMALL = re.compile(r"size [01] →|→ [01] |Sizes 0 and 1")
 
 
 @dataclass
@@ -28,7 +23,7 @@ class _Call:
 
 def marked_at_call(source: Source, finding: Finding) -> str | None:
     """The text with all tensors marked whose sizes vary; None if it is not certain what the call passes."""
-    place = next((one for one in finding.related if one.message == Related.TRIGGERED), None)
+    place = next((one for one in finding.related if one.role is RelatedRole.TRIGGER), None)
     node = source.at(finding.range)
     function = source.function(node) if node is not None else None
     if place is None or place.file != finding.file or function is None:
@@ -41,11 +36,8 @@ def marked_at_call(source: Source, finding: Finding) -> str | None:
     varying = dict(varying_sizes(finding))
     if torch is None or not varying:
         return None
-    mark = (
-        f"{torch}._dynamo.decorators.mark_unbacked"
-        if _SMALL.search(finding.message)
-        else f"{torch}._dynamo.mark_dynamic"
-    )
+    is_small = isinstance(finding.facts, RecompilationFacts) and finding.facts.has_size_0_or_1
+    mark = f"{torch}._dynamo.decorators.mark_unbacked" if is_small else f"{torch}._dynamo.mark_dynamic"
     made = _Call()
     for path, dimensions in varying.items():
         expression = _passed(source, function, call, path, made)
@@ -65,13 +57,9 @@ def marked_at_call(source: Source, finding: Finding) -> str | None:
 
 def varying_sizes(finding: Finding) -> Iterator[tuple[str, list[int]]]:
     """The dimensions that vary, by the path of the tensor: ``x``, ``batch['ids']``."""
-    every = _ALL.search(finding.explanation)
-    found: dict[str, list[int]] = {}
-    for match in _ONE.finditer(every["list"] if every is not None else finding.message):
-        dimensions = found.setdefault(match["path"], [])
-        if int(match["dimension"]) not in dimensions:
-            dimensions.append(int(match["dimension"]))
-    yield from found.items()
+    varying = finding.facts.varying if isinstance(finding.facts, RecompilationFacts) else ()
+    is_about_sizes = finding.code == "recompile-size" or sum(len(size.dimensions) for size in varying) > 1
+    yield from ((size.path, [*size.dimensions]) for size in varying if is_about_sizes)
 
 
 def _passed(source: Source, function: cst.FunctionDef, call: cst.Call, path: str, made: _Call) -> str | None:

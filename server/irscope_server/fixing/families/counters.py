@@ -12,7 +12,7 @@ import libcst as cst
 import libcst.matchers as m
 from irscope.protocol import Finding
 
-from irscope_server.fixing.families.numbers import CHANGED
+from irscope_server.fixing.families.numbers import changed_number
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Change, Source
 from irscope_server.fixing.splitting import can_be_split, is_method, with_before
@@ -28,14 +28,14 @@ _STATEMENT = m.SimpleStatementLine(body=[m.AugAssign(target=m.Attribute(value=m.
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    match, torch = CHANGED.search(finding.message), source.module_name("torch")
+    number, torch = changed_number(finding), source.module_name("torch")
     node = source.at(finding.range)
     function = source.function(node) if node is not None else None
-    if match is None or torch is None or function is None or not can_be_split(source, function):
+    if number is None or torch is None or function is None or not can_be_split(source, function):
         return
     counts = _counts(source, function)
-    names = {match["source"], *counts}
-    if match["source"].count(".") != 1 or not _is_kept(source, function, names, counts):
+    names = {number.source, *counts}
+    if number.source.count(".") != 1 or not _is_kept(source, function, names, counts):
         return
     changes: dict[cst.CSTNode, Change] = {one: cst.RemoveFromParent() for one in counts.values()}
     passed: dict[str, str] = {}
@@ -46,7 +46,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         code = source.code(read.with_changes(lpar=(), rpar=()))
         if code not in named:
             named[code] = source.fresh(f"{_name(read)}_{len(named) + 1}" if named else _name(read))
-            passed[named[code]] = _passed(source, read, code, torch, match["was"])
+            passed[named[code]] = _passed(source, read, code, torch, number.number)
         changes[read] = cst.Name(named[code])
     lines = [source.code(one).strip("\n") for one in counts.values()]
     if passed or counts:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 import libcst.matchers as m
-from irscope.protocol import Finding
+from irscope.protocol import GRAD_MODE, Finding, RecompilationFacts
 
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Source, statements
@@ -17,15 +17,14 @@ _CAVEAT = (
     "Calls without gradients then keep what a backward would need while they run: more memory, and maybe slower. "
     "It is for where a second compile costs more."
 )
-_MODE = "grad_mode"
-"""What the message of the finding says of the state that changed."""
 _NO_TENSOR = m.Tuple() | m.List() | m.Dict() | m.Name("None") | m.Lambda() | m.ListComp() | m.DictComp()
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     torch = source.module_name("torch")
     function = next(iter(source.on_line(finding.range.start.line, cst.FunctionDef)), None)
-    if torch is None or function is None or _MODE not in finding.message or not can_be_split(source, function):
+    is_of_mode = isinstance(finding.facts, RecompilationFacts) and finding.facts.state == GRAD_MODE
+    if torch is None or function is None or not is_of_mode or not can_be_split(source, function):
         return
     returned = [cst.ensure_type(one, cst.Return).value for one in m.findall(function.body, m.Return())]
     if not returned or any(one is None or m.matches(one, _NO_TENSOR) for one in returned):

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 import libcst.matchers as m
-from irscope.protocol import Finding, Related
+from irscope.protocol import Finding, RecompilationFacts, RelatedRole
 
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Change, Source
 
-CHANGED = re.compile(r"`(?P<source>[\w.]+)` was (?P<was>-?\d[\d.e+-]*) when")
-"""What `irscope.findings.kinds.recompilation` says of a number."""
 _TITLE = "Keep the number in a tensor"
 _CAVEAT = "Code that needs a Python number then breaks the graph."
 
 
+def changed_number(finding: Finding) -> RecompilationFacts | None:
+    """What is known about a number of a plain name that changed, ``n`` or ``self.step``; None if something else did."""
+    facts = finding.facts
+    if not isinstance(facts, RecompilationFacts) or not facts.number:
+        return None
+    return facts if all(part.isidentifier() for part in facts.source.split(".")) else None
+
+
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     yield from _argument(source, finding)
-    match, torch = CHANGED.search(finding.message), source.module_name("torch")
-    if match is None or torch is None:
+    number, torch = changed_number(finding), source.module_name("torch")
+    if number is None or torch is None:
         return
-    whole, is_int = match["source"], match["was"].lstrip("-").isdigit()
+    whole, is_int = number.source, number.number.lstrip("-").isdigit()
     name = whole.rpartition(".")[2]
     if whole.count(".") == 1 and whole.startswith("self."):
         target: m.Attribute | m.Name = m.Attribute(attr=m.Name(name))
@@ -47,12 +52,12 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 def _argument(source: Source, finding: Finding) -> Iterator[Proposal]:
     """A number that a call passes, as a tensor: its value is then not compiled in."""
-    match, torch = CHANGED.search(finding.message), source.module_name("torch")
-    place = next((one for one in finding.related if one.message == Related.TRIGGERED), None)
+    number, torch = changed_number(finding), source.module_name("torch")
+    place = next((one for one in finding.related if one.role is RelatedRole.TRIGGER), None)
     function = next((one for one in source.on_line(finding.range.start.line, cst.FunctionDef)), None)
-    if match is None or torch is None or place is None or place.file != finding.file or function is None:
+    if number is None or torch is None or place is None or place.file != finding.file or function is None:
         return
-    call, name = source.at(place.range), match["source"]
+    call, name = source.at(place.range), number.source
     if not isinstance(call, cst.Call) or any(arg.star for arg in call.args):
         return
     params = [one.name.value for one in (*function.params.posonly_params, *function.params.params)]
@@ -63,7 +68,7 @@ def _argument(source: Source, finding: Finding) -> Iterator[Proposal]:
         arg = arg if arg.keyword is None else None
     if arg is None:
         return
-    dtype = "" if match["was"].lstrip("-").isdigit() else f", dtype={torch}.float64"
+    dtype = "" if number.number.lstrip("-").isdigit() else f", dtype={torch}.float64"
     made = cst.parse_expression(f"{torch}.tensor({source.code(arg.value)}{dtype})")
     yield Proposal("Pass the number as a tensor", _CAVEAT, source.changed({arg.value: made}))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 from irscope.driver.fixing.repairs import FUNCTION_TO_PYTHON
-from irscope.protocol import Finding
+from irscope.protocol import BreakFacts, Finding
 
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Source
@@ -15,15 +15,14 @@ _CAVEAT = (
     "The function runs as plain Python, as it does now: no graph grows. What is gone is the trial to trace it. "
     "Each function that it calls is compiled by itself."
 )
-_PLAIN = "the whole function runs as plain Python"
-"""What the message of a graph break says then."""
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     node = source.at(finding.range)
     function = source.function(node) if node is not None else None
     torch = source.module_name("torch")
-    if function is None or torch is None or function.decorators or _PLAIN not in finding.message:
+    is_plain = isinstance(finding.facts, BreakFacts) and finding.facts.leaves_function_to_python
+    if function is None or torch is None or function.decorators or not is_plain:
         return
     decorator = cst.Decorator(cst.parse_expression(f"{torch}.compiler.disable(recursive=False)"))
     yield Proposal(

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
 import libcst.matchers as m
-from irscope.protocol import Finding
+from irscope.protocol import Finding, RecompilationFacts
 
 from irscope_server.fixing.marking import marked_at_call
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Change, Source, statements
 
-_MARKS = re.compile(r"^(?:Or b|B)efore the call on line (?P<line>\d+): `(?P<code>[^`]*\bmark_\w+\([^`]*)`")
-"""The hint of `irscope.findings.recompiling.sizes`: which tensors vary is worked out there."""
 _MARK = "Mark the sizes that vary, before the call"
 _MARK_CAVEAT = "It raises where the code fixes such a size."
+_UNBACKED = "Mark the size as unbacked, before the call"
+_UNBACKED_CAVEAT = "It raises where the code depends on the size."
 _DYNAMIC = "Compile with `dynamic=True`"
 _DYNAMIC_CAVEAT = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
 
@@ -76,31 +75,19 @@ def _compiles(source: Source, node: cst.CSTNode) -> bool:
 
 
 def _marked(source: Source, finding: Finding) -> Iterator[Proposal]:
-    """What a hint says to put before the call, there."""
-    for hint in finding.hints:
-        match = _MARKS.match(hint)
-        if match is None:
-            continue
-        line, code = int(match["line"]), match["code"]
-        at = source.on_line(line, cst.SimpleStatementLine)
-        if not at:
-            continue
-        call, names = at[0], {}
-        for one in statements(code):
-            for small in one.body if isinstance(one, cst.SimpleStatementLine) else ():
-                if isinstance(small, cst.Assign) and isinstance(small.targets[0].target, cst.Name):
-                    names[source.code(small.value)] = small.targets[0].target.value
-        changed = call.visit(_Passed(source, names))
-        made = statements(code.replace("; ", "\n"))
-        made[0] = made[0].with_changes(leading_lines=call.leading_lines)
-        assert isinstance(changed, cst.SimpleStatementLine)
-        made.append(changed.with_changes(leading_lines=[]))
-        unbacked = "mark_unbacked" in code
-        yield Proposal(
-            "Mark the sizes that vary, before the call" if not unbacked else "Mark the size as unbacked, before the call",
-            "It raises where the code fixes such a size." if not unbacked else "It raises where the code depends on the size.",
-            source.changed({call: cst.FlattenSentinel(made)}),
-        )  # fmt: skip
+    """Marks before the first call; `irscope.findings.recompiling.sizes` works out which."""
+    marks = finding.facts.marks if isinstance(finding.facts, RecompilationFacts) else None
+    lines = source.on_line(marks.line, cst.SimpleStatementLine) if marks is not None else []
+    if marks is None or not lines:
+        return
+    call = lines[0]
+    changed = call.visit(_Passed(source, {code: name for name, code in marks.made}))
+    made = statements("\n".join(marks.statements))
+    made[0] = made[0].with_changes(leading_lines=call.leading_lines)
+    assert isinstance(changed, cst.SimpleStatementLine)
+    made.append(changed.with_changes(leading_lines=[]))
+    title, caveat = (_UNBACKED, _UNBACKED_CAVEAT) if marks.are_unbacked else (_MARK, _MARK_CAVEAT)
+    yield Proposal(title, caveat, source.changed({call: cst.FlattenSentinel(made)}))
 
 
 class _Passed(cst.CSTTransformer):

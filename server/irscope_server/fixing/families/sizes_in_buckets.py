@@ -7,11 +7,10 @@ function gives, so the trial says whether zeros at the end change anything.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
-from irscope.protocol import Finding
+from irscope.protocol import Finding, RecompilationFacts
 
 from irscope_server.fixing.families.sizes import compiling
 from irscope_server.fixing.imports import above
@@ -62,8 +61,7 @@ def _is_method(source: Source, function: cst.FunctionDef) -> bool:
 def _bucket(finding: Finding) -> int | None:
     """The power of two that all sizes fit in that compiles were made for; None if they are not told, or one is 0 or 1,
     which padding changes most of all."""
-    told = re.findall(r"size mismatch at index \d+\. expected (\d+), actual (\d+)", finding.explanation)
-    sizes = [int(size) for pair in told for size in pair]
+    sizes = finding.facts.sizes if isinstance(finding.facts, RecompilationFacts) else ()
     return max(_LEAST, 1 << (max(sizes) - 1).bit_length()) if sizes and min(sizes) > 0 else None
 
 

@@ -1,0 +1,208 @@
+"""``if`` and conditional expressions on values of tensors: both sides are computed, and the values are chosen."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from irscope.fixing.changes import ChangeKind, SyntaxChange
+from irscope.fixing.conditions import condition_of, is_flag
+from irscope.fixing.model import Example, Proposal, Rule
+from irscope.fixing.predication import RETURNED, Flattening, bound_before
+from irscope.fixing.source import Source, parse_expression, tight
+from irscope.protocol import Finding
+
+_TITLE = "Compute both sides and choose by value"
+_SAFE_TITLE = f"{_TITLE}, and divide by 1 where a side does not count"
+_ROOT_TITLE = f"{_TITLE}, and take the root or logarithm of 1 where a side does not count"
+_IN_PLACE_TITLE = f"{_TITLE}, in place"
+_ROOTS = frozenset({"sqrt", "rsqrt", "log", "log2", "log10", "reciprocal"})
+"""Functions whose gradient at zero is not finite."""
+_CAVEAT = "Both sides are computed, and their shapes must broadcast."
+
+
+def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
+    node, torch = source.at(finding.range), source.module_name("torch")
+    if torch is None:
+        return
+    yield from _of_chain(source, finding, torch)
+    decision = source.first_around(node, ast.If) if node is not None else None
+    if decision is None or source.function(decision) is None:
+        return
+    whole = [_with_elifs(source, decision)]
+    while isinstance(outer := source.parent(whole[-1]), ast.If):
+        whole.append(_with_elifs(source, outer))
+    candidates = [(_TITLE, _flattened(source, outer, torch)) for outer in whole]
+    title, safe = _with_safe_divisors(source, whole[0], torch)
+    if safe:
+        again = Source(safe)
+        same = again.on_line(source.line(whole[0]), ast.If)
+        candidates.append((title, _flattened(again, same[0], torch) if same else None))
+    candidates.append((_IN_PLACE_TITLE, _flattened(source, whole[0], torch, in_place=True)))
+    yield from (Proposal(title, _CAVEAT, text) for title, text in candidates if text is not None)
+
+
+def _with_elifs(source: Source, node: ast.If) -> ast.If:
+    """The first ``if`` of one with ``elif``."""
+    while source.is_elif(node) and isinstance(outer := source.parent(node), ast.If):
+        node = outer
+    return node
+
+
+def _of_chain(source: Source, finding: Finding, torch: str) -> Iterator[Proposal]:
+    """``a if p else b if q else c``: all of it, since each condition is a break at the same line."""
+    chains = source.on_line(finding.range.start.line, ast.IfExp)
+    whole = next((chain for chain in chains if not isinstance(source.parent(chain), ast.IfExp)), None)
+    if whole is None or source.function(whole) is None or not source.all(ast.IfExp, whole.orelse):
+        return
+    text = _chosen(source, whole, torch)
+    if text is not None:
+        yield Proposal(_TITLE, _CAVEAT, source.changed({whole: text}))
+
+
+def _chosen(source: Source, node: ast.expr, torch: str) -> str | None:
+    """The code of an expression with torch.where in the place of a conditional one; None if a condition is not a tensor's."""
+    if not isinstance(node, ast.IfExp):
+        return source.code(node)
+    test = None if is_flag(node.test) else condition_of(source, node.test)
+    sides = [_chosen(source, side, torch) for side in (node.body, node.orelse)]
+    return None if test is None or None in sides else f"{torch}.where({test}, {sides[0]}, {sides[1]})"
+
+
+# --- gradients of the side that does not count ----------------------------------------------------------------------------
+
+
+def _with_safe_divisors(source: Source, decision: ast.If, torch: str) -> tuple[str, str]:
+    """The text with ones in the place of what the condition is about, where its side does not count and divides by it or
+    takes its root: the gradients there are infinite at zero, and would make those of the other side NaN.
+
+    Returns a title and the text; both empty if nothing is divided by.
+    """
+    sides, asked = _sides(source, decision)
+    changes: dict[ast.AST, str | None] = {}
+    divides = False
+    for side, counts in sides:
+        for node, is_divisor in _divisors(source, side):
+            code = source.code(node)
+            if code in asked:
+                changes[node] = f"{torch}.where({counts}, {code}, {torch}.ones_like({code}))"
+                divides = divides or is_divisor
+    return (_SAFE_TITLE if divides else _ROOT_TITLE, source.changed(changes)) if changes else ("", "")
+
+
+def _sides(source: Source, decision: ast.If) -> tuple[list[tuple[Sequence[ast.stmt], str]], set[str]]:
+    """The sides of an ``if`` with its ``elif``, each with the condition under which it counts; and what these ask about:
+    names, and what is at the left of a comparison."""
+    sides: list[tuple[Sequence[ast.stmt], str]] = []
+    asked, others = set[str](), list[str]()
+    rest: Sequence[ast.stmt] = [decision]
+    while len(rest) == 1 and isinstance(node := rest[0], ast.If) and (node is decision or source.is_elif(node)):
+        test = condition_of(source, node.test)
+        if test is None:
+            return sides, asked
+        asked |= {name.id for name in source.all(ast.Name, node.test)}
+        lefts = [comparison.left for comparison in source.all(ast.Compare, node.test)]
+        asked |= {source.code(left) for left in lefts if not isinstance(left, ast.Constant)}
+        sides.append((node.body, " & ".join([*others, tight(test)])))
+        others.append(f"~{tight(test)}")
+        rest = node.orelse
+    if not rest and source.all(ast.Return, decision):
+        rest = source.following(decision)
+    return [*sides, (rest, " & ".join(others))], asked
+
+
+def _divisors(source: Source, side: Sequence[ast.stmt]) -> Iterator[tuple[ast.expr, bool]]:
+    """What a side divides by, and what it takes a root or logarithm of; whether it is the first."""
+    for node in source.all(ast.BinOp, side):
+        if isinstance(node.op, ast.Div):
+            yield node.right, True
+    for call in source.all(ast.Call, side):
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in _ROOTS:
+            continue
+        if not call.args and not call.keywords:
+            yield call.func.value, False
+        elif source.full_name(call.func).startswith("torch.") and call.args:
+            yield call.args[0], False
+
+
+# --- straight code --------------------------------------------------------------------------------------------------------
+
+
+def _flattened(source: Source, decision: ast.If, torch: str, in_place: bool = False) -> str | None:
+    """The text with an ``if``, and what comes after it where it returns, in straight code; None if that is not possible.
+
+    With ``in_place``, what the sides change in place is changed in place: other names of it, and the caller, see it.
+    """
+    returns = bool(source.all(ast.Return, decision))
+    statements = [decision, *(source.following(decision) if returns else ())]
+    flattening = Flattening(source, torch, bound_before(source, decision))
+    try:
+        flat = flattening.block(statements, {})
+        lines = _lines(source, flattening, flat.values, returns, in_place)
+        if lines is None or not (lines := [*flat.lines, *lines]):
+            return None
+        code = "\n".join(lines)
+        return source.changed({}, [SyntaxChange(ChangeKind.STATEMENTS, source.range(*statements), code)])
+    except ValueError:
+        return None
+
+
+def _lines(
+    source: Source, flattening: Flattening, results: dict[str, str], returns: bool, in_place: bool
+) -> list[str] | None:
+    """What gives names the values of straight code, and returns; None if that is not as the ``if`` does it."""
+    if returns != (RETURNED in results):
+        return None
+    values = {name: value for name, value in results.items() if name not in (RETURNED, value)}
+    attributes = {name: value for name, value in values.items() if "." in name}
+    kept = [name for name in values if name in flattening.in_place and "." not in name]
+    if in_place and (returns or not kept or set(kept) & flattening.assigned):
+        return None
+    if returns:
+        return _returned(source, results[RETURNED], attributes)
+    if in_place or attributes:
+        return _copied(source, values, [*(kept if in_place else ()), *attributes])
+    return _bound(values)
+
+
+def _bound(values: dict[str, str]) -> list[str]:
+    """Assignments of all values at once, since one may read the name of another."""
+    return [f"{', '.join(values)} = {', '.join(values.values())}"] if values else []
+
+
+def _copied(source: Source, values: dict[str, str], kept: list[str]) -> list[str]:
+    """The same where some names keep their tensors: their values are all computed before one of them is written."""
+    if len(values) == 1:
+        return [f"{kept[0]}.copy_({values[kept[0]]})"]
+    made = {name: source.fresh(f"chosen_{name.rpartition('.')[2]}") if name in kept else name for name in values}
+    assigned = _bound({made[name]: value for name, value in values.items()})
+    return [*assigned, *(f"{name}.copy_({made[name]})" for name in kept)]
+
+
+def _returned(source: Source, value: str, attributes: dict[str, str]) -> list[str]:
+    """What is returned, computed before tensors of objects change."""
+    if attributes:
+        result = source.fresh("result")
+        return [*_copied(source, {result: value, **attributes}, list(attributes)), f"return {result}"]
+    node = parse_expression(value)
+    is_pair = isinstance(node, ast.Tuple) and len(node.elts) > 1 and tight(value) == value
+    return [f"return {value[1:-1] if is_pair else value}"]
+
+
+RULE = Rule(
+    "branches",
+    ("graph-break",),
+    _propose,
+    ("GB0170", "GB0124", "GB0033"),
+    examples=(
+        Example(
+            "if x.sum() > 0:\n    y = x + 1\nelse:\n    y = x - 1\nreturn y",
+            "y = torch.where(x.sum() > 0, x + 1, x - 1)\nreturn y",
+        ),
+        Example("if x.sum() > 3:\n    return x * 2\nreturn x", "return torch.where(x.sum() > 3, x * 2, x)"),
+        Example(
+            "n = x.norm()\nif n > 1:\n    x = x / n\nreturn x",
+            "n = x.norm()\nx = torch.where(n > 1, x / torch.where((n > 1), n, torch.ones_like(n)), x)\nreturn x",
+        ),
+    ),
+)

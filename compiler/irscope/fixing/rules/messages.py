@@ -1,0 +1,80 @@
+"""Sizes that are fixed because a message says them: the text is made in each trace, though the error may never come."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from irscope.fixing.model import Example, Proposal, Rule
+from irscope.fixing.source import Source, loaded_names, parse_expression
+from irscope.protocol import Finding
+from irscope.usercode.bindings import last_word
+
+_TITLE = "Leave the size out of the message of the check"
+_CAVEAT = "The error then does not say the size."
+_NAMES = ("_assert", "check")
+_METHODS = ("_assert", "_check")
+_FIELD = re.compile(r"\{\{|\}\}|\{(?:[^{}]|\{[^{}]*\})*\}")
+"""A doubled brace of a formatted string, or what it formats."""
+_PREFIX = re.compile(r"([rR]?)[fF]([rR]?)")
+
+
+def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
+    for node in source.on_line(finding.range.start.line, ast.JoinedStr):
+        call = source.first_around(node, ast.Call)
+        if call is None or last_word(call.func) not in (_NAMES if isinstance(call.func, ast.Name) else _METHODS):
+            continue
+        if node in [*call.args, *(keyword.value for keyword in call.keywords)]:
+            yield Proposal(_TITLE, _CAVEAT, source.changed({node: _without_sizes(source, node)}))
+
+
+def _without_sizes(source: Source, node: ast.JoinedStr) -> str:
+    """The code of a message with dots in the place of values of the function's; a module's own values are constants."""
+    code, stays = source.code(node), [set(loaded_names(value)) <= {"self"} for value in _formatted(node)]
+    fields = [field for field in _FIELD.finditer(code) if field[0] not in ("{{", "}}")]
+    for field, is_kept in reversed(list(zip(fields, stays, strict=True))):
+        code = code if is_kept else f"{code[: field.start()]}…{code[field.end() :]}"
+    plain = _PREFIX.sub(r"\1\2", code, count=1).replace("{{", "{").replace("}}", "}")
+    return plain if stays and not any(stays) and _is_same(plain, code) else code
+
+
+def _formatted(node: ast.JoinedStr) -> list[ast.expr]:
+    return [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
+
+
+def _is_same(plain: str, code: str) -> bool:
+    """Whether a plain string has the text of a formatted one."""
+    first, second = parse_expression(plain), parse_expression(code)
+    texts = [part.value for part in getattr(second, "values", ()) if isinstance(part, ast.Constant)]
+    return isinstance(first, ast.Constant) and [first.value] == texts
+
+
+_SCRIPT = """
+import torch
+
+@torch.compile(backend="eager", dynamic=True)
+def f(x):
+    torch._assert(x.shape[0] > 1, MESSAGE)
+    return x + 1
+
+f(torch.ones(4))
+"""
+
+RULE = Rule(
+    "messages",
+    ("specialization",),
+    _propose,
+    examples=(
+        Example(
+            _SCRIPT.replace("MESSAGE", "f'{x.shape[0]} is too few'"),
+            _SCRIPT.replace("MESSAGE", "'… is too few'"),
+            is_script=True,
+        ),
+        Example(
+            _SCRIPT.replace("MESSAGE", "f'{x.shape[0]:>3} of {{x}}'"),
+            _SCRIPT.replace("MESSAGE", "'… of {x}'"),
+            is_script=True,
+        ),
+    ),
+)
