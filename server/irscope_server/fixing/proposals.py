@@ -40,5 +40,9 @@ def proposals(finding: Finding, text: str) -> tuple[Fix, ...]:
             _log.exception("The family of fixes %s failed", family.name)
     found.sort(key=lambda one: one.last)
     texts = {one.text: one for one in reversed(found) if one.text != text and not left_out(text, one.text)}
-    made = (Fix(one.title, one.caveat, edits_between(text, one.text)) for one in found if texts.get(one.text) is one)
+    made = (
+        Fix(one.title, one.caveat, edits_between(text, one.text), method=one.method)
+        for one in found
+        if texts.get(one.text) is one
+    )
     return (*own, *made)

@@ -134,7 +134,9 @@ def with_guard(messages: list[BreakMessage], error: BaseException | None) -> lis
 def fixes_of(words: Words) -> tuple[Fix, ...]:
     """The options that can be applied as they are."""
     return tuple(
-        Fix(option.do, option.caveat, option.edits, changes=option.changes) for option in words.options if option.edits
+        Fix(option.do, option.caveat, option.edits, changes=option.changes, method=option.method)
+        for option in words.options
+        if option.edits
     )
 
 

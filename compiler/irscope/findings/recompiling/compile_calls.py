@@ -6,11 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from irscope.findings.plain_edits import edits_of
-from irscope.protocol import ChangeKind, Fix, Range, SyntaxChange
+from irscope.protocol import ChangeKind, Fix, FixMethod, Range, SyntaxChange
 from irscope.usercode.source import node_at_range, parents, parse, range_of_node
 
 _COMPILE = ("torch.compile", "torch._dynamo.optimize")
-_TITLE = "Compile with `dynamic=True`"
 _CAVEAT = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
 
 
@@ -35,8 +34,8 @@ def dynamic_fix(call: tuple[str, Range] | None, file: str, function: ast.AST | N
     ((where, _), node) = found.popitem()
     compiling = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Call) else node
     changes = (SyntaxChange(ChangeKind.ARGUMENT, range_of_node(where, compiling), "dynamic=True"),)
-    edits = edits_of(where, changes)
-    return Fix(_TITLE, _CAVEAT, edits, where, changes) if edits else None
+    edits, method = edits_of(where, changes), FixMethod.DYNAMIC_SIZES
+    return Fix(method.title, _CAVEAT, edits, where, changes, method) if edits else None
 
 
 def _decorators(function: ast.AST | None) -> Iterator[ast.expr]:

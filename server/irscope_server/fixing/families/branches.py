@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 import libcst.matchers as m
-from irscope.protocol import Finding
+from irscope.protocol import Finding, FixMethod
 
 from irscope_server.fixing.choosing import NotPossible
 from irscope_server.fixing.conditions import condition_of, is_flag, tight
@@ -14,7 +14,7 @@ from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.predication import RETURNED, Flattening
 from irscope_server.fixing.source import Change, Source, in_place_of
 
-_TITLE = "Compute both sides and choose by value"
+_TITLE = FixMethod.CHOOSE_BY_VALUE.title
 _SAFE_TITLE = f"{_TITLE}, and divide by 1 where a side does not count"
 _ROOT_TITLE = f"{_TITLE}, and take the root or logarithm of 1 where a side does not count"
 _IN_PLACE_TITLE = f"{_TITLE}, in place"
@@ -38,7 +38,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     for one in whole:
         text = _flattened(source, one, torch)
         if text is not None:
-            yield Proposal(_TITLE, _CAVEAT, text)
+            yield Proposal(_TITLE, _CAVEAT, text, method=FixMethod.CHOOSE_BY_VALUE)
     title, safe = _with_safe_divisors(source, decision, torch)
     again = Source(safe) if safe else None
     same = list(again.on_line(source.line(decision), cst.If)) if again is not None else []
@@ -59,7 +59,8 @@ def _of_chain(source: Source, finding: Finding) -> Iterator[Proposal]:
         return
     text = _chosen(source, whole, torch)
     if text is not None:
-        yield Proposal(_TITLE, _CAVEAT, source.changed({whole: cst.parse_expression(text)}))
+        made = source.changed({whole: cst.parse_expression(text)})
+        yield Proposal(_TITLE, _CAVEAT, made, method=FixMethod.CHOOSE_BY_VALUE)
 
 
 def _chosen(source: Source, node: cst.BaseExpression, torch: str) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 import libcst.matchers as m
-from irscope.protocol import Finding
+from irscope.protocol import Finding, FixMethod
 
 from irscope_server.fixing.imports import above
 from irscope_server.fixing.model import Family, Proposal
@@ -30,7 +30,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         if not isinstance(value, (cst.SimpleString, cst.Name, cst.Integer, cst.Float)) and _is_constant(source, value):
             fresh = source.fresh(f"_{name.strip('_').upper()}")
             text = above(source, statement, f"{fresh} = {source.code(value)}\n", {value: cst.Name(fresh)})
-            yield Proposal("Compute it once, outside of the compiled code", _CAVEAT, text)
+            yield Proposal(FixMethod.COMPUTE_ONCE.title, _CAVEAT, text, method=FixMethod.COMPUTE_ONCE)
 
 
 def _values(source: Source, statement: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, str]]:

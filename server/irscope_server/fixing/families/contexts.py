@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 import libcst.matchers as m
-from irscope.protocol import Finding
+from irscope.protocol import Finding, FixMethod
 
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Source
@@ -20,8 +20,8 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         return
     if source.can_be_left_out(statement):
         yield Proposal(
-            "Leave it out while compiling", "Then it is not done in compiled runs.",
-            source.changed({statement: _guarded(source, statement, torch)}),
+            FixMethod.LEAVE_OUT.title, "Then it is not done in compiled runs.",
+            source.changed({statement: _guarded(source, statement, torch)}), method=FixMethod.LEAVE_OUT,
         )  # fmt: skip
     names = {source.full_name(item.item.func) for item in statement.items if isinstance(item.item, cst.Call)}
     if names == {"warnings.catch_warnings"} and statement.items[0].asname is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 import libcst.matchers as m
-from irscope.protocol import Finding
+from irscope.protocol import Finding, FixMethod
 
 from irscope_server.fixing.imports import with_import
 from irscope_server.fixing.model import Family, Proposal
@@ -25,11 +25,11 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         made = _made(source, what)
         if isinstance(made, cst.Dict):
             yield _changed(source, call, f"{{key: {_copied('value', torch)} for key, value in {source.code(what)}.items()}}",
-                           "Clone its tensors", _LEAF)  # fmt: skip
+                           FixMethod.CLONE_TENSORS.title, _LEAF, FixMethod.CLONE_TENSORS)  # fmt: skip
         elif isinstance(made, (cst.List, cst.Tuple)):
             kind = ("[", "]") if isinstance(made, cst.List) else ("tuple(", ")")
             yield _changed(source, call, f"{kind[0]}{_copied('item', torch)} for item in {source.code(what)}{kind[1]}",
-                           "Clone its tensors", _LEAF)  # fmt: skip
+                           FixMethod.CLONE_TENSORS.title, _LEAF, FixMethod.CLONE_TENSORS)  # fmt: skip
         else:
             yield from _of_object(source, call, what, torch)
 
@@ -54,8 +54,10 @@ def _copied(name: str, torch: str) -> str:
     return f"{name}.detach().clone() if isinstance({name}, {torch}.Tensor) else {name}"
 
 
-def _changed(source: Source, call: cst.Call, text: str, title: str, caveat: str) -> Proposal:
-    return Proposal(title, caveat, source.changed({call: cst.parse_expression(text)}))
+def _changed(
+    source: Source, call: cst.Call, text: str, title: str, caveat: str, method: FixMethod | None = None
+) -> Proposal:
+    return Proposal(title, caveat, source.changed({call: cst.parse_expression(text)}), method=method)
 
 
 def _made(source: Source, what: cst.BaseExpression) -> cst.BaseExpression | None:

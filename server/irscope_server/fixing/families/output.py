@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 import libcst.matchers as m
-from irscope.protocol import Finding
+from irscope.protocol import Finding, FixMethod
 
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Source, in_place_of
 
-_LEFT_OUT = "Leave it out while compiling"
+_LEFT_OUT = FixMethod.LEAVE_OUT
 _CAVEAT = "Then it is not done in compiled runs."
 _CALL = m.SimpleStatementLine(body=[m.Expr(value=m.Call())])
 
@@ -37,7 +37,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
             leading_lines=statement.leading_lines,
             body=cst.IndentedBlock([statement.with_changes(leading_lines=[])]),
         )
-        yield Proposal(_LEFT_OUT, _CAVEAT, source.changed({statement: guarded}))
+        yield Proposal(_LEFT_OUT.title, _CAVEAT, source.changed({statement: guarded}), method=_LEFT_OUT)
 
 
 def _decision(source: Source, finding: Finding, torch: str) -> Iterator[Proposal]:
@@ -54,7 +54,7 @@ def _decision(source: Source, finding: Finding, torch: str) -> Iterator[Proposal
         loose = loose or isinstance(decision.test, (cst.IfExp, cst.NamedExpr, cst.Lambda))
         test = f"({test})" if loose and not decision.test.lpar else test
         made = cst.parse_expression(f"not {torch}.compiler.is_compiling() and {test}")
-        yield Proposal(_LEFT_OUT, _CAVEAT, source.changed({decision.test: made}))
+        yield Proposal(_LEFT_OUT.title, _CAVEAT, source.changed({decision.test: made}), method=_LEFT_OUT)
 
 
 def _in_graph(source: Source, statement: cst.SimpleStatementLine, torch: str) -> str | None:

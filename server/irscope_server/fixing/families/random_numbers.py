@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 import libcst.matchers as m
-from irscope.protocol import Finding
+from irscope.protocol import Finding, FixMethod
 
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Source
@@ -41,8 +41,8 @@ def _choice(source: Source, call: cst.Call, prefix: str) -> Iterator[Proposal]:
             torch = source.module_name("torch")
             values = f"{torch}.tensor({text})[{torch}.randint({len(items.elements)}, ())]"
             yield Proposal(
-                "Draw it in the graph, from torch's generator", "Python's generator does not move on: other numbers are drawn.",
-                source.changed({call: cst.parse_expression(values)}),
+                FixMethod.DRAW_FROM_TORCH.title, "Python's generator does not move on: other numbers are drawn.",
+                source.changed({call: cst.parse_expression(values)}), method=FixMethod.DRAW_FROM_TORCH,
             )  # fmt: skip
     elif isinstance(items, (cst.Name, cst.Attribute)):
         yield _as(source, call, f"{text}[{prefix}randrange(len({text}))]")
@@ -52,8 +52,8 @@ def _skipped_layer(source: Source, call: cst.Call, torch: str) -> Iterator[Propo
     """``if self.training and random.random() < p``: torch's own generator, as a tensor; the branch is the next break."""
     if m.matches(source.parent(call) or call, m.Comparison()):
         yield Proposal(
-            "Draw it in the graph, from torch's generator", "Python's generator does not move on: other numbers are drawn.",
-            source.changed({call: cst.parse_expression(f"{torch}.rand(())")}),
+            FixMethod.DRAW_FROM_TORCH.title, "Python's generator does not move on: other numbers are drawn.",
+            source.changed({call: cst.parse_expression(f"{torch}.rand(())")}), method=FixMethod.DRAW_FROM_TORCH,
         )  # fmt: skip
 
 
