@@ -219,6 +219,7 @@ def _in_words(hint: Any) -> str:
         ("Outcome", "kind", [kind.value for kind in protocol.OutcomeKind]),
         ("Compile", "outcome", [outcome.value for outcome in protocol.CompileOutcome]),
         ("Finding", "severity", [severity.value for severity in protocol.Severity]),
+        ("Fix", "method", [method.value for method in protocol.FixMethod]),
         ("Related", "role", [role.value for role in protocol.RelatedRole]),
         ("RunSummary", "lane", [lane.value for lane in Lane]),
         ("Check", "verdict", [verdict.value for verdict in Verdict]),

@@ -133,7 +133,9 @@ def with_guard(messages: list[BreakMessage], error: BaseException | None) -> lis
 
 def fixes_of(words: Words) -> tuple[Fix, ...]:
     """The options that can be applied as they are."""
-    return tuple(Fix(option.do, option.caveat, option.edits) for option in words.options if option.edits)
+    return tuple(
+        Fix(option.do, option.caveat, option.edits, method=option.method) for option in words.options if option.edits
+    )
 
 
 def words_at(places: list[FramePlace], at: int, messages: list[BreakMessage], payload: str, skipped: bool) -> Words:

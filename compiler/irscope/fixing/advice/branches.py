@@ -11,6 +11,7 @@ from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.changes import SyntaxChange
 from irscope.fixing.source import bound_names, loaded_names
+from irscope.protocol import FixMethod
 from irscope.vocabulary.records import dataclass
 
 _WHY = "A graph has no branches: while it is traced, tensors have shapes but no values."
@@ -133,13 +134,18 @@ def _choose(spot: Spot, test: str, sides: _Sides, replaced: Sequence[ast.stmt | 
         return spot.line_with(first, code) if isinstance(first, ast.IfExp) else code
 
     options = (
-        Option("Compute both sides and choose by value", shown(where), _BOTH, changes(where)),
+        _chosen(shown(where), changes(where)),
         Option("Keep the branch, inside of the graph", shown(cond), _COND, changes(cond)),
     )
     numbers = any(isinstance(side, ast.Constant) for side in (sides.yes, sides.no))
     if numbers:
         return options[:1]
     return options[::-1] if sides.heavy else options
+
+
+def _chosen(code: str, changes: tuple[SyntaxChange, ...]) -> Option:
+    method = FixMethod.CHOOSE_BY_VALUE
+    return Option(method.title, code, _BOTH, changes, method=method)
 
 
 def _choose_all(spot: Spot, test: str, sides: list[_Sides], decision: ast.If) -> Option | None:
@@ -152,7 +158,7 @@ def _choose_all(spot: Spot, test: str, sides: list[_Sides], decision: ast.If) ->
     values = ", ".join(f"{torch}.where({name}, {spot.text(side.yes)}, {spot.text(side.no)})" for side in sides)
     code = f"{name} = {test}\n{names} = {values}"
     edit = spot.replace_statements([decision], code)
-    return Option("Compute both sides and choose by value", code, _BOTH, (*imports, edit))
+    return _chosen(code, (*imports, edit))
 
 
 def _returned(spot: Spot, decision: ast.If) -> tuple[_Sides, list[ast.stmt]] | None:
@@ -240,14 +246,15 @@ def _under_flags(spot: Spot, decision: ast.If) -> Option | None:
     sides = _assigned(spot, decision)
     if len(decision.body) == 1 and isinstance(decision.body[0], ast.Raise):
         inner = f"{torch}._assert_async({torch}.logical_not({joined}), {_message_of(spot, decision.body[0].exc)})"
-        do, caveat = "Check it inside of the graph", _ASSERTED
+        do, caveat, method = "Check it inside of the graph", _ASSERTED, None
     elif sides is not None and len(sides) == 1 and _may_be_tensor(sides[0].yes):
         inner = f"{sides[0].head}{torch}.where({joined}, {spot.text(sides[0].yes)}, {spot.text(sides[0].no)})"
-        do, caveat = "Compute both sides and choose by value", _BOTH
+        method = FixMethod.CHOOSE_BY_VALUE
+        do, caveat = method.title, _BOTH
     else:
         return None
     code = f"if {' and '.join(spot.text(flag) for flag in flags)}:\n    {inner}"
-    return Option(do, code, caveat, (*imports, spot.replace_statements([decision], code)))
+    return Option(do, code, caveat, (*imports, spot.replace_statements([decision], code)), method=method)
 
 
 # --- the others -------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import ast
 from irscope.fixing.advice.model import Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import loaded_names
+from irscope.protocol import FixMethod
 from irscope.usercode.effects import effects_of
 
 
@@ -30,7 +31,7 @@ def setting(
 
 def guard(spot: Spot, caveat: str) -> Option | None:
     """Leaves output out while compiling.  None for all else: nobody can know that no other effect is missed."""
-    do = "Leave it out while compiling"
+    method = FixMethod.LEAVE_OUT
     statement = spot.statement
     written = _in_lambda(spot) or (statement.value if isinstance(statement, ast.Expr) else None)
     if written is None or statement is None or not effects_of(spot.tree).only_writes(written):
@@ -38,10 +39,12 @@ def guard(spot: Spot, caveat: str) -> Option | None:
     torch, imports = spot.need("torch")
     if not isinstance(statement, ast.Expr) or _in_lambda(spot) is not None or not spot.owns_lines([statement]):
         text = f"None if {torch}.compiler.is_compiling() else {spot.text(written)}"
-        return Option(do, spot.line_with(written, text), caveat, (*imports, spot.replace(written, text)))
+        changes = (*imports, spot.replace(written, text))
+        return Option(method.title, spot.line_with(written, text), caveat, changes, method=method)
     body = spot.block([statement]).replace("\n", "\n    ")
     code = f"if not {torch}.compiler.is_compiling():\n    {body}"
-    return Option(do, code, caveat, (*imports, spot.replace_statements([statement], code)))
+    changes = (*imports, spot.replace_statements([statement], code))
+    return Option(method.title, code, caveat, changes, method=method)
 
 
 def _in_lambda(spot: Spot) -> ast.expr | None:
@@ -58,10 +61,11 @@ def hoist(spot: Spot, node: ast.expr | None, caveat: str, name: str = "") -> Opt
     text = spot.text(node)
     code = f"{name} = {text}   # above the function\n{spot.line_with(node, name)}"
     return Option(
-        "Compute it once, outside of the compiled code",
+        FixMethod.COMPUTE_ONCE.title,
         code,
         caveat,
         (spot.above(f"{name} = {text}"), spot.replace(node, name)),
+        method=FixMethod.COMPUTE_ONCE,
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from irscope.events.break_message import BreakMessage
 from irscope.fixing.changes import SyntaxChange
-from irscope.protocol import Edit, Range
+from irscope.protocol import Edit, FixMethod, Range
 from irscope.vocabulary.records import dataclass
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ class Option:
         Whether it helps wherever the cause lies, also inside of a library: a setting that names nothing of the code.
     edits
         The changes as plain text, which `words_for` makes of them; rules leave it empty.
+    method
+        What it does, where a family of fixes does the same.
     """
 
     do: str
@@ -80,6 +82,7 @@ class Option:
     changes: tuple[SyntaxChange, ...] = ()
     anywhere: bool = False
     edits: tuple[Edit, ...] = ()
+    method: FixMethod | None = None
 
     @property
     def replaces_line(self) -> bool:

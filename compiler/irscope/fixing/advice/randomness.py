@@ -9,6 +9,7 @@ from irscope.fixing.advice.conditions import decision_at
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.advice.uses import uses_of_value
+from irscope.protocol import FixMethod
 
 
 def options(spot: Spot) -> tuple[Option, ...]:
@@ -70,10 +71,11 @@ def _torch_twin(spot: Spot, call: ast.Call | None, name: str) -> Option | None:
     if made is None or _compared(spot):
         return None
     return Option(
-        "Draw it in the graph, from torch's generator",
+        FixMethod.DRAW_FROM_TORCH.title,
         spot.line_with(call, made),
         "The result is a tensor, and the numbers follow `torch.manual_seed`.",
         (*imports, spot.replace(call, made)),
+        method=FixMethod.DRAW_FROM_TORCH,
     )
 
 

@@ -9,6 +9,7 @@ from irscope.fixing.advice.common import around, hoist, pass_in, setting, some
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import loaded_names
+from irscope.protocol import FixMethod
 
 _COPY_FRAME = re.compile(r'^  File "[^"]*[/\\]copy\.py", line \d+, in (?P<name>\S+)$', re.MULTILINE)
 
@@ -40,10 +41,10 @@ def deepcopy(spot: Spot) -> Advice:
             argument,
         )
     if frames and "_deepcopy_list" in frames and frames.count("deepcopy") == 2:
-        code = f"[item.detach().clone() for item in {spot.text(argument)}]"
+        code, clone = f"[item.detach().clone() for item in {spot.text(argument)}]", FixMethod.CLONE_TENSORS
         return Advice(
             f"{spot.short(call)} copies the tensors in the list", why,
-            (Option("Clone its tensors", spot.line_with(call, code), "", (spot.replace(call, code),)),), argument,
+            (Option(clone.title, spot.line_with(call, code), "", (spot.replace(call, code),), method=clone),), argument,
         )  # fmt: skip
     return Advice(
         f"{spot.short(call)} copies an object that holds tensors", why,

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 import libcst.matchers as m
-from irscope.driver.fixing.repairs import HELPER_LEFT_OUT
-from irscope.protocol import Finding
+from irscope.protocol import Finding, FixMethod
 
 from irscope_server.fixing.imports import with_import
 from irscope_server.fixing.model import Family, Proposal
@@ -44,9 +43,9 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
             operator, last=True,
         )  # fmt: skip
     yield Proposal(
-        HELPER_LEFT_OUT,
+        FixMethod.HELPER_TO_PYTHON.title,
         "The graph is cut at each call of it: two graphs more, and the helper runs as plain Python.",
-        _decorated(source, function, f"{torch}.compiler.disable"), last=True,
+        _decorated(source, function, f"{torch}.compiler.disable"), last=True, method=FixMethod.HELPER_TO_PYTHON,
     )  # fmt: skip
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import libcst as cst
-from irscope.driver.fixing.repairs import FUNCTION_TO_PYTHON
-from irscope.protocol import BreakFacts, Finding
+from irscope.protocol import BreakFacts, Finding, FixMethod
 
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Source
@@ -26,10 +25,11 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         return
     decorator = cst.Decorator(cst.parse_expression(f"{torch}.compiler.disable(recursive=False)"))
     yield Proposal(
-        FUNCTION_TO_PYTHON,
+        FixMethod.FUNCTION_TO_PYTHON.title,
         _CAVEAT,
         source.changed({function: function.with_changes(decorators=[decorator])}),
         last=True,
+        method=FixMethod.FUNCTION_TO_PYTHON,
     )
 
 

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 import libcst.matchers as m
-from irscope.protocol import Finding, RecompilationFacts
+from irscope.protocol import Finding, FixMethod, RecompilationFacts
 
 from irscope_server.fixing.marking import marked_at_call
 from irscope_server.fixing.model import Family, Proposal
 from irscope_server.fixing.source import Change, Source, statements
 
-_MARK = "Mark the sizes that vary, before the call"
+_MARK = FixMethod.MARK_SIZES
 _MARK_CAVEAT = "It raises where the code fixes such a size."
 _UNBACKED = "Mark the size as unbacked, before the call"
 _UNBACKED_CAVEAT = "It raises where the code depends on the size."
-_DYNAMIC = "Compile with `dynamic=True`"
+_DYNAMIC = FixMethod.DYNAMIC_SIZES
 _DYNAMIC_CAVEAT = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
 
 
@@ -25,14 +25,15 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     yield from _marked(source, finding)
     text = marked_at_call(source, finding)
     if text is not None:
-        yield Proposal(_MARK, _MARK_CAVEAT, text)
+        yield Proposal(_MARK.title, _MARK_CAVEAT, text, method=_MARK)
 
 
 def _dynamic(source: Source) -> Iterator[Proposal]:
     """``dynamic=True`` for the one compile of the file."""
     found = compiling(source)
     if len(found) == 1:
-        yield Proposal(_DYNAMIC, _DYNAMIC_CAVEAT, source.changed(with_dynamic(found, "True")))
+        text = source.changed(with_dynamic(found, "True"))
+        yield Proposal(_DYNAMIC.title, _DYNAMIC_CAVEAT, text, method=_DYNAMIC)
 
 
 def with_dynamic(compiled: Sequence[cst.CSTNode], value: str) -> dict[cst.CSTNode, Change]:
@@ -86,8 +87,11 @@ def _marked(source: Source, finding: Finding) -> Iterator[Proposal]:
     made[0] = made[0].with_changes(leading_lines=call.leading_lines)
     assert isinstance(changed, cst.SimpleStatementLine)
     made.append(changed.with_changes(leading_lines=[]))
-    title, caveat = (_UNBACKED, _UNBACKED_CAVEAT) if marks.are_unbacked else (_MARK, _MARK_CAVEAT)
-    yield Proposal(title, caveat, source.changed({call: cst.FlattenSentinel(made)}))
+    text = source.changed({call: cst.FlattenSentinel(made)})
+    if marks.are_unbacked:
+        yield Proposal(_UNBACKED, _UNBACKED_CAVEAT, text)
+    else:
+        yield Proposal(_MARK.title, _MARK_CAVEAT, text, method=_MARK)
 
 
 class _Passed(cst.CSTTransformer):
