@@ -18,7 +18,7 @@ from irscope.vocabulary.limits import Limit
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.severities import Severity
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the JSON of `Report`; raised when a field changes its meaning or goes away."""
 
 
