@@ -7,7 +7,9 @@ This module imports none of its users, so no module has to import the server.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lsprotocol import types
@@ -15,7 +17,21 @@ from pygls.workspace import Workspace
 
 from irscope_server.base.archive import Archive
 from irscope_server.base.settings import Settings
-from irscope_server.base.texts import Texts
+from irscope_server.base.texts import FileKey, Texts, file_key
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file, a notebook or a cell of one, as the editor names it."""
+
+    uri: str
+    path: str
+    """Of a cell its name."""
+
+    @functools.cached_property
+    def key(self) -> FileKey:
+        """What the file is looked up by."""
+        return file_key(self.path)
 
 
 class ReadContext(Protocol):
@@ -39,14 +55,17 @@ class ReadContext(Protocol):
 class Documents(ReadContext, Protocol):
     """The documents that are open in the editor.  Cells of notebooks count as files."""
 
-    def is_open(self, path: str) -> bool:
+    def document(self, uri: str) -> Document | None:
+        """The document of a ``file:`` URI or of a notebook's cell; None for other schemes."""
+
+    def is_open(self, key: FileKey) -> bool:
         """Whether the editor has the file open."""
 
-    def open_files(self) -> list[tuple[str, str]]:
-        """Path and URI of the Python files and the notebooks that are open."""
+    def open_files(self) -> list[Document]:
+        """The Python files and the notebooks that are open."""
 
-    def open_documents(self) -> list[tuple[str, str]]:
-        """The same, and the cells of the notebooks, by name and URI."""
+    def open_documents(self) -> list[Document]:
+        """The same, and the cells of the notebooks."""
 
     def open_beside(self, entry: str) -> list[str]:
         """Paths of the open Python files that count in a run of a file."""

@@ -9,12 +9,12 @@ from irscope.vocabulary import units
 from lsprotocol import types
 
 from irscope_server.base import words
-from irscope_server.base.context import ReadContext
+from irscope_server.base.context import Document, ReadContext
 from irscope_server.base.functions import outline_of
 from irscope_server.base.not_compiled import HEAD, NotCompiled
 from irscope_server.base.run_age import age_of
 from irscope_server.base.stage_uris import NoDocument, parts_of
-from irscope_server.base.texts import file_key, to_units
+from irscope_server.base.texts import FileKey, to_units
 from irscope_server.language.context import SourceContext
 from irscope_server.language.views import PlacedFunction
 from irscope_server.running.results import Ended, frame_of, is_recompile
@@ -26,25 +26,25 @@ PLACE_COMMAND = "irscope.showPlace"
 """Of the client; one that does not know them loses nothing but the click."""
 
 
-def lenses_of(context: SourceContext, path: str, uri: str) -> list[types.CodeLens]:
+def lenses_of(context: SourceContext, document: Document) -> list[types.CodeLens]:
     """The lenses of a document.
 
     They are above a function's first decorator, where a reader looks for what is said about the function.
     While the document's script runs they say so, above every function that was compiled before or that the text
     itself hands to ``torch.compile``.  What an edit may have made untrue says so, too.
     """
-    lines = context.texts.lines(path)
-    functions = context.views.functions(path)
-    run = context.runs.current(context.key_of(path))
+    lines = context.texts.lines(document.key)
+    functions = context.views.functions(document.key)
+    run = context.runs.current(context.key_of(document.path))
     outline = outline_of("\n".join(lines))
     titled: list[tuple[int, str, str]] = []
     breaks: dict[int, NotCompiled] = {}
     if run is not None:
-        known = {function.first_line: f"{lens_title(function)} · running…" for function in functions}
+        compiled = {function.first_line: f"{lens_title(function)} · running…" for function in functions}
         places = {function.first_line - 1 for function in outline.marked()} if outline else set()
-        if not known and not places and outline and outline.compile_calls:
+        if not compiled and not places and outline and outline.compile_calls:
             places = {outline.compile_calls[0] - 1}
-        titles = {**dict.fromkeys(places, "running…"), **known}
+        titles = {**dict.fromkeys(places, "running…"), **compiled}
         titled = [(line, title, run.live.run) for line, title in sorted(titles.items())]
     else:
         for function in functions:
@@ -52,7 +52,7 @@ def lenses_of(context: SourceContext, path: str, uri: str) -> list[types.CodeLen
             titled.append((function.first_line, lens_title(function) + stale, function.ended.run))
             if function.not_compiled is not None and function.not_compiled.file:
                 breaks[function.first_line] = function.not_compiled
-    if not titled and outline and _needs_entry(context, path):
+    if not titled and outline and _needs_entry(context, document.key):
         places = {function.first_line - 1 for function in outline.marked()} or {
             line - 1 for line in outline.compile_calls[:1]
         }
@@ -67,9 +67,9 @@ def lenses_of(context: SourceContext, path: str, uri: str) -> list[types.CodeLen
                 title, PLACE_COMMAND, arguments=[{"uri": context.uri_of(why.file), "line": why.line}]
             )
         elif name or run is not None:
-            command = types.Command(title, COMMAND, arguments=[{"run": name, "uri": uri, "line": line}])
+            command = types.Command(title, COMMAND, arguments=[{"run": name, "uri": document.uri, "line": line}])
         else:
-            command = types.Command(title, CHOOSE_COMMAND, arguments=[{"uri": uri}])
+            command = types.Command(title, CHOOSE_COMMAND, arguments=[{"uri": document.uri}])
         lenses.append(types.CodeLens(types.Range(types.Position(line, start), types.Position(line, end)), command))
     return lenses
 
@@ -88,9 +88,8 @@ async def stage_lenses(context: ReadContext, uri: str) -> list[types.CodeLens] |
     return [types.CodeLens(types.Range(start, start), command)]
 
 
-def _needs_entry(context: SourceContext, path: str) -> bool:
+def _needs_entry(context: SourceContext, key: FileKey) -> bool:
     """Whether no known entry runs a library module."""
-    key = file_key(path)
     return key in context.planner.plans and context.planner.plans[key] is None
 
 

@@ -23,7 +23,7 @@ from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 
 from irscope_server.base.context import ReadContext
-from irscope_server.base.texts import file_key, split_lines
+from irscope_server.base.texts import FileKey, file_key, lines_by_file
 from irscope_server.running.results import Ended, frame_of
 
 _NEWEST = 4
@@ -86,28 +86,28 @@ class LineFacts:
     Parameters
     ----------
     ops
-        By `file_key` and 1-based line, in the order of the graphs, older compiles first.
+        By file and 1-based line, in the order of the graphs, older compiles first.
     arguments
         By compile and name of a parameter, what was handed in.
     symbols
         By compile and name.
     flops
-        By `file_key` and line: of one call of the newest compile, forward only.  Only lines with some.
+        By file and line: of one call of the newest compile, forward only.  Only lines with some.
     functions
-        By `file_key`, first line and name of each function that was compiled in another, with the compiles.
+        By file, first line and name of each function that was compiled in another, with the compiles.
     texts
-        By `file_key`, the lines of those files as they ran.
+        By file, its lines as they ran.
     overlaps
-        By `file_key` and line, the collectives that came from it, with what runs beside them.
+        By file and line, the collectives that came from it, with what runs beside them.
     """
 
-    ops: Mapping[str, Mapping[int, tuple[Op, ...]]] = field(default_factory=dict)
+    ops: Mapping[FileKey, Mapping[int, tuple[Op, ...]]] = field(default_factory=dict)
     arguments: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     symbols: Mapping[str, Mapping[str, SymbolFacts]] = field(default_factory=dict)
-    flops: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    functions: Mapping[str, Mapping[tuple[int, str], tuple[str, ...]]] = field(default_factory=dict)
-    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    overlaps: Mapping[str, Mapping[int, tuple[CollectiveOverlap, ...]]] = field(default_factory=dict)
+    flops: Mapping[FileKey, Mapping[int, int]] = field(default_factory=dict)
+    functions: Mapping[FileKey, Mapping[tuple[int, str], tuple[str, ...]]] = field(default_factory=dict)
+    texts: Mapping[FileKey, Sequence[str]] = field(default_factory=dict)
+    overlaps: Mapping[FileKey, Mapping[int, tuple[CollectiveOverlap, ...]]] = field(default_factory=dict)
 
 
 class LineFactsOfRuns:
@@ -210,10 +210,10 @@ def facts_of_texts(
     overlaps: Sequence[CollectiveOverlap] = (),
 ) -> LineFacts:
     """The facts of a run's compiles, given in their order."""
-    ops: dict[str, dict[int, list[Op]]] = {}
+    ops: dict[FileKey, dict[int, list[Op]]] = {}
     arguments: dict[str, dict[str, str]] = {}
     symbols: dict[str, dict[str, SymbolFacts]] = {}
-    flops: dict[str, dict[int, int]] = {}
+    flops: dict[FileKey, dict[int, int]] = {}
     for one in texts:
         try:
             nodes = parse_graph(one.graph).nodes
@@ -235,24 +235,24 @@ def facts_of_texts(
         symbols,
         flops,
         _by_file(functions or {}),
-        {file_key(file): tuple(split_lines(text)) for file, text in (sources or {}).items()},
+        lines_by_file(sources or {}),
         _by_line(overlaps),
     )
 
 
-def _by_line(overlaps: Sequence[CollectiveOverlap]) -> dict[str, dict[int, tuple[CollectiveOverlap, ...]]]:
-    found: dict[str, dict[int, tuple[CollectiveOverlap, ...]]] = {}
-    for one in overlaps:
-        if one.file:
-            lines = found.setdefault(file_key(one.file), {})
-            lines[one.line] = (*lines.get(one.line, ()), one)
-    return found
+def _by_line(overlaps: Sequence[CollectiveOverlap]) -> dict[FileKey, dict[int, tuple[CollectiveOverlap, ...]]]:
+    files: dict[FileKey, dict[int, tuple[CollectiveOverlap, ...]]] = {}
+    for overlap in overlaps:
+        if overlap.file:
+            lines = files.setdefault(file_key(overlap.file), {})
+            lines[overlap.line] = (*lines.get(overlap.line, ()), overlap)
+    return files
 
 
 def _by_file(
     functions: Mapping[str, Sequence[tuple[str, int, str]]],
-) -> dict[str, dict[tuple[int, str], tuple[str, ...]]]:
-    found: dict[str, dict[tuple[int, str], tuple[str, ...]]] = {}
+) -> dict[FileKey, dict[tuple[int, str], tuple[str, ...]]]:
+    found: dict[FileKey, dict[tuple[int, str], tuple[str, ...]]] = {}
     for compile, walked in functions.items():
         for file, line, name in walked:
             here = found.setdefault(file_key(file), {})
@@ -273,9 +273,9 @@ def _symbols(data: Any) -> dict[str, SymbolFacts]:
     return found
 
 
-def _flops(costed: Sequence[Any]) -> dict[str, dict[int, int]]:
+def _flops(costed: Sequence[Any]) -> dict[FileKey, dict[int, int]]:
     """By file and line, of one compile."""
-    found: dict[str, dict[int, int]] = {}
+    found: dict[FileKey, dict[int, int]] = {}
     for data in costed:
         for node in facts_of(data):
             if node.flops and node.stack and not node.is_backward:

@@ -15,7 +15,7 @@ from irscope.vocabulary.records import dataclass
 from lsprotocol import types
 
 from irscope_server.base import words
-from irscope_server.base.texts import file_key
+from irscope_server.base.texts import FileKey, file_key
 from irscope_server.language.context import SourceContext
 from irscope_server.language.edits import Changes, placed_together, why_not_placed, workspace_edit
 from irscope_server.language.views import PlacedFinding
@@ -150,7 +150,7 @@ def _listed(reasons: Sequence[str]) -> str:
     return ", ".join([*reasons[:_MOST_REASONS], *([f"and {more} more"] if more > 0 else [])])
 
 
-def _where(combined: Combined, here: set[str]) -> str:
+def _where(combined: Combined, here: set[FileKey]) -> str:
     """``this file``, the name of another one, or how many."""
     if len(combined.edits) != 1:
         return units.count(len(combined.edits), "file")
@@ -160,7 +160,7 @@ def _where(combined: Combined, here: set[str]) -> str:
 
 def _apart(all_runs: Sequence[Combined]) -> list[Combined]:
     """Those that change files that none before has changed; the newest first."""
-    chosen, files = list[Combined](), set[str]()
+    chosen, files = list[Combined](), set[FileKey]()
     for one in reversed(all_runs):
         keys = {file_key(path) for path in one.edits}
         if keys and not keys & files:

@@ -12,7 +12,7 @@ from irscope.usercode.notebooks import is_notebook
 
 from irscope_server.base.context import EditorContext
 from irscope_server.base.settings import Settings
-from irscope_server.base.texts import file_key
+from irscope_server.base.texts import FileKey, file_key, path_in_folder
 from irscope_server.running.entries import BadEntry, Entry, parse_entry, script_entry
 from irscope_server.running.launch import Launch, launch_named, launch_of, python_launches, read_launch_file
 from irscope_server.running.results import Results, touches
@@ -42,8 +42,8 @@ class Planner:
 
     def __init__(self, context: EditorContext, results: Results) -> None:
         self._context, self._results = context, results
-        self.plans: dict[str, Plan | None] = {}
-        """How each open file is run, by `file_key`; None for a library module without a known entry."""
+        self.plans: dict[FileKey, Plan | None] = {}
+        """How each open file is run; None for a library module without a known entry."""
         self._complained: set[str] = set()
 
     async def plan(self, path: str, text: str, settings: Settings) -> Plan | None:
@@ -91,32 +91,32 @@ class Planner:
             is_notebook(path) or does_work(text) or not (text or os.path.exists(path))
         ):  # one that is gone: the run says so
             return script_entry(path, folder), False
-        entries = [entry for one in settings.entry if (entry := self._parse(one, folder))]
+        key = file_key(path)
+        entries = [entry for name in settings.entry if (entry := self._parse(name, folder))]
         for entry in entries:
-            if await self._touched(entry, path):
+            if await self._touched(entry, key):
                 return entry, True
         if entries:
             return entries[0], False
         if named and named.entry and not named.any_file:
             return named.entry, False
-        return await self._ran_before(path, folder), True
+        return await self._ran_before(key, folder), True
 
-    async def _touched(self, entry: Entry, path: str) -> bool:
+    async def _touched(self, entry: Entry, key: FileKey) -> bool:
         """Whether the last run of an entry compiled or found something in a file."""
-        context, key = self._context, file_key(path)
+        context = self._context
         newest = self._results.newest(entry.key)
         if newest is None and os.path.exists(context.archive.path):
             stored = await context.archive.newest(entry.stored_script)
             return stored is not None and touches(stored.report, key)
         return newest is not None and touches(newest.report, key)
 
-    async def _ran_before(self, path: str, folder: str) -> Entry | None:
+    async def _ran_before(self, key: FileKey, folder: str) -> Entry | None:
         """The entry whose run was the last one that had something in a file."""
-        context, key = self._context, file_key(path)
-        for ended in self._results.runs_touching(path):
+        for ended in self._results.runs_touching(key):
             if ended.key != key:
                 return self._stored(ended.report.script, folder)
-        for script in await context.archive.scripts_touching(path):
+        for script in await self._context.archive.scripts_touching(key):
             if (entry := self._stored(script, folder)) and entry.key != key:
                 return entry
         return None
@@ -144,7 +144,7 @@ class Planner:
 
 def _entry_of(path: str, folder: str, settings: Settings) -> str:
     """What the user has chosen for this very file; a path goes before a pattern."""
-    relative = os.path.relpath(file_key(path), file_key(folder)).replace(os.sep, "/")
+    relative = path_in_folder(path, folder)
     if relative in settings.entry_of:
         return settings.entry_of[relative]
     matching = (entry for pattern, entry in settings.entry_of.items() if fnmatch.fnmatch(relative, pattern))
