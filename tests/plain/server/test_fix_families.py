@@ -176,6 +176,10 @@ CASES = {
         "logging.getLogger('m')", "GB6215", {},
         "    # said\n    if not torch.compiler.is_compiling():\n        logging.getLogger('m').warning('odd')\n",
     ),
+    "operator prints": (
+        "import torch\n\ndef f(x):\n    # said\n    print(x)  # why\n    return x\n", "print(x)", "GB0059", {},
+        "    # said\n    torch._higher_order_ops.print(\"{}\", x)  # why\n",
+    ),
     "asserts": (
         "import torch\n\ndef f(x, n):\n    # why\n    assert x.max().item() <= n, 'too large'\n    return x\n", "x.max().item()", "GB0124", {},
         "    # why\n    torch._assert_async((x.max() <= n).all(), 'too large')\n",

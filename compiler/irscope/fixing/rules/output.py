@@ -1,4 +1,4 @@
-"""What a statement writes, logs or warns: printed from the graph, or left out while compiling."""
+"""What a statement writes, logs or warns: left out while compiling."""
 
 from __future__ import annotations
 
@@ -26,13 +26,6 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         return
     if not source.can_be_left_out(statement):
         return
-    printed = _in_graph(source, statement.value, torch)
-    if printed is not None:
-        yield Proposal(
-            "Print from the graph",
-            "`torch._higher_order_ops.print` is not a public name. What requires grad is printed without `grad_fn`.",
-            source.changed({statement: printed}),
-        )
     code = reindented(source.code(statement), "    ", "    ")
     text = source.changed({statement: f"if not {torch}.compiler.is_compiling():\n{code}"})
     yield Proposal(_LEFT_OUT, _CAVEAT, text)
@@ -54,50 +47,6 @@ def _decision(source: Source, finding: Finding, torch: str) -> Iterator[Proposal
     yield Proposal(_LEFT_OUT, _CAVEAT, source.changed({decision.test: made}))
 
 
-def _in_graph(source: Source, call: ast.Call, torch: str) -> str | None:
-    """``print("mean", m)`` as the operator that prints from the graph; None if that takes another form of print."""
-    if source.full_name(call.func) != "print" or call.keywords:
-        return None
-    words, values = list[str](), list[str]()
-    for argument in call.args:
-        if isinstance(argument, ast.Starred) or not _add_text(source, argument, words, values):
-            return None
-    text = " ".join(words)
-    return f"{torch}._higher_order_ops.print({', '.join([_quoted(text), *values])})" if values else None
-
-
-def _add_text(source: Source, node: ast.expr, words: list[str], values: list[str]) -> bool:
-    """Adds what an argument of print is in a format string, and its values; False if that cannot be said."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        words.append(_escaped(node.value))
-        return True
-    if not isinstance(node, ast.JoinedStr):
-        words.append("{}")
-        values.append(source.code(node))
-        return True
-    text = ""
-    for part in node.values:
-        if isinstance(part, ast.Constant):
-            text += _escaped(str(part.value))
-        elif isinstance(part, ast.FormattedValue):
-            spec = part.format_spec.values if isinstance(part.format_spec, ast.JoinedStr) else []
-            if part.conversion != -1 or not all(isinstance(piece, ast.Constant) for piece in spec):
-                return False
-            text += f"{{:{''.join(piece.value for piece in spec)}}}" if spec else "{}"  # type: ignore[attr-defined]
-            values.append(ast.unparse(part.value))  # before Python 3.12, its place is not always known
-    words.append(text)
-    return True
-
-
-def _escaped(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
-
-
-def _quoted(text: str) -> str:
-    """A string as code, with double quotes where they fit."""
-    return f'"{text}"' if text.isprintable() and not set(text) & {'"', "\\"} else repr(text)
-
-
 RULE = Rule(
     "output",
     ("graph-break",),
@@ -105,8 +54,8 @@ RULE = Rule(
     leaves_out=True,
     examples=(
         Example(
-            "print('mean', x.mean())\nreturn x + 1",
-            'torch._higher_order_ops.print("mean {}", x.mean())\nreturn x + 1',
+            "print(x.mean())\nreturn x + 1",
+            "if not torch.compiler.is_compiling():\n    print(x.mean())\nreturn x + 1",
         ),
         Example(
             "if x.sum() > 9:\n    warnings.warn('large')\nreturn x + 1",
