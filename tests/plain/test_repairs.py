@@ -11,8 +11,8 @@ import pytest
 from irscope.driver.fixing.candidates import Candidate, Tried
 from irscope.driver.fixing.combining import Combining
 from irscope.driver.fixing.proving import Proof, Status
-from irscope.driver.fixing.repairs import THEN, chained
 from irscope.driver.fixing.trying import Trying
+from irscope.fixing.repairs import THEN, chained
 from irscope.protocol import Edit, Finding, Fix, FixMethod, Position, Range, Severity
 
 PLACE = Range(Position(1, 0), Position(1, 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tokenize
 from collections.abc import Mapping, Sequence
 
@@ -135,6 +136,15 @@ def body_edit(source: Source, function: Function, code: str) -> Edit:
     end, column = _end_of_head(source, function), _column(source, function)
     body = reindented(code, " " * column + source.indentation, source.indentation)
     return Edit(Range(end, source.range(function).end), f":\n{body}")
+
+
+def renamed(source: Source, function: Function, name: str) -> str:
+    """The code of a function with another name and without decorators."""
+    line, column = function.lineno, _column(source, function)
+    head = re.match(r"def\s+\w+", source.lines[line - 1][column:])
+    assert head is not None
+    whole = Range(source.range(function).start, Position(line, column + head.end()))
+    return source.part(function, applied(source.text, [Edit(whole, f"def {name}")]))
 
 
 def code_with_comments(source: Source, statement: ast.stmt) -> str:

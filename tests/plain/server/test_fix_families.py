@@ -204,6 +204,10 @@ CASES = {
     ),
     "helpers": (
         "import torch\n\ndef helper(x):\n    return odd(x)\n\ndef f(x):\n    return helper(x)\n", "odd(x)", "GB0007", {},
+        "mutates_args=())\ndef helper(x: torch.Tensor) -> torch.Tensor:\n",
+    ),
+    "left out helpers": (
+        "import torch\n\ndef helper(x):\n    return odd(x)\n\ndef f(x):\n    return helper(x)\n", "odd(x)", "GB0007", {},
         "@torch.compiler.disable\ndef helper(x):\n",
     ),
     "numbers": (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from irscope.fixing.rules import gradient_modes
+from irscope.fixing.source import Source
 from irscope.protocol import GRAD_MODE, RecompilationFacts
-from irscope_server.fixing.families import gradient_modes
-from irscope_server.fixing.source import Source
 from test_fix_families import WHERE, changed, found
 
 BEFORE = "Do it before the compiled code, and pass on what comes of it"
@@ -180,7 +180,7 @@ def test_one_graph_for_both_gradient_modes() -> None:
     assert GRADIENTS not in changed(text, "def f", "recompile-global-state", **other)
     nothing = text.replace("return x * 2", "x.mul_(2)")
     assert GRADIENTS not in changed(nothing, "def f", "recompile-global-state", **MODE)
-    made = list(gradient_modes.FAMILY.propose(Source(text), found(text, "def f", "recompile-global-state", **MODE)))
+    made = list(gradient_modes.RULE.propose(Source(text), found(text, "def f", "recompile-global-state", **MODE)))
     assert [one.last for one in made] == [True]  # it costs memory
 
 

@@ -12,8 +12,8 @@ from irscope.driver.fixing.library import Patch
 from irscope.driver.fixing.places import in_library
 from irscope.driver.fixing.plain_functions import caveat_of, plain_functions
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
-from irscope.driver.fixing.repairs import chained
 from irscope.driver.fixing.workarounds import as_patches, workarounds
+from irscope.fixing.repairs import chained
 from irscope.fixing.texts import applied, edits_between
 from irscope.protocol import Finding, Fix, FixMethod
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from irscope.driver.fixing.definitions import imports_for, needed_by, text_of
 from irscope.driver.fixing.places import in_library, path_in_library
-from irscope.driver.fixing.repairs import THEN, together
+from irscope.fixing.repairs import THEN, together
 from irscope.fixing.texts import applied, edits_between
 from irscope.protocol import Edit, Finding, Fix, Position, Range
 

@@ -52,7 +52,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     function = source.function(node) if node is not None else None
     if node is None or torch is None or function is None or not can_be_split(source, function):
         return
-    if is_clock(source, node):
+    if is_clock(source, node.value if isinstance(node, ast.Expr) else node):
         return  # what it is to measure would not be between its readings any more
     arguments = set(parameters(function))
     moved, local = _Moved(arguments, arguments), arguments | changed_names(*function.body)

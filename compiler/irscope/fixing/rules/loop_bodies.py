@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.fixing.splitting import can_be_split, changed_names, comments_above, is_block, is_method, split
-from irscope.fixing.syntax import Definition, Function
+from irscope.fixing.syntax import Definition, Function, is_simple
 from irscope.protocol import Edit, Finding, Position, Range
 
 _TITLE = "Compile the body of the loop, not the loop"
@@ -23,7 +23,7 @@ _ODD: _Nodes = (
     ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal, ast.Delete, ast.Lambda, ast.Import,
     ast.ImportFrom, ast.NamedExpr, *Definition,
 )  # fmt: skip
-_WORK: _Nodes = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.AugAssign, ast.Match)
+_WORK: _Nodes = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.AugAssign)
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
@@ -47,7 +47,7 @@ def _is_only_work(source: Source, function: Function, loop: ast.For) -> bool:
     others = [statement for statement in function.body if statement is not loop]
     calls = source.all(ast.Call, [*others, loop.iter])
     return (
-        not any(hasattr(statement, "body") for statement in others)
+        all(map(is_simple, others))
         and not source.all(_WORK, others)
         and all(source.code(call.func) in _LENGTHS for call in calls)
     )

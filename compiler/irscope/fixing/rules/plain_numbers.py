@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from irscope.fixing.model import Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.fixing.splitting import changed_names
+from irscope.fixing.syntax import is_simple
 from irscope.protocol import Finding
 
 _TITLE = "Compute the number with Python instead of NumPy"
@@ -29,7 +30,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     if node is None or source.function(node) is None:
         return
     statement = source.statement(node)
-    whole = statement if statement is not None and not hasattr(statement, "body") else node
+    whole = statement if statement is not None and is_simple(statement) else node
     for place in (node, whole, *_makers(source, whole)):
         changes = _changes(source, place)
         if changes:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
+from irscope.fixing.model import Proposal, Rule
+from irscope.fixing.source import Source
 from irscope.protocol import BreakFacts, Finding, FixMethod
-
-from irscope_server.fixing.model import Family, Proposal
-from irscope_server.fixing.source import Source
 
 _CAVEAT = (
     "The function runs as plain Python, as it does now: no graph grows. What is gone is the trial to trace it. "
@@ -21,16 +19,10 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     function = source.function(node) if node is not None else None
     torch = source.module_name("torch")
     is_plain = isinstance(finding.facts, BreakFacts) and finding.facts.leaves_function_to_python
-    if function is None or torch is None or function.decorators or not is_plain:
+    if function is None or torch is None or function.decorator_list or not is_plain:
         return
-    decorator = cst.Decorator(cst.parse_expression(f"{torch}.compiler.disable(recursive=False)"))
-    yield Proposal(
-        FixMethod.FUNCTION_TO_PYTHON.title,
-        _CAVEAT,
-        source.changed({function: function.with_changes(decorators=[decorator])}),
-        last=True,
-        method=FixMethod.FUNCTION_TO_PYTHON,
-    )
+    decorator = source.before(function, f"@{torch}.compiler.disable(recursive=False)")
+    yield Proposal(FixMethod.FUNCTION_TO_PYTHON, _CAVEAT, source.changed({}, [decorator]), last=True)
 
 
-FAMILY = Family("plain functions", ("graph-break",), _propose)
+RULE = Rule("plain functions", ("graph-break",), _propose, leaves_out=True)
