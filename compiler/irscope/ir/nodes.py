@@ -143,11 +143,18 @@ class NodeFacts(NamedTuple):  # a tuple, because a large graph makes tens of tho
         return self.op.startswith("call_") and (not self.stack or self.is_backward)
 
     @property
+    def moved(self) -> int | None:
+        """Bytes that it reads and writes; None if a size has no hint."""
+        return None if self.read is None or self.written is None else self.read + self.written
+
+    @property
     def intensity(self) -> float | None:
         """FLOPs per byte that goes through memory."""
-        if self.flops is None or self.read is None or self.written is None or self.read + self.written == 0:
-            return None
-        return self.flops / (self.read + self.written)
+        return self.flops / self.moved if self.flops is not None and self.moved else None
+
+
+NO_FACTS = NodeFacts("", 0, "", "", _NO_VALUE, (), (), None, None, None, False, False, (), None, "", None, ())
+"""Of a node that nothing is known about."""
 
 
 def facts_of(data: Any, text: str = "") -> tuple[NodeFacts, ...]:

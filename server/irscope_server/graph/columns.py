@@ -15,7 +15,7 @@ from typing import Any, cast
 from irscope.comparing.graphs import diff_graphs
 from irscope.ir.graphs import Graph, GraphNode, operation_name, parse_graph, short_target
 from irscope.ir.modules import Path, PlacedNodes, has_both_ways, homes, split_module
-from irscope.ir.nodes import NodeFacts, Value
+from irscope.ir.nodes import NO_FACTS, NodeFacts
 from irscope.provenance.graph_facts import MOST_ORIGINALS, Calls, original_calls
 
 from irscope_server.graph.answers import GraphColumns, NodeColumns
@@ -24,9 +24,6 @@ KINDS = {"placeholder": 0, "get_attr": 1, "call": 2, "output": 3}
 SAME, ADDED, REMOVED, CHANGED = range(4)
 _TYPED = re.compile(r"^(?P<dtype>[a-z]+\d*[a-z0-9_]*)\[(?P<sizes>[^\]]*)\](?:\[[^\]]*\])?(?P<device>[a-z][\w:]*)?$")
 _BITS = re.compile(r"\d+")
-_UNKNOWN = NodeFacts(
-    "", 0, "", "", Value(""), (), (), None, None, None, False, False, (), None, "", None, ()
-)  # fmt: skip
 
 
 class Table:
@@ -178,7 +175,7 @@ def columns(
     }  # fmt: skip
     module_numbers: dict[tuple[str, str] | None, int] = {None: -1}
     for node in graph.nodes:
-        fact = facts.get(node.name, _UNKNOWN)
+        fact = facts.get(node.name, NO_FACTS)
         detail, dtype, device, size = tables.printed(node.detail)
         if fact.value.bytes is not None and fact.value.kind in ("tensor", "list"):
             size = fact.value.bytes
@@ -193,7 +190,7 @@ def columns(
         nodes["dtype"].append(dtype)
         nodes["device"].append(device)
         nodes["bytes"].append(size)
-        nodes["moved"].append(None if fact.read is None or fact.written is None else fact.read + fact.written)
+        nodes["moved"].append(fact.moved)
         nodes["flops"].append(fact.flops)
         nodes["module"].append(module_numbers[fact.module])
         nodes["backward"].append(int(fact.is_backward))
@@ -201,7 +198,7 @@ def columns(
         origin = (tables.files(node.origin.file), max(0, node.origin.line - 1)) if node.origin else (-1, -1)
         nodes["file"].append(origin[0])
         nodes["originLine"].append(origin[1])
-    untold = [facts.get(node.name, _UNKNOWN).is_untold for node in graph.nodes]
+    untold = [facts.get(node.name, NO_FACTS).is_untold for node in graph.nodes]
     nodes["home"] = tables.homes(nodes, [node.op for node in graph.nodes], untold, edges)
     if states:
         nodes["state"] = list(states)
