@@ -78,24 +78,7 @@ class CompileBook:
 
     def _changed(self, record: Record, name: str, code: Any, before: Compile | None) -> Compile | None:
         if record.event == "dynamo_start":
-            frames = record.facts.get("stack") or [{}]
-            function = str(getattr(code, "co_name", None) or frames[-1].get("name", "?"))
-            file = str(getattr(code, "co_filename", None) or frames[-1].get("filename", "?"))
-            line = int(getattr(code, "co_firstlineno", None) or frames[-1].get("line") or 1)
-            return Compile(
-                id=name,
-                function=function,
-                file=file,
-                line=line,
-                outcome=CompileOutcome.RUNNING,
-                restarts=0,
-                graph_ops=0,
-                seconds=0.0,
-                reasons=self._reasons.get(name, ()),
-                qualified=name_of_code(code)
-                if code is not None
-                else qualified_name_at(file, plain_name(function), line),
-            )
+            return self._started(record, name, code)
         if before is None:
             if not name.startswith("!"):
                 return None
@@ -115,6 +98,24 @@ class CompileBook:
             outcome = CompileOutcome.COMPILED if before.outcome is CompileOutcome.RUNNING else before.outcome
             return dataclasses.replace(before, seconds=round(before.seconds + more, 6), outcome=outcome)
         return dataclasses.replace(before, restarts=restarts)
+
+    def _started(self, record: Record, name: str, code: Any) -> Compile:
+        frames = record.facts.get("stack") or [{}]
+        function = str(getattr(code, "co_name", None) or frames[-1].get("name", "?"))
+        file = str(getattr(code, "co_filename", None) or frames[-1].get("filename", "?"))
+        line = int(getattr(code, "co_firstlineno", None) or frames[-1].get("line") or 1)
+        return Compile(
+            id=name,
+            function=function,
+            file=file,
+            line=line,
+            outcome=CompileOutcome.RUNNING,
+            restarts=0,
+            graph_ops=0,
+            seconds=0.0,
+            reasons=self._reasons.get(name, ()),
+            qualified=name_of_code(code) if code is not None else qualified_name_at(file, plain_name(function), line),
+        )
 
     def failed(self, name: str) -> Compile | None:
         """The compile ended with an exception that goes to the user."""

@@ -148,33 +148,39 @@ def stage_data(log: FusionLog) -> dict[str, Any]:
 
 def _refused(log: FusionLog) -> Iterator[dict[str, Any]]:
     """Pairs of nodes of the final schedule that touch one buffer and were refused at some time."""
-    home = {name: node for node in log.nodes for name in node.get_operation_names()}
-    touches = {
-        id(node): {dep.name for dep in (*node.read_writes.reads, *node.read_writes.writes)} for node in log.nodes
-    }
     sides: dict[int, dict[str, Any]] = {}
-    found: dict[tuple[int, int], dict[str, Any]] = {}
-    by_name = {name: home[part] for name in {n for pair in log.reasons for n in pair} if (part := _first(name, home))}
-    for (name1, name2), why in log.reasons.items():
-        first, second = by_name.get(name1), by_name.get(name2)
-        if first is None or second is None or first is second or len(found) >= _MOST:
-            continue
-        shared = touches[id(first)] & touches[id(second)]
-        if not shared:
-            continue
-        if set(second.get_buffer_names()) & {dep.name for dep in first.read_writes.reads}:
-            first, second = second, first
-        exact = {name1, name2} == {first.get_name(), second.get_name()}
-        known = found.get((id(first), id(second)))
-        if known is None or exact:  # what was said of the nodes as they ended counts more than of their parts
-            found[id(first), id(second)] = {
+    refused: dict[tuple[int, int], dict[str, Any]] = {}
+    for names, why, first, second, buffers in _touching(log):
+        if len(refused) >= _MOST:
+            break
+        exact = names == {first.get_name(), second.get_name()}
+        # What was said of the nodes as they ended counts more than of their parts.
+        if exact or (id(first), id(second)) not in refused:
+            refused[id(first), id(second)] = {
                 "first": sides.setdefault(id(first), sides.get(id(first)) or _side(first)),
                 "second": sides.setdefault(id(second), sides.get(id(second)) or _side(second)),
                 "kind": kind_of(first, second),
                 "reason": reason_text(*why),
-                "buffers": sorted(shared),
+                "buffers": sorted(buffers),
             }
-    yield from found.values()
+    yield from refused.values()
+
+
+def _touching(log: FusionLog) -> Iterator[tuple[set[str], Any, Any, Any, set[str]]]:
+    """Of each refusal of two nodes that touch one buffer: their names, the reason, the nodes and the buffers."""
+    home = {name: node for node in log.nodes for name in node.get_operation_names()}
+    touches = {
+        id(node): {dep.name for dep in (*node.read_writes.reads, *node.read_writes.writes)} for node in log.nodes
+    }
+    by_name = {name: home[part] for name in {n for pair in log.reasons for n in pair} if (part := _first(name, home))}
+    for (name1, name2), why in log.reasons.items():
+        first, second = by_name.get(name1), by_name.get(name2)
+        if first is None or second is None or first is second:
+            continue
+        if shared := touches[id(first)] & touches[id(second)]:
+            if set(second.get_buffer_names()) & {dep.name for dep in first.read_writes.reads}:
+                first, second = second, first
+            yield {name1, name2}, why, first, second, shared
 
 
 def _first(name: str, home: dict[str, Any]) -> str | None:

@@ -194,13 +194,7 @@ class Targets:
     def _ended(self, child: _Child, why: str) -> None:
         """Writes what a child has seen into the run."""
         target, name = child.target.name, f"{child.compile}/{child.target.name}"
-        with child.file as file:
-            file.seek(0)
-            content = file.read(_LONGEST).decode("utf-8", "surrogatepass")
-        rows: list[dict[str, Any]] = []
-        for line in content.splitlines():
-            with contextlib.suppress(ValueError):  # the last one of a child that was ended
-                rows.append(json.loads(line))
+        rows = _rows_of(child)
         if again := [row["again"] for row in rows if "again" in row]:
             self._again[child.compile] = again[0]
             return  # of the next trace there is another child
@@ -211,16 +205,8 @@ class Targets:
             why, late = why or "the process that compiled it ended early", ""
         prepare_for_next([str(name) for row in rows for name in row.get("imported", ())])
         self._kernel_seconds[target] -= min(float(said.get("end", _KERNEL_SECONDS)), self._kernel_seconds[target])
-        about = (
-            self._launches.compiles.get(child.compile)
-            or self._book.compiles.get(child.compile)
-            or Compile(child.compile, "?", "?", 1, CompileOutcome.COMPILED, 0, 0, 0.0)
-        )
         outcome = CompileOutcome.ERROR if why else CompileOutcome.COMPILED
-        seconds = round(float(said.get("seconds", time.monotonic() - child.started)), 6)
-        prediction = dataclasses.replace(about, id=name, outcome=outcome, seconds=seconds, target=target, stages=())
-        self._predictions[name] = prediction
-        self._book.put_prediction(prediction)
+        self._predict(child, name, outcome, float(said.get("seconds", time.monotonic() - child.started)))
         for row in rows:
             if "is" in row:
                 self._put(name, target, decode_message(row))
@@ -232,6 +218,19 @@ class Targets:
         if late:
             what = f"the stages of some kernels of {child.compile} for {target} below their source"
             self._book.gap(CaptureGap(what, late))
+
+    def _predict(self, child: _Child, name: str, outcome: CompileOutcome, seconds: float) -> None:
+        """Writes the compile that was predicted, as the one here but for its outcome and its time."""
+        compiled_here = (
+            self._launches.compiles.get(child.compile)
+            or self._book.compiles.get(child.compile)
+            or Compile(child.compile, "?", "?", 1, CompileOutcome.COMPILED, 0, 0, 0.0)
+        )
+        prediction = dataclasses.replace(
+            compiled_here, id=name, outcome=outcome, seconds=round(seconds, 6), target=child.target.name, stages=()
+        )
+        self._predictions[name] = prediction
+        self._book.put_prediction(prediction)
 
     def _put(self, compile: str, target: str, message: Message | StoreWrite) -> None:
         book = self._book
@@ -278,6 +277,18 @@ class Targets:
 def _interpreted(function: Any) -> Any:
     interpreter: Any = importlib.import_module("triton.runtime.interpreter")
     return interpreter.InterpretedFunction(function)
+
+
+def _rows_of(child: _Child) -> list[dict[str, Any]]:
+    """What a child has written."""
+    with child.file as file:
+        file.seek(0)
+        content = file.read(_LONGEST).decode("utf-8", "surrogatepass")
+    rows: list[dict[str, Any]] = []
+    for line in content.splitlines():
+        with contextlib.suppress(ValueError):  # the last one of a child that was ended
+            rows.append(json.loads(line))
+    return rows
 
 
 def _waited(child: _Child) -> str:

@@ -129,27 +129,28 @@ class Shown:
     # --- kernels ------------------------------------------------------------------------------------------------------
 
     def _put_kernels(self, dump: Dump, module: Module, graph: PrintedHlo) -> None:
-        known = {name: one for one in module.instructions() for name in (one.name, one.name.replace(".", "_"))}
-        kernels, generated = [], set()
         dumped = list(dump.kernels())
         assembly = self._assembly(dumped)
-        of = [next((known[name] for name in (one.name, *one.functions) if name in known), None) for one in dumped]
-        shared = _sharing(module, [each for each in of if each is not None])
-        for one, instruction in zip(dumped, of, strict=True):
-            stage = f"{self._compile.id}/{KERNELS}{self._suffix}/{one.name}"
+        computed = _computed(module, dumped)
+        shared = _sharing(module, [instruction for instruction in computed if instruction is not None])
+        kernels = []
+        for kernel, instruction in zip(dumped, computed, strict=True):
+            stage = f"{self._compile.id}/{KERNELS}{self._suffix}/{kernel.name}"
             mine = [instruction, *shared.get(instruction.name, ())] if instruction else []
-            parts = [part for each in mine for part in _with_called(module, each)]
+            parts = [part for whole in mine for part in _with_called(module, whole)]
             nodes = [graph.nodes[part.name] for part in parts if part.name in graph.nodes]
-            self._put_kernel(stage, one, nodes, "" if one.object is None else assembly.get(one.object, ""))
-            lines = tuple(sorted({line for each in mine for line in self._lines_of_instruction(module, each)}))
-            kernels.append(Kernel(one.name, stages.KERNEL.language, self._compile.id, stage, lines))
-            generated.add(instruction.name if instruction else "")
+            self._put_kernel(stage, kernel, nodes, "" if kernel.object is None else assembly.get(kernel.object, ""))
+            lines = tuple(sorted({line for whole in mine for line in self._lines_of_instruction(module, whole)}))
+            kernels.append(Kernel(kernel.name, stages.KERNEL.language, self._compile.id, stage, lines))
+        generated = {instruction.name for instruction in computed if instruction}
+        self._book.put_kernels([*kernels, *self._library_kernels(module, generated)])
+
+    def _library_kernels(self, module: Module, generated: Collection[str]) -> Iterator[Kernel]:
         stage = f"{self._compile.id}/{stages.OPTIMIZED.name}{self._suffix}"
         for instruction in module.computations[module.entry]:
             if _is_of_library(instruction) and instruction.name not in generated:
                 lines = self._lines_of_instruction(module, instruction)
-                kernels.append(Kernel(instruction.name, LIBRARY, self._compile.id, stage, lines))
-        self._book.put_kernels(kernels)
+                yield Kernel(instruction.name, LIBRARY, self._compile.id, stage, lines)
 
     def _lines_of_instruction(self, module: Module, one: Instruction) -> tuple[Line, ...]:
         """The lines of an instruction and of what it calls; of one that XLA put in, those of its neighbours."""
@@ -243,6 +244,18 @@ class Shown:
 
     def _gap(self, what: str, why: str) -> None:
         self._book.gap(CaptureGap(f"{what} of {self._compile.id}", why))
+
+
+def _computed(module: Module, dumped: Iterable[KernelDump]) -> list[Instruction | None]:
+    """The instruction that each kernel computes, by its names."""
+    by_name = {
+        name: instruction
+        for instruction in module.instructions()
+        for name in (instruction.name, instruction.name.replace(".", "_"))
+    }
+    return [
+        next((by_name[name] for name in (kernel.name, *kernel.functions) if name in by_name), None) for kernel in dumped
+    ]
 
 
 def _with_called(module: Module, one: Instruction) -> list[Instruction]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from irscope.pipeline_captures.torchscript.naming import Key
@@ -48,17 +48,11 @@ def lines_of_added(before: Lined, after: Lined) -> dict[str, Frames]:
     known = {name: frames for name, frames in {**after.frames, **found}.items() if frames}
     users: dict[str, list[str]] = defaultdict(list)
     for name, inputs in after.inputs.items():
-        for one in inputs:
-            users[one].append(name)
+        for taken in inputs:
+            users[taken].append(name)
     todo = [name for name, shape in after.shapes.items() if name not in known and shape.startswith("call")]
     for _ in range(_ROUNDS):
-        new = {}
-        for name in todo:
-            for around in (users[name], after.inputs[name]):
-                lines = {known[one] for one in around if one in known}
-                if len(lines) == 1:
-                    new[name] = lines.pop()
-                    break
+        new = {name: frames for name in todo if (frames := _around(users[name], after.inputs[name], known)) is not None}
         if not new:
             break
         known |= new
@@ -67,6 +61,15 @@ def lines_of_added(before: Lined, after: Lined) -> dict[str, Frames]:
     return found | {
         name: before.frames[old] for name, old in guessed.items() if name in todo and before.frames.get(old)
     }
+
+
+def _around(users: Iterable[str], inputs: Iterable[str], known: Mapping[str, Frames]) -> Frames | None:
+    """The stack that all users of an operation have, as far as they have one, else the one of its inputs."""
+    for neighbours in (users, inputs):
+        stacks = {known[name] for name in neighbours if name in known}
+        if len(stacks) == 1:
+            return stacks.pop()
+    return None
 
 
 def _copied(before: Lined, after: Lined) -> dict[str, Frames]:
@@ -104,21 +107,30 @@ def _replaced(before: Lined, after: Lined) -> tuple[dict[str, str], dict[str, st
             last, begun = place[name], 0
             gone = _gone_after(last, order, after)
         elif not after.frames.get(name) and shape.startswith("call"):
-            inputs = after.inputs[name] | {found[one] for one in after.inputs[name] if one in found}
+            inputs = after.inputs[name] | {found[taken] for taken in after.inputs[name] if taken in found}
             begun = next((at for at in range(begun, len(gone)) if before.inputs[gone[at]] & inputs), begun)
-            parts = [found[one] for one in after.inputs[name] if found.get(one) in gone]
-            of_last = last >= 0 and bool(inputs & (before.inputs[order[last]] | {order[last]}))
-            if gone and before.inputs[gone[begun]] & inputs:
-                found[name] = gone[begun]
-            elif parts:
-                found[name] = parts[-1]
-            elif of_last:
-                found[name] = order[last]  # what its derivative needs
-            elif gone and inputs:
-                found[name] = gone[begun]
-            elif gone:
-                guessed[name] = gone[begun]
+            parts = [found[taken] for taken in after.inputs[name] if found.get(taken) in gone]
+            next_gone = gone[begun] if gone else ""
+            whole = _whole(inputs, next_gone, parts, order[last] if last >= 0 else "", before)
+            if whole:
+                found[name] = whole
+            elif next_gone:
+                guessed[name] = next_gone
     return found, guessed
+
+
+def _whole(inputs: frozenset[str], gone: str, parts: Sequence[str], last: str, before: Lined) -> str:
+    """The operation that an added one is a part of, by what it takes; empty if nothing tells.
+
+    It is the one that is gone there, the one that what it takes is a part of, or the last that is still there.
+    """
+    if gone and before.inputs[gone] & inputs:
+        return gone
+    if parts:
+        return parts[-1]
+    if last and inputs & (before.inputs[last] | {last}):
+        return last  # what its derivative needs
+    return gone if inputs else ""
 
 
 def _gone_after(last: int, order: Sequence[str], after: Lined) -> list[str]:

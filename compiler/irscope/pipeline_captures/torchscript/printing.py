@@ -220,13 +220,10 @@ class _Printer:
         if (below := self._graph.below.get(statement.kind)) is not None:
             blocks.append(below)
         for block in blocks:
-            for number, parameter in enumerate(block.parameters):
-                # Of a loop the first parameter is the number of the turn, and inputs begin with count and condition.
-                at = number if below is block else number + 1
-                is_turn = statement.kind == "prim::Loop" and number == 0
-                self._written[parameter.name] = "0" if is_turn or at >= len(inputs) else inputs[at]
+            self._give(block, inputs if block is below else inputs[1:], is_loop=statement.kind == "prim::Loop")
             self._block(block)
-        given = [*inputs, *(f"[{', '.join(self._written.get(one, one) for one in block.results)}]" for block in blocks)]
+        results = ([self._written.get(name, name) for name in block.results] for block in blocks)
+        given = [*inputs, *(f"[{', '.join(names)}]" for names in results)]
         space, _, operation = statement.kind.partition("::")
         operation = re.sub(r"_\d+$", "", operation) if below is not None else operation
         # What a pass adds has no location, but what it takes.
@@ -241,8 +238,22 @@ class _Printer:
         self._note(name, "call_function", f"{space}.{operation}", given, only, frames, module)
         if only:
             self._written[only.name] = name
-            return
-        for number, value in enumerate(outputs):
+        else:
+            self._items(name, statement, inputs, key, operation, frames)
+
+    def _give(self, block: Block, inputs: list[str], is_loop: bool) -> None:
+        """What the parameters of a block stand for."""
+        for number, parameter in enumerate(block.parameters):
+            # Of a loop the first parameter is the number of the turn, and inputs begin with count and condition.
+            is_turn = is_loop and number == 0
+            self._written[parameter.name] = "0" if is_turn or number >= len(inputs) else inputs[number]
+
+    def _items(
+        self, name: str, statement: Statement, inputs: list[str], key: Key, operation: str, frames: Frames
+    ) -> None:
+        """The results of an operation that has several, or none."""
+        module = _module_of(statement.scope)
+        for number, value in enumerate(statement.outputs):
             if statement.kind in _CHECKS and number < len(inputs):
                 self._written[value.name] = inputs[number]
                 continue

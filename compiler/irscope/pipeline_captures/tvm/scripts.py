@@ -106,22 +106,30 @@ class _Reading:
     def _body(self, body: list[ast.stmt], values: dict[str, list[str]], function: str) -> list[str]:
         """Reads statements; gives what they return."""
         results: list[str] = []
-        for one in body:
-            if isinstance(one, ast.With):
-                results = self._body(one.body, values, function) or results
-            elif isinstance(one, ast.Return) and one.value is not None:
-                results = self._values(one.value, values)
-            elif isinstance(one, (ast.Assign, ast.AnnAssign)) and one.value is not None:
-                target = one.target if isinstance(one, ast.AnnAssign) else one.targets[0]
-                if isinstance(target, ast.Name) and target.id != _CLASS:
-                    annotation = one.annotation if isinstance(one, ast.AnnAssign) else None
-                    values[target.id] = self._assigned(target.id, one.value, annotation, values, function)
-            elif isinstance(one, ast.Expr) and isinstance(one.value, ast.Call):
-                if _path(one.value.func) not in ("R.func_attr", "R.output"):
-                    self._call("", one.value, None, values, function)
-            elif not isinstance(one, ast.Expr):
-                self._left_out[type(one).__name__.lower()] = None
+        for statement in body:
+            if isinstance(statement, ast.With):
+                results = self._body(statement.body, values, function) or results
+            elif isinstance(statement, ast.Return) and statement.value is not None:
+                results = self._values(statement.value, values)
+            elif isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
+                self._assign(statement, statement.value, values, function)
+            elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+                if _path(statement.value.func) not in ("R.func_attr", "R.output"):
+                    self._call("", statement.value, None, values, function)
+            elif not isinstance(statement, ast.Expr):
+                self._left_out[type(statement).__name__.lower()] = None
         return results
+
+    def _assign(
+        self, statement: ast.Assign | ast.AnnAssign, value: ast.expr, values: dict[str, list[str]], function: str
+    ) -> None:
+        target, annotation = (
+            (statement.target, statement.annotation)
+            if isinstance(statement, ast.AnnAssign)
+            else (statement.targets[0], None)
+        )
+        if isinstance(target, ast.Name) and target.id != _CLASS:
+            values[target.id] = self._assigned(target.id, value, annotation, values, function)
 
     def _assigned(
         self, variable: str, value: ast.expr, annotation: ast.expr | None, values: dict[str, list[str]], function: str
@@ -143,18 +151,10 @@ class _Reading:
         self, variable: str, call: ast.Call, annotation: ast.expr | None, values: dict[str, list[str]], function: str
     ) -> str:
         """Puts the operation of a call; gives its name."""
-        path, arguments = _path(call.func), call.args
-        callee = path.removeprefix(f"{_CLASS}.") if path.startswith(f"{_CLASS}.") else ""
-        if (
-            path.rpartition(".")[2].startswith("call_tir")
-            and arguments
-            and _path(arguments[0]).startswith(f"{_CLASS}.")
-        ):
-            callee = _path(arguments[0]).removeprefix(f"{_CLASS}.")
-            flat = arguments[1].elts if isinstance(arguments[1], ast.Tuple) else [arguments[1]]
-            arguments = [*flat, *arguments[2:]]
+        path = _path(call.func)
+        callee, arguments = _callee(path, call.args)
         inputs: list[str] = []
-        written = [self._written(one, values, inputs) for one in arguments]
+        written = [self._written(argument, values, inputs) for argument in arguments]
         value = _tensor(annotation)
         for keyword in call.keywords:
             if keyword.arg in ("out_ty", "ty_args"):
@@ -164,16 +164,19 @@ class _Reading:
         if callee in self._functions and callee not in self._kernels:
             inputs = written = self._inlined(callee, arguments, values)
         target = f"tir.{callee}" if callee in self._kernels else f"relax.{callee or path.removeprefix('R.')}"
-        outputs = [one for one in inputs if one in self._unwritten] if not variable and callee else []
+        outputs = self._filled(inputs) if not variable and callee else []
         name = self._name_of_call(callee or path, variable, function)
         if value is None and outputs:
-            value = next(one.value for one in self._found if one.name == outputs[-1])
-        known = tuple(dict.fromkeys(inputs))
-        self._put(Operation(name, "call_function", target, known, tuple(written), value))
+            value = next(operation.value for operation in self._found if operation.name == outputs[-1])
+        self._put(Operation(name, "call_function", target, tuple(dict.fromkeys(inputs)), tuple(written), value))
         self._results(name, path, outputs, values)
         if callee in self._kernels:
             self._called.setdefault(callee, []).append(name)
         return name
+
+    def _filled(self, inputs: list[str]) -> list[str]:
+        """What was allocated for results and is written to for the first time."""
+        return [name for name in inputs if name in self._unwritten]
 
     def _results(self, name: str, path: str, outputs: list[str], values: dict[str, list[str]]) -> None:
         """What allocates is known until something is written there, which then stands for the memory."""
@@ -293,6 +296,16 @@ def _without_tir(text: str) -> str:
 def _is_of_tir(function: ast.FunctionDef) -> bool:
     decorators = (one.func if isinstance(one, ast.Call) else one for one in function.decorator_list)
     return any(_path(one) == "T.prim_func" for one in decorators)
+
+
+def _callee(path: str, arguments: list[ast.expr]) -> tuple[str, list[ast.expr]]:
+    """The function of the module that a call means, empty for another one, and what that is given."""
+    if path.rpartition(".")[2].startswith("call_tir") and arguments:
+        function = _path(arguments[0])
+        if function.startswith(f"{_CLASS}."):
+            flat = arguments[1].elts if isinstance(arguments[1], ast.Tuple) else [arguments[1]]
+            return function.removeprefix(f"{_CLASS}."), [*flat, *arguments[2:]]
+    return path.removeprefix(f"{_CLASS}.") if path.startswith(f"{_CLASS}.") else "", arguments
 
 
 def _path(value: ast.expr) -> str:

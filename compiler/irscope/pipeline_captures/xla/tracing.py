@@ -187,15 +187,15 @@ class Tracer:
             return _made(func(*args, **kwargs), given)
         frames, module = self._place()
         self._seen += 1
-        name = self._names.of(f"{self._seen}", target.split(".")[1] if "." in target else target)
+        name = self._names.of(f"{self._seen}", _operator(target))
         qualified = "::".join(str(func).split(".")[:2])
-        if may_cut(func, kwargs) and (needed := [one for one in given if self._is_pending(one)]):
-            self._before_cut(needed)
+        if may_cut(func, kwargs):
+            self._before_possible_cut(given)
         executed, fallbacks = self._xla.executed(), self._xla.fallbacks(qualified)
         is_move = target == _ALIAS or (target == _UPLOAD and not given)
         with contextlib.nullcontext() if is_move else self._xla.scope(scope_of(name, _place_in(frames))):
             result = func(*args, **kwargs)
-        results = [inner(one) for one in self._tensors(result)]
+        results = [inner(tensor) for tensor in self._tensors(result)]
         cut = Cut(target, bool(results) and self._xla.fallbacks(qualified) > fallbacks, frames)
         if self._xla.executed() > executed or cut.is_fallback:
             self._cut(cut, given)
@@ -203,9 +203,12 @@ class Tracer:
             self._guarded(self._keep)(name, target, (args, kwargs), given, results, frames, module)
             if cut.is_fallback or self._xla.is_eager():
                 self._ready.add(name)
-            tags = {getattr(tag, "name", "") for tag in getattr(func, "tags", ())}
-            self.draws_random_numbers |= _SEEDED in tags and "scaled_dot_product" not in target
+            self.draws_random_numbers |= _draws(func, target)
         return _made(result, given)
+
+    def _before_possible_cut(self, given: list[Any]) -> None:
+        if needed := [tensor for tensor in given if self._is_pending(tensor)]:
+            self._before_cut(needed)
 
     def called(self, function: str, given: Any, run: Callable[[], Any]) -> Any:
         """Runs a function that PyTorch/XLA may replace as a whole; if it does, it is one operation."""
@@ -318,3 +321,14 @@ def _device_in(kwargs: Mapping[str, Any]) -> str:
     """The type of the device that an operation is asked for."""
     device = kwargs.get("device")
     return str(getattr(device, "type", device) or "").partition(":")[0]
+
+
+def _operator(target: str) -> str:
+    """``add`` of ``aten.add.Tensor``."""
+    return target.split(".")[1] if "." in target else target
+
+
+def _draws(func: Any, target: str) -> bool:
+    """Whether an operation draws random numbers; attention has the tag of those that do also where it drops nothing."""
+    tags = {getattr(tag, "name", "") for tag in getattr(func, "tags", ())}
+    return _SEEDED in tags and "scaled_dot_product" not in target
