@@ -88,7 +88,7 @@ class Source(Syntax):
         return top_level.setting_change(self, line, missing, None)
 
     def argument(self, call: ast.expr, name: str, value: str) -> SyntaxChange:
-        """Passes ``name=value``, in the place of what is passed by that name; what is no call becomes one."""
+        """Passes ``name=value``, in the place of what is passed by that name; what is not a call becomes one."""
         return SyntaxChange(ChangeKind.ARGUMENT, self.range(call), f"{name}={value}")
 
     def _change(self, node: ast.AST, code: str | None) -> SyntaxChange:
@@ -210,7 +210,7 @@ def parse_expression(text: str) -> ast.expr:
     except ValueError as error:
         raise ValueError(f"{error}: no expression") from None
     if depth or not isinstance(tree, ast.Expression):
-        raise ValueError("the text is no expression")
+        raise ValueError("the text is not an expression")
     return tree.body
 
 

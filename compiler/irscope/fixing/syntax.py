@@ -44,7 +44,7 @@ class Syntax:
         """Where a node begins and ends, as offsets; a definition begins with its decorators, an expression inside of
         parentheses of its own.
 
-        Raises ValueError where Python does not tell: in some formatted strings before 3.12.
+        Raises ValueError if Python does not say it, as in some formatted strings before 3.12.
         """
         if isinstance(node, ast.Module):
             return 0, len(self.text)

@@ -135,7 +135,7 @@ class Fix:
     method: FixMethod | None = None
     """What it does, where that is known beside the title."""
     steps: tuple[Fix, ...] = ()
-    """The fixes of a chain, of which each leads to the next; empty: it is no chain."""
+    """The fixes of a chain, of which each leads to the next; empty: it is not a chain."""
     of_library: Fix | None = None
     """The fix of a library's function that it makes in a copy of that function."""
 

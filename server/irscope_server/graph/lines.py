@@ -70,7 +70,7 @@ def printed_nodes(text: str, data: Any) -> PrintedNodes | None:
 
 
 def _read_signature(rows: list[str], head: int, inputs: dict[str, int], printed: PrintedNodes) -> int:
-    """Takes in what the head of ``forward`` tells of the inputs; returns its last line."""
+    """Takes in what the head of ``forward`` says about the inputs; returns its last line."""
     for line in range(head, len(rows)):
         for match in _ARGUMENT.finditer(rows[line].partition("(")[2] if line == head else rows[line]):
             number = inputs.get(match["name"])

@@ -41,7 +41,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 
 def _whole(code: str) -> str:
-    """An expression as a line of its own, if it had parentheses around several lines."""
+    """An expression as a separate line, if it had parentheses around several lines."""
     try:
         parsed(code)
     except ValueError:
