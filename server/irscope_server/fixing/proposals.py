@@ -24,7 +24,7 @@ def proposals(finding: Finding, text: str) -> tuple[Fix, ...]:
     if len(text) > MOST_CHARACTERS:
         return ()
     carried = [fix for fix in finding.fixes if fix.file in ("", finding.file)]
-    own = tuple(kept for fix in carried if (kept := edited(text, fix)) is not fix)
+    own = tuple(kept for fix in carried if (kept := edited(text, fix)) != fix)
     asked = [family for family in all_families() if family.fits(finding)]
     if not asked:
         return own
