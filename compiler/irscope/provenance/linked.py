@@ -259,8 +259,11 @@ class LinkedLines:
             if role_of(self._stages[starts[0].stage].name) is Role.KERNEL:
                 return [(stage, starts[0].stage.rpartition("/")[2])]
             return [(stage, self.thread.item(starts[0]).target)]
-        above = frozenset(starts).union(*(self._above(one) for one in starts))
-        keys = set(self.source_of(stage, line))
+        return self._kernels_reached(stage, starts, set(self.source_of(stage, line)))
+
+    def _kernels_reached(self, stage: str, starts: tuple[Element, ...], keys: set[Origin]) -> list[tuple[str, str]]:
+        """The kernels that compute elements, or that these were lowered to; failing these, those of the same lines."""
+        above = frozenset(starts).union(*(self._above(element) for element in starts))
         exact: dict[tuple[str, str], None] = {}
         alike: dict[tuple[str, str], None] = {}
         for output in self.thread.pipeline(self._compile_of[stage]):
@@ -270,7 +273,7 @@ class LinkedLines:
                 element = item.element
                 computed = self.kernels.of_call(output.id, item) or self.kernels.computed_by(output.id, item)
                 reached = [element, *computed]
-                if any(one in above or not frozenset(starts).isdisjoint(self._above(one)) for one in computed):
+                if any(node in above or not frozenset(starts).isdisjoint(self._above(node)) for node in computed):
                     exact[output.id, item.target] = None
                 elif not keys.isdisjoint(self._keys_of_all(reached)):
                     alike[output.id, item.target] = None

@@ -105,6 +105,24 @@ def _lowered(thread: Provenance, compile: str, own: Iterable[Element]) -> Iterat
 def _trails_of(thread: Provenance, compile: Compile) -> dict[str, Any]:
     stages = [(stage, thread.elements(stage.id)) for stage in thread.pipeline(compile.id)]
     everything = [element for _, elements in stages for element in elements]
+    ancestry, without_children = _ancestry(thread, everything)
+    code = {stage.id for stage, _ in stages if role_of(stage.name) is Role.CODE}
+    last = ((number, everything[number]) for number in sorted(without_children))
+    words, fates = _fates(thread, ((number, element) for number, element in last if element.stage not in code))
+    return {
+        "version": _VERSION,
+        "stages": [[stage.id, len(elements)] for stage, elements in stages],
+        "names": [element.name for element in everything],
+        "lines": [element.line for element in everything],
+        "ends": [element.end_line - element.line for element in everything],
+        **ancestry,
+        "words": words,
+        "fates": fates,
+    }
+
+
+def _ancestry(thread: Provenance, everything: Sequence[Element]) -> tuple[dict[str, Any], set[int]]:
+    """What each element came from; and the numbers of those that nothing came from."""
     numbers = {(element.stage, element.name): number for number, element in enumerate(everything)}
     places: dict[tuple[str, int], int] = {}
     roots: list[list[int]] = []
@@ -120,22 +138,8 @@ def _trails_of(thread: Provenance, compile: Compile) -> dict[str, Any]:
         without_children.difference_update(parents)
         counts.append(len(parents))
         up += [number - parent for parent in parents]
-    code = {stage.id for stage, _ in stages if role_of(stage.name) is Role.CODE}
-    last = ((number, everything[number]) for number in sorted(without_children))
-    words, fates = _fates(thread, ((number, element) for number, element in last if element.stage not in code))
-    return {
-        "version": _VERSION,
-        "stages": [[stage.id, len(elements)] for stage, elements in stages],
-        "names": [element.name for element in everything],
-        "lines": [element.line for element in everything],
-        "ends": [element.end_line - element.line for element in everything],
-        "places": [list(place) for place in places],
-        "from": roots,
-        "counts": counts,
-        "up": up,
-        "words": words,
-        "fates": fates,
-    }
+    ancestry = {"places": [list(place) for place in places], "from": roots, "counts": counts, "up": up}
+    return ancestry, without_children
 
 
 def _fates(thread: Provenance, last: Iterable[tuple[int, Element]]) -> tuple[list[str], list[list[int]]]:

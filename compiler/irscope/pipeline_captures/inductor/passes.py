@@ -199,11 +199,8 @@ class PassWatcher:
             self._compare(phase, module, name, time.perf_counter() - phase.began)
 
     def _compare(self, phase: Phase, module: Any, name: str, seconds: float) -> None:
-        subgraph = "" if module is phase.root else _path(phase.root, module)
-        if subgraph is None:  # the pass works on its own graph module, or made a new one of the whole
-            if module is None or not _replaces(phase.root, module):
-                return
-            phase.root, subgraph = module, ""
+        if (subgraph := _subgraph(phase, module)) is None:
+            return
         before, after = phase.shapes.get(id(module)), _shape(module.graph, phase.by_text)
         phase.shapes[id(module)] = after
         if before is None or before == after:
@@ -228,6 +225,14 @@ class PassWatcher:
         phase.runs.append(run)
         if self._version is not None:
             self._version(phase.stage, run, phase.root)
+
+
+def _subgraph(phase: Phase, module: Any) -> str | None:
+    """Where the graph module of a pass is in the phase's; None if the pass works on one of its own."""
+    subgraph = "" if module is phase.root else _path(phase.root, module)
+    if subgraph is None and module is not None and _replaces(phase.root, module):
+        phase.root, subgraph = module, ""  # the pass made a new one of the whole
+    return subgraph
 
 
 def printed(module: Any, stage: str) -> str:

@@ -212,6 +212,11 @@ class Targets:
                 self._put(name, target, decode_message(row))
             if "skip" in row:
                 self._book.findings.signal(signals.CUDA_GRAPH_PREDICTED, child.compile, target, str(row["skip"]))
+        self._tell_gaps(child, why, late)
+
+    def _tell_gaps(self, child: _Child, why: str, late: str) -> None:
+        """That there are no kernels, or that what is below their source is missing."""
+        target = child.target.name
         if why:
             of = "" if why == why_missing() else f" of {child.compile}"  # what holds for all is told once
             self._book.gap(CaptureGap(f"kernels{of} for {target}", why[:2000]))

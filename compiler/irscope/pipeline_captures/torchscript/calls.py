@@ -56,12 +56,9 @@ def _leaves(graph: Any, module: Any, function: str, above: Frames, deepest: int)
     for node in nodes_of(graph):
         kind, inputs = node.kind(), [value.debugName() for value in node.inputs()]
         place = _place(node)
-        found = _PLACE.search(place)
-        frames = ((found["file"], int(found["line"]), function), *above) if found else above
+        frames = _within(place, function, above)
         if kind == "prim::GetAttr" and inputs[0] in modules:
-            child = submodule(modules[inputs[0]], node.s("name"))
-            if child is not None:
-                modules[node.output().debugName()] = child
+            modules |= _submodule(node, modules[inputs[0]])
         if deepest and kind == "prim::CallMethod" and inputs[0] in modules:
             name = node.s("name")
             below = method_graph(modules[inputs[0]], name)
@@ -71,7 +68,13 @@ def _leaves(graph: Any, module: Any, function: str, above: Frames, deepest: int)
         elif kind == "prim::CallFunction":
             yield Leaf(_UNKNOWN, "", frames)
         elif kind != "prim::Constant":
-            yield Leaf(kind, place, frames if found else ())
+            yield Leaf(kind, place, frames if place else ())
+
+
+def _submodule(node: Any, module: Any) -> dict[str, Any]:
+    """The module that an attribute of one is, by the name of its value; empty if it is none."""
+    child = submodule(module, node.s("name"))
+    return {} if child is None else {node.output().debugName(): child}
 
 
 def _place(node: Any) -> str:
@@ -80,9 +83,9 @@ def _place(node: Any) -> str:
     return found[0] if found else ""
 
 
-def _within(place: str, call: Frames) -> Frames:
+def _within(place: str, function: str, call: Frames) -> Frames:
     found = _PLACE.search(place)
-    return ((found["file"], int(found["line"]), "forward"), *call) if found else call
+    return ((found["file"], int(found["line"]), function), *call) if found else call
 
 
 def aligned(inlined: Iterable[Any], found: Sequence[Leaf]) -> Iterator[Frames]:
@@ -94,7 +97,7 @@ def aligned(inlined: Iterable[Any], found: Sequence[Leaf]) -> Iterator[Frames]:
         match = next((one for one in near if (found[one].kind, found[one].place) == (kind, place)), None)
         if match is None:
             is_called = kind != "prim::Constant" and at < len(found) and found[at].kind == _UNKNOWN
-            yield _within(place, found[at].frames) if is_called else ()
+            yield _within(place, "forward", found[at].frames) if is_called else ()
         else:
             at = match + 1
             yield found[match].frames
