@@ -78,14 +78,14 @@ async def report(server: ReadContext, params: ReportParams) -> RunTree:
 
 async def run(server: IrscopeServer, params: RunParams) -> RunResult:
     """Run a document's script and wait for its end; ``run`` is None if none could start, and ``message`` says why."""
-    path = server.path_of(params.uri)
-    if path is None:
+    document = server.document(params.uri)
+    if document is None:
         return RunResult(None, "environment-error", NOT_A_FILE)
     if not server.trusted:
         return RunResult(None, "environment-error", NOT_TRUSTED)
-    started = await server.activity.start(params.uri, path, params.lane, params.entry, params.pipeline)
+    started = await server.activity.start(document, params.lane, params.entry, params.pipeline)
     if started is None:
-        return RunResult(None, "no-entry", no_entry(path))
+        return RunResult(None, "no-entry", no_entry(document.path))
     ended = await wait_for(started, started_here=True)
     outcome = ended.report.outcome
     return RunResult(ended.run or None, outcome.kind.value, outcome.message, len(ended.report.compiles))
@@ -96,32 +96,32 @@ async def check_without_compile(server: IrscopeServer, params: CheckParams) -> C
 
     Where the texts are another than when it failed, it is first run as it is now.
     """
-    path = server.path_of(params.uri)
-    if path is None or not server.trusted:
-        return CheckResult(None, NOT_A_FILE if path is None else NOT_TRUSTED)
-    plan = await server.activity.plan(params.uri, path)
+    document = server.document(params.uri)
+    if document is None or not server.trusted:
+        return CheckResult(None, NOT_A_FILE if document is None else NOT_TRUSTED)
+    plan = await server.activity.plan(document)
     if plan is None:
-        return CheckResult(None, no_entry(path))
-    known = [server.results.newest(plan.entry.key), server.results.deep(plan.entry.key)]
-    failed = [one for one in known if one is not None and _error_in_compiled_code(one.report) is not None]
-    failed.sort(key=lambda one: one.run != params.run)
+        return CheckResult(None, no_entry(document.path))
+    runs = [server.results.newest(plan.entry.key), server.results.deep(plan.entry.key)]
+    failed = [ended for ended in runs if ended is not None and _error_in_compiled_code(ended.report) is not None]
+    failed.sort(key=lambda ended: ended.run != params.run)
     if not failed:
         return CheckResult(None, _NOTHING_TO_CHECK)
     same = not server.texts.are_edited(failed[0].texts) and bool(failed[0].run)
     pipeline = failed[0].report.pipeline
     check = failed[0].run if same else ""
-    started = await server.activity.start(params.uri, path, failed[0].lane, pipeline=pipeline, check=check)
+    started = await server.activity.start(document, failed[0].lane, pipeline=pipeline, check=check)
     if started is None:
-        return CheckResult(None, no_entry(path))
+        return CheckResult(None, no_entry(document.path))
     ended = await wait_for(started, started_here=True)
-    found = _error_in_compiled_code(ended.report)
-    if found is None:
+    error = _error_in_compiled_code(ended.report)
+    if error is None:
         return CheckResult(ended.run or None, f"{_NOTHING_TO_CHECK} {ended.report.outcome.message}")
-    return CheckResult(ended.run, compiled_code_error.verdict_of(found) or "The check was cancelled.")
+    return CheckResult(ended.run, compiled_code_error.verdict_of(error) or "The check was cancelled.")
 
 
 def _error_in_compiled_code(report: Report) -> Finding | None:
-    return next((one for one in report.findings if one.kind == compiled_code_error.KIND.id), None)
+    return next((finding for finding in report.findings if finding.kind == compiled_code_error.KIND.id), None)
 
 
 def cancel(server: IrscopeServer, params: UriParams) -> CancelResult:
@@ -134,11 +134,11 @@ def cancel(server: IrscopeServer, params: UriParams) -> CancelResult:
 
 async def entries(server: IrscopeServer, params: UriParams) -> EntriesResult:
     """What runs a document, and what else may."""
-    path = server.path_of(params.uri)
-    if path is None:
+    document = server.document(params.uri)
+    if document is None:
         raise ValueError(NOT_A_FILE)
-    folder = server.folder_of(path)
-    plan = await server.activity.plan(params.uri, path)
+    path, folder = document.path, server.folder_of(document.path)
+    plan = await server.activity.plan(document)
     launches = server.planner.launches(path, folder, await server.settings_for(params.uri))
     candidates = await server.candidates.candidates(path, folder, launches, keyed(server.overlays()))
     return EntriesResult(
@@ -242,7 +242,7 @@ async def deep_run(
     these a new one is run if that is wanted, else the newest of an earlier text is taken.
     """
     path, key = document.path, document.key
-    plan = await server.activity.plan(document.uri, path)
+    plan = await server.activity.plan(document)
     pipeline = pipeline or (plan.settings if plan else await server.settings_for(document.uri)).pipeline
     mine = server.results.deep(plan.entry.key if plan else key)
     mine = mine if mine is not None and mine.report.pipeline == pipeline else None
@@ -298,7 +298,7 @@ async def _run_deep(
     if running is not None and _runs_deep_as_now(server, running, pipeline):
         ended = await wait_for(running, started_here=False)
     else:
-        started = await server.activity.start(document.uri, document.path, Lane.DEEP, pipeline=pipeline)
+        started = await server.activity.start(document, Lane.DEEP, pipeline=pipeline)
         if started is None:
             return None, no_entry(document.path)
         ended = await wait_for(started, started_here=True)

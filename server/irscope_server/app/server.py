@@ -164,13 +164,12 @@ class IrscopeServer(LanguageServer):
         text = self.workspace.text_documents.get(unquote(document.uri)) if document else None
         return None if text is None else text.version
 
-    def open_beside(self, entry: str) -> list[str]:
+    def open_beside(self, entry: FileKey | None) -> list[str]:
         """Paths of the open Python files that count in a run of a file: all but other notebooks with their cells."""
-        own = file_key(entry)
         paths = [document.path for document in self._open.values()]
-        return [path for path in paths if not _is_of_notebook(path) or script_key(path) == own]
+        return [path for path in paths if not _is_of_notebook(path) or script_key(path) == entry]
 
-    def overlays(self, entry: str = "") -> dict[str, str]:
+    def overlays(self, entry: FileKey | None = None) -> dict[str, str]:
         """Texts of open Python files that differ from what is on disk, by path, for a run of a file."""
         beside = self.open_beside(entry)
         return {path: "\n".join(self.texts.lines(path)) for path in beside if not self.texts.is_as_on_disk(path)}

@@ -12,6 +12,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from irscope.usercode.notebooks import notebook_of
 from lsprotocol import types
 from pygls.workspace import Workspace
 
@@ -32,6 +33,12 @@ class Document:
     def key(self) -> FileKey:
         """What the file is looked up by."""
         return file_key(self.path)
+
+    @property
+    def script(self) -> Document:
+        """What is run for it: the file itself; for a cell, its notebook."""
+        notebook = notebook_of(self.path)
+        return self if notebook is None else Document(self.uri, notebook)
 
 
 class ReadContext(Protocol):
@@ -67,10 +74,10 @@ class Documents(ReadContext, Protocol):
     def open_documents(self) -> list[Document]:
         """The same, and the cells of the notebooks."""
 
-    def open_beside(self, entry: str) -> list[str]:
+    def open_beside(self, entry: FileKey | None) -> list[str]:
         """Paths of the open Python files that count in a run of a file."""
 
-    def overlays(self, entry: str = "") -> dict[str, str]:
+    def overlays(self, entry: FileKey | None = None) -> dict[str, str]:
         """Texts of open Python files that differ from what is on disk, by path, for a run of a file."""
 
     def version_of(self, path: str) -> int | None:

@@ -11,7 +11,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from irscope.comparing.ranks.differences import RankRun
 from irscope.comparing.ranks.overlaps import overlaps_of
@@ -25,6 +25,9 @@ from irscope.vocabulary.stages import Role
 from irscope_server.base.context import ReadContext
 from irscope_server.base.texts import FileKey, file_key, lines_by_file
 from irscope_server.running.results import Ended, frame_of
+
+T = TypeVar("T")
+P = TypeVar("P")
 
 _NEWEST = 4
 """Compiles of one frame that are read: a frame that recompiles a thousand times has a thousand graphs."""
@@ -101,13 +104,13 @@ class LineFacts:
         By file and line, the collectives that came from it, with what runs beside them.
     """
 
-    ops: Mapping[FileKey, Mapping[int, tuple[Op, ...]]] = field(default_factory=dict)
+    ops: Mapping[FileKey, Mapping[int, Sequence[Op]]] = field(default_factory=dict)
     arguments: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     symbols: Mapping[str, Mapping[str, SymbolFacts]] = field(default_factory=dict)
     flops: Mapping[FileKey, Mapping[int, int]] = field(default_factory=dict)
-    functions: Mapping[FileKey, Mapping[tuple[int, str], tuple[str, ...]]] = field(default_factory=dict)
+    functions: Mapping[FileKey, Mapping[tuple[int, str], Sequence[str]]] = field(default_factory=dict)
     texts: Mapping[FileKey, Sequence[str]] = field(default_factory=dict)
-    overlaps: Mapping[FileKey, Mapping[int, tuple[CollectiveOverlap, ...]]] = field(default_factory=dict)
+    overlaps: Mapping[FileKey, Mapping[int, Sequence[CollectiveOverlap]]] = field(default_factory=dict)
 
 
 class LineFactsOfRuns:
@@ -211,6 +214,8 @@ def facts_of_texts(
 ) -> LineFacts:
     """The facts of a run's compiles, given in their order."""
     ops: dict[FileKey, dict[int, list[Op]]] = {}
+    compiles: dict[FileKey, dict[tuple[int, str], list[str]]] = {}
+    collectives: dict[FileKey, dict[int, list[CollectiveOverlap]]] = {}
     arguments: dict[str, dict[str, str]] = {}
     symbols: dict[str, dict[str, SymbolFacts]] = {}
     flops: dict[FileKey, dict[int, int]] = {}
@@ -225,39 +230,20 @@ def facts_of_texts(
             if node.op == "placeholder" and (match := _ARGUMENT.match(node.name)) and node.detail:
                 arguments.setdefault(name, {})[match["name"]] = node.detail
             elif node.origin is not None and node.op == "call":
-                lines = ops.setdefault(file_key(node.origin.file), {})
-                lines.setdefault(node.origin.line, []).append(_op(name, node, number))
-        for file, costs in _flops(one.costed).items():
-            flops.setdefault(file, {}).update(costs)
-    return LineFacts(
-        {file: {line: tuple(found) for line, found in lines.items()} for file, lines in ops.items()},
-        arguments,
-        symbols,
-        flops,
-        _by_file(functions or {}),
-        lines_by_file(sources or {}),
-        _by_line(overlaps),
-    )
-
-
-def _by_line(overlaps: Sequence[CollectiveOverlap]) -> dict[FileKey, dict[int, tuple[CollectiveOverlap, ...]]]:
-    files: dict[FileKey, dict[int, tuple[CollectiveOverlap, ...]]] = {}
+                _append(ops, node.origin.file, node.origin.line, _op(name, node, number))
+        for key, costs in _flops(one.costed).items():
+            flops.setdefault(key, {}).update(costs)
+    for compile, walked in (functions or {}).items():
+        for file, first_line, function in walked:
+            _append(compiles, file, (first_line, function), compile)
     for overlap in overlaps:
         if overlap.file:
-            lines = files.setdefault(file_key(overlap.file), {})
-            lines[overlap.line] = (*lines.get(overlap.line, ()), overlap)
-    return files
+            _append(collectives, overlap.file, overlap.line, overlap)
+    return LineFacts(ops, arguments, symbols, flops, compiles, lines_by_file(sources or {}), collectives)
 
 
-def _by_file(
-    functions: Mapping[str, Sequence[tuple[str, int, str]]],
-) -> dict[FileKey, dict[tuple[int, str], tuple[str, ...]]]:
-    found: dict[FileKey, dict[tuple[int, str], tuple[str, ...]]] = {}
-    for compile, walked in functions.items():
-        for file, line, name in walked:
-            here = found.setdefault(file_key(file), {})
-            here[line, name] = (*here.get((line, name), ()), compile)
-    return found
+def _append(files: dict[FileKey, dict[P, list[T]]], file: str, place: P, fact: T) -> None:
+    files.setdefault(file_key(file), {}).setdefault(place, []).append(fact)
 
 
 def _op(compile: str, node: GraphNode, number: int) -> Op:

@@ -11,7 +11,7 @@ from irscope.protocol import Compile, Finding, Kernel, Outcome, Position, Range,
 from irscope_server.base.functions import Function, function_of, outline_of
 from irscope_server.base.line_map import LineMap
 from irscope_server.base.not_compiled import NotCompiled, why_not_compiled
-from irscope_server.base.texts import FileKey, Texts, file_key
+from irscope_server.base.texts import FileKey, Texts, by_file, file_key
 from irscope_server.running.results import Ended, Found, Results
 
 
@@ -89,8 +89,8 @@ class Views:
         """The recompilations that calls in a file triggered, wherever they are, with the calls as the text is now."""
         for file in sorted(self._results.files()):
             for placed in self.causes(file):
-                for related in placed.related:
-                    if related.role is RelatedRole.TRIGGER and file_key(related.file) == key:
+                for related in by_file(placed.related).get(key, ()):
+                    if related.role is RelatedRole.TRIGGER:
                         yield placed, related.range
 
     def _is_mentioned(self, finding: Finding) -> bool:

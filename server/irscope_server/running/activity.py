@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import DEFAULT_PIPELINE, CompileSeen, FindingSeen, Lane, OutcomeKind, Progress
 from irscope.store.store import StoreError
-from irscope.usercode.notebooks import notebook_of
 from irscope.usercode.source import digest_of
 from irscope.vocabulary import units
 
@@ -21,7 +20,7 @@ from irscope_server.base.functions import uses_compile, uses_torch
 from irscope_server.base.progress import RunProgress
 from irscope_server.base.results import Output, RunsChanged, Stream
 from irscope_server.base.settings import Settings
-from irscope_server.base.texts import FileKey, file_key, keyed
+from irscope_server.base.texts import FileKey, keyed
 from irscope_server.running.file_states import FileStates
 from irscope_server.running.idle import DeepWhenIdle
 from irscope_server.running.notebooks import Notebooks
@@ -134,7 +133,7 @@ class Activity:
             parts.results.forget(key)
             self.results_changed()
         settings = await editor.settings_for(document.uri)
-        plan = await self._plan(document.path, text, settings)
+        plan = await self._plan(document, text, settings)
         if not editor.is_open(key):
             return
         parts.file_states.tell()
@@ -156,16 +155,16 @@ class Activity:
             return
         self._start(document.uri, plan, settings.on_save, automatic=True)
 
-    async def _plan(self, path: str, text: str, settings: Settings) -> Plan | None:
+    async def _plan(self, document: Document, text: str, settings: Settings) -> Plan | None:
         """How a document is run; remembered, so that its lenses and diagnostics know whose results they show."""
-        editor, parts, key = self._editor, self._parts, file_key(path)
+        editor, parts = self._editor, self._parts
         try:
-            plan = await parts.planner.plan(path, text, settings)
+            plan = await parts.planner.plan(document, text, settings)
         except StoreError as error:
             self._show_once(str(error))
             plan = None
-        if editor.is_open(key):
-            parts.planner.plans[key] = plan
+        if editor.is_open(document.key):
+            parts.planner.plans[document.key] = plan
         return plan
 
     async def _compiles(self, key: FileKey, plan: Plan) -> bool:
@@ -232,16 +231,14 @@ class Activity:
 
     # --- runs ---------------------------------------------------------------------------------------------------------
 
-    async def plan(self, uri: str, path: str) -> Plan | None:
+    async def plan(self, document: Document) -> Plan | None:
         """How a document is run with the settings and the text as they are now."""
-        path = notebook_of(path) or path
-        text = "\n".join(self._editor.texts.lines(path))
-        return await self._plan(path, text, await self._editor.settings_for(uri))
+        text = "\n".join(self._editor.texts.lines(document.script.key))
+        return await self._plan(document.script, text, await self._editor.settings_for(document.uri))
 
     async def start(
         self,
-        uri: str,
-        path: str,
+        document: Document,
         lane: Lane,
         entry: str = "",
         pipeline: str = "",
@@ -251,11 +248,11 @@ class Activity:
 
         Without a ``pipeline`` it is the one of the settings; the fast lane is Dynamo's.  ``check`` is as in `Runs.start`.  None if it is not known what runs the document.  Raises BadEntry.
         """
-        path = notebook_of(path) or path
-        plan = await self.plan(uri, path)
+        plan = await self.plan(document)
         if entry:
-            plan = self._parts.planner.plan_of(path, entry, await self._editor.settings_for(uri))
-        return None if plan is None else self._start(uri, plan, lane, pipeline, check=check)
+            settings = await self._editor.settings_for(document.uri)
+            plan = self._parts.planner.plan_of(document.script, entry, settings)
+        return None if plan is None else self._start(document.uri, plan, lane, pipeline, check=check)
 
     def start_deep(self, run: Run) -> Run:
         """Runs the whole pipeline of what a fast run has just run, unasked."""
@@ -280,7 +277,7 @@ class Activity:
         editor, parts, entry = self._editor, self._parts, plan.entry
         for name in (entry.file, entry.stored_script):
             editor.remember_settings(name, plan.settings)
-        texts = keyed({file: editor.texts.lines(file) for file in [entry.file, *editor.open_beside(entry.file)]})
+        texts = keyed({file: editor.texts.lines(file) for file in [entry.file, *editor.open_beside(entry.file_key)]})
         return parts.runs.start(uri, plan, spec, texts, editor.archive.path, automatic=automatic, check=check)
 
     def spec_of(self, plan: Plan, lane: Lane, pipeline: str = "") -> RunSpec:
@@ -297,7 +294,7 @@ class Activity:
             cwd=plan.cwd,
             env=plan.env or None,
             budget=plan.settings.budget(lane),
-            overlays=self._editor.overlays(entry.file),
+            overlays=self._editor.overlays(entry.file_key),
             entry=entry.kind,
             cells=tuple(self._parts.notebooks.cells(entry.file)),
             symbolic_trace=None if plan.settings.symbolic_trace else False,
@@ -377,7 +374,7 @@ class Activity:
         plans_before = dict(parts.planner.plans)
         plans = []
         for document in editor.open_files():
-            plan = await self.plan(document.uri, document.path)
+            plan = await self.plan(document)
             if plan and uses_torch("\n".join(editor.texts.lines(document.key))):
                 plans.append(plan)
             earlier = plans_before.get(document.key)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 
-from irscope.usercode.notebooks import notebook_of
-
 from irscope_server.base.context import Document, EditorContext
 from irscope_server.base.functions import uses_torch
 from irscope_server.base.results import FileState
-from irscope_server.base.texts import FileKey, script_key
+from irscope_server.base.texts import FileKey
 from irscope_server.running.plans import Planner
 from irscope_server.running.results import Results
 from irscope_server.running.since_last_run import SinceLastRun
@@ -35,8 +33,8 @@ class FileStates:
                 editor.tell("irscope/fileState", state)
 
     def _state(self, document: Document) -> FileState:
-        editor, uri, key = self._editor, document.uri, script_key(document.path)
-        name = os.path.basename(notebook_of(document.path) or document.path)
+        editor, uri, key = self._editor, document.uri, document.script.key
+        name = os.path.basename(document.script.path)
         plan = self._planner.plans.get(key)
         if plan is None:
             if key in self._planner.plans and uses_torch("\n".join(editor.texts.lines(key))):

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from irscope.usercode.notebooks import is_notebook
 
-from irscope_server.base.context import EditorContext
+from irscope_server.base.context import Document, EditorContext
 from irscope_server.base.settings import Settings
-from irscope_server.base.texts import FileKey, file_key, path_in_folder
+from irscope_server.base.texts import FileKey, path_in_folder
 from irscope_server.running.entries import BadEntry, Entry, parse_entry, script_entry
 from irscope_server.running.launch import Launch, launch_named, launch_of, python_launches, read_launch_file
 from irscope_server.running.results import Results, touches
@@ -46,28 +46,28 @@ class Planner:
         """How each open file is run; None for a library module without a known entry."""
         self._complained: set[str] = set()
 
-    async def plan(self, path: str, text: str, settings: Settings) -> Plan | None:
+    async def plan(self, document: Document, text: str, settings: Settings) -> Plan | None:
         """The plan of a document; None for a library module without a known entry."""
-        folder = self._context.folder_of(path)
-        launches = self.launches(path, folder, settings)
+        folder = self._context.folder_of(document.path)
+        launches = self.launches(document.path, folder, settings)
         named = launch_named(launches, settings.launch_configuration) if settings.launch_configuration else None
         if settings.launch_configuration and named is None and self._context.trusted:
             self._complain(
                 f"No launch configuration that irscope can use is called {settings.launch_configuration!r}"
                 " (irscope.run.launchConfiguration)."
             )
-        entry, touched = await self._entry(path, text, folder, settings, named)
+        entry, touched = await self._entry(document, text, folder, settings, named)
         if entry is None:
             return None
         launch = named or (launch_of(launches, entry) if settings.use_launch else None)
-        return _plan(path, entry, settings, launch, touched)
+        return _plan(document, entry, settings, launch, touched)
 
-    def plan_of(self, path: str, entry: str, settings: Settings) -> Plan:
+    def plan_of(self, document: Document, name: str, settings: Settings) -> Plan:
         """The plan of an entry that is named, for a document.  Raises BadEntry."""
-        folder = self._context.folder_of(path)
-        launches = self.launches(path, folder, settings) if settings.use_launch else []
-        known = parse_entry(entry, folder)
-        return _plan(path, known, settings, launch_of(launches, known), True)
+        folder = self._context.folder_of(document.path)
+        launches = self.launches(document.path, folder, settings) if settings.use_launch else []
+        entry = parse_entry(name, folder)
+        return _plan(document, entry, settings, launch_of(launches, entry), True)
 
     def launches(self, path: str, folder: str, settings: Settings) -> list[Launch]:
         """The launch configurations that start Python, for a file."""
@@ -82,16 +82,16 @@ class Planner:
         return launches
 
     async def _entry(
-        self, path: str, text: str, folder: str, settings: Settings, named: Launch | None
+        self, document: Document, text: str, folder: str, settings: Settings, named: Launch | None
     ) -> tuple[Entry | None, bool]:
         """The entry of a document, and whether it is known to have to do with it."""
+        path, key = document.path, document.key
         if (of_file := _entry_of(path, folder, settings)) and (entry := self._parse(of_file, folder)):
             return entry, True
         if (
             is_notebook(path) or does_work(text) or not (text or os.path.exists(path))
         ):  # one that is gone: the run says so
             return script_entry(path, folder), False
-        key = file_key(path)
         entries = [entry for name in settings.entry if (entry := self._parse(name, folder))]
         for entry in entries:
             if await self._touched(entry, key):
@@ -151,7 +151,7 @@ def _entry_of(path: str, folder: str, settings: Settings) -> str:
     return next(matching, "")
 
 
-def _plan(path: str, entry: Entry, settings: Settings, launch: Launch | None, touched: bool) -> Plan:
+def _plan(document: Document, entry: Entry, settings: Settings, launch: Launch | None, touched: bool) -> Plan:
     """What is set for irscope goes before what the launch configuration says; an entry's own arguments before both."""
     default = os.path.dirname(entry.target) if entry.kind.is_file else entry.folder
     return Plan(
@@ -161,6 +161,6 @@ def _plan(path: str, entry: Entry, settings: Settings, launch: Launch | None, to
         env={**(launch.env if launch else {}), **settings.env},
         python=(launch.python if launch else "") or settings.interpreter,
         settings=settings,
-        own=entry.kind.is_file and entry.key == file_key(path),
+        own=entry.kind.is_file and entry.key == document.key,
         touched=touched,
     )

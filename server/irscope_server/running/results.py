@@ -24,8 +24,25 @@ _SEEN_BY_FAST = frozenset(id for id, kind in all_kinds().items() if kind.in_comp
 """Kinds of findings of which a fast run tells all: a newer fast run takes the place of an older deep one's."""
 
 
+class _OfEntry:
+    """A run, which began with an entry."""
+
+    script: str
+    entry: str
+
+    @property
+    def script_key(self) -> FileKey:
+        """The key of the script's file."""
+        return file_key(self.script)
+
+    @property
+    def key(self) -> str:
+        """What the results are kept by: the entry, else the key of the script's file."""
+        return self.entry or self.script_key
+
+
 @dataclass(frozen=True)
-class Ended:
+class Ended(_OfEntry):
     """A run that ended."""
 
     script: str
@@ -45,16 +62,6 @@ class Ended:
     why_not_measured: str = ""
 
     @property
-    def script_key(self) -> FileKey:
-        """The key of the script's file."""
-        return file_key(self.script)
-
-    @property
-    def key(self) -> str:
-        """What the results are kept by: the entry, else the key of the script's file."""
-        return self.entry or self.script_key
-
-    @property
     def run(self) -> str:
         """The id of the run; empty if it is not in the store."""
         return self.report.run
@@ -71,7 +78,7 @@ class Ended:
 
 
 @dataclass
-class Live:
+class Live(_OfEntry):
     """A run that goes on, with what it has found so far."""
 
     script: str
@@ -84,16 +91,6 @@ class Live:
     """What the user wants to see of them, once it was asked for."""
     entry: str = ""
     """Key of the entry that it began with; empty: that of the script."""
-
-    @property
-    def script_key(self) -> FileKey:
-        """The key of the script's file."""
-        return file_key(self.script)
-
-    @property
-    def key(self) -> str:
-        """What the results are kept by: the entry, else the key of the script's file."""
-        return self.entry or self.script_key
 
     def add(self, finding: Finding) -> None:
         """Keep a finding; it replaces an earlier one of the same cause."""
