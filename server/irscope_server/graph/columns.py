@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from irscope.comparing.graphs import diff_graphs
 from irscope.ir.graphs import Graph, GraphNode, operation_name, parse_graph, short_target
 from irscope.ir.modules import Path, PlacedNodes, has_both_ways, homes, split_module
-from irscope.ir.nodes import NodeFacts
+from irscope.ir.nodes import NodeFacts, Value
 from irscope.provenance.graph_facts import MOST_ORIGINALS, Calls, original_calls
 
 from irscope_server.graph.answers import GraphColumns, NodeColumns
@@ -24,6 +24,11 @@ KINDS = {"placeholder": 0, "get_attr": 1, "call": 2, "output": 3}
 SAME, ADDED, REMOVED, CHANGED = range(4)
 _TYPED = re.compile(r"^(?P<dtype>[a-z]+\d*[a-z0-9_]*)\[(?P<sizes>[^\]]*)\](?:\[[^\]]*\])?(?P<device>[a-z][\w:]*)?$")
 _BITS = re.compile(r"\d+")
+_NO_FACTS = NodeFacts(
+    name="", line=0, op="", target="", value=Value(), inputs=(), users=(), flops=None, read=None, written=None,
+    is_view=False, is_backward=False, stack=(), module=None, original_aten="", seq_nr=None, sources=(),
+)  # fmt: skip
+"""Of a node that the store knows nothing about."""
 
 
 class Table:
@@ -42,6 +47,48 @@ class Table:
     def entries(self) -> list[Any]:
         """The values, by their number."""
         return list(self._numbers)
+
+    def values_of(self, numbers: Iterable[int], nothing: Any) -> list[Any]:
+        """The values with these numbers; `nothing` for -1."""
+        entries = self.entries
+        return [entries[number] if number >= 0 else nothing for number in numbers]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What the numbers in the columns of a graph's nodes stand for."""
+
+    ops: Table = field(default_factory=Table)
+    originals: Table = field(default_factory=Table)
+    details: Table = field(default_factory=Table)
+    dtypes: Table = field(default_factory=Table)
+    devices: Table = field(default_factory=Table)
+    modules: Table = field(default_factory=Table)
+
+    def graph(
+        self,
+        nodes: dict[str, list[Any]],
+        edges: Sequence[tuple[int, int]],
+        files: list[str],
+        kinds: Sequence[str],
+        untold: Sequence[bool],
+    ) -> GraphColumns:
+        """The graph of nodes whose columns are complete but for ``home``; kinds and untold are as in `PlacedNodes`."""
+        paths = [path for path, _ in self.modules.values_of(nodes["module"], (None, ""))]
+        dtypes, backward = self.dtypes.values_of(nodes["dtype"], ""), [flag == 1 for flag in nodes["backward"]]
+        placed = PlacedNodes(nodes["name"], kinds, dtypes, paths, untold, backward, edges)
+        nodes["home"] = _home_column(self.modules, placed)
+        return {
+            "nodes": cast(NodeColumns, nodes),
+            "edges": [number for edge in edges for number in edge],
+            "ops": self.ops.entries,
+            "originals": [list(names) for names in self.originals.entries],
+            "details": self.details.entries,
+            "dtypes": self.dtypes.entries,
+            "devices": self.devices.entries,
+            "modules": [{"path": list(path), "type": kind} for path, kind in self.modules.entries],
+            "files": files,
+        }
 
 
 @dataclass(frozen=True)
@@ -85,19 +132,24 @@ def compared(before: str, after: str) -> Compared:
         nodes.append(node)
         states.append(ADDED if node.name in added else CHANGED if node.name in changed else SAME)
         put_gone(node.name)
-    edges = [
-        (source, number_of[True, node.name])
-        for node in new.nodes
-        for name in node.inputs
-        if (source := number_of.get((True, name))) is not None
-    ]
+    edges = tuple(_edges_of_both(old, new, to_after, number_of))
+    return Compared(Graph(tuple(nodes)), tuple(states), edges)
+
+
+def _edges_of_both(
+    old: Graph, new: Graph, to_after: Mapping[str, str], number_of: Mapping[tuple[bool, str], int]
+) -> Iterator[tuple[int, int]]:
+    """The edges of the new graph, and those to the old one's nodes that are gone; ``True`` in a key: of the new one."""
+    for node in new.nodes:
+        for name in node.inputs:
+            if (source := number_of.get((True, name))) is not None:
+                yield source, number_of[True, node.name]
     for node in old.nodes:
         if node.name not in to_after:
             for name in node.inputs:
-                above = number_of.get((True, to_after[name]) if name in to_after else (False, name))
-                if above is not None:
-                    edges.append((above, number_of[False, node.name]))
-    return Compared(Graph(tuple(nodes)), tuple(states), tuple(edges))
+                source = number_of.get((True, to_after[name]) if name in to_after else (False, name))
+                if source is not None:
+                    yield source, number_of[False, node.name]
 
 
 def columns(
@@ -115,7 +167,7 @@ def columns(
     calls_above
         What the nodes of the first graph call.
     """
-    ops, originals, details, dtypes, devices, modules, files = (Table() for _ in range(7))
+    tables, files = Tables(), Table()
     nodes: dict[str, list[Any]] = {
         key: []
         for key in (
@@ -124,55 +176,39 @@ def columns(
         )
     }  # fmt: skip
     parsed: dict[str, tuple[str, str, int | None]] = {}
-    numbers: dict[tuple[str, str] | None, int] = {}
+    module_numbers: dict[tuple[str, str] | None, int] = {None: -1}
+    untold = []
     for node in graph.nodes:
-        known = facts.get(node.name)
+        node_facts = facts.get(node.name, _NO_FACTS)
         if node.detail not in parsed:
             parsed[node.detail] = typed(node.detail)
         dtype, device, size = parsed[node.detail]
-        if known is not None and known.value.bytes is not None and known.value.kind in ("tensor", "list"):
-            size = known.value.bytes
+        if node_facts.value.bytes is not None and node_facts.value.kind in ("tensor", "list"):
+            size = node_facts.value.bytes
+        operation, module = operation_name(node), node_facts.module
+        made_from = (node_facts.original_aten, *original_calls(node_facts.sources, calls_above or {}))
+        if module is not None and module not in module_numbers:
+            module_numbers[module] = tables.modules(split_module(*module))
+        untold.append(node_facts.is_untold)
         nodes["name"].append(node.name)
         nodes["kind"].append(KINDS.get(node.op, 2))
-        nodes["op"].append(ops(operation_name(node)))
-        made_from = () if known is None else (known.original_aten, *original_calls(known.sources, calls_above or {}))
-        nodes["original"].append(originals(originals_of(operation_name(node), made_from)))
-        nodes["detail"].append(details(node.detail))
-        nodes["dtype"].append(dtypes(dtype))
-        nodes["device"].append(devices(device))
+        nodes["op"].append(tables.ops(operation))
+        nodes["original"].append(tables.originals(originals_of(operation, made_from)))
+        nodes["detail"].append(tables.details(node.detail))
+        nodes["dtype"].append(tables.dtypes(dtype))
+        nodes["device"].append(tables.devices(device))
         nodes["bytes"].append(size)
-        nodes["moved"].append(_moved(known))
-        nodes["flops"].append(None if known is None else known.flops)
-        place = None if known is None else known.module
-        if place not in numbers:
-            numbers[place] = modules(None if place is None else split_module(*place))
-        nodes["module"].append(numbers[place])
-        nodes["backward"].append(int(known is not None and known.is_backward))
+        nodes["moved"].append(_moved(node_facts))
+        nodes["flops"].append(node_facts.flops)
+        nodes["module"].append(module_numbers[module])
+        nodes["backward"].append(int(node_facts.is_backward))
         nodes["line"].append(max(0, node.line - 1))
         nodes["file"].append(files(node.origin.file) if node.origin else -1)
         nodes["originLine"].append(max(0, node.origin.line - 1) if node.origin else -1)
-    entries = modules.entries
-    placed = PlacedNodes(
-        nodes["name"],
-        [node.op for node in graph.nodes],
-        [parsed[node.detail][0] for node in graph.nodes],
-        [entries[at][0] if at >= 0 else None for at in nodes["module"]],
-        [(known := facts.get(node.name)) is not None and known.is_untold for node in graph.nodes],
-        [each == 1 for each in nodes["backward"]],
-        edges,
-    )
-    nodes["home"] = home_column(modules, placed)
-    return {
-        "nodes": cast(NodeColumns, {**nodes, **({"state": list(states)} if states else {})}),
-        "edges": [number for edge in edges for number in edge],
-        "ops": ops.entries,
-        "originals": [list(each) for each in originals.entries],
-        "details": details.entries,
-        "dtypes": dtypes.entries,
-        "devices": devices.entries,
-        "modules": [{"path": list(path), "type": kind} for path, kind in modules.entries],
-        "files": [uri_of(file) for file in files.entries],
-    }
+    if states:
+        nodes["state"] = list(states)
+    kinds = [node.op for node in graph.nodes]
+    return tables.graph(nodes, edges, [uri_of(file) for file in files.entries], kinds, untold)
 
 
 def originals_of(operation: str, made_from: Iterable[str]) -> tuple[str, ...] | None:
@@ -181,7 +217,7 @@ def originals_of(operation: str, made_from: Iterable[str]) -> tuple[str, ...] | 
     return tuple(name for name in names if name not in ("", operation))[:MOST_ORIGINALS] or None
 
 
-def home_column(modules: Table, nodes: PlacedNodes) -> list[int]:
+def _home_column(modules: Table, nodes: PlacedNodes) -> list[int]:
     """The number of the module that each node is drawn in; the table gets those that no node has for its own."""
     numbers: dict[Path, int] = {}
     for number, (path, _) in enumerate(modules.entries):
@@ -212,5 +248,5 @@ def typed(detail: str) -> tuple[str, str, int | None]:
     return dtype, device, math.prod(sizes) * bits // 8 if bits else None
 
 
-def _moved(known: NodeFacts | None) -> int | None:
-    return None if known is None or known.read is None or known.written is None else known.read + known.written
+def _moved(facts: NodeFacts) -> int | None:
+    return None if facts.read is None or facts.written is None else facts.read + facts.written

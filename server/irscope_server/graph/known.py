@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope.ir.graphs import short_target
-from irscope.ir.modules import PlacedNodes, split_module
+from irscope.ir.modules import split_module
 from irscope.provenance.graph_facts import MOST_ORIGINALS, Calls, Modules
 
 from irscope_server.graph.answers import GraphColumns
-from irscope_server.graph.columns import KINDS, Table, home_column, originals_of, typed
-from irscope_server.graph.lines import printed_nodes
+from irscope_server.graph.columns import KINDS, Table, Tables, originals_of, typed
+from irscope_server.graph.lines import PrintedNodes, printed_nodes
 
 
 def known_columns(
@@ -44,110 +44,84 @@ def known_columns(
     if printed is None:
         return None
     nodes = data["nodes"]
-    targets, values = data["targets"], data["values"]
-    views, backward = set(data["views"]), set(data["backward"])
     calls = [op.startswith("call_") for op in nodes["op"]]
-
-    ops = Table()
-    op_of = [short_target(target) for target in targets]
-    op_at: dict[tuple[str, int], int] = {}
-    op = []
-    for call, kind, target, name in zip(calls, nodes["op"], nodes["target"], nodes["name"], strict=True):
-        key = (kind, target if call else -1)
-        if (at := op_at.get(key)) is None:
-            at = ops((op_of[target] or name) if call else kind)
-            if not call or op_of[target]:
-                op_at[key] = at
-        op.append(at)
-
-    originals = Table()
-    original = _originals(data, calls, op_of, calls_above, originals)
-    details, dtypes, devices = Table(), Table(), Table()
-    of_detail: dict[str, tuple[int, int, int, int | None]] = {}
-    detail, dtype, device, size = [], [], [], []
-    sizes = [_bytes(data, entry) for entry in values]
-    for printed_type, value in zip(printed.details, nodes["value"], strict=True):
-        found = of_detail.get(printed_type)
-        if found is None:
-            kind, where, length = typed(printed_type)
-            found = of_detail[printed_type] = (details(printed_type), dtypes(kind), devices(where), length)
-        detail.append(found[0])
-        dtype.append(found[1])
-        device.append(found[2])
-        known = sizes[value] if value >= 0 and values[value][0] in ("tensor", "list") else None
-        size.append(found[3] if known is None else known)
-
-    moved = _moved(nodes, sizes, calls, views)
-    modules = Table()
-    module = [modules(split_module(*entry)) for entry in data["modules"]]
-    own = [module[at] if at >= 0 else -1 for at in nodes["module"]]
-    _borrow(own, data, modules, modules_above)
-    stacks = nodes["stack"]
-    edges = [(at, to) for to, inputs in enumerate(nodes["inputs"]) for at in inputs]
-    entries, of_dtype = modules.entries, dtypes.entries
-    placed = PlacedNodes(
-        printed.names,
-        nodes["op"],
-        [of_dtype[at] if at >= 0 else "" for at in dtype],
-        [entries[at][0] if at >= 0 else None for at in own],
-        [call and (stacks[number] < 0 or number in backward) for number, call in enumerate(calls)],
-        [number in backward for number in range(len(calls))],
-        edges,
-    )
-    home = home_column(modules, placed)
-
-    files = Table()
-    file_of = [files(file) for file, _ in printed.places]
-    line_of = [max(0, line - 1) for _, line in printed.places]
-    return {
-        "nodes": {
-            "name": printed.names,
+    operations = [short_target(target) for target in data["targets"]]
+    sizes = [_bytes(data, entry) for entry in data["values"]]
+    stacks, backward = nodes["stack"], set(data["backward"])
+    tables, files = Tables(), Table()
+    return tables.graph(
+        {
+            **_printed_columns(printed, data, sizes, tables, files),
             "kind": [KINDS.get(kind, 2) for kind in nodes["op"]],
-            "op": op,
-            "original": original,
-            "detail": detail,
-            "dtype": dtype,
-            "device": device,
-            "bytes": size,
-            "moved": moved,
+            "op": _ops(nodes, calls, operations, tables.ops),
+            "original": _originals(data, calls, operations, calls_above, tables.originals),
+            "moved": _moved(nodes, sizes, calls, set(data["views"])),
             "flops": nodes["flops"],
-            "module": own,
-            "home": home,
-            "backward": [int(number in backward) for number in range(len(op))] if backward else [0] * len(op),
-            "line": printed.lines,
-            "file": [file_of[at] if at >= 0 else -1 for at in printed.origins],
-            "originLine": [line_of[at] if at >= 0 else -1 for at in printed.origins],
+            "module": _modules(data, tables.modules, modules_above),
+            "backward": [int(number in backward) for number in range(len(calls))],
         },
-        "edges": [number for edge in edges for number in edge],
-        "ops": ops.entries,
-        "originals": [list(each) for each in originals.entries],
-        "details": details.entries,
-        "dtypes": dtypes.entries,
-        "devices": devices.entries,
-        "modules": [{"path": list(path), "type": kind} for path, kind in modules.entries],
-        "files": [uri_of(file) for file in files.entries],
-    }
+        [(source, number) for number, inputs in enumerate(nodes["inputs"]) for source in inputs],
+        [uri_of(file) for file in files.entries],
+        nodes["op"],
+        [call and (stacks[number] < 0 or number in backward) for number, call in enumerate(calls)],
+    )
+
+
+def _ops(nodes: Any, calls: list[bool], operations: list[str], ops: Table) -> list[int]:
+    """The operation of each node; nodes have few different ones."""
+    numbers: dict[tuple[str, int], int] = {}
+    column = []
+    for is_call, kind, target, name in zip(calls, nodes["op"], nodes["target"], nodes["name"], strict=True):
+        key = (kind, target if is_call else -1)
+        number = numbers.get(key)
+        if number is None:
+            number = ops((operations[target] or name) if is_call else kind)
+            if not is_call or operations[target]:
+                numbers[key] = number
+        column.append(number)
+    return column
+
+
+def _printed_columns(
+    printed: PrintedNodes, data: Any, sizes: list[int | None], tables: Tables, files: Table
+) -> dict[str, list[Any]]:
+    """What the text says of each node, with the bytes of its value, which the store knows better."""
+    values = data["values"]
+    parsed: dict[str, tuple[int, int, int, int | None]] = {}
+    places = [(files(file), max(0, line - 1)) for file, line in printed.places]
+    rows = []
+    for detail, value, origin in zip(printed.details, data["nodes"]["value"], printed.origins, strict=True):
+        if detail not in parsed:
+            dtype, device, size = typed(detail)
+            parsed[detail] = (tables.details(detail), tables.dtypes(dtype), tables.devices(device), size)
+        *numbers, size = parsed[detail]
+        if value >= 0 and values[value][0] in ("tensor", "list") and sizes[value] is not None:
+            size = sizes[value]
+        rows.append((*numbers, size, *(places[origin] if origin >= 0 else (-1, -1))))
+    keys = ("detail", "dtype", "device", "bytes", "file", "originLine")
+    columns = {key: [row[place] for row in rows] for place, key in enumerate(keys)}
+    return {"name": printed.names, "line": printed.lines, **columns}
 
 
 def _originals(
-    data: Any, calls: list[bool], op_of: list[str], calls_above: Callable[[], Calls], originals: Table
+    data: Any, calls: list[bool], operations: list[str], calls_above: Callable[[], Calls], originals: Table
 ) -> list[int]:
     """What each node was made from; nodes have few different ones."""
     nodes, sources = data["nodes"], data["sources"]
     above = calls_above() if sources else {}
-    found: list[tuple[str, ...]] = []  # of each source; those that it came from are before it
+    names_of: list[tuple[str, ...]] = []  # of each source; those that it came from are before it
     for name, _, _, graph, parents in sources:
         call = above.get((graph, name))
-        names = [call] if call is not None else [each for parent in parents for each in found[parent]]
-        found.append(tuple(dict.fromkeys(names))[: MOST_ORIGINALS + 2])  # the node's own two may be among them
-    known: dict[tuple[int, int, tuple[int, ...]], int] = {}
+        names = [call] if call is not None else [name for parent in parents for name in names_of[parent]]
+        names_of.append(tuple(dict.fromkeys(names))[: MOST_ORIGINALS + 2])  # the node's own two may be among them
+    numbers: dict[tuple[int, int, tuple[int, ...]], int] = {}
     column = []
     for is_call, target, aten, made_from in zip(calls, nodes["target"], nodes["aten"], nodes["from"], strict=True):
         key = (target if is_call else -1, aten, tuple(made_from))
-        if key not in known:
-            names = [data["targets"][aten] if aten >= 0 else "", *(each for at in made_from for each in found[at])]
-            known[key] = originals(originals_of(op_of[target] if is_call else "", names))
-        column.append(known[key])
+        if key not in numbers:
+            names = [data["targets"][aten] if aten >= 0 else "", *(n for source in made_from for n in names_of[source])]
+            numbers[key] = originals(originals_of(operations[target] if is_call else "", names))
+        column.append(numbers[key])
     return column
 
 
@@ -181,22 +155,25 @@ def _moved(nodes: Any, sizes: list[int | None], calls: list[bool], views: set[in
     return moved
 
 
-def _borrow(own: list[int], data: Any, modules: Table, modules_above: Callable[[], Modules]) -> None:
-    """Gives what a pass made the module of what it came from, where that has one."""
-    lacking = [number for number, at in enumerate(own) if at < 0 and data["nodes"]["from"][number]]
+def _modules(data: Any, modules: Table, modules_above: Callable[[], Modules]) -> list[int]:
+    """The module of each node; what a pass made has that of what it came from, where that has one."""
+    nodes, sources = data["nodes"], data["sources"]
+    numbers = [modules(split_module(*entry)) for entry in data["modules"]]
+    column = [numbers[module] if module >= 0 else -1 for module in nodes["module"]]
+    lacking = [number for number, module in enumerate(column) if module < 0 and nodes["from"][number]]
     if not lacking:
-        return
+        return column
     above = modules_above()
-    sources = data["sources"]
-    found: dict[int, tuple[str, str] | None] = {}
+    places: dict[int, tuple[str, str] | None] = {}
 
-    def module_of(at: int) -> tuple[str, str] | None:
-        if at not in found:
-            name, _, _, graph, parents = sources[at]
-            found[at] = above.get((graph, name)) or next(filter(None, map(module_of, parents)), None)
-        return found[at]
+    def module_of(source: int) -> tuple[str, str] | None:
+        if source not in places:
+            name, _, _, graph, parents = sources[source]
+            places[source] = above.get((graph, name)) or next(filter(None, map(module_of, parents)), None)
+        return places[source]
 
     for number in lacking:
-        place = next(filter(None, map(module_of, data["nodes"]["from"][number])), None)
+        place = next(filter(None, map(module_of, nodes["from"][number])), None)
         if place is not None:
-            own[number] = modules(split_module(*place))
+            column[number] = modules(split_module(*place))
+    return column

@@ -44,6 +44,10 @@ class PrintedNodes:
     origins: list[int]
     places: list[tuple[str, int]]
 
+    def put(self, node: int, name: str, detail: str, line: int, origin: int = -1) -> None:
+        """Adds what the text says of a node."""
+        self.names[node], self.details[node], self.lines[node], self.origins[node] = name, detail, line, origin
+
 
 def printed_nodes(text: str, data: Any) -> PrintedNodes | None:
     """Where the nodes of a graph's data are in its text.
@@ -55,44 +59,49 @@ def printed_nodes(text: str, data: Any) -> PrintedNodes | None:
     if begin is None or any(row.startswith(_HEAD) for row in rows[begin + 1 :]):
         return None
     nodes = data["nodes"]
-    wanted = {name: at for at, name in enumerate(nodes["name"])}
-    inputs = {name: at for name, at in wanted.items() if nodes["op"][at] == "placeholder"}
-    inputs.update({data["targets"][nodes["target"][at]]: at for at in inputs.values()})
+    wanted = {name: number for number, name in enumerate(nodes["name"])}
+    inputs = {name: number for name, number in wanted.items() if nodes["op"][number] == "placeholder"}
+    inputs.update({data["targets"][nodes["target"][number]]: number for number in inputs.values()})
     count = len(wanted)
-    names, details, lines, origins = [""] * count, [""] * count, [-1] * count, [-1] * count
-    places: dict[tuple[str, int], int] = {}
-    number = begin
-    while number < len(rows):
+    printed = PrintedNodes([""] * count, [""] * count, [-1] * count, [-1] * count, [])
+    head_end = _read_signature(rows, begin, inputs, printed)
+    _read_statements(rows, head_end + 1, wanted, printed)
+    if printed.lines != sorted(printed.lines) or -1 in printed.lines:
+        return None
+    for number in inputs.values():
+        printed.origins[number] = -1
+    return printed
+
+
+def _read_signature(rows: list[str], begin: int, inputs: dict[str, int], printed: PrintedNodes) -> int:
+    """Reads the inputs; returns the row that the signature ends in."""
+    for number in range(begin, len(rows)):
         part = rows[number].partition("(")[2] if number == begin else rows[number]
         for match in _ARGUMENT.finditer(part):
-            name = match["name"]
-            at = inputs.get(name)
-            if at is not None:
-                names[at], details[at], lines[at] = name, match["detail"] or "", number
+            node = inputs.get(match["name"])
+            if node is not None:
+                printed.put(node, match["name"], match["detail"] or "", number)
         if rows[number].rstrip().endswith("):"):
-            break
-        number += 1
+            return number
+    return len(rows)
+
+
+def _read_statements(rows: list[str], begin: int, wanted: dict[str, int], printed: PrintedNodes) -> None:
     origin = -1
-    statement, comment = _STATEMENT.match, _ORIGIN.match
-    for at_row in range(number + 1, len(rows)):
-        row = rows[at_row]
+    places: dict[tuple[str, int], int] = {}
+    for number in range(begin, len(rows)):
+        row = rows[number]
         if row.startswith(_RETURN):
-            at = wanted.get("output")
-            if at is not None:
-                names[at], lines[at] = "output", at_row
+            if (output := wanted.get("output")) is not None:
+                printed.put(output, "output", "", number)
             break
-        found = statement(row)
-        if found is not None:
-            name, detail = found.groups()
-            at = wanted.get(name)
-            if at is not None and lines[at] < 0:
-                names[at], details[at], lines[at], origins[at] = name, detail or "", at_row, origin
-        elif (above := comment(row)) is not None:
-            origin = places.setdefault((above[1], int(above[2])), len(places))
+        if (statement := _STATEMENT.match(row)) is not None:
+            name, detail = statement.groups()
+            node = wanted.get(name)
+            if node is not None and printed.lines[node] < 0:
+                printed.put(node, name, detail or "", number, origin)
+        elif (comment := _ORIGIN.match(row)) is not None:
+            origin = places.setdefault((comment[1], int(comment[2])), len(places))
         elif tells_no_origin(row):
             origin = -1
-    if lines != sorted(lines) or -1 in lines:
-        return None
-    for at in inputs.values():
-        origins[at] = -1
-    return PrintedNodes(names, details, lines, origins, list(places))
+    printed.places.extend(places)

@@ -10,12 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
-from irscope.ir.modules import PlacedNodes
-
-from irscope_server.graph.answers import FusionDecision, GraphColumns, NodeColumns
-from irscope_server.graph.columns import Table, home_column, originals_of
+from irscope_server.graph.answers import FusionDecision, GraphColumns
+from irscope_server.graph.columns import Table, Tables, originals_of
 from irscope_server.graph.targets import SHORT
 
 _LAYOUT = re.compile(
@@ -86,14 +84,10 @@ def schedule_columns(schedule: Schedule) -> GraphColumns:
     spans = _spans(schedule.text, number, parts)
     group_of = _groups(schedule)
 
-    ops, originals, details, dtypes, devices, groups = (Table() for _ in range(6))
-    nodes: dict[str, list[Any]] = {
-        key: []
-        for key in (
-            "name", "kind", "op", "original", "detail", "dtype", "device", "bytes", "moved", "flops", "module",
-            "backward", "line", "spans", "file", "originLine", "places", "group",
-        )
-    }  # fmt: skip
+    tables, groups = Tables(), Table()
+    for module in schedule.origins.get("modules", []):
+        tables.modules((tuple(module["path"]), module["type"]))
+    nodes: dict[str, list[Any]] = {}
     for name in names:
         row = rows.get(name)
         buffer = name if row is None else next((written for written, _ in row["writes"]), "")
@@ -102,80 +96,56 @@ def schedule_columns(schedule: Schedule) -> GraphColumns:
         if layout is not None:
             dtype, device = SHORT.get(layout["dtype"], layout["dtype"]), layout["device"]
             detail = f"{dtype}[{layout['size']}][{layout['stride']}]{device}"
-        nodes["name"].append(name)
-        nodes["kind"].append(0 if row is None else 2)
-        nodes["detail"].append(details(detail))
-        nodes["dtype"].append(dtypes(dtype))
-        nodes["device"].append(devices(device if row is None else str(row["device"])))
-        nodes["spans"].append(spans[name])
-        nodes["line"].append(next(iter(spans[name]), 0))
-        nodes["backward"].append(0)
-        nodes["group"].append(groups(group_of.get(name)))
-        if row is None:
-            _append(
-                nodes,
-                original=-1,
-                op=ops("placeholder"),
-                bytes=read_only[name],
-                module=-1,
-                file=-1,
-                originLine=-1,
-                places=[],
-            )
-            _append(nodes, moved=None, flops=None)
-            continue
-        computed = origins.numbers(row["origins"])
-        last = computed[-1] if computed else -1
-        flops = origins.flops(computed) if any(word in str(row["kind"]) for word in _LIBRARY) else None
-        moved = sum(size for _, size in [*row["reads"], *row["writes"]])
-        file, line = origins.place(last)
-        places = dict.fromkeys(place for one in computed if (place := origins.place(one))[0] >= 0)
-        places.pop((file, line), None)
         _append(
             nodes,
-            op=ops(origins.op(last) or str(row["kind"])),
-            original=originals(origins.originals(computed)),
-            bytes=sum(size for _, size in row["writes"]),
-            module=origins.module(last),
-            file=file,
-            originLine=line,
-            places=[part for place in places for part in place],
-            moved=moved,
-            flops=flops,
+            name=name,
+            detail=tables.details(detail),
+            dtype=tables.dtypes(dtype),
+            spans=spans[name],
+            line=next(iter(spans[name]), 0),
+            backward=0,
+            group=groups(group_of.get(name)),
         )
+        if row is None:
+            device_number = tables.devices(device)
+            _append(nodes, kind=0, op=tables.ops("placeholder"), device=device_number, bytes=read_only[name])
+            _append(nodes, original=-1, module=-1, file=-1, originLine=-1, places=[], moved=None, flops=None)
+        else:
+            _append(nodes, kind=2, **_computed(row, origins, tables))
     edges = list(_edges(schedule, rows, number))
-    modules = Table()
-    for module in schedule.origins.get("modules", []):
-        modules((tuple(module["path"]), module["type"]))
-    entries, kinds = modules.entries, dtypes.entries
-    placed = PlacedNodes(
-        names,
-        ["placeholder" if name in read_only else "call" for name in names],
-        [kinds[at] if at >= 0 else "" for at in nodes["dtype"]],
-        [entries[at][0] if at >= 0 else None for at in nodes["module"]],
-        [True] * len(names),
-        [False] * len(names),
-        edges,
-    )
-    nodes["home"] = home_column(modules, placed)
+    kinds = ["placeholder" if name in read_only else "call" for name in names]
     return {
-        "nodes": cast(NodeColumns, nodes),
-        "edges": [at for edge in edges for at in edge],
-        "ops": ops.entries,
-        "originals": [list(each) for each in originals.entries],
-        "details": details.entries,
-        "dtypes": dtypes.entries,
-        "devices": devices.entries,
-        "modules": [{"path": list(path), "type": kind} for path, kind in modules.entries],
-        "files": schedule.origins.get("files", []),
+        **tables.graph(nodes, edges, schedule.origins.get("files", []), kinds, [True] * len(names)),
         "groups": [{"name": name, "type": kind} for name, kind in groups.entries],
         "decisions": list(_decisions(schedule.fusion, number)),
     }
 
 
+def _computed(row: Row, origins: _Origins, tables: Tables) -> dict[str, Any]:
+    """What only a node of the schedule has, and not a buffer that none of them writes."""
+    kind, written = str(row["kind"]), sum(size for _, size in row["writes"])
+    computed = origins.numbers(row["origins"])
+    last = computed[-1] if computed else -1
+    file, line = origins.place(last)
+    places = dict.fromkeys(place for number in computed if (place := origins.place(number))[0] >= 0)
+    places.pop((file, line), None)
+    return {
+        "op": tables.ops(origins.op(last) or kind),
+        "original": tables.originals(origins.originals(computed)),
+        "device": tables.devices(str(row["device"])),
+        "bytes": written,
+        "moved": sum(size for _, size in row["reads"]) + written,
+        "flops": origins.flops(computed) if any(word in kind for word in _LIBRARY) else None,
+        "module": origins.module(last),
+        "file": file,
+        "originLine": line,
+        "places": [part for place in places for part in place],
+    }
+
+
 def _append(nodes: dict[str, list[Any]], **values: Any) -> None:
     for key, value in values.items():
-        nodes[key].append(value)
+        nodes.setdefault(key, []).append(value)
 
 
 def _rows(schedule: Schedule) -> dict[str, Row]:
