@@ -10,14 +10,14 @@ from irscope.fixing.edits import dedented
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source, bound_names
 from irscope.fixing.syntax import parsed
-from irscope.protocol import Finding
+from irscope.protocol import Finding, FixMethod
 
 _CHANGING = (
     "time.", "datetime.", "random.", "secrets.", "uuid.", "os.", "sys.", "threading.", "platform.", "socket.",
     "numpy.random.", "torch.", "open", "input", "next", "iter", "id", "globals", "locals", "vars", "object",
 )  # fmt: skip
 """What gives something else each time, or changes something: modules end with a dot."""
-_TITLE = "Compute it once, outside of the compiled code"
+_TITLE = FixMethod.COMPUTE_ONCE
 _CAVEAT = "It is then the same in every call."
 
 
@@ -41,7 +41,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 
 def _whole(code: str) -> str:
-    """An expression as a line of its own, if it had parentheses around several lines."""
+    """An expression as a separate line, if it had parentheses around several lines."""
     try:
         parsed(code)
     except ValueError:

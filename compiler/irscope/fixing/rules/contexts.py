@@ -9,9 +9,8 @@ from irscope.fixing.edits import reindented
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.fixing.splitting import is_block
-from irscope.protocol import Finding
+from irscope.protocol import Finding, FixMethod
 
-_TITLE = "Leave it out while compiling"
 _CAVEAT = "Then it is not done in compiled runs."
 
 
@@ -24,7 +23,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     if source.can_be_left_out(statement):
         inner = reindented(source.code(statement), "    ", source.indentation)
         text = source.changed({statement: f"if not {torch}.compiler.is_compiling():\n{inner}"})
-        yield Proposal(_TITLE, _CAVEAT, text)
+        yield Proposal(FixMethod.LEAVE_OUT, _CAVEAT, text)
 
 
 RULE = Rule(

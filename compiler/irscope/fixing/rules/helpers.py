@@ -30,7 +30,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     function, torch = helper_at(source, finding.range), source.module_name("torch")
     if function is None or torch is None:
         return
-    decorator = inserted(source, source.span(function)[0], "@torch._dynamo.nonstrict_trace\n")
+    decorator = source.before(function, "@torch._dynamo.nonstrict_trace")
     yield Proposal(
         "Put the helper into the graph without tracing it",
         "It must depend on its arguments only: what else it reads is compiled in.",
@@ -58,29 +58,22 @@ def helper_at(source: Source, range: Range) -> Function | None:
     return function if is_called and len(simple) <= _MOST_STATEMENTS else None
 
 
-def inserted(source: Source, offset: int, code: str) -> SyntaxChange:
-    """Puts code at a place of a text."""
-    place = source.position(offset)
-    return SyntaxChange(ChangeKind.EXPRESSION, Range(place, place), code)
-
-
 def _with_operator(source: Source, function: Function, torch: str) -> str:
     """Raises ValueError for parameters that the schema of an operator cannot have."""
     given, name, tensor = function.args, function.name, f"{torch}.Tensor"
     params = given.args
     if not params or given.posonlyargs or given.vararg or given.kwonlyargs or given.kwarg or given.defaults:
         raise ValueError("an operator has no such parameters")
-    start, signature = source.span(function)[0], source.span(params[-1])[1]
-    closes = _CLOSES.match(source.text, signature)
-    decorator = f'@{torch}.library.custom_op("user::{name}", mutates_args=())\n'
+    decorator = f'@{torch}.library.custom_op("user::{name}", mutates_args=())'
     fake = (
-        f"\n\n\n@{name}.register_fake\ndef _({', '.join(param.arg for param in params)}):\n"
+        f"\n\n@{name}.register_fake\ndef _({', '.join(param.arg for param in params)}):\n"
         f"    return {torch}.empty_like({params[0].arg})  # shape and dtype of the result"
     )
-    end = source.text.find("\n", source.span(function)[1])
-    changes = [inserted(source, start, decorator), inserted(source, end if end >= 0 else len(source.text), fake)]
+    changes = [source.before(function, decorator), source.after(function, fake)]
+    closes = _CLOSES.match(source.text, source.span(params[-1])[1])
     if function.returns is None and closes is not None:
-        changes.append(inserted(source, closes.end(), f" -> {tensor}"))
+        place = source.position(closes.end())
+        changes.append(SyntaxChange(ChangeKind.EXPRESSION, Range(place, place), f" -> {tensor}"))
     return source.changed({param: f"{param.arg}: {tensor}" for param in params if param.annotation is None}, changes)
 
 
