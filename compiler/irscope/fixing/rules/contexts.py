@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from irscope.fixing.edits import reindented
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
-from irscope.fixing.splitting import is_block
 from irscope.protocol import Finding, FixMethod
 
 _CAVEAT = "Then it is not done in compiled runs."
@@ -18,7 +17,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     node = source.at(finding.range)
     statement = source.first_around(node, ast.With) if node is not None else None
     torch = source.module_name("torch")
-    if statement is None or torch is None or not is_block(source, statement.body):
+    if statement is None or torch is None or not source.owns_lines(*statement.body):
         return
     if source.can_be_left_out(statement):
         inner = reindented(source.code(statement), "    ", source.indentation)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
-from irscope.fixing.splitting import code_with_comments, is_block
 from irscope.protocol import Finding
 
 _TITLE = "Leave the filter of warnings out"
@@ -17,13 +16,13 @@ _CAVEAT = "Warnings are then shown; filter them around the call of the compiled 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     node = source.at(finding.range)
     statement = source.first_around(node, ast.With) if node is not None else None
-    if statement is None or not is_block(source, statement.body) or source.module_name("torch") is None:
+    if statement is None or not source.owns_lines(*statement.body) or source.module_name("torch") is None:
         return
     functions = [item.context_expr.func for item in statement.items if isinstance(item.context_expr, ast.Call)]
     names = {source.full_name(function) for function in functions}
     kept = [inner for inner in statement.body if not _is_about_warnings(source, inner)]
     if names == {"warnings.catch_warnings"} and statement.items[0].optional_vars is None and kept:
-        text = source.changed({statement: "\n".join(code_with_comments(source, inner) for inner in kept)})
+        text = source.changed({statement: "\n".join(source.code_with_comments(inner) for inner in kept)})
         yield Proposal(_TITLE, _CAVEAT, text)
 
 

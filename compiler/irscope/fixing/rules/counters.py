@@ -12,15 +12,7 @@ from collections.abc import Iterator
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.rules.numbers import changed_number, is_integer
 from irscope.fixing.source import Source
-from irscope.fixing.splitting import (
-    can_be_split,
-    code_with_comments,
-    given_parameters,
-    is_block,
-    is_method,
-    parameters,
-    with_before,
-)
+from irscope.fixing.splitting import can_be_split, given_parameters, is_method, parameters, with_before
 from irscope.fixing.syntax import Function
 from irscope.protocol import Finding
 
@@ -53,7 +45,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
             named[code] = source.fresh(f"{_name(read)}_{len(named) + 1}" if named else _name(read))
             passed[named[code]] = _passed(source, read, torch, is_integer(number))
         changes[read] = named[code]
-    lines = [code_with_comments(source, count) for count in counts.values()]
+    lines = [source.code_with_comments(count) for count in counts.values()]
     if passed or counts:
         text = with_before(source, function, torch, lines, passed, changes)
         yield Proposal(_PASS if passed else _COUNT, _TENSOR if passed else _CAVEAT, text)
@@ -71,7 +63,7 @@ def _counts(source: Source, function: Function) -> dict[str, ast.AugAssign]:
         if any(isinstance(node, (ast.Return, ast.Raise)) for node in ast.walk(statement)):
             break  # what follows is not done in each call
         if isinstance(statement, ast.AugAssign) and _is_attribute(statement.target) and _is_number(statement.value):
-            if is_block(source, [statement]):
+            if source.owns_lines(statement):
                 counts[source.code(statement.target)] = statement
     return counts
 

@@ -10,8 +10,8 @@ import ast
 from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
-from irscope.fixing.source import Source
-from irscope.fixing.splitting import can_be_split, changed_names, comments_above, is_block, is_method, split
+from irscope.fixing.source import Source, changed_names
+from irscope.fixing.splitting import can_be_split, is_method, split
 from irscope.fixing.syntax import Definition, Function, is_simple
 from irscope.protocol import Edit, Finding, Position, Range
 
@@ -42,7 +42,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 def _is_only_work(source: Source, function: Function, loop: ast.For) -> bool:
     """Whether a function computes nothing outside of the body of its loop: it names things, and returns one."""
     inner = [node for statement in loop.body for node in ast.walk(statement)]
-    if loop.orelse or not is_block(source, loop.body) or any(isinstance(node, _ODD) for node in inner):
+    if loop.orelse or not source.owns_lines(*loop.body) or any(isinstance(node, _ODD) for node in inner):
         return False
     others = [statement for statement in function.body if statement is not loop]
     calls = source.all(ast.Call, [*others, loop.iter])
@@ -63,7 +63,7 @@ def _with_body_apart(source: Source, function: Function, loop: ast.For, torch: s
     if not changed or not (changed_names(*above, function.args) | targets).issuperset(given):
         return None
     name, result = source.fresh(f"{function.name}_turn"), ", ".join(changed)
-    first, end = comments_above(source, loop.body[0]), source.range(*loop.body).end
+    first, end = source.comments_above(loop.body[0]), source.range(*loop.body).end
     lines, column = source.lines[first - 1 : end.line], source.range(loop.body[0]).start.column
     indent = source.lines[source.first_line(loop.body[0]) - 1][:column]
     turn = "\n".join([f"def {name}({', '.join(given)}):", *lines, f"{indent}return {result}"])

@@ -7,8 +7,7 @@ import ast
 from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
-from irscope.fixing.source import Source
-from irscope.fixing.splitting import changed_names
+from irscope.fixing.source import Source, changed_names
 from irscope.fixing.syntax import is_simple
 from irscope.protocol import Finding
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
-from irscope.fixing.splitting import can_be_split, code_with_comments, given_parameters, is_docstring, with_before
-from irscope.fixing.syntax import Function
+from irscope.fixing.splitting import can_be_split, given_parameters, with_before
+from irscope.fixing.syntax import Function, is_docstring
 from irscope.protocol import Finding
 
 _TITLE = "Do what depends on sizes before the compiled code"
@@ -26,7 +26,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         return
     steps = _steps(source, function)
     if steps:
-        lines = [code_with_comments(source, step) for step in steps]
+        lines = [source.code_with_comments(step) for step in steps]
         text = with_before(source, function, torch, lines, {}, dict.fromkeys(steps))
         yield Proposal(_TITLE, _CAVEAT, text, last=True)
 

@@ -14,7 +14,7 @@ from irscope.fixing.compile_calls import compiling
 from irscope.fixing.marking import varying_sizes
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
-from irscope.fixing.splitting import given_parameters, is_block, is_method
+from irscope.fixing.splitting import given_parameters, is_method
 from irscope.fixing.syntax import Function
 from irscope.protocol import Finding, RecompilationFacts
 
@@ -98,7 +98,7 @@ def _with(source: Source, compiled: ast.expr, name: str, code: str, is_module: b
         changes = {compiled: f"{name}\n{indent}@{source.code(compiled)}"}
     elif not is_module:
         changes = {compiled: f"{name}({source.code(compiled)})"}
-    elif isinstance(outer, ast.Assign) and is_block(source, [outer]):
+    elif isinstance(outer, ast.Assign) and source.owns_lines(outer):
         net = source.code(outer.targets[0])
         changes = {outer: f"{source.code(outer)}\n{net}.forward = {name}({net}.forward)"}
     else:
