@@ -22,12 +22,12 @@ def is_method(source: Source, function: ast.AST) -> bool:
 
 
 def parameters(function: Function) -> list[str]:
-    """The names of the parameters that can be given by position, `self` included."""
+    """The names of the parameters that can be given by position, ``self`` included."""
     return [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
 
 
 def given_parameters(source: Source, function: Function) -> list[str] | None:
-    """The parameters that a caller gives, without `self`; None if there are others than plain ones."""
+    """The parameters that a caller gives, without ``self``; None if there are others than plain ones."""
     if function.args.kwonlyargs or function.args.kwarg or function.args.vararg:
         return None
     return parameters(function)[is_method(source, function) :]
@@ -42,7 +42,7 @@ def can_be_split(source: Source, function: Function) -> bool:
     if not source.owns_lines(*function.body) or source.all(_WORDS, function.body) or names & {"super", "__class__"}:
         return False
     if is_method(source, function):
-        return not function.decorator_list
+        return bool(parameters(function)) and not function.decorator_list
     compiled = _compiled(source, function)
     others = [decorator for decorator in function.decorator_list if decorator is not compiled]
     return source.parent(function) is source.tree and compiled is not None and not others
