@@ -18,7 +18,7 @@ from typing import Any
 from irscope.internals.compile_context import traced_stack
 from irscope.internals.dynamo_frames import callers_of_compiled_code, live_translators, translators_passed
 from irscope.internals.frames import callers
-from irscope.protocol import Position, Range, Related
+from irscope.protocol import Position, Range, Related, RelatedRole
 from irscope.usercode.source import (
     column_of_byte,
     head_of,
@@ -31,8 +31,6 @@ from irscope.usercode.source import (
 from irscope.usercode.user_files import is_package_file, is_user_file
 from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name, qualified_name
 from irscope.vocabulary.records import dataclass
-
-CAUSE_IN_LIBRARY = "the cause lies here"  # how the note at a library's line begins
 
 
 @dataclass(frozen=True)
@@ -211,9 +209,10 @@ def related_to(places: list[FramePlace], at: int) -> tuple[Related, ...]:
     deeper = places[at + 1 :]
     if deeper:
         last = deeper.pop(cause_among(deeper))
-        related.append(Related(last.file, last.range, f"{CAUSE_IN_LIBRARY}, in `{last.qualified}` of a library"))
+        where = f"the cause lies here, in `{last.qualified}` of a library"
+        related.append(Related(last.file, last.range, where, RelatedRole.CAUSE))
     callers = [place for place in places[:at] if place.is_user]
-    related += [Related(place.file, place.range, _called_from(place.qualified)) for place in (*callers, *deeper)]
+    related += [call_in(place.file, place.range, place.qualified) for place in (*callers, *deeper)]
     return tuple(related)
 
 
@@ -223,8 +222,10 @@ def cause_among(deeper: Sequence[FramePlace]) -> int:
     return next(packages, len(deeper) - 1)
 
 
-def _called_from(function: str) -> str:
-    return f"{Related.CALLED}at module level" if function == "<module>" else f"{Related.CALLED}in `{function}`"
+def call_in(file: str, range: Range, function: str) -> Related:
+    """A call on the way to a finding, in a function."""
+    where = "at module level" if function == "<module>" else f"in `{function}`"
+    return Related(file, range, f"called {where}", RelatedRole.CALLER)
 
 
 def name_of_code(code: types.CodeType) -> str:

@@ -30,16 +30,14 @@ class Source(Syntax):
             return self.changed(changes or {})
         if node not in self._parents:
             return ast.unparse(node)
+        return self.part(node, self.changed(changes)) if changes else self.part(node, self.text)
+
+    def part(self, node: ast.AST, changed: str) -> str:
+        """The code of a node in a text that has been changed inside of it alone."""
         start, end = self.span(node)
-        if not changes and not isinstance(node, ast.stmt):
-            return self.text[start:end]
-        changed = self.changed(changes or {})
-        stop = len(changed) - (len(self.text) - end)
-        if not isinstance(node, ast.stmt):
-            return changed[start:stop]
-        column = self.position(start).column
-        indent = self.lines[self.first_line(node) - 1][:column]
-        return dedented(changed[start:stop], indent) if not indent.strip() else changed[start:stop]
+        part = changed[start : len(changed) - len(self.text) + end]
+        indent = self.lines[self.first_line(node) - 1][: self.position(start).column]
+        return dedented(part, indent) if isinstance(node, ast.stmt) and not indent.strip() else part
 
     def changed(self, changes: Mapping[ast.AST, str | None], more: Sequence[SyntaxChange] = ()) -> str:
         """The text with code in the place of nodes, and with more changes, as `above` and `importing` make them.
@@ -73,7 +71,14 @@ class Source(Syntax):
 
     def importing(self, line: str, node: ast.AST | None = None) -> list[SyntaxChange]:
         """Adds an import to those of the file, if it is not there; above the statement of the module with a node."""
-        if line in self.lines:
+        modules = {
+            alias.name
+            for statement in self.tree.body
+            if isinstance(statement, ast.Import)
+            for alias in statement.names
+            if not alias.asname
+        }
+        if line in self.lines or line.removeprefix("import ") in modules:
             return []
         return [top_level.import_change(self, line, self.top_statement(node) if node is not None else None)]
 
@@ -117,9 +122,9 @@ class Source(Syntax):
                 for alias in node.names:
                     name = alias.asname or alias.name.split(".")[0]
                     names[name] = alias.name if alias.asname else name
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            elif isinstance(node, ast.ImportFrom):
                 for alias in node.names:
-                    names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                    names[alias.asname or alias.name] = f"{'.' * node.level}{node.module or ''}.{alias.name}"
         return names
 
     def module_name(self, module: str) -> str | None:

@@ -198,6 +198,11 @@ class Syntax:
         return next((token.string for token in self.tokens if token.type == tokenize.INDENT), "    ")
 
 
+def is_simple(statement: ast.stmt) -> bool:
+    """Whether a statement has no blocks."""
+    return not hasattr(statement, "body") and not isinstance(statement, ast.Match)
+
+
 def tokens_of(text: str) -> list[tokenize.TokenInfo]:
     """The tokens of a text; those before its first error."""
     tokens: list[tokenize.TokenInfo] = []

@@ -44,6 +44,11 @@ class FailedGuard:
         The value or the type's name that the code was compiled for, as text; empty if PyTorch does not tell.
     other
         The second thing that the guard compares, named as ``source``.
+    sizes
+        Of a guard on a size: the size of the compiled code, and that of the call; empty for other guards.
+    state
+        Of a guard on the state of PyTorch as a whole: the first one that changed, by PyTorch's name (``grad_mode``); empty
+        if PyTorch does not tell.
     """
 
     text: str
@@ -54,6 +59,8 @@ class FailedGuard:
     dimension: int | None = None
     was: str = ""
     other: str = ""
+    sizes: tuple[int, ...] = ()
+    state: str = ""
 
 
 def parse_failed_guard(reason: str) -> FailedGuard:
@@ -77,7 +84,7 @@ def parse_failed_guard(reason: str) -> FailedGuard:
         what = "it is compiled with another backend or other options now"
         return FailedGuard(text.partition(" Cached backend")[0], "", "recompile-backend", what, frames)
     if "GLOBAL_STATE" in text or "global state" in text.lower():
-        return FailedGuard(text, "", "recompile-global-state", _global_state(text), frames)
+        return _of_global_state(text, frames)
     if "torch_function_mode" in text or "TORCH_FUNCTION_MODE" in text:
         return FailedGuard(text, "", "recompile-global-state", "the stack of torch function modes changed", frames)
     return _of_value(text, compiled_type, frames)
@@ -104,7 +111,10 @@ def _of_tensor(text: str, source: str, rest: str, frames: tuple[tuple[str, int],
     if match := _SIZE.match(rest):
         index = int(match["index"])
         what = f"{match['what']} {match['expected']} → {match['actual']} in dimension {index}"
-        return FailedGuard(text, source, f"recompile-{match['what']}", what, frames, index)
+        both = (match["expected"], match["actual"])
+        is_size = match["what"] == "size" and all(size.isdigit() for size in both)
+        sizes = tuple(map(int, both)) if is_size else ()
+        return FailedGuard(text, source, f"recompile-{match['what']}", what, frames, index, sizes=sizes)
     kind, _, values = rest.partition(" mismatch")
     codes = {
         "requires_grad": "requires-grad",
@@ -242,11 +252,8 @@ def readable_size(source: str) -> str:
     return re.sub(r"\.size\(\)\[(\d+)\]", r".shape[\1]", readable(source))
 
 
-def _global_state(text: str) -> str:
-    _, _, which = text.partition(":")
-    which = which.strip().split(" ")[0] if which.strip() else ""
-    return (
-        f"global state changed: {which}"
-        if which
-        else "global state of PyTorch changed (grad mode, autocast, default dtype, …)"
-    )
+def _of_global_state(text: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
+    state = next(iter(text.partition(":")[2].split()), "")
+    any_of_them = "global state of PyTorch changed (grad mode, autocast, default dtype, …)"
+    what = f"global state changed: {state}" if state else any_of_them
+    return FailedGuard(text, "", "recompile-global-state", what, frames, state=state)

@@ -5,6 +5,7 @@ This is what the capture side and the server share for messages.  Each group has
 * `report`: the *report* of a run (`Report` and what it is made of), which is also the JSON of ``irscope run --json``;
 * `request`: the *request* that starts a run (`RunRequest`);
 * `messages`: what a run in progress sends (`Message`, `StoreWrite`), each in one of the `frames` of a pipe;
+* `facts`: what is known about a finding, for its fixes;
 * `jobs`: what ranks communicate and wait for, and pieces of a model;
 * `evidence`: what a run says of a changed script's numbers (`FoundEvidence`);
 * `plain`: how all of it becomes JSON, and back.
@@ -16,6 +17,12 @@ from __future__ import annotations
 
 from irscope.protocol.evidence import FoundEvidence as FoundEvidence
 from irscope.protocol.evidence import OneSided as OneSided
+from irscope.protocol.facts import GRAD_MODE as GRAD_MODE
+from irscope.protocol.facts import BreakFacts as BreakFacts
+from irscope.protocol.facts import FindingFacts as FindingFacts
+from irscope.protocol.facts import Marks as Marks
+from irscope.protocol.facts import RecompilationFacts as RecompilationFacts
+from irscope.protocol.facts import VaryingSize as VaryingSize
 from irscope.protocol.jobs import BucketSplit as BucketSplit
 from irscope.protocol.jobs import Collective as Collective
 from irscope.protocol.jobs import CollectiveOverlap as CollectiveOverlap
@@ -65,6 +72,7 @@ from irscope.protocol.report import Raised as Raised
 from irscope.protocol.report import Range as Range
 from irscope.protocol.report import RankReport as RankReport
 from irscope.protocol.report import Related as Related
+from irscope.protocol.report import RelatedRole as RelatedRole
 from irscope.protocol.report import Report as Report
 from irscope.protocol.report import RunSummary as RunSummary
 from irscope.protocol.report import StackFrame as StackFrame

@@ -60,7 +60,10 @@ def _decode(hint: Any, data: Any) -> Any:
     if origin in (Union, types.UnionType):
         if data is None:
             return None
-        return _decode(next(arg for arg in typing.get_args(hint) if arg is not type(None)), data)
+        members = [arg for arg in typing.get_args(hint) if arg is not type(None)]
+        if len(members) > 1 and all(map(dataclasses.is_dataclass, members)):
+            return _decode_by_kind(members, data)
+        return _decode(members[0], data)
     if origin is tuple:
         item = typing.get_args(hint)[0]
         return tuple(_decode(item, entry) for entry in _checked(data, list, tuple))
@@ -90,6 +93,13 @@ def _decode(hint: Any, data: Any) -> Any:
             raise ValueError(f"not a number that can be kept: {str(data)[:40]}")
         return number
     return data
+
+
+def _decode_by_kind(classes: list[Any], data: Any) -> Any:
+    """An object of the class that its key ``kind`` names; None if only a newer irscope has that class."""
+    kind = _checked(data, dict).get("kind")
+    cls = next((cls for cls in classes if cls.kind == kind), None)
+    return None if cls is None else _decode(cls, data)
 
 
 def _checked(data: Any, *kinds: type) -> Any:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Sequence
-from typing import ClassVar
 
+from irscope.protocol.facts import FindingFacts
 from irscope.protocol.jobs import BucketSplit, Collective, CollectiveOverlap, CollectiveWait, Piece
 from irscope.vocabulary.function_names import function_title, plain_name
 from irscope.vocabulary.lanes import DEFAULT_PIPELINE, Lane
@@ -67,24 +67,26 @@ class Range:
     end: Position
 
 
+class RelatedRole(str, enum.Enum):
+    """What a related place is to a finding."""
+
+    CALLER = "caller"
+    """A call on the way to the finding."""
+    CAUSE = "cause"
+    """The line of a library in which the cause lies."""
+    TRIGGER = "trigger"
+    """The call whose arguments did not fit."""
+
+
 @dataclass(frozen=True)
 class Related:
     """Another place that has to do with a finding: a caller, a library line, the call that recompiled."""
 
-    CALLED: ClassVar[str] = "called "
-    """How the message of a call on the way to the finding begins."""
-
-    TRIGGERED: ClassVar[str] = "this call triggered the recompilation"
-    """The message of the call whose arguments did not fit."""
-
     file: str
     range: Range
     message: str
-
-    @property
-    def is_call(self) -> bool:
-        """Whether it is a call on the way to the finding."""
-        return self.message.startswith(self.CALLED)
+    role: RelatedRole | None = None
+    """None: any other place, or a run of an older version of irscope."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,8 @@ class Finding:
     """The finding of the same kind that it is a consequence of, and that mentions it among its related places."""
     ranks: tuple[int, ...] = ()
     """The ranks that have it, of a run of several ranks."""
+    facts: FindingFacts | None = None
+    """What is known about it, of the kinds that declare such facts; None in runs of older versions of irscope."""
 
     @property
     def cause(self) -> tuple[str, str, str, Range]:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from irscope.protocol import Compile, Finding, Kernel, Outcome, Position, Range, Related
+from irscope.protocol import Compile, Finding, Kernel, Outcome, Position, Range, Related, RelatedRole
 
 from irscope_server.base.functions import Function, function_of, outline_of
 from irscope_server.base.line_map import LineMap
@@ -91,7 +91,7 @@ class Views:
         for file in sorted(self._results.files()):
             for one in self.causes(file):
                 for related in one.related:
-                    if related.message == Related.TRIGGERED and file_key(related.file) == key:
+                    if related.role is RelatedRole.TRIGGER and file_key(related.file) == key:
                         yield one, related.range
 
     def _is_mentioned(self, finding: Finding) -> bool:

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 from irscope.fixing.texts import applied
-from irscope.protocol import Edit, Fix, Position, Range
+from irscope.protocol import BreakFacts, Edit, Fix, Position, Range
 from irscope_server.fixing.proposals import proposals
 from test_fix_families import changed, found
 
@@ -63,16 +63,16 @@ def test_what_is_set_already_is_not_set_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("decorator", "message", "offered"),
+    ("decorator", "is_plain", "offered"),
     [
-        ("", "the whole function runs as plain Python.", True),
-        ("", "the graph is cut here.", False),
-        ("@torch.no_grad()\n", "the whole function runs as plain Python.", False),
+        ("", True, True),
+        ("", False, False),
+        ("@torch.no_grad()\n", True, False),
     ],
 )
-def test_a_function_that_is_plain_python_already(decorator: str, message: str, offered: bool) -> None:
+def test_a_function_that_is_plain_python_already(decorator: str, is_plain: bool, offered: bool) -> None:
     text = f"import torch\n\n\n{decorator}def f(x):\n    for one in x:\n        if one > 0:\n            g(one)\n"
-    fixes = proposals(found(text, "one > 0", "GB0170", message=f"Graph break: {message}"), text)
+    fixes = proposals(found(text, "one > 0", "GB0170", facts=BreakFacts(is_plain)), text)
     titles = {fix.title: applied(text, fix.edits) for fix in fixes}
     assert (PLAIN in titles) == offered
     if offered:

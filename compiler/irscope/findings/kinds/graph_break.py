@@ -13,7 +13,7 @@ from irscope.capture.trace import GRAPH_BREAK, is_skipped
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
 from irscope.internals.dynamo_frames import is_polyfill
-from irscope.protocol import Finding, Fix, Severity
+from irscope.protocol import BreakFacts, Finding, Fix, Severity
 from irscope.usercode.source import node_at_range, range_of_line
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
 
@@ -28,6 +28,7 @@ KIND = FindingKind(
     severity=Severity.WARNING,
     stops_debugger=True,
     explains_steps=("graph-break",),
+    facts=BreakFacts,
     order=10,
 )
 _BRANCH = "GB0170"
@@ -79,6 +80,7 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         compiles=(moment.record.compile,) if moment.record.compile else (),
         related=related_to(places, at),
         fixes=fixes_of(words),
+        facts=BreakFacts(skipped),
     )
     inside = _break_inside(moment, finding)
     if inside is not None:

@@ -1,0 +1,29 @@
+"""A function that a break makes run as plain Python: it stays so, without a trial to trace it, and what it calls is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.fixing.model import Proposal, Rule
+from irscope.fixing.repairs import FUNCTION_TO_PYTHON
+from irscope.fixing.source import Source
+from irscope.protocol import BreakFacts, Finding
+
+_CAVEAT = (
+    "The function runs as plain Python, as it does now: no graph grows. What is gone is the trial to trace it. "
+    "Each function that it calls is compiled by itself."
+)
+
+
+def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
+    node = source.at(finding.range)
+    function = source.function(node) if node is not None else None
+    torch = source.module_name("torch")
+    is_plain = isinstance(finding.facts, BreakFacts) and finding.facts.leaves_function_to_python
+    if function is None or torch is None or function.decorator_list or not is_plain:
+        return
+    decorator = source.before(function, f"@{torch}.compiler.disable(recursive=False)")
+    yield Proposal(FUNCTION_TO_PYTHON, _CAVEAT, source.changed({}, [decorator]), last=True)
+
+
+RULE = Rule("plain functions", ("graph-break",), _propose, leaves_out=True)
