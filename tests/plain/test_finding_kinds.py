@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from facts import a_finding
-from irscope.capture.compiles import CompileBook
-from irscope.capture.trace import Record
+from irscope.events.compiles import CompileBook
+from irscope.events.trace import Record
 from irscope.findings import book, registry
 from irscope.findings.book import FindingBook
 from irscope.findings.detector import Detector

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from irscope.capture.trace import reasons_in
+from irscope.events.trace import reasons_in
 from irscope.ir.guard_text import about, parse_failed_guard
 
 TRUTH = Path(__file__).parents[1] / "cases" / "truth"

@@ -27,7 +27,7 @@ from irscope.ir.graphs import GraphNode
 from irscope.ir.guards import Guard, GuardList
 from irscope.ir.phases import Phase, Total
 from irscope.ir.roofline import Work
-from irscope.pipelines.inductor.cache_differences import KeyComparison, KeyDifference
+from irscope.pipeline_captures.inductor.cache_differences import KeyComparison, KeyDifference
 from irscope.profiling.break_words import BreakCost, BreakRemoved, RecompileCost
 from irscope.profiling.changes import LineChange, ProfileDiff
 from irscope.profiling.noise import Spread
@@ -168,7 +168,7 @@ def test_a_value_outside_its_enum() -> None:
 DOCUMENTED: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
-        protocol.Report, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Fix, protocol.SyntaxChange, protocol.Edit, protocol.Related, protocol.BreakFacts, protocol.RecompilationFacts, protocol.VaryingSize, protocol.Marks,
+        protocol.Report, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Fix, protocol.Edit, protocol.Related, protocol.BreakFacts, protocol.RecompilationFacts, protocol.VaryingSize, protocol.Marks,
         protocol.RankReport, protocol.Collective, protocol.CollectiveOverlap, protocol.OverlapMove, protocol.BucketSplit, protocol.CollectiveWait, protocol.Piece,
         protocol.Range, protocol.Position, protocol.Kernel, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
         LineTrail, LineStep, StageElement, GraphNode, GuardList, Guard,
@@ -219,6 +219,7 @@ def _in_words(hint: Any) -> str:
         ("Outcome", "kind", [kind.value for kind in protocol.OutcomeKind]),
         ("Compile", "outcome", [outcome.value for outcome in protocol.CompileOutcome]),
         ("Finding", "severity", [severity.value for severity in protocol.Severity]),
+        ("Fix", "method", [method.value for method in protocol.FixMethod]),
         ("Related", "role", [role.value for role in protocol.RelatedRole]),
         ("RunSummary", "lane", [lane.value for lane in Lane]),
         ("Check", "verdict", [verdict.value for verdict in Verdict]),

@@ -7,9 +7,9 @@ import functools
 import os
 from collections.abc import Callable
 
-from irscope.capture.compiles import CompileBook
-from irscope.capture.listening import LogHandler
-from irscope.capture.trace import Record
+from irscope.events.compiles import CompileBook
+from irscope.events.listening import LogHandler
+from irscope.events.trace import Record
 from irscope.findings import registry
 from irscope.findings.detector import Detector, Receive
 from irscope.findings.moment import Known, look

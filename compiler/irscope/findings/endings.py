@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 
-from irscope.capture.stack import call_in
+from irscope.events.stack import call_in
 from irscope.findings.kinds.compiled_code_error import CHECK, KIND
 from irscope.internals.compiled_frames import call_around, compiled_frame, function_around
 from irscope.pipelines.registry import role_of, stage_kind

@@ -88,7 +88,7 @@ class Source(Syntax):
         return top_level.setting_change(self, line, missing, None)
 
     def argument(self, call: ast.expr, name: str, value: str) -> SyntaxChange:
-        """Passes ``name=value``, in the place of what is passed by that name; what is no call becomes one."""
+        """Passes ``name=value``, in the place of what is passed by that name; what is not a call becomes one."""
         return SyntaxChange(ChangeKind.ARGUMENT, self.range(call), f"{name}={value}")
 
     def _change(self, node: ast.AST, code: str | None) -> SyntaxChange:
@@ -128,11 +128,13 @@ class Source(Syntax):
         return names
 
     def module_name(self, module: str) -> str | None:
-        """How the file calls an imported module: ``np`` for ``numpy``."""
+        """How the file calls an imported module: ``np`` for ``numpy``; None if no import outside of functions binds it."""
         for node in self.nodes:
-            for alias in node.names if isinstance(node, ast.Import) else ():
-                if alias.name == module:
-                    return alias.asname or module
+            for alias in node.names if isinstance(node, ast.Import) and self.function(node) is None else ():
+                if alias.name == module and alias.asname:
+                    return alias.asname
+                if not alias.asname and module in (alias.name, alias.name.split(".")[0]):
+                    return module
         return None
 
     def full_name(self, node: ast.AST) -> str:
@@ -208,7 +210,7 @@ def parse_expression(text: str) -> ast.expr:
     except ValueError as error:
         raise ValueError(f"{error}: no expression") from None
     if depth or not isinstance(tree, ast.Expression):
-        raise ValueError("the text is no expression")
+        raise ValueError("the text is not an expression")
     return tree.body
 
 

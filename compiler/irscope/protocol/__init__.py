@@ -86,6 +86,7 @@ from irscope.protocol.request import EntryKind as EntryKind
 from irscope.protocol.request import ModelCall as ModelCall
 from irscope.protocol.request import RunRequest as RunRequest
 from irscope.protocol.request import ValuesRequest as ValuesRequest
+from irscope.vocabulary.fix_methods import FixMethod as FixMethod
 from irscope.vocabulary.lanes import DEFAULT_PIPELINE as DEFAULT_PIPELINE
 from irscope.vocabulary.lanes import Lane as Lane
 from irscope.vocabulary.limits import Budget as Budget

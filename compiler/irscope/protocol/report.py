@@ -11,13 +11,14 @@ from collections.abc import Sequence
 
 from irscope.protocol.facts import FindingFacts
 from irscope.protocol.jobs import BucketSplit, Collective, CollectiveOverlap, CollectiveWait, Piece
+from irscope.vocabulary.fix_methods import FixMethod
 from irscope.vocabulary.function_names import function_title, plain_name
 from irscope.vocabulary.lanes import DEFAULT_PIPELINE, Lane
 from irscope.vocabulary.limits import Limit
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.severities import Severity
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the JSON of `Report`; raised when a field changes its meaning or goes away."""
 
 
@@ -131,6 +132,27 @@ class Fix:
     edits: tuple[Edit, ...]
     file: str = ""
     """The file that the edits are for; empty: that of the finding."""
+    method: FixMethod | None = None
+    """What it does, where that is known beside the title."""
+    steps: tuple[Fix, ...] = ()
+    """The fixes of a chain, of which each leads to the next; empty: it is not a chain."""
+    of_library: Fix | None = None
+    """The fix of a library's function that it makes in a copy of that function."""
+
+    @property
+    def repairs(self) -> bool:
+        """Whether it, or each step of it, repairs what broke; what does not is offered last and by itself."""
+        return (self.method is None or self.method.repairs) and all(step.repairs for step in self.steps)
+
+    @property
+    def first(self) -> Fix:
+        """The first step of a chain, else the fix itself."""
+        return self.steps[0] if self.steps else self
+
+    @property
+    def identity(self) -> object:
+        """What all forms of one fix of a finding have in common: the finding's own, a rule's."""
+        return self.method or self.edits
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ async def pipelines(server: IrscopeServer, params: PipelinesParams) -> Pipelines
     if not server.trusted:
         raise ValueError("The workspace is not trusted, so its interpreter is not asked which pipelines work.")
     settings = await server.settings_for(params.uri) if params.uri else server.settings
-    path = server.path_of(params.uri) if params.uri else None
-    plan = await server.activity.plan(params.uri, path) if path is not None else None
+    document = server.document(params.uri) if params.uri else None
+    plan = await server.activity.plan(document) if document is not None else None
     python = plan.python if plan else settings.interpreter
     known = [one for one in known_pipelines().values() if not params.only or one.name in params.only]
     # What is known is said at once: a trial that a list began which is closed by now may take minutes.

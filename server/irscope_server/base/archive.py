@@ -16,6 +16,8 @@ from irscope.protocol import Compile, Lane, OutcomeKind, Report, RunSummary
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 
+from irscope_server.base.texts import FileKey, lines_by_file
+
 T = TypeVar("T")
 
 _RAN = frozenset({OutcomeKind.COMPLETED, OutcomeKind.SCRIPT_ERROR, OutcomeKind.BUDGET})
@@ -36,8 +38,8 @@ class StoredRun:
     lane: Lane
     source: str
     """Digest of the script's text."""
-    sources: Mapping[str, str] = field(default_factory=dict)
-    """Texts of the files that it compiled something of, by path."""
+    texts: Mapping[FileKey, Sequence[str]] = field(default_factory=dict)
+    """Lines of the files that it compiled something of."""
 
 
 class Archive:
@@ -144,7 +146,7 @@ class Archive:
                     continue
                 digest = store.source_of(run.run)
                 if source in (None, digest):
-                    return StoredRun(store.report(run.run), run.lane, digest, store.sources(run.run))
+                    return StoredRun(store.report(run.run), run.lane, digest, lines_by_file(store.sources(run.run)))
             return None
 
         return await self.ask(find)

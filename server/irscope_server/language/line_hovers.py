@@ -9,6 +9,7 @@ from irscope.protocol import CollectiveOverlap, Kernel
 from irscope.vocabulary import units
 
 from irscope_server.base import words
+from irscope_server.base.texts import FileKey
 from irscope_server.language.context import SourceContext
 from irscope_server.language.line_facts import LineFacts, Op, short_target, symbols_in
 from irscope_server.language.line_views import kernels_by_line, kernels_text, line_view
@@ -20,16 +21,16 @@ _MOST_KERNELS = 4
 _MOST_COLLECTIVES = 3
 
 
-async def line_text(context: SourceContext, path: str, line: int, column: int) -> str:
+async def line_text(context: SourceContext, key: FileKey, line: int, column: int) -> str:
     """A few lines of Markdown on the statement at a place (0-based line) of the text as it is now; mostly empty."""
-    now = context.texts.lines(path)
+    now = context.texts.lines(key)
     text = now[line]
     statement = statement_of_line("\n".join(now)).get(line)
     if statement is None or (not text[column:].strip() and column >= len(text.rstrip())):
         return ""
     if line == statement.end_line and column > statement.end_column:  # in a comment
         return ""
-    view = await line_view(context, path)
+    view = await line_view(context, key)
     if view is None:
         return ""
     back = context.views.line_map(now, view.lines)
@@ -39,7 +40,7 @@ async def line_text(context: SourceContext, path: str, line: int, column: int) -
     note = "\n\n*Before your edit.*" if view.stale else ""
     if not ops:  # PyTorch's functions start collectives, so the operation is at a line of theirs
         return overlap_text(collectives) + note if collectives else ""
-    by_line = kernels_by_line(context, path)
+    by_line = kernels_by_line(context, key)
     here = range(statement.line, statement.end_line + 1)
     kernels = tuple({(k.stage, k.name): k for each in here for k in by_line.get(each, ())}.values())
     flops = sum(view.facts.flops.get(view.key, {}).get(old + 1, 0) for old in ran)

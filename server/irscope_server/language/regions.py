@@ -11,7 +11,7 @@ from irscope.vocabulary import units
 from irscope_server.base.functions import Function, function_of
 from irscope_server.base.params import UriParams
 from irscope_server.base.results import Region, RegionKind, RegionsResult
-from irscope_server.base.texts import file_key
+from irscope_server.base.texts import FileKey
 from irscope_server.language.context import SourceContext
 from irscope_server.language.line_views import LineView, kernels_by_line, kernels_text, line_view
 from irscope_server.language.measured_lines import lines_with_time
@@ -25,17 +25,17 @@ async def regions(context: SourceContext, params: UriParams) -> RegionsResult:
 
     They move along with edits; a function whose ``def`` was edited has none until the next run.
     """
-    path = context.path_of(params.uri)
-    if path is None:
+    document = context.document(params.uri)
+    if document is None:
         return RegionsResult(None, False, ())
-    view = await line_view(context, path)
-    found: list[Region] = list(_functions(view)) if view else []
-    found += _breaks(context, path)
-    found += _kernels(kernels_by_line(context, path))
+    view = await line_view(context, document.key)
+    shown: list[Region] = list(_functions(view)) if view else []
+    shown += _breaks(context, document.key)
+    shown += _kernels(kernels_by_line(context, document.key))
     if context.settings.measured_time:
-        found += _measured(context, path, await context.profiles.touching(path))
-    found.sort(key=lambda region: (region.line, -region.end_line, region.kind))
-    return RegionsResult(view.ended.run if view else None, view.stale if view else False, tuple(found))
+        shown += _measured(context, document.key, await context.profiles.touching(document.key))
+    shown.sort(key=lambda region: (region.line, -region.end_line, region.kind))
+    return RegionsResult(view.ended.run if view else None, view.stale if view else False, tuple(shown))
 
 
 def _functions(view: LineView) -> Iterator[Region]:
@@ -44,9 +44,8 @@ def _functions(view: LineView) -> Iterator[Region]:
         return
     compiled: dict[Function, list[str]] = {}
     skipped: dict[Function, list[str]] = {}
-    for compile in view.ended.report.compiles:
-        here = file_key(compile.file) == view.key
-        function = function_of(outline, compile.function, compile.line) if here else None
+    for compile in view.ended.compiles.get(view.key, ()):
+        function = function_of(outline, compile.function, compile.line)
         if function is None:
             continue
         if compile.outcome in (CompileOutcome.SKIPPED, CompileOutcome.ERROR):
@@ -76,9 +75,9 @@ def _moved(view: LineView, function: Function, kind: RegionKind, text: str) -> I
         yield Region(kind, line, max(line, end), text, ())
 
 
-def _breaks(context: SourceContext, path: str) -> Iterator[Region]:
+def _breaks(context: SourceContext, key: FileKey) -> Iterator[Region]:
     """Where a graph was cut, and calls that were skipped."""
-    for placed in context.views.findings(path):
+    for placed in context.views.findings(key):
         if placed.finding.kind == graph_break.KIND.id:
             yield Region("broken", placed.line, placed.end_line, placed.finding.message, ())
         elif placed.finding.kind == skipped_frame.KIND.id:
@@ -99,14 +98,14 @@ def _kernels(by_line: dict[int, tuple[Kernel, ...]]) -> Iterator[Region]:
         begin, last, kernels = line, line, here
 
 
-def _measured(context: SourceContext, path: str, measured: Measured | None) -> Iterator[Region]:
+def _measured(context: SourceContext, key: FileKey, measured: Measured | None) -> Iterator[Region]:
     """Lines with measured time, each with its share of what the dearest one takes."""
-    rows = lines_with_time(context, path, measured)
-    most = max((one.measured.seconds for one in rows), default=0.0)
-    for one in rows:
-        heat = one.measured.seconds / most if most else 0.0
+    rows = lines_with_time(context, key, measured)
+    most = max((row.measured.seconds for row in rows), default=0.0)
+    for row in rows:
+        heat = row.measured.seconds / most if most else 0.0
         yield Region(
-            "measured", one.line, one.line, units.duration(one.measured.seconds), one.measured.kernels, round(heat, 3)
+            "measured", row.line, row.line, units.duration(row.measured.seconds), row.measured.kernels, round(heat, 3)
         )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from irscope.protocol import EntryKind
 from irscope.usercode.notebooks import is_notebook
 
-from irscope_server.base.texts import file_key
+from irscope_server.base.texts import FileKey, file_key
 
 
 class BadEntry(ValueError):
@@ -37,10 +37,15 @@ class Entry:
 
     @property
     def key(self) -> str:
-        """What its runs are kept under: the `file_key` of a script, else a text that is not a path."""
+        """What its runs are kept under: the key of a script's file, else a text that is not a path."""
         if self.kind.is_file:
-            return file_key(self.target)
+            return self.file_key
         return f"{self.kind.value}:{self.target} in {self.folder}"
+
+    @property
+    def file_key(self) -> FileKey:
+        """The key of the file that it begins with."""
+        return file_key(self.file)
 
     @property
     def file(self) -> str:

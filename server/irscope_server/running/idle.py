@@ -64,7 +64,7 @@ class DeepWhenIdle:
         self._stop(run.key)
         editor = self._editor
         newest = self._results.newest(run.key)
-        wanted = run.key in {editor.key_of(path) for path, _ in editor.open_files()}
+        wanted = run.key in {editor.key_of(document.path) for document in editor.open_files()}
         if not wanted or not editor.trusted or self._runs.current(run.key) is not None or newest is None:
             return
         deep = self._results.deep(run.key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,7 @@ from irscope_server.base.messages import Encoded
 from irscope_server.base.params import CounterpartsParams, LinkedLinesParams
 from irscope_server.base.results import CounterpartsResult, LineKey, LinesOf, LinkedLinesResult
 from irscope_server.base.stage_uris import SCHEME, NoDocument, parts_of, uri_of_stage
-from irscope_server.base.texts import file_key, split_lines
+from irscope_server.base.texts import FileKey, file_key, keyed, split_lines
 from irscope_server.base.wire import to_wire
 
 T = TypeVar("T")
@@ -36,8 +37,7 @@ class RunReader:
     def __init__(self, store: Store, report: Report) -> None:
         self.store, self.report = store, report
         self.linked = LinkedLines(store, report)
-        self.stages: dict[str, StageRef] = {stage.id: stage for one in report.compiles for stage in one.stages}
-        self._sources: Mapping[str, Sequence[str]] | None = None
+        self.stages: dict[str, StageRef] = {stage.id: stage for compile in report.compiles for stage in compile.stages}
         self._texts: dict[str, Sequence[str]] = {}
 
     def stage_of(self, candidates: Sequence[str]) -> StageRef:
@@ -72,14 +72,13 @@ class RunReader:
 
     def lines_as_run(self, path: str) -> tuple[str, Sequence[str]] | None:
         """A file of the user as the run names it, and its lines as they were."""
-        if self._sources is None:
-            texts = self.store.sources(self.report.run)
-            self._sources = {name: split_lines(text) for name, text in texts.items()}
-        key = file_key(path)
-        for name, lines in self._sources.items():
-            if file_key(name) == key:
-                return name, lines
-        return next(((o.file, ()) for o in self.linked.palette if file_key(o.file) == key), None)
+        return self._files.get(file_key(path))
+
+    @functools.cached_property
+    def _files(self) -> Mapping[FileKey, tuple[str, Sequence[str]]]:
+        kept = {name: (name, split_lines(text)) for name, text in self.store.sources(self.report.run).items()}
+        named: dict[str, tuple[str, Sequence[str]]] = {origin.file: (origin.file, ()) for origin in self.linked.palette}
+        return {**keyed(named), **keyed(kept)}
 
 
 class StageReader:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from irscope.fixing.texts import applied
-from irscope.protocol import BreakFacts, Edit, Fix, Position, Range
+from irscope.protocol import BreakFacts
 from irscope_server.fixing.proposals import proposals
 from test_fix_families import changed, found
 
@@ -78,37 +76,6 @@ def test_a_function_that_is_plain_python_already(decorator: str, is_plain: bool,
     if offered:
         assert titles[PLAIN] == text.replace("def f", "@torch.compiler.disable(recursive=False)\ndef f")
         assert fixes[-1].title == PLAIN
-
-
-COMMENTED = """\
-import torch
-
-
-def f(x):
-    # first
-    y = torch.stack(
-        [
-            x,  # the input
-            x + 1,  # and more
-        ]
-    ).sum().item()  # a number
-    return y  # the end
-"""
-
-
-def test_what_a_finding_carries_keeps_the_comments_that_it_replaces() -> None:
-    where = Range(Position(6, 8), Position(11, 18))
-    own = (
-        Fix("Keep it a tensor", "why", (Edit(where, "x.sum().detach()"), Edit(Range(Position(4, 0), Position(4, 0)), "A = 1\n\n\n"))),
-        Fix("Another", "", (Edit(Range(Position(12, 11), Position(12, 12)), "-y"),)),
-        Fix("In a library", "", (Edit(Range(Position(12, 0), Position(12, 25)), "    return"),), "other.py"),
-    )  # fmt: skip
-    finding = dataclasses.replace(found(COMMENTED, "torch.stack", "GB0124"), fixes=own)
-    (fix,) = proposals(finding, COMMENTED)
-    assert (fix.title, fix.caveat) == ("Keep it a tensor", "why")
-    assert applied(COMMENTED, fix.edits).split("def f(x):\n")[1] == (
-        "    # first\n    # the input\n    # and more\n    y = x.sum().detach()  # a number\n    return y  # the end\n"
-    )
 
 
 PYTHON = "Compute the number with Python instead of NumPy"

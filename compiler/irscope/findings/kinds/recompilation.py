@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from irscope.capture.stack import call_into_compiled_code
-from irscope.capture.trace import RECOMPILATION, reasons_in
+from irscope.events.stack import call_into_compiled_code
+from irscope.events.trace import RECOMPILATION, reasons_in
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import graph_break
 from irscope.findings.moment import Known, Moment

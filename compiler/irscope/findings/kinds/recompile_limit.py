@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 
-from irscope.capture.listening import LogHandler
+from irscope.events.listening import LogHandler
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import recompilation
 from irscope.findings.moment import Moment

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from irscope.fixing.edits import dedented
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source, bound_names, whole
-from irscope.protocol import Finding
+from irscope.protocol import Finding, FixMethod
 
 _CHANGING = (
     "time.", "datetime.", "random.", "secrets.", "uuid.", "os.", "sys.", "threading.", "platform.", "socket.",
     "numpy.random.", "torch.", "open", "input", "next", "iter", "id", "globals", "locals", "vars", "object",
 )  # fmt: skip
 """What gives something else each time, or changes something: modules end with a dot."""
-_TITLE = "Compute it once, outside of the compiled code"
+_TITLE = FixMethod.COMPUTE_ONCE
 _CAVEAT = "It is then the same in every call."
 
 

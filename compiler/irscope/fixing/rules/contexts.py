@@ -9,7 +9,7 @@ from irscope.fixing.edits import reindented
 from irscope.fixing.model import Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.fixing.splitting import code_with_comments, is_block
-from irscope.protocol import Finding
+from irscope.protocol import Finding, FixMethod
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
@@ -21,7 +21,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     if source.can_be_left_out(statement):
         inner = reindented(source.code(statement), "    ", source.indentation)
         yield Proposal(
-            "Leave it out while compiling", "Then it is not done in compiled runs.",
+            FixMethod.LEAVE_OUT, "Then it is not done in compiled runs.",
             source.changed({statement: f"if not {torch}.compiler.is_compiling():\n{inner}"}),
         )  # fmt: skip
     names = {

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source, tight
 from irscope.fixing.syntax import Function
-from irscope.protocol import Finding
+from irscope.protocol import Finding, FixMethod
 
 _LEAF = "A tensor that requires grad is a plain tensor after it."
 
@@ -29,7 +29,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         else:
             yield from _of_object(source, call, torch)
             continue
-        yield Proposal("Clone its tensors", _LEAF, source.changed({call: code}))
+        yield Proposal(FixMethod.CLONE_TENSORS, _LEAF, source.changed({call: code}))
 
 
 def _cloned(name: str, torch: str) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
-from irscope.fixing.repairs import HELPER_LEFT_OUT
 from irscope.fixing.rules.helpers import helper_at
 from irscope.fixing.source import Source
-from irscope.protocol import Finding
+from irscope.protocol import Finding, FixMethod
 
 _CAVEAT = "The graph is cut at each call of it: two graphs more, and the helper runs as plain Python."
 
@@ -17,7 +16,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     function, torch = helper_at(source, finding.range), source.module_name("torch")
     if function is not None and torch is not None:
         decorator = source.before(function, f"@{torch}.compiler.disable")
-        yield Proposal(HELPER_LEFT_OUT, _CAVEAT, source.changed({}, [decorator]), last=True)
+        yield Proposal(FixMethod.HELPER_TO_PYTHON, _CAVEAT, source.changed({}, [decorator]), last=True)
 
 
 _BEFORE = """

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.fixing.model import Proposal, Rule
-from irscope.fixing.repairs import FUNCTION_TO_PYTHON
 from irscope.fixing.source import Source
-from irscope.protocol import BreakFacts, Finding
+from irscope.protocol import BreakFacts, Finding, FixMethod
 
 _CAVEAT = (
     "The function runs as plain Python, as it does now: no graph grows. What is gone is the trial to trace it. "
@@ -23,7 +22,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     if function is None or torch is None or function.decorator_list or not is_plain:
         return
     decorator = source.before(function, f"@{torch}.compiler.disable(recursive=False)")
-    yield Proposal(FUNCTION_TO_PYTHON, _CAVEAT, source.changed({}, [decorator]), last=True)
+    yield Proposal(FixMethod.FUNCTION_TO_PYTHON, _CAVEAT, source.changed({}, [decorator]), last=True)
 
 
 RULE = Rule("plain functions", ("graph-break",), _propose, leaves_out=True)

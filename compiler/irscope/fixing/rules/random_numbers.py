@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
-from irscope.protocol import Finding
+from irscope.protocol import Finding, FixMethod
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
@@ -42,7 +42,7 @@ def _traced(source: Source, call: ast.Call, code: str) -> Proposal:
 
 def _in_graph(source: Source, call: ast.Call, code: str) -> Proposal:
     caveat = "Python's generator does not move on: other numbers are drawn."
-    return Proposal("Draw it in the graph, from torch's generator", caveat, source.changed({call: code}))
+    return Proposal(FixMethod.DRAW_FROM_TORCH, caveat, source.changed({call: code}))
 
 
 RULE = Rule(

@@ -10,13 +10,13 @@ from irscope.fixing.marking import marked_at_call
 from irscope.fixing.model import Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.fixing.syntax import is_simple
-from irscope.protocol import Finding, RecompilationFacts
+from irscope.protocol import Finding, FixMethod, RecompilationFacts
 
-_MARK = "Mark the sizes that vary, before the call"
+_MARK = FixMethod.MARK_SIZES
 _MARK_CAVEAT = "It raises where the code fixes such a size."
 _UNBACKED = "Mark the size as unbacked, before the call"
 _UNBACKED_CAVEAT = "It raises where the code depends on the size."
-_DYNAMIC = "Compile with `dynamic=True`"
+_DYNAMIC = FixMethod.DYNAMIC_SIZES
 _DYNAMIC_CAVEAT = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
 
 
