@@ -125,11 +125,17 @@ class Views:
     def _place_findings(self, key: FileKey, lines: Sequence[str]) -> tuple[PlacedFinding, ...]:
         placed: dict[tuple[object, ...], PlacedFinding] = {}
         for found in self._results.findings_in(key):
-            here = self._place(found, lines)
-            if here is not None:
-                cause = (here.finding.kind, here.finding.code, here.line, here.column, here.end_line, here.end_column)
-                placed.setdefault(cause, here)
-        return tuple(sorted(placed.values(), key=lambda finding: (finding.line, finding.column)))
+            if (moved := self._place(found, lines)) is not None:
+                cause = (
+                    found.finding.kind,
+                    found.finding.code,
+                    moved.line,
+                    moved.column,
+                    moved.end_line,
+                    moved.end_column,
+                )
+                placed.setdefault(cause, moved)
+        return tuple(sorted(placed.values(), key=lambda moved: (moved.line, moved.column)))
 
     def _place(self, found: Found, lines: Sequence[str]) -> PlacedFinding | None:
         line_map = self.line_map(found.lines, lines)
@@ -176,8 +182,8 @@ class Views:
         deep_here, deep_elsewhere = ({}, ()) if deep is None else _group(deep, key, lines)
         previous = self._results.previous(ended.key)
         ran_before = previous.texts.get(key, lines) if previous else ()
-        before = _group(previous, key, ran_before)[0] if previous else {}
-        compiles_before = {name: compiles for (name, _), (_, compiles) in before.items()}
+        groups_before = _group(previous, key, ran_before)[0] if previous else {}
+        compiles_before = {name: compiles for (name, _), (_, compiles) in groups_before.items()}
         placed = []
         for (name, line), (function, compiles) in here.items():
             kernels: tuple[Kernel, ...] = ()
