@@ -138,18 +138,17 @@ class Views:
         return tuple(sorted(placed.values(), key=lambda moved: (moved.line, moved.column)))
 
     def _place(self, found: Found, lines: Sequence[str]) -> PlacedFinding | None:
-        line_map = self.line_map(found.lines, lines)
-        where = _moved(found.finding.range, found.lines, lines, line_map)
+        ran = found.texts.get(found.key)  # not known: taken to be as now
+        where = _moved(found.finding.range, ran, lines, self.line_map(ran, lines))
         if where is None:
-            start = found.finding.range.start
-            beyond = found.lines is None or start.line > len(found.lines)
-            if not beyond or not lines:
+            is_beyond = ran is None or found.finding.range.start.line > len(ran)
+            if not is_beyond or not lines:
                 return None
             last = len(lines) - 1  # a place that is not in the text: show it at the end rather than not at all
             where = (last, 0, last, len(lines[last]))
         stale = self._texts.are_edited(found.texts)
         related = tuple(self._place_related(related, found) for related in found.finding.related)
-        return PlacedFinding(found.finding, found.run, *where, found.lines, stale, found.outcome, related, found.texts)
+        return PlacedFinding(found.finding, found.run, *where, ran, stale, found.outcome, related, found.texts)
 
     def _place_related(self, related: Related, found: Found) -> Related:
         """A related place in the text as it is now; where its own text was edited, the line is near."""
