@@ -196,9 +196,9 @@ async def _kernels_of_stage(server: IrscopeServer, params: KernelsAtParams) -> K
 
     def read(reader: RunReader) -> list[Kernel]:
         stage = reader.stage_of(candidates)
-        found = reader.linked.kernels_of(stage.id, params.line + 1)
+        of_line = reader.linked.kernels_of(stage.id, params.line + 1)
         codes = reader.linked.thread.codes
-        return [kernel for kernel in reader.report.kernels if (output_code_of(codes, kernel), kernel.name) in found]
+        return [kernel for kernel in reader.report.kernels if (output_code_of(codes, kernel), kernel.name) in of_line]
 
     kernels = await server.stages.ask(run, read)
     items = await _choices(server, await server.archive.report(run), kernels)
@@ -219,10 +219,10 @@ async def stages(server: IrscopeServer, params: StagesOfParams) -> StagesResult:
     newest = deep.report
     with contextlib.suppress(LookupError):  # as it is in the store, with what was made since the run
         newest = await server.archive.report(deep.run)
-    found = stages_of(newest)
-    if not found and not reason:
+    listed = stages_of(newest)
+    if not listed and not reason:
         reason = f"The run has no stages. {deep.report.outcome.message}".strip()
-    return StagesResult(deep.run or None, found, reason)
+    return StagesResult(deep.run or None, listed, reason)
 
 
 async def text_of_document(server: IrscopeServer, params: UriParams) -> DocumentResult:

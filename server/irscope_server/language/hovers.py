@@ -75,9 +75,9 @@ def _parameter(
     """The parameter of a compiled function at a place (1-based line)."""
     if function.elsewhere or outline is None:
         return None
-    for known in outline.functions:
-        if known.line == function.line + 1 and known.title == function.title:
-            return known.parameter_at(line, column, lines)
+    for outlined in outline.functions:
+        if outlined.line == function.line + 1 and outlined.title == function.title:
+            return outlined.parameter_at(line, column, lines)
     return None
 
 

@@ -34,15 +34,15 @@ async def line_text(context: SourceContext, key: FileKey, line: int, column: int
     if view is None:
         return ""
     back = context.views.line_map(now, view.lines)
-    ran = [old for each in range(statement.line, statement.end_line + 1) if (old := back.exact(each)) is not None]
+    here = range(statement.line, statement.end_line + 1)
+    ran = [old for now_line in here if (old := back.exact(now_line)) is not None]
     ops = [op for old in ran for op in view.ops_at(range(old, old + 1))]
-    collectives = [one for old in ran for one in view.facts.overlaps.get(view.key, {}).get(old + 1, ())]
+    collectives = [overlap for old in ran for overlap in view.facts.overlaps.get(view.key, {}).get(old + 1, ())]
     note = "\n\n*Before your edit.*" if view.stale else ""
     if not ops:  # PyTorch's functions start collectives, so the operation is at a line of theirs
         return overlap_text(collectives) + note if collectives else ""
     by_line = kernels_by_line(context, key)
-    here = range(statement.line, statement.end_line + 1)
-    kernels = tuple({(k.stage, k.name): k for each in here for k in by_line.get(each, ())}.values())
+    kernels = tuple({(k.stage, k.name): k for now_line in here for k in by_line.get(now_line, ())}.values())
     flops = sum(view.facts.flops.get(view.key, {}).get(old + 1, 0) for old in ran)
     said = statement_text(statement, ops, kernels, flops, view.facts)
     said = "\n\n".join(text for text in (said, overlap_text(collectives)) if text)
@@ -58,13 +58,13 @@ def overlap_text(overlaps: Sequence[CollectiveOverlap]) -> str:
 
 
 def _overlap_row(row: OverlapRow) -> str:
-    one = row.first
+    first = row.first
     calls = f" ×{row.calls}" if row.calls > 1 else ""
-    among = f"among {units.count(one.group_size, 'rank')}, " if one.group_size is not None else ""
+    among = f"among {units.count(first.group_size, 'rank')}, " if first.group_size is not None else ""
     sent = f"sends {units.size(row.sent)}, " if row.sent is not None else ""
-    only = ": the rank only waits" if one.operations == 0 else ""
-    way_down = f" ({way(one)})" if way(one) else ""
-    said = f"{among}{sent}beside it: {beside(one)}{only}{way_down}"
+    only = ": the rank only waits" if first.operations == 0 else ""
+    way_down = f" ({way(first)})" if way(first) else ""
+    said = f"{among}{sent}beside it: {beside(first)}{only}{way_down}"
     return f"{words.code_span(row.title)}{calls} {words.markdown(said)}"
 
 

@@ -120,6 +120,6 @@ def _kernel_text(kernels: tuple[Kernel, ...]) -> str:
 
 
 def _compiles(ids: Iterable[str]) -> str:
-    known = list(dict.fromkeys(ids))
-    more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
-    return f"compile{'s' if len(known) > 1 else ''} {', '.join(known[:_MOST_NAMES])}{more}"
+    compiles = list(dict.fromkeys(ids))
+    more = f" and {len(compiles) - _MOST_NAMES} more" if len(compiles) > _MOST_NAMES else ""
+    return f"compile{'s' if len(compiles) > 1 else ''} {', '.join(compiles[:_MOST_NAMES])}{more}"
