@@ -263,14 +263,20 @@ async def deep_run(
         return await _run_deep(server, uri, path, plan, pipeline)
     if mine is not None:
         return mine, _OUTDATED
-    if others:
-        return others[0], _OUTDATED
+    older = others[0] if others else await _older_deep_run(server, plan, path, pipeline)
+    if older is not None:
+        return older, _OUTDATED
+    return None, "This file has no deep run yet. Run it with Analyze This File." if plan else no_entry(path)
+
+
+async def _older_deep_run(server: IrscopeServer, plan: Plan | None, path: str, pipeline: str) -> Ended | None:
+    """The store's newest deep run of what runs a document, if the document was a part of it."""
     script = plan.entry.stored_script if plan else notebook_of(path) or path
     older = await server.archive.newest(script, Lane.DEEP, pipeline=pipeline)
-    if older is not None and file_key(path) in map(file_key, files_of(older.report)):
-        texts = {file_key(file): split_lines(text) for file, text in older.sources.items()}
-        return Ended(path, Lane.DEEP, older.source, older.report, texts), _OUTDATED
-    return None, "This file has no deep run yet. Run it with Analyze This File." if plan else no_entry(path)
+    if older is None or file_key(path) not in map(file_key, files_of(older.report)):
+        return None
+    texts = {file_key(file): split_lines(text) for file, text in older.sources.items()}
+    return Ended(path, Lane.DEEP, older.source, older.report, texts)
 
 
 async def _stored_deep_run(server: IrscopeServer, plan: Plan, path: str, pipeline: str) -> Ended | None:

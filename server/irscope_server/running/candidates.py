@@ -192,21 +192,26 @@ def _imports(key: str, text: str, names: Mapping[str, Sequence[str]]) -> Iterabl
             wanted.add(node.module or "")
             wanted.update(f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            base = key
-            for _ in range(node.level):
-                base = os.path.dirname(base)
-            base = os.path.join(base, *(node.module or "").split(".")) if node.module else base
-            for one in [base, *(os.path.join(base, alias.name) for alias in node.names)]:
-                relative.update({f"{one}.py", os.path.join(one, "__init__.py")})
+            relative |= _relative_files(node, key)
     # `import a.b` and `from a.b import c` run the packages above it, too
     wanted |= {top for name in wanted for top in _above(name)}
     found = {
-        min(names[name], key=lambda one: (os.path.dirname(one) != os.path.dirname(key), one.count(os.sep)))
+        min(names[name], key=lambda file: (os.path.dirname(file) != os.path.dirname(key), file.count(os.sep)))
         for name in wanted
         if name in names
     }
-    known = {one for keys in names.values() for one in keys} if relative else set()
+    known = {file for keys in names.values() for file in keys} if relative else set()
     return found | (relative & known)
+
+
+def _relative_files(node: ast.ImportFrom, key: str) -> set[str]:
+    """The files that ``from .a import b`` may mean in a file."""
+    base = key
+    for _ in range(node.level):
+        base = os.path.dirname(base)
+    base = os.path.join(base, *node.module.split(".")) if node.module else base
+    modules = [base, *(os.path.join(base, alias.name) for alias in node.names)]
+    return {file for module in modules for file in (f"{module}.py", os.path.join(module, "__init__.py"))}
 
 
 def _above(name: str) -> Iterator[str]:

@@ -140,11 +140,7 @@ def _launch(name: str, given: Mapping[str, Any], file: str, folder: str) -> Laun
         env.update(
             {str(key): resolve(str(value), file, folder) for key, value in merged["env"].items() if value is not None}
         )
-    args = merged.get("args")
-    if isinstance(args, str):
-        words = shlex.split(resolve(args, file, folder))
-    else:
-        words = [resolve(str(one), file, folder) for one in args] if isinstance(args, (list, tuple)) else []
+    words = _words(merged.get("args"), file, folder)
     try:
         python = merged.get("python") or merged.get("pythonPath")
         python = resolve(python, file, folder) if isinstance(python, str) else ""
@@ -163,6 +159,13 @@ def _launch(name: str, given: Mapping[str, Any], file: str, folder: str) -> Laun
         entry = None
     any_file = isinstance(program, str) and "${file" in program
     return Launch(name, entry, any_file, tuple(words), env, cwd, os.path.expanduser(python))
+
+
+def _words(args: Any, file: str, folder: str) -> list[str]:
+    """The arguments of a program, which may be one text."""
+    if isinstance(args, str):
+        return shlex.split(resolve(args, file, folder))
+    return [resolve(str(arg), file, folder) for arg in args] if isinstance(args, (list, tuple)) else []
 
 
 def resolve(text: str, file: str, folder: str) -> str:
