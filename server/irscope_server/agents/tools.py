@@ -179,14 +179,17 @@ class Tools:
             )
         before, after = (name and self._commands.run_id(name) for name in (before, after))
         if cache:
-            if not before:
-                raise ToolFailure("cache needs the run that filled the caches: before=ID. run() lists the runs.")
-            after = after or self._commands.run_id("")
-            return Answer(await self._commands.read("why-miss", before, after), {"before": before, "after": after})
+            return await self._why_miss(before, after)
         asked = [word(stage, "stage") for stage in stages or ()]
         chosen = ["--stage", *asked[:2]] if asked else starting.joined("--target", targets)
         text = await self._commands.read("diff", *words(before, "before"), *words(after, "after"), *chosen)
         return Answer(text, {"before": before, "after": after})
+
+    async def _why_miss(self, before: str, after: str) -> Answer:
+        if not before:
+            raise ToolFailure("cache needs the run that filled the caches: before=ID. run() lists the runs.")
+        after = after or self._commands.run_id("")
+        return Answer(await self._commands.read("why-miss", before, after), {"before": before, "after": after})
 
     async def _run_twice(
         self, script: str, module: str, args: Sequence[str], pipelines: Sequence[str], interpreters: Sequence[str],

@@ -183,6 +183,20 @@ def _imports(key: str, text: str, names: Mapping[str, Sequence[str]]) -> Iterabl
     tree = tree_of(text)
     if tree is None:
         return ()
+    wanted, relative = _imported(tree, key)
+    # `import a.b` and `from a.b import c` run the packages above it, too
+    wanted |= {top for name in wanted for top in _above(name)}
+    found = {
+        min(names[name], key=lambda file: (os.path.dirname(file) != os.path.dirname(key), file.count(os.sep)))
+        for name in wanted
+        if name in names
+    }
+    known = {file for keys in names.values() for file in keys} if relative else set()
+    return found | (relative & known)
+
+
+def _imported(tree: ast.AST, key: str) -> tuple[set[str], set[str]]:
+    """The modules that a file imports by their whole names; and the files that relative imports may mean."""
     wanted: set[str] = set()
     relative: set[str] = set()
     for node in ast.walk(tree):
@@ -193,15 +207,7 @@ def _imports(key: str, text: str, names: Mapping[str, Sequence[str]]) -> Iterabl
             wanted.update(f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             relative |= _relative_files(node, key)
-    # `import a.b` and `from a.b import c` run the packages above it, too
-    wanted |= {top for name in wanted for top in _above(name)}
-    found = {
-        min(names[name], key=lambda file: (os.path.dirname(file) != os.path.dirname(key), file.count(os.sep)))
-        for name in wanted
-        if name in names
-    }
-    known = {file for keys in names.values() for file in keys} if relative else set()
-    return found | (relative & known)
+    return wanted, relative
 
 
 def _relative_files(node: ast.ImportFrom, key: str) -> set[str]:

@@ -150,15 +150,17 @@ def _launch(name: str, given: Mapping[str, Any], file: str, folder: str) -> Laun
     if isinstance(program, str) and program:
         path = os.path.normpath(os.path.join(folder, resolve(program, file, folder)))
         entry: Entry | None = Entry(EntryKind.SCRIPT, path, (), folder)
-    elif module == "pytest" and (nodes := [word for word in words if not word.startswith("-")]):
-        entry = Entry(EntryKind.PYTEST, nodes[0], (), folder)
-        words = [word for word in words if word != nodes[0]]
-    elif module:
-        entry = Entry(EntryKind.MODULE, module, (), folder)
     else:
-        entry = None
+        entry, words = _module_entry(module, words, folder)
     any_file = isinstance(program, str) and "${file" in program
     return Launch(name, entry, any_file, tuple(words), env, cwd, os.path.expanduser(python))
+
+
+def _module_entry(module: str, words: list[str], folder: str) -> tuple[Entry | None, list[str]]:
+    """The entry of a module, of pytest its first test; and the arguments that are left."""
+    if module == "pytest" and (nodes := [word for word in words if not word.startswith("-")]):
+        return Entry(EntryKind.PYTEST, nodes[0], (), folder), [word for word in words if word != nodes[0]]
+    return (Entry(EntryKind.MODULE, module, (), folder) if module else None), words
 
 
 def _words(args: Any, file: str, folder: str) -> list[str]:
