@@ -261,13 +261,19 @@ async def deep_run(
         return await _run_deep(server, document, plan, pipeline)
     if mine is not None:
         return mine, _OUTDATED
-    if others:
-        return others[0], _OUTDATED
-    script = plan.entry.stored_script if plan else notebook_of(path) or path
-    older = await server.archive.newest(script, Lane.DEEP, pipeline=pipeline)
-    if older is not None and key in files_of(older.report):
-        return Ended(path, Lane.DEEP, older.source, older.report, older.texts), _OUTDATED
+    older = others[0] if others else await _older_deep_run(server, plan, document, pipeline)
+    if older is not None:
+        return older, _OUTDATED
     return None, "This file has no deep run yet. Run it with Analyze This File." if plan else no_entry(path)
+
+
+async def _older_deep_run(server: IrscopeServer, plan: Plan | None, document: Document, pipeline: str) -> Ended | None:
+    """The store's newest deep run of what runs a document, if the document was a part of it."""
+    script = plan.entry.stored_script if plan else notebook_of(document.path) or document.path
+    older = await server.archive.newest(script, Lane.DEEP, pipeline=pipeline)
+    if older is None or document.key not in files_of(older.report):
+        return None
+    return Ended(document.path, Lane.DEEP, older.source, older.report, older.texts)
 
 
 async def _stored_deep_run(server: IrscopeServer, plan: Plan, key: FileKey, pipeline: str) -> Ended | None:

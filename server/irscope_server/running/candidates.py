@@ -184,21 +184,7 @@ def _imports(key: FileKey, text: str, names: Mapping[str, Sequence[FileKey]]) ->
     tree = tree_of(text)
     if tree is None:
         return ()
-    wanted: set[str] = set()
-    relative: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            wanted.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            wanted.add(node.module or "")
-            wanted.update(f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base: str = key
-            for _ in range(node.level):
-                base = os.path.dirname(base)
-            base = os.path.join(base, *(node.module or "").split(".")) if node.module else base
-            for module in [base, *(os.path.join(base, alias.name) for alias in node.names)]:
-                relative.update({f"{module}.py", os.path.join(module, "__init__.py")})
+    wanted, relative = _imported(tree, key)
     # `import a.b` and `from a.b import c` run the packages above it, too
     wanted |= {top for name in wanted for top in _above(name)}
     imported = {
@@ -208,6 +194,31 @@ def _imports(key: FileKey, text: str, names: Mapping[str, Sequence[FileKey]]) ->
     }
     files = {file for keys in names.values() for file in keys} if relative else set()
     return imported | (files & relative)
+
+
+def _imported(tree: ast.AST, key: str) -> tuple[set[str], set[str]]:
+    """The modules that a file imports by their whole names; and the files that relative imports may mean."""
+    wanted: set[str] = set()
+    relative: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            wanted.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            wanted.add(node.module or "")
+            wanted.update(f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            relative |= _relative_files(node, key)
+    return wanted, relative
+
+
+def _relative_files(node: ast.ImportFrom, key: str) -> set[str]:
+    """The files that ``from .a import b`` may mean in a file."""
+    base = key
+    for _ in range(node.level):
+        base = os.path.dirname(base)
+    base = os.path.join(base, *node.module.split(".")) if node.module else base
+    modules = [base, *(os.path.join(base, alias.name) for alias in node.names)]
+    return {file for module in modules for file in (f"{module}.py", os.path.join(module, "__init__.py"))}
 
 
 def _above(name: str) -> Iterator[str]:
