@@ -37,12 +37,8 @@ async def hover_at(context: SourceContext, path: str, position: types.Position) 
         return None
     column = from_units(lines[position.line], position.character, context.encoding)
     here = [placed for placed in context.views.findings(path) if _covers(placed, position.line, column, lines)]
-    parts = []
-    for placed in here:
-        texts = (finding_text(placed, context.uri_of, context.rich_hovers), gain_text(context, placed))
-        parts.append("\n\n".join(text for text in texts if text))
-    place = here[0] if here else None
-    span = (place.line, place.column, place.end_line, place.end_column) if place else None
+    parts = [_finding_part(context, placed) for placed in here]
+    span = next(((placed.line, placed.column, placed.end_line, placed.end_column) for placed in here), None)
     outline = outline_of("\n".join(lines))
     heads = False
     for function in context.views.functions(path):
@@ -50,13 +46,10 @@ async def hover_at(context: SourceContext, path: str, position: types.Position) 
         on_head = function.first_line <= position.line <= function.line
         if parameter is None and not on_head:
             continue
-        guarded, latency = await _guards(context, function, parameter.name if parameter else "")
+        parts += await _function_parts(context, function, parameter, on_head)
+        heads |= on_head
         if parameter is not None:
-            parts += [guarded] if guarded else []
             span = span or (position.line, parameter.column, position.line, parameter.end_column)
-        if on_head:
-            parts.append("\n\n".join(part for part in (function_text(function), latency) if part))
-            heads = True
     if measured := time_text(context, path, position.line, await context.profiles.touching(path)):
         parts.append(measured)
     if not heads and (line := await _line_text(context, path, position.line, column)):
@@ -67,6 +60,20 @@ async def hover_at(context: SourceContext, path: str, position: types.Position) 
         types.MarkupContent(types.MarkupKind.Markdown, "\n\n---\n\n".join(parts)),
         lsp_range(lines, *span, context.encoding) if span else None,
     )
+
+
+def _finding_part(context: SourceContext, placed: PlacedFinding) -> str:
+    texts = (finding_text(placed, context.uri_of, context.rich_hovers), gain_text(context, placed))
+    return "\n\n".join(filter(None, texts))
+
+
+async def _function_parts(
+    context: SourceContext, function: PlacedFunction, parameter: Parameter | None, on_head: bool
+) -> list[str]:
+    """The guards on a parameter, if the pointer is on one, and on the function's head its compiles."""
+    guarded, latency = await _guards(context, function, parameter.name if parameter else "")
+    head = "\n\n".join(filter(None, (function_text(function), latency))) if on_head else ""
+    return [part for part in (guarded, head) if part]
 
 
 def _parameter(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from irscope.findings.kinds import graph_break, recompilation
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile
@@ -10,14 +12,15 @@ from lsprotocol import types
 
 from irscope_server.base import words
 from irscope_server.base.context import ReadContext
-from irscope_server.base.functions import outline_of
-from irscope_server.base.not_compiled import HEAD, NotCompiled
+from irscope_server.base.functions import Outline, outline_of
+from irscope_server.base.not_compiled import HEAD
 from irscope_server.base.run_age import age_of
 from irscope_server.base.stage_uris import NoDocument, parts_of
 from irscope_server.base.texts import file_key, to_units
 from irscope_server.language.context import SourceContext
 from irscope_server.language.views import PlacedFunction
 from irscope_server.running.results import Ended, frame_of, is_recompile
+from irscope_server.running.runs import Run
 
 _GRAPH = ("graph", "graphs")
 COMMAND = "irscope.showRun"
@@ -37,41 +40,58 @@ def lenses_of(context: SourceContext, path: str, uri: str) -> list[types.CodeLen
     functions = context.views.functions(path)
     run = context.runs.current(context.key_of(path))
     outline = outline_of("\n".join(lines))
-    titled: list[tuple[int, str, str]] = []
-    breaks: dict[int, NotCompiled] = {}
     if run is not None:
-        known = {function.first_line: f"{lens_title(function)} · running…" for function in functions}
-        places = {function.first_line - 1 for function in outline.marked()} if outline else set()
-        if not known and not places and outline and outline.compile_calls:
-            places = {outline.compile_calls[0] - 1}
-        titles = {**dict.fromkeys(places, "running…"), **known}
-        titled = [(line, title, run.live.run) for line, title in sorted(titles.items())]
+        commands = _running_commands(run, functions, outline, uri)
     else:
-        for function in functions:
-            stale = " · before your edit" if function.stale else ""
-            titled.append((function.first_line, lens_title(function) + stale, function.ended.run))
-            if function.not_compiled is not None and function.not_compiled.file:
-                breaks[function.first_line] = function.not_compiled
-    if not titled and outline and _needs_entry(context, path):
-        places = {function.first_line - 1 for function in outline.marked()} or {
-            line - 1 for line in outline.compile_calls[:1]
-        }
-        titled = [(line, "choose the script that runs this module", "") for line in sorted(places)]
+        commands = _function_commands(context, functions, uri)
+    if not commands and _needs_entry(context, path):
+        choose = types.Command("choose the script that runs this module", CHOOSE_COMMAND, arguments=[{"uri": uri}])
+        commands = [(line, choose) for line in _marked_lines(outline, or_call=True)]
     lenses = []
-    for line, title, name in titled:
+    for line, command in commands:
         text = lines[line] if line < len(lines) else ""
         start = len(text) - len(text.lstrip())
         end = to_units(text, len(text), context.encoding)
-        if (why := breaks.get(line)) is not None:
-            command = types.Command(
-                title, PLACE_COMMAND, arguments=[{"uri": context.uri_of(why.file), "line": why.line}]
-            )
-        elif name or run is not None:
-            command = types.Command(title, COMMAND, arguments=[{"run": name, "uri": uri, "line": line}])
-        else:
-            command = types.Command(title, CHOOSE_COMMAND, arguments=[{"uri": uri}])
         lenses.append(types.CodeLens(types.Range(types.Position(line, start), types.Position(line, end)), command))
     return lenses
+
+
+def _running_commands(
+    run: Run, functions: Sequence[PlacedFunction], outline: Outline | None, uri: str
+) -> list[tuple[int, types.Command]]:
+    compiled = {function.first_line: f"{lens_title(function)} · running…" for function in functions}
+    titles = dict.fromkeys(_marked_lines(outline, or_call=not compiled), "running…") | compiled
+    return [(line, _show_run(title, run.live.run, uri, line)) for line, title in sorted(titles.items())]
+
+
+def _function_commands(
+    context: SourceContext, functions: Sequence[PlacedFunction], uri: str
+) -> list[tuple[int, types.Command]]:
+    breaks = {function.first_line: why for function in functions if (why := function.not_compiled) and why.file}
+    commands = []
+    for function in functions:
+        line, run = function.first_line, function.ended.run
+        title = lens_title(function) + (" · before your edit" if function.stale else "")
+        if (why := breaks.get(line)) is not None:
+            place = {"uri": context.uri_of(why.file), "line": why.line}
+            commands.append((line, types.Command(title, PLACE_COMMAND, arguments=[place])))
+        elif run:
+            commands.append((line, _show_run(title, run, uri, line)))
+        else:
+            commands.append((line, types.Command(title, CHOOSE_COMMAND, arguments=[{"uri": uri}])))
+    return commands
+
+
+def _show_run(title: str, run: str, uri: str, line: int) -> types.Command:
+    return types.Command(title, COMMAND, arguments=[{"run": run, "uri": uri, "line": line}])
+
+
+def _marked_lines(outline: Outline | None, *, or_call: bool) -> list[int]:
+    """Where functions begin that are marked to be compiled; without any perhaps the first call of `torch.compile`."""
+    if outline is None:
+        return []
+    marked = {function.first_line - 1 for function in outline.marked()}
+    return sorted(marked) or [line - 1 for line in outline.compile_calls[:1] if or_call]
 
 
 async def stage_lenses(context: ReadContext, uri: str) -> list[types.CodeLens] | None:

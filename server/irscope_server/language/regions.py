@@ -8,7 +8,7 @@ from irscope.findings.kinds import graph_break, skipped_frame
 from irscope.protocol import CompileOutcome, Kernel
 from irscope.vocabulary import units
 
-from irscope_server.base.functions import Function, function_of
+from irscope_server.base.functions import Function, Outline, function_of
 from irscope_server.base.params import UriParams
 from irscope_server.base.results import Region, RegionKind, RegionsResult
 from irscope_server.base.texts import file_key
@@ -53,20 +53,25 @@ def _functions(view: LineView) -> Iterator[Region]:
             skipped.setdefault(function, []).append(compile.id)
         else:
             compiled.setdefault(function, []).append(compile.id)
-    for line, ops in view.facts.ops.get(view.key, {}).items():
-        around = [f for f in outline.functions if f.first_line <= line <= f.end_line and f.name != "<lambda>"]
-        if around:
-            inner = max(around, key=lambda f: f.first_line)
-            compiled.setdefault(inner, []).extend(op.compile for op in ops)
-    for (first_line, name), walks in view.facts.functions.get(view.key, {}).items():
-        function = function_of(outline, name, first_line)
-        if function is not None and function.name != "<lambda>":
-            compiled.setdefault(function, []).extend(walks)
+    for function, ids in _inlined(view, outline):
+        compiled.setdefault(function, []).extend(ids)
     for function, ids in compiled.items():
         yield from _moved(view, function, "compiled", f"Compiled, in {_compiles(ids)}")
     for function, ids in skipped.items():
         if function not in compiled:
             yield from _moved(view, function, "skipped", f"Not compiled: runs as plain Python ({_compiles(ids)})")
+
+
+def _inlined(view: LineView, outline: Outline) -> Iterator[tuple[Function, Iterable[str]]]:
+    """Functions that have operations in a graph or were walked through, with the compiles; no lambdas."""
+    for line, ops in view.facts.ops.get(view.key, {}).items():
+        around = [f for f in outline.functions if f.first_line <= line <= f.end_line and f.name != "<lambda>"]
+        if around:
+            yield max(around, key=lambda f: f.first_line), [op.compile for op in ops]
+    for (first_line, name), walks in view.facts.functions.get(view.key, {}).items():
+        function = function_of(outline, name, first_line)
+        if function is not None and function.name != "<lambda>":
+            yield function, walks
 
 
 def _moved(view: LineView, function: Function, kind: RegionKind, text: str) -> Iterator[Region]:
