@@ -257,6 +257,15 @@ def tight(text: str) -> str:
     return f"({text})" if is_loose else text
 
 
+def whole(text: str) -> str:
+    """An expression, with parentheses if it cannot end a statement without them: those it had around several lines."""
+    try:
+        parsed(text)
+    except ValueError:
+        return f"({text})"
+    return text
+
+
 def _is_in_parentheses(text: str) -> bool:
     """Whether one pair of parentheses is around all of an expression."""
     stripped = text.strip()

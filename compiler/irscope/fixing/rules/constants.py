@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 from irscope.fixing.edits import dedented
 from irscope.fixing.model import Example, Proposal, Rule
-from irscope.fixing.source import Source, bound_names
-from irscope.fixing.syntax import parsed
+from irscope.fixing.source import Source, bound_names, whole
 from irscope.protocol import Finding, FixMethod
 
 _CHANGING = (
@@ -36,17 +35,8 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     if not isinstance(value, (ast.Constant, ast.Name)) and _is_constant(source, value):
         constant = source.fresh(f"_{name.strip('_').upper()}")
         code = dedented(source.code(value), " " * source.position(source.span(statement)[0]).column)
-        line = source.above(statement, f"{constant} = {_whole(code)}")
+        line = source.above(statement, f"{constant} = {whole(code)}")
         yield Proposal(_TITLE, _CAVEAT, source.changed({value: constant}, [line]))
-
-
-def _whole(code: str) -> str:
-    """An expression as a separate line, if it had parentheses around several lines."""
-    try:
-        parsed(code)
-    except ValueError:
-        return f"({code})"
-    return code
 
 
 def _is_constant(source: Source, value: ast.expr) -> bool:
