@@ -24,6 +24,7 @@ from irscope.store.store import Store
 from irscope_server.app.features import make_server
 from irscope_server.base.archive import Archive
 from irscope_server.base.params import UriParams
+from irscope_server.base.texts import file_key
 from irscope_server.language.hovers import hover_at
 from irscope_server.language.regions import regions
 from irscope_server.language.time_lenses import time_lenses
@@ -74,14 +75,15 @@ async def _measured(script: Path, store: Path, lines: int) -> None:
     server.workspace.put_text_document(types.TextDocumentItem(uri, "python", 1, script.read_text()))
     server.remember_open(uri, str(script))
     context: Any = server
+    key = file_key(str(script))
 
     async def lenses() -> object:
-        found = time_lenses(context, str(script), await server.profiles.touching(str(script)))
+        found = time_lenses(context, key, await server.profiles.touching(key))
         assert len(found) > 0
         return found
 
     async def hover() -> object:
-        found = await hover_at(context, str(script), types.Position(5 + lines // 2, 6))
+        found = await hover_at(context, key, types.Position(5 + lines // 2, 6))
         assert found is not None and "**Measured**" in str(found.contents)
         return found
 
@@ -95,7 +97,7 @@ async def _measured(script: Path, store: Path, lines: int) -> None:
     await lenses()
     print(f"from the store, in a thread: {1e3 * (time.perf_counter() - start):.0f} ms")
     print("          first ms  median ms  longest ms")
-    known = await server.profiles.touching(str(script))
+    known = await server.profiles.touching(key)
     assert known is not None
     for name, one in work.items():
         server.profiles.remember(str(script), known.ended)  # as a profile that ends just now

@@ -24,7 +24,7 @@ SOURCES = {"irscope": "compiler", "irscope_server": "server"}
 
 ROOMS = (
     "compiler/irscope/fixing",
-    "compiler/irscope/findings/advice",
+    "compiler/irscope/fixing/advice",
     "compiler/irscope/driver/fixing",
     "server/irscope_server/fixing",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from irscope.protocol import (
+    BreakFacts,
     CaptureGap,
     Compile,
     CompileOutcome,
@@ -17,6 +18,7 @@ from irscope.protocol import (
     Position,
     Range,
     Related,
+    RelatedRole,
     Severity,
     StageRef,
 )
@@ -39,8 +41,9 @@ def a_finding(**changes: Any) -> Finding:
         "range": a_range(),
         "count": 2,
         "compiles": ("0/0", "1/0"),
-        "related": (Related("/home/me/main.py", a_range(9, 0, 9, 7), "called from main"),),
+        "related": (Related("/home/me/main.py", a_range(9, 0, 9, 7), "called from main", RelatedRole.CALLER),),
         "cost": Cost(0.75, 1),
+        "facts": BreakFacts(leaves_function_to_python=True),
     }
     return Finding(**{**facts, **changes})
 

@@ -29,6 +29,9 @@ def not_as_documented(document: Any, type_: str = "[Report](#report)", at: str =
     if type_.endswith(" or null"):
         if document is not None:
             yield from not_as_documented(document, type_.removesuffix(" or null"), at)
+    elif " or " in type_:
+        problems = [list(not_as_documented(document, either, at)) for either in type_.split(" or ")]
+        yield from min(problems, key=len)
     elif type_.startswith("array of "):
         if not isinstance(document, list):
             yield f"{at}: {document!r} is not an {type_}"

@@ -7,11 +7,11 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from irscope.capture.break_message import BreakMessage
-from irscope.capture.stack import FramePlace
-from irscope.findings import advice
-from irscope.findings.advice import RULES, BreakContext, Edit, Option, Words, words_for
-from irscope.findings.advice.spot import Spot
+from irscope.events.break_message import BreakMessage
+from irscope.events.stack import FramePlace
+from irscope.fixing import advice
+from irscope.fixing.advice import RULES, BreakContext, Edit, Option, Words, words_for
+from irscope.fixing.advice.spot import Spot
 from irscope.protocol import Position, Range
 from irscope.usercode.source import node_at_range
 
@@ -224,8 +224,8 @@ def test_numbers_and_names_of_the_file(tmp_path: Path) -> None:
     context = "module: _pickle, qualname: dumps, skip reason: C extension"
     first = file.at("dump(PLAN)", message("GB0007", "", context)).options[0]
     text = file.applied(first)
-    assert "_DATA = 3\n_DATA_ = dump(PLAN)\n\n\nclass M" in text
-    assert "data = _DATA_\n" in text
+    assert "_DATA = 3\n_DATA_2 = dump(PLAN)\n\n\nclass M" in text
+    assert "data = _DATA_2\n" in text
     words = file.at(
         "print(größe)", message("GB0059", "argument types ['object'] (has_kwargs False)", "builtin print [")
     )

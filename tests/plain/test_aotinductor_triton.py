@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from irscope.capture.run_book import RunBook
-from irscope.pipelines.aotinductor.capture import AotInductorCapture
+from irscope.pipeline_captures.aotinductor.capture import AotInductorCapture
 from irscope.protocol import CaptureGap, Kernel, Lane, RunRequest
 
 NAME = "triton_poi_fused_relu_0"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from irscope.cli.main import main
 from irscope.internals.tuning_hooks import Choice, Padded, Tuned, option_name
+from irscope.pipeline_captures.inductor.autotuning import operator_data, padding_data, stage_text
 from irscope.pipelines.inductor import stages
-from irscope.pipelines.inductor.autotuning import operator_data, padding_data, stage_text
 from irscope.protocol import Compile, CompileOutcome, Lane, Outcome, OutcomeKind, StageRef
 from irscope.provenance.linked import LinkedLines
 from irscope.store.store import Store

@@ -14,10 +14,10 @@ from irscope.driver.fixing.proving import Proof, Status
 from irscope.driver.rounds import Measured
 from irscope.profiling.break_words import BreakCost, RecompileCost
 from irscope.profiling.profile import CudaGraphs, Profile
-from irscope.protocol import Compile, CompileOutcome, Finding, Outcome, OutcomeKind, Position, Range, Report
+from irscope.protocol import Compile, CompileOutcome, Finding, Fix, Outcome, OutcomeKind, Position, Range, Report
 
 SPEC = RunSpec(script="/w/a.py", args=(), profile=10)
-FIX = Candidate("Move it", "It prints later.", "/w/a.py", (), Proof(Status.VERIFIED, ""))
+FIX = Candidate(Fix("Move it", "It prints later.", ()), "/w/a.py", Proof(Status.VERIFIED, ""))
 
 
 def a_cost(line: int) -> BreakCost:

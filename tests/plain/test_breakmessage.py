@@ -8,14 +8,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from irscope.capture import break_message as breakmessage
-from irscope.capture.break_message import (
+from irscope.events import break_message as breakmessage
+from irscope.events.break_message import (
     code_of_type,
     parse_break_messages,
     parse_data_dependent_guard,
     sentences,
 )
-from irscope.capture.trace import is_skipped
+from irscope.events.trace import is_skipped
 
 MESSAGES = Path(__file__).parent / "messages"
 SITE = "https://meta-pytorch.github.io/compile-graph-break-site/gb/"

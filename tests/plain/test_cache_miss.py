@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from facts import a_compile
-from irscope.capture.trace import Record
+from irscope.events.trace import Record
 from irscope.findings.kinds.cache_miss import CacheKey, arguments_of, changes, detect, parts_of
 from irscope.findings.moment import Moment
 from irscope.internals.caches import _status

@@ -11,7 +11,16 @@ from irscope.cli.arguments import parser_of, parsers, read
 from irscope.cli.commands import COMMANDS, RUNS
 from irscope.vocabulary.command_line import Parser
 
-LATER = ("irscope.capture", "irscope.findings", "irscope.provenance", "irscope.targets", "irscope.symbolic", "torch")
+LATER = (
+    "irscope.capture",
+    "irscope.events",
+    "irscope.findings",
+    "irscope.pipeline_captures",
+    "irscope.provenance",
+    "irscope.targets",
+    "irscope.symbolic",
+    "torch",
+)
 """Rooms that are only needed while the script runs, in its own process, or when it has ended."""
 
 SCRIPT = """

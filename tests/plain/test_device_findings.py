@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 from facts import a_compile, a_kernel
-from irscope.capture.trace import Record
 from irscope.cli.report import finding_lines
 from irscope.cli.text import Paint
+from irscope.events.trace import Record
 from irscope.findings.kinds import cache_bypass, cudagraph_skip, fallback, host_sync, missed_fusion, performance_hint
 from irscope.findings.kinds.missed_fusion import Refusal
 from irscope.findings.moment import Moment
 from irscope.internals.target_cuda_graphs import CudaGraphs, LeftOut
 from irscope.ir.graphs import parse_graph
-from irscope.pipelines.inductor import cuda_graphs
+from irscope.pipeline_captures.inductor import cuda_graphs
 from irscope.protocol import Finding, Kernel, Origin, Severity
 
 SOURCE = """\

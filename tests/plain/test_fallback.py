@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from irscope.capture.trace import Record
+from irscope.events.trace import Record
 from irscope.findings.kinds import fallback
 from irscope.findings.moment import Moment
 from irscope.protocol import Kernel, Origin

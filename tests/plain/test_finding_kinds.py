@@ -5,17 +5,18 @@ from __future__ import annotations
 import ast
 import re
 import types
+import typing
 from pathlib import Path
 
 import pytest
 from facts import a_finding
-from irscope.capture.compiles import CompileBook
-from irscope.capture.trace import Record
+from irscope.events.compiles import CompileBook
+from irscope.events.trace import Record
 from irscope.findings import book, registry
 from irscope.findings.book import FindingBook
 from irscope.findings.detector import Detector
 from irscope.pipelines.base import Pipeline
-from irscope.protocol import Finding, Lane, Severity
+from irscope.protocol import Finding, FindingFacts, Lane, Severity
 from irscope.vocabulary.findings import VALUE_RUNS_ONLY, FindingKind
 from irscope_server.dap.protocol.breakpoint_requests import FILTERS
 
@@ -50,6 +51,11 @@ def test_each_kind_has_a_page(kind: FindingKind) -> None:
 
 def test_there_is_no_page_without_a_kind() -> None:
     assert {page.stem for page in DOCS.glob("*.md")} - {"README"} == set(KINDS)
+
+
+def test_each_class_of_facts_is_declared_by_its_kind() -> None:
+    declared = {kind.facts: kind.id for kind in KINDS.values() if kind.facts is not None}
+    assert declared == {cls: cls.kind for cls in typing.get_args(FindingFacts)}
 
 
 # --- what follows from the declarations -------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from irscope.cli.fixing import _lines, _patch_files, _write_patches, _written
 from irscope.driver.fixing.candidates import Candidate, Together, Tried
 from irscope.driver.fixing.library import Patch
 from irscope.driver.fixing.proving import Gain, Proof, Status
-from irscope.protocol import Edit, Finding, Position, Range, Severity
+from irscope.protocol import Edit, Finding, Fix, Position, Range, Severity
 
 PLACE = Range(Position(1, 0), Position(1, 1))
 BREAK = Finding("graph-break", "GB0170", Severity.WARNING, "broken", "", (), None, "a.py", PLACE, 1, ())
@@ -18,7 +18,7 @@ OPEN = Proof(Status.UNPROVEN, "Nothing was compared.")
 
 
 def candidate(title: str, proof: Proof = PROVEN, caveat: str = "") -> Candidate:
-    return Candidate(title, caveat, "a.py", (Edit(PLACE, "1"),), proof)
+    return Candidate(Fix(title, caveat, (Edit(PLACE, "1"),)), "a.py", proof)
 
 
 def said(

@@ -6,8 +6,9 @@ import ast
 from pathlib import Path
 
 import pytest
-from irscope.findings.advice import top_level
-from irscope.protocol import SyntaxChange
+from irscope.fixing import top_level
+from irscope.fixing.changes import SyntaxChange
+from irscope.fixing.source import Source, source_of_file
 from irscope.usercode.source import parse
 
 SETTING = "torch._dynamo.config.a = True"
@@ -23,6 +24,12 @@ def edited(source: str, change: SyntaxChange) -> str:
     ast.parse(text)
     assert "\n\n\n\n" not in text
     return text
+
+
+def source_of(path: Path) -> Source:
+    source = source_of_file(str(path))
+    assert source is not None
+    return source
 
 
 def target(path: Path) -> ast.stmt:
@@ -89,14 +96,14 @@ def test_setting(name: str, tmp_path: Path) -> None:
     source, expected = SETTINGS[name]
     path = tmp_path / "script.py"
     path.write_text(source, encoding="utf-8")
-    assert edited(source, top_level.setting_change(str(path), SETTING, (), target(path))) == expected
+    assert edited(source, top_level.setting_change(source_of(path), SETTING, (), target(path))) == expected
 
 
 def test_setting_with_a_missing_import(tmp_path: Path) -> None:
     source = "from torch import nn\n\n\ndef f(x):\n    pass\n"
     path = tmp_path / "script.py"
     path.write_text(source, encoding="utf-8")
-    text = edited(source, top_level.setting_change(str(path), SETTING, ("torch",), target(path)))
+    text = edited(source, top_level.setting_change(source_of(path), SETTING, ("torch",), target(path)))
     assert text == f"from torch import nn\nimport torch\n\n{SETTING}\n\n\ndef f(x):\n    pass\n"
 
 
@@ -126,7 +133,7 @@ def test_import(name: str, tmp_path: Path) -> None:
     source, expected = IMPORTS[name]
     path = tmp_path / "script.py"
     path.write_text(source, encoding="utf-8")
-    assert edited(source, top_level.import_change(str(path), "import torch", target(path))) == expected
+    assert edited(source, top_level.import_change(source_of(path), "import torch", target(path))) == expected
 
 
 CONSTANTS = {
@@ -152,12 +159,12 @@ def test_constant(name: str, tmp_path: Path) -> None:
     path.write_text(source, encoding="utf-8")
     tree = parse(str(path))
     assert tree is not None
-    assert edited(source, top_level.change_above(str(path), "_B = 1", tree.body[-1])) == expected
+    assert edited(source, top_level.change_above(source_of(path), "_B = 1", tree.body[-1])) == expected
 
 
 def test_class_moved_above(tmp_path: Path) -> None:
     source = "import torch\n\n\ndef f(x):\n    pass\n"
     path = tmp_path / "script.py"
     path.write_text(source, encoding="utf-8")
-    text = edited(source, top_level.change_above(str(path), "class A:\n    pass", target(path)))
+    text = edited(source, top_level.change_above(source_of(path), "class A:\n    pass", target(path)))
     assert text == "import torch\n\n\nclass A:\n    pass\n\n\ndef f(x):\n    pass\n"

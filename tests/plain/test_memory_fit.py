@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from irscope.pipelines.inductor import fitting
+from irscope.pipeline_captures.inductor import fitting
 
 GB = 10**9
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from irscope.pipelines.inductor.missing_triton import NEEDS, why_missing
+from irscope.pipeline_captures.inductor.missing_triton import NEEDS, why_missing
 
 
 def test_what_is_needed_is_what_the_package_declares() -> None:

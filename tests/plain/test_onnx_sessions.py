@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from irscope.capture.operation_graphs import Tensor
-from irscope.pipelines.onnx.sessions import NodeRun, providers_text, runs_in, times_text
+from irscope.pipeline_captures.onnx.sessions import NodeRun, providers_text, runs_in, times_text
 
 
 def event(name: str, duration: int, provider: str = "CPUExecutionProvider", shape: object = None) -> dict[str, Any]:

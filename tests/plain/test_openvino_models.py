@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from irscope.capture.operation_graphs import Operation, Tensor
-from irscope.pipelines.openvino.models import ModelReader, read_layers
-from irscope.pipelines.openvino.passes import changes_in
+from irscope.pipeline_captures.openvino.models import ModelReader, read_layers
+from irscope.pipeline_captures.openvino.passes import changes_in
 
 PROGRAM = [
     Operation("x", "placeholder", "x"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irscope.ir.hlo import parse_hlo
-from irscope.pipelines.openxla.shown import _sharing
+from irscope.pipeline_captures.openxla.shown import _sharing
 
 HLO = """\
 HloModule jit_f

@@ -8,10 +8,10 @@ import pytest
 from irscope.ir.graphs import parse_graph
 from irscope.ir.hlo import clean_hlo, parse_hlo
 from irscope.ir.nodes import facts_of
-from irscope.pipelines.openxla.dump import Dump
-from irscope.pipelines.openxla.lowering import node_of, scope_of
-from irscope.pipelines.openxla.printing import Memory, Origin, PrintedHlo, printed
-from irscope.pipelines.openxla.texts import jaxpr_lines, stablehlo_lines
+from irscope.pipeline_captures.openxla.dump import Dump
+from irscope.pipeline_captures.openxla.lowering import node_of, scope_of
+from irscope.pipeline_captures.openxla.printing import Memory, Origin, PrintedHlo, printed
+from irscope.pipeline_captures.openxla.texts import jaxpr_lines, stablehlo_lines
 from irscope.protocol import Origin as Line
 
 JAXPR = """\

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from facts import a_compile, an_outcome
-from irscope.capture.trace import TraceHandler
 from irscope.cli.main import main
+from irscope.events.trace import TraceHandler
 from irscope.ir import phases
 from irscope.protocol import Lane, StageRef
 from irscope.store.store import Store

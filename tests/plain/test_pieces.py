@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from irscope.capture.trace import Record
 from irscope.cli.main import main
 from irscope.comparing.piece_matrix import piece_matrix
+from irscope.events.trace import Record
 from irscope.opening.alike_graphs import alike
 from irscope.opening.compiled_pieces import CompiledPieces
 from irscope.store.store import Store

@@ -7,14 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from irscope.capture.stack import CAUSE_IN_LIBRARY
 from irscope.cli.fixing import _measured_lines
 from irscope.driver.fixing.gains import MeasuredGain, Side, Spread
 from irscope.driver.fixing.plain_functions import plain_functions
 from irscope.driver.fixing.proving import Proof, Status
 from irscope.driver.fixing.trying import Trying
 from irscope.fixing.texts import applied
-from irscope.protocol import Compile, CompileOutcome, Finding, Position, Range, Related, Severity
+from irscope.protocol import Compile, CompileOutcome, Finding, Position, Range, Related, RelatedRole, Severity
 
 RULES, HELP = (
     "/env/lib/python3.11/site-packages/deciding/rules.py",
@@ -65,8 +64,8 @@ def finding(*places: tuple[str, int], kind: str = "graph-break", line: int = 5) 
     def where(line: int) -> Range:
         return Range(Position(line, 0), Position(line, 4))
 
-    words = (f"{CAUSE_IN_LIBRARY}, in `f` of a library", *["called in `f`"] * len(places))
-    related = tuple(Related(file, where(at), word) for (file, at), word in zip(places, words, strict=False))
+    roles = (RelatedRole.CAUSE, *[RelatedRole.CALLER] * len(places))
+    related = tuple(Related(file, where(at), "", role) for (file, at), role in zip(places, roles, strict=False))
     return Finding(kind, "GB0170", Severity.WARNING, "", "", (), None, "user.py", where(line), 1, ("1/1",), related)
 
 

@@ -15,7 +15,7 @@ STACK = ("_getframe", "currentframe", "f_locals")
 """Names by which code looks at frames of functions that it was not called with."""
 
 
-OWN_INTERPRETER = {"compiler/irscope/pipelines/inductor/triton_passes.py"}
+OWN_INTERPRETER = {"compiler/irscope/pipeline_captures/inductor/triton_passes.py"}
 """Scripts for an interpreter that has another compiler, started by its path: they do not have irscope's modules."""
 
 

@@ -27,7 +27,7 @@ from irscope.ir.graphs import GraphNode
 from irscope.ir.guards import Guard, GuardList
 from irscope.ir.phases import Phase, Total
 from irscope.ir.roofline import Work
-from irscope.pipelines.inductor.cache_differences import KeyComparison, KeyDifference
+from irscope.pipeline_captures.inductor.cache_differences import KeyComparison, KeyDifference
 from irscope.profiling.break_words import BreakCost, BreakRemoved, RecompileCost
 from irscope.profiling.changes import LineChange, ProfileDiff
 from irscope.profiling.noise import Spread
@@ -125,6 +125,34 @@ def test_missing_keys() -> None:
         from_json(protocol.Finding, data)
 
 
+FACTS = [
+    None,
+    protocol.BreakFacts(leaves_function_to_python=True),
+    protocol.RecompilationFacts(
+        "x", "1", "grad_mode", (protocol.VaryingSize("x", (0, 1)),), (8, 1), True,
+        protocol.Marks(3, (("x", "torch.ones(n)"),), ("mark(x, 0)",), are_unbacked=True),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("facts", FACTS)
+def test_facts_there_and_back(facts: protocol.FindingFacts | None) -> None:
+    finding = a_finding(facts=facts)
+    assert from_json(protocol.Finding, through_text(to_json(finding))) == finding
+
+
+def test_facts_that_only_a_newer_irscope_has_and_those_of_an_older_run() -> None:
+    data = to_json(a_finding())
+    assert from_json(protocol.Finding, {**data, "facts": {"kind": "new", "more": 1}}) == a_finding(facts=None)
+    del data["facts"], data["related"][0]["role"]
+    old = from_json(protocol.Finding, data)
+    assert (old.facts, old.related[0].role) == (None, None)
+    invalid: list[object] = [[], {"kind": "graph-break", "leaves_function_to_python": 1}]
+    for wrong in invalid:
+        with pytest.raises(ValueError, match="expected"):
+            from_json(protocol.Finding, {**data, "facts": wrong})
+
+
 @pytest.mark.parametrize("data", [{}, {"is": "Nonsense"}, {"is": "Report"}, {"is": ""}])
 def test_what_is_no_message(data: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="not a message"):
@@ -141,7 +169,7 @@ def test_a_value_outside_its_enum() -> None:
 DOCUMENTED: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
-        protocol.Report, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Fix, protocol.SyntaxChange, protocol.Edit, protocol.Related,
+        protocol.Report, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Fix, protocol.Edit, protocol.Related, protocol.BreakFacts, protocol.RecompilationFacts, protocol.VaryingSize, protocol.Marks,
         protocol.RankReport, protocol.Collective, protocol.CollectiveOverlap, protocol.OverlapMove, protocol.BucketSplit, protocol.CollectiveWait, protocol.Piece,
         protocol.Range, protocol.Position, protocol.Kernel, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
         LineTrail, LineStep, StageElement, GraphNode, GuardList, Guard,
@@ -174,11 +202,13 @@ def _in_words(hint: Any) -> str:
     plain = {str: "string", int: "integer", float: "number", bool: "boolean"}
     if hint in plain:
         return plain[hint]
+    if typing.get_origin(hint) is typing.Literal:
+        return "string"
     if typing.get_origin(hint) is tuple:
         item = typing.get_args(hint)[0]
         return f"array of {_in_words(item)}{'s' if item in plain else ''}"
     if none := [arg for arg in typing.get_args(hint) if arg is not type(None)]:
-        return f"{_in_words(none[0])} or null"
+        return f"{' or '.join(map(_in_words, none))} or null"
     if issubclass(hint, enum.Enum):
         return "string"
     return f"[{hint.__name__}](#{hint.__name__.lower()})"
@@ -190,6 +220,8 @@ def _in_words(hint: Any) -> str:
         ("Outcome", "kind", [kind.value for kind in protocol.OutcomeKind]),
         ("Compile", "outcome", [outcome.value for outcome in protocol.CompileOutcome]),
         ("Finding", "severity", [severity.value for severity in protocol.Severity]),
+        ("Fix", "method", [method.value for method in protocol.FixMethod]),
+        ("Related", "role", [role.value for role in protocol.RelatedRole]),
         ("RunSummary", "lane", [lane.value for lane in Lane]),
         ("Check", "verdict", [verdict.value for verdict in Verdict]),
     ],

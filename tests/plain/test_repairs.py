@@ -11,16 +11,9 @@ import pytest
 from irscope.driver.fixing.candidates import Candidate, Tried
 from irscope.driver.fixing.combining import Combining
 from irscope.driver.fixing.proving import Proof, Status
-from irscope.driver.fixing.repairs import (
-    FUNCTION_TO_PYTHON,
-    HELPER_LEFT_OUT,
-    LIBRARY_TO_PYTHON,
-    THEN,
-    chained,
-    is_repair,
-)
 from irscope.driver.fixing.trying import Trying
-from irscope.protocol import Edit, Finding, Fix, Position, Range, Severity
+from irscope.fixing.repairs import THEN, chained
+from irscope.protocol import Edit, Finding, Fix, FixMethod, Position, Range, Severity
 
 PLACE = Range(Position(1, 0), Position(1, 1))
 FINDING = Finding("graph-break", "GB0170", Severity.WARNING, "", "", (), None, "user.py", PLACE, 1, ())
@@ -43,24 +36,29 @@ class Prover:
         return proof
 
 
-def tried(*titles: str) -> Tried:
-    fixes = [Fix(title, "", (Edit(PLACE, title),)) for title in titles]
+def fix_of(what: str | FixMethod) -> Fix:
+    title, method = (what.title, what) if isinstance(what, FixMethod) else (what, None)
+    return Fix(title, "", (Edit(PLACE, title),), method=method)
+
+
+def tried(*wanted: str | FixMethod) -> Tried:
+    fixes = [fix_of(what) for what in wanted]
     prover: Any = Prover()
     return Trying(prover, 60, propose=lambda finding, text: fixes).finding(FINDING)
 
 
-@pytest.mark.parametrize("title", [FUNCTION_TO_PYTHON, LIBRARY_TO_PYTHON, HELPER_LEFT_OUT])
-def test_it_is_last_and_not_the_verified_one(title: str) -> None:
-    one = tried(title, "unproven", "disproven")
-    assert [each.title for each in one.candidates] == ["unproven", "disproven", title]
-    assert one.verified is None and one.left_to_python is not None and one.left_to_python.title == title
+@pytest.mark.parametrize("method", [method for method in FixMethod if not method.repairs])
+def test_it_is_last_and_not_the_verified_one(method: FixMethod) -> None:
+    one = tried(method, "unproven", "disproven")
+    assert [each.fix.method for each in one.candidates] == [None, None, method]
+    assert one.verified is None and one.left_to_python is not None and one.left_to_python.fix.method is method
     prover: Any = Prover()
     together = Trying(prover, 60).together([one])
     assert (together.texts, together.fixed) == ({}, ())
 
 
 def test_a_repair_is_applied() -> None:
-    one = tried(FUNCTION_TO_PYTHON, "a repair")
+    one = tried(FixMethod.FUNCTION_TO_PYTHON, "a repair")
     assert [each.title for each in one.candidates] == ["a repair"]  # no other is tried after a verified one
     prover: Any = Prover()
     together = Trying(prover, 60).together([one])
@@ -90,8 +88,8 @@ def test_fixes_that_go_together_need_one_trial_and_others_are_added_one_by_one()
     def fixed(fails: str, seconds: float = 60) -> tuple[Any, Any, list[str], list[str]]:
         prover: Any = Together(fails)
         proof = Proof(Status.VERIFIED, "")
-        first = Tried(FINDING, (Candidate("a", "", "user.py", (Edit(PLACE, "1"),), proof),))
-        second = Tried(other, (Candidate("b", "", "user.py", (Edit(place, "2"),), proof),))
+        first = Tried(FINDING, (Candidate(Fix("a", "", (Edit(PLACE, "1"),)), "user.py", proof),))
+        second = Tried(other, (Candidate(Fix("b", "", (Edit(place, "2"),)), "user.py", proof),))
         found = Trying(prover, seconds).together([first, second])
         return found.texts, found.fixed, [found.why_left_out(one) for one in (FINDING, other)], prover.seen
 
@@ -127,7 +125,7 @@ def test_what_overlaps_is_proposed_again_in_the_changed_text(undone: bool, fixed
 
     prover: Any = Line()
     tried = [
-        Tried(one, (Candidate("", "", "user.py", (Edit(Range(Position(1, 0), Position(1, 5)), text),), proof),))
+        Tried(one, (Candidate(Fix("", "", (Edit(Range(Position(1, 0), Position(1, 5)), text),)), "user.py", proof),))
         for one, text, proof in (
             (FINDING, "new = y", Proof(Status.VERIFIED, "", (FINDING,))),
             (other, "x = z", Proof(Status.VERIFIED, "", (other,))),
@@ -154,16 +152,14 @@ def test_what_is_proposed_again_may_remove_two() -> None:
     prover: Any = Two()
     whole = (Edit(Range(Position(1, 0), Position(1, 1)), "one"),)
     tried = [
-        Tried(one, (Candidate("", "", "user.py", whole, Proof(Status.VERIFIED, "", (one,))),))
+        Tried(one, (Candidate(Fix("", "", whole), "user.py", Proof(Status.VERIFIED, "", (one,))),))
         if one is FINDING
         else Tried(
             one,
             (
                 Candidate(
-                    "",
-                    "",
+                    Fix("", "", (Edit(whole[0].range, f"n{one.range.start.line}"),)),
                     "user.py",
-                    (Edit(whole[0].range, f"n{one.range.start.line}"),),
                     Proof(Status.VERIFIED, "", (one,)),
                 ),
             ),
@@ -186,8 +182,12 @@ def test_time_is_left_to_show_which_fixes_go_together(monkeypatch: pytest.Monkey
 
 
 def test_a_chain_repairs_if_each_of_it_does() -> None:
-    assert is_repair(chained(["A", "B"])) and not is_repair(chained(["A", FUNCTION_TO_PYTHON]))
-    assert chained(["Keep it", "Check it", "Print it"]) == "Keep it; then check it; then print it"
+    first, second, third = map(fix_of, ("Keep it", "Check it", "Print it"))
+    whole = chained([first, second], ())
+    assert whole.repairs and not chained([first, fix_of(FixMethod.FUNCTION_TO_PYTHON)], ()).repairs
+    longer = chained([whole, third], ())
+    assert (longer.title, longer.steps) == ("Keep it; then check it; then print it", (first, second, third))
+    assert (longer.first, first.first) == (first, first)
 
 
 def test_a_chain_says_what_each_of_it_costs() -> None:
@@ -219,7 +219,7 @@ def test_a_finding_that_another_fix_removes_needs_no_fix_of_its_own() -> None:
     prover: Any = Both()
     proof = Proof(Status.VERIFIED, "", (FINDING, other))
     both = [
-        Tried(one, (Candidate(name, "", "user.py", (Edit(before, f"def {name}(): ...\n"),), proof),))
+        Tried(one, (Candidate(Fix(name, "", (Edit(before, f"def {name}(): ...\n"),)), "user.py", proof),))
         for one, name in ((FINDING, "a"), (other, "b"))
     ]
     together = Trying(prover, 60).together(both)

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from irscope.capture.recording import Recording
-from irscope.capture.symbolic import Recorder
-from irscope.capture.trackers import describe, stamp, text_of
+from irscope.events.recording import Recording
+from irscope.events.symbolic import Recorder
+from irscope.events.trackers import describe, stamp, text_of
 from irscope.symbolic import text as symbolictext
 from irscope.symbolic.lines import Lines
 from irscope.symbolic.trace import Walk

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from irscope.capture.run_book import RunBook
 from irscope.capture.timing import SymbolStages
-from irscope.capture.trace import Record, parse_record
+from irscope.events.trace import Record, parse_record
 from irscope.ir.symbols import SymbolPlace, Symbols
 from irscope.protocol import Lane, RunRequest, StageRef
 

@@ -8,9 +8,9 @@ from typing import Any
 from irscope.capture.operation_graphs import Operation, written_graph
 from irscope.internals.tensorrt import Refusal
 from irscope.ir.graphs import parse_graph
-from irscope.pipelines.tensorrt import parts
-from irscope.pipelines.tensorrt.capture import parts_of
-from irscope.pipelines.tensorrt.parts import DryRun, Part, Stay
+from irscope.pipeline_captures.tensorrt import parts
+from irscope.pipeline_captures.tensorrt.capture import parts_of
+from irscope.pipeline_captures.tensorrt.parts import DryRun, Part, Stay
 
 TARGETS = {
     "convolution": "aten.convolution.default", "norm": "aten._native_batch_norm_legit_no_training.default",

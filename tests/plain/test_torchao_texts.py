@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irscope.pipelines.torchao.report import fused_text
+from irscope.pipeline_captures.torchao.report import fused_text
 
 CODE = """\
 cpp_fused_quantize_per_tensor_0 = async_compile.cpp_pybinding(['const float*', 'uint8_t*'], r'''

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from irscope.ir.torchscript import parse_script
-from irscope.pipelines.torchscript.executor import BACKWARD, OPTIMIZED, PROFILED, graphs_in
-from irscope.pipelines.torchscript.loops import lines_of
-from irscope.pipelines.torchscript.printing import Memory, PrintedGraph, printed
+from irscope.pipeline_captures.torchscript.executor import BACKWARD, OPTIMIZED, PROFILED, graphs_in
+from irscope.pipeline_captures.torchscript.loops import lines_of
+from irscope.pipeline_captures.torchscript.printing import Memory, PrintedGraph, printed
 
 BEFORE = """\
 graph(%x.1 : Tensor,

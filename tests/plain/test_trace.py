@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from irscope.capture.compiles import CompileBook
 from irscope.capture.stages import clean
-from irscope.capture.trace import Record, TraceHandler, parse_record
-from irscope.pipelines.inductor.trace import is_backward
+from irscope.events.compiles import CompileBook
+from irscope.events.trace import Record, TraceHandler, parse_record
+from irscope.pipeline_captures.inductor.trace import is_backward
 from irscope.pipelines.registry import position, stage_kind
 from irscope.protocol import CompileOutcome
 

@@ -13,8 +13,8 @@ from irscope.internals.triton_hooks import listener_hook
 from irscope.ir.line_tables import KERNEL_TEXT, with_lines
 from irscope.lowering import LoweringError
 from irscope.lowering.tools import kernel_text
-from irscope.pipelines.inductor.triton import SeenKernel, TritonKernel
-from irscope.pipelines.inductor.triton_stages import TritonStages, lowered_stages
+from irscope.pipeline_captures.inductor.triton import SeenKernel, TritonKernel
+from irscope.pipeline_captures.inductor.triton_stages import TritonStages, lowered_stages
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Kernel, Lane, StageRef
 from irscope.store.store import Store
@@ -88,7 +88,7 @@ def test_of_several_configurations_the_chosen_one_is_written_once(monkeypatch: p
         first = seen.launchers[0]
         return TritonKernel("k", {"ptx": first}, "", config=first, configs=len(seen.launchers))
 
-    module = "irscope.pipelines.inductor.triton_stages"
+    module = "irscope.pipeline_captures.inductor.triton_stages"
     monkeypatch.setattr(f"{module}.read_inductor_kernel", read)
     monkeypatch.setattr(f"{module}.lowered_stages", lambda kernel, *args, **options: [kernel.config])
     monkeypatch.setattr(TritonStages, "_write", lambda self, kernel, stages: written.append((kernel.stage, *stages)))

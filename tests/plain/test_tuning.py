@@ -13,7 +13,7 @@ import pytest
 from facts import a_compile, a_stage
 from irscope.driver.targets import tuned_of
 from irscope.internals.tuning_hooks import choose_again, name_of_option, template_key
-from irscope.pipelines.inductor.tuning import choices_of
+from irscope.pipeline_captures.inductor.tuning import choices_of
 from irscope.protocol import Choices, Lane
 from irscope.store.store import Store
 

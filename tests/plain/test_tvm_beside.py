@@ -10,10 +10,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from irscope.pipelines.tvm import beside, tir_passes
-from irscope.pipelines.tvm.beside import Beside, NotDoneError
-from irscope.pipelines.tvm.cuda import reason_of
-from irscope.pipelines.tvm.tir_passes import versions_of
+from irscope.pipeline_captures.tvm import beside, tir_passes
+from irscope.pipeline_captures.tvm.beside import Beside, NotDoneError
+from irscope.pipeline_captures.tvm.cuda import reason_of
+from irscope.pipeline_captures.tvm.tir_passes import versions_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from irscope.capture.operation_graphs import Tensor
 from irscope.capture.rewrites import sources_of
-from irscope.pipelines.tvm.building import assembly_functions, llvm_functions, owner_of
-from irscope.pipelines.tvm.scripts import Relax, RelaxReader
+from irscope.pipeline_captures.tvm.building import assembly_functions, llvm_functions, owner_of
+from irscope.pipeline_captures.tvm.scripts import Relax, RelaxReader
 
 _START = """\
 # from tvm.script import ir as I

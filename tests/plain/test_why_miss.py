@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from irscope.cli.main import main
-from irscope.pipelines.inductor.cache_differences import AOT, FX, KeyDifference, compare_keys, triton_changes
+from irscope.pipeline_captures.inductor.cache_differences import AOT, FX, KeyDifference, compare_keys, triton_changes
 from irscope.protocol import Compile, CompileOutcome, Lane, StageRef
 from irscope.store.store import Store
 

@@ -6,10 +6,10 @@ import dataclasses
 from types import SimpleNamespace
 
 from irscope.capture.operation_graphs import Operation, Tensor
-from irscope.pipelines.xla.findings import difference
-from irscope.pipelines.xla.frames import BEFORE_STEP, asked_by
-from irscope.pipelines.xla.scopes import operation_of
-from irscope.pipelines.xla.texts import lazy_lines, stablehlo_lines
+from irscope.pipeline_captures.xla.findings import difference
+from irscope.pipeline_captures.xla.frames import BEFORE_STEP, asked_by
+from irscope.pipeline_captures.xla.scopes import operation_of
+from irscope.pipeline_captures.xla.texts import lazy_lines, stablehlo_lines
 
 LAZY = """\
 IR {

@@ -18,6 +18,7 @@ from irscope.protocol import (
     Position,
     Range,
     Related,
+    RelatedRole,
     Report,
     Severity,
     StageRef,
@@ -74,8 +75,8 @@ def finding(
     return Finding(**{**facts, **changes})
 
 
-def related(file: str, line: int, column: int, end: int, message: str) -> Related:
-    return Related(file, Range(Position(line, column), Position(line, end)), message)
+def related(file: str, line: int, column: int, end: int, message: str, role: RelatedRole | None = None) -> Related:
+    return Related(file, Range(Position(line, column), Position(line, end)), message, role)
 
 
 def compile_of(file: str, id: str = "0/0", function: str = "f", line: int = 3, **changes: Any) -> Compile:
@@ -121,7 +122,11 @@ def act(script: Path, **more: Any) -> dict[str, Any]:
     file = str(script)
     first = compile_of(file, "0/0", "f", 3)
     facts: dict[str, Any] = {
-        "findings": [to_json(finding(file, 6, 4, 15, related=(related(file, 9, 0, 20, "called from <module>"),)))],
+        "findings": [
+            to_json(
+                finding(file, 6, 4, 15, related=(related(file, 9, 0, 20, "called from <module>", RelatedRole.CALLER),))
+            )
+        ],
         "compiles": [
             [
                 to_json(first),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 
-from irscope.capture.listening import LogHandler
 from irscope.capture.run_book import RunBook
+from irscope.events.listening import LogHandler
 from irscope.internals.hooks import Hook
 from irscope.pipelines.base import Package, Pipeline
 

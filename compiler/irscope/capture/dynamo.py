@@ -8,13 +8,13 @@ import types
 from collections.abc import Mapping
 
 from irscope.capture.base import Capture
-from irscope.capture.listening import LogHandler
 from irscope.capture.progress import DYNAMO_PHASES, ProgressTeller
 from irscope.capture.run_book import RunBook
 from irscope.capture.stages import DYNAMO_EVENTS, clean
 from irscope.capture.symbolic_traces import SymbolicTraces
 from irscope.capture.timing import PhaseStages, SymbolStages
-from irscope.capture.trace import Record, TraceHandler
+from irscope.events.listening import LogHandler
+from irscope.events.trace import Record, TraceHandler
 from irscope.internals import dynamo_hooks, guard_costs, inlined, own_frames, unread
 from irscope.internals.dynamo_frames import code_being_compiled
 from irscope.internals.hooks import Hook

@@ -6,6 +6,7 @@ from what computed it in the earlier one, up to the values that both graphs have
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 
 from irscope.capture.operation_graphs import ITEM, Operation
@@ -24,7 +25,7 @@ def sources_of(
         For an operation whose value is new: a value of the earlier graph that it stands for, by what the system calls
         it; empty if nothing tells.
     """
-    return _Rewrite(before, after, hint).found()
+    return _Rewrite(before, after, hint).sources()
 
 
 class _Rewrite:
@@ -47,29 +48,34 @@ class _Rewrite:
         hinted = hint(one)
         return hinted if hinted in self._before else ""
 
-    def found(self) -> _Sources:
+    def sources(self) -> _Sources:
+        own, handed = self._of_old_values()
+        for name, operation in self._after.items():
+            if operation.target == ITEM and name not in own and operation.inputs[0] in own:
+                own[name] = handed[name] = own[operation.inputs[0]]
+        for name in reversed(self._after):  # users come after what they use
+            if name not in own:
+                given = (handed.get(user, own.get(user, ())) for user in self._users[name])
+                own[name] = handed[name] = tuple(dict.fromkeys(itertools.chain.from_iterable(given)))
+        for name, operation in self._after.items():
+            if not own[name]:  # a new operation between two values that both graphs have
+                near = [*self._users[name], *operation.inputs]
+                own[name] = next((own[other] for other in near if own.get(other)), ())
+        return {name: self._fitting(self._after[name], sources) for name, sources in own.items()}
+
+    def _of_old_values(self) -> tuple[_Sources, _Sources]:
+        """Of each value that both graphs have what computed it; and what of that it hands to new values that it takes."""
         own: _Sources = {}
-        handed: _Sources = {}  # to new values that it takes: what else was computed on the way to its own
+        handed: _Sources = {}
         for name, old in self._stands_for.items():
             if not old:
                 continue
             whole = self._computed(old)
             is_same = self._before[old].target == self._after[name].target
-            has_new = any(not self._stands_for[one] for one in self._after[name].inputs)
-            handed[name] = tuple(one for one in whole if one != old) if is_same else whole
+            has_new = any(not self._stands_for[taken] for taken in self._after[name].inputs)
+            handed[name] = tuple(source for source in whole if source != old) if is_same else whole
             own[name] = (old,) if is_same and has_new else whole
-        for name, one in self._after.items():
-            if one.target == ITEM and name not in own and one.inputs[0] in own:
-                own[name] = handed[name] = own[one.inputs[0]]
-        for name in reversed(self._after):  # users come after what they use
-            if name not in own:
-                given = dict.fromkeys(one for user in self._users[name] for one in handed.get(user, own.get(user, ())))
-                own[name] = handed[name] = tuple(given)
-        for name, one in self._after.items():
-            if not own[name]:  # a new operation between two values that both graphs have
-                near = [*self._users[name], *one.inputs]
-                own[name] = next((own[other] for other in near if own.get(other)), ())
-        return {name: self._fitting(self._after[name], sources) for name, sources in own.items()}
+        return own, handed
 
     def _computed(self, old: str) -> tuple[str, ...]:
         """What computed a value in the earlier graph, back to the values that the later graph has, too."""

@@ -12,8 +12,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from irscope.capture.compiles import CompileBook
-from irscope.capture.trace import Record
+from irscope.events.compiles import CompileBook
+from irscope.events.trace import Record
 from irscope.findings.book import FindingBook
 from irscope.internals.compile_context import current_compile
 from irscope.ir.nodes import count_of, operation_count

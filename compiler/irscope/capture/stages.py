@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irscope.capture.trace import Record
+from irscope.events.trace import Record
 from irscope.pipelines import dynamo_stages
 
 DYNAMO_EVENTS = {

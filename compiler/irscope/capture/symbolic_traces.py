@@ -6,10 +6,10 @@ What was at hand when a graph broke inside an inlined call is in the attempt bef
 
 from __future__ import annotations
 
-from irscope.capture.recording import Recording
 from irscope.capture.run_book import RunBook
-from irscope.capture.symbolic import Recorder
-from irscope.capture.trace import GRAPH_BREAK, Record
+from irscope.events.recording import Recording
+from irscope.events.symbolic import Recorder
+from irscope.events.trace import GRAPH_BREAK, Record
 from irscope.internals.dynamo_hooks import STEPS, STEPS_CHECKED
 from irscope.internals.hooks import Hook
 from irscope.pipelines.dynamo_stages import SYMBOLIC_TRACE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from irscope.capture.run_book import RunBook
-from irscope.capture.trace import Record
+from irscope.events.trace import Record
 from irscope.internals.dynamo_frames import shape_guard_is_checked
 from irscope.ir import phases
 from irscope.ir.symbols import EVENTS, SymbolPlace, Symbols

@@ -48,32 +48,27 @@ def compare(options: argparse.Namespace) -> int:
     return 0 if any(not one.problem for one in found.pipelines) else 1
 
 
+_TITLES = (
+    "operators", "  in the last stage", "  fused", "kernels", "library calls", "bytes moved", "compile time",
+    "call (median)", "  quartiles", "  eager", "difference", "  relative",
+)  # fmt: skip
+"""Heads of the rows."""
+
+
 def comparison_lines(figures: Sequence[PipelineFigures], paint: Paint) -> list[str]:
     """A table with a column for each pipeline, and below it what is missing and why."""
     notes = _Notes()
-    names = [one.pipeline for one in figures]
-    rows = [
-        ["operators", *(notes.number(one.pipeline, "operators", one.operators) for one in figures)],
-        ["  in the last stage", *(notes.number(one.pipeline, "operators", one.taken) for one in figures)],
-        ["  fused", *(notes.number(one.pipeline, "operators", one.fused) for one in figures)],
-        ["kernels", *(notes.number(one.pipeline, "kernels", one.kernels) for one in figures)],
-        ["library calls", *(notes.number(one.pipeline, "library calls", one.library_calls) for one in figures)],
-        ["bytes moved", *(notes.bytes(one.pipeline, "bytes moved", one.moved_bytes) for one in figures)],
-        ["compile time", *(notes.seconds(one.pipeline, "compile time", one.compile_seconds) for one in figures)],
-        ["call (median)", *(notes.timing(one.pipeline, "call", one.call) for one in figures)],
-        ["  quartiles", *(_spread(one.call) for one in figures)],
-        ["  eager", *(notes.timing(one.pipeline, "eager", one.eager) for one in figures)],
-        ["difference", *(notes.share(one.pipeline, "difference", one.difference) for one in figures)],
-        ["  relative", *(notes.share(one.pipeline, "difference", one.relative_difference) for one in figures)],
-    ]
+    names = [pipeline.pipeline for pipeline in figures]
+    cells = [notes.cells(pipeline) for pipeline in figures]
+    rows = [[title, *row] for title, *row in zip(_TITLES, *cells, strict=True)]
     lines = table(["", *names], rows, paint, right=frozenset(range(1, len(names) + 1)), whole=frozenset({0}))
-    for one in figures:
-        lines += ["", f"{paint(one.pipeline, 'bold')}  {printable(one.title)}"]
-        lines += [f"  irscope show {one.run}   ({count(len(one.stages), 'stage')})"] if one.run else []
-        lines += [f"  failed: {printable(one.problem)}"] if one.problem else []
-        lines += [f"  {printable(text)}" for text in notes.of(one.pipeline, told=one.problem)]
-        lines += _places("not in the last stage", one.gone)
-        lines += _places("left behind", one.left)
+    for pipeline in figures:
+        lines += ["", f"{paint(pipeline.pipeline, 'bold')}  {printable(pipeline.title)}"]
+        lines += [f"  irscope show {pipeline.run}   ({count(len(pipeline.stages), 'stage')})"] if pipeline.run else []
+        lines += [f"  failed: {printable(pipeline.problem)}"] if pipeline.problem else []
+        lines += [f"  {printable(text)}" for text in notes.of(pipeline.pipeline, told=pipeline.problem)]
+        lines += _places("not in the last stage", pipeline.gone)
+        lines += _places("left behind", pipeline.left)
     return lines
 
 
@@ -103,6 +98,24 @@ class _Notes:
             if one == pipeline and why != told
         ]
         return [*missing, *self._about.get(pipeline, ())]
+
+    def cells(self, figures: PipelineFigures) -> list[str]:
+        """A column, without its head."""
+        pipeline = figures.pipeline
+        return [
+            self.number(pipeline, "operators", figures.operators),
+            self.number(pipeline, "operators", figures.taken),
+            self.number(pipeline, "operators", figures.fused),
+            self.number(pipeline, "kernels", figures.kernels),
+            self.number(pipeline, "library calls", figures.library_calls),
+            self.bytes(pipeline, "bytes moved", figures.moved_bytes),
+            self.seconds(pipeline, "compile time", figures.compile_seconds),
+            self.timing(pipeline, "call", figures.call),
+            _spread(figures.call),
+            self.timing(pipeline, "eager", figures.eager),
+            self.share(pipeline, "difference", figures.difference),
+            self.share(pipeline, "difference", figures.relative_difference),
+        ]
 
     def number(self, pipeline: str, name: str, figure: Figure) -> str:
         return self._cell(pipeline, name, figure, lambda value: f"{value:.0f}")

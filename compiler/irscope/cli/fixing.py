@@ -18,7 +18,7 @@ from irscope.driver.fixing.gains import ROUNDS, MeasuredGain, measure
 from irscope.driver.fixing.library import Patch, patch_file, workaround_of
 from irscope.driver.fixing.needs import NEEDS, install_command, is_missing
 from irscope.driver.fixing.proving import Prover, Status
-from irscope.driver.fixing.static_sizes import StaticSizes, static_sizes
+from irscope.driver.fixing.static_sizes import StaticSizes, measured_static_sizes
 from irscope.driver.fixing.trying import Propose, Trying
 from irscope.driver.fixing.writing import write
 from irscope.fixing.texts import applied, diff_of
@@ -31,7 +31,6 @@ from irscope.vocabulary.visible import printable
 from irscope.worker.client import Worker
 
 _PROPOSALS = "irscope_server.fixing.proposals"
-_STATIC = "irscope_server.fixing.static_sizes"
 _UNPROVEN = (
     "unproven: not shown to be wrong, but not proven. Read the reason; the finding's own hints have the change in words. "
     "Test it yourself before you use it."
@@ -115,8 +114,7 @@ def _nothing(finding: Finding, text: str) -> tuple[Fix, ...]:
 
 def _static(prover: Prover, spec: RunSpec, script: str) -> StaticSizes | None:
     """What comes of static sizes, in the file of the script alone."""
-    static = importlib.import_module(_STATIC).static_sizes
-    return static_sizes(prover, spec, os.path.abspath(os.path.join(spec.cwd or "", script)), static)
+    return measured_static_sizes(prover, spec, os.path.abspath(os.path.join(spec.cwd or "", script)))
 
 
 def _proposing() -> Propose | None:

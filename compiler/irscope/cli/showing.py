@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import sqlite3
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,7 @@ from irscope.cli.report import PREDICTED, report_lines, use_cells
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, left_out, print_json, short_path, to_stdout
 from irscope.findings.control import controlled
-from irscope.ir.guards import guards_of
+from irscope.ir.guards import Guard, GuardList, guards_of
 from irscope.pipelines.registry import role_of
 from irscope.protocol import Compile, Report, StageRef, to_json
 from irscope.store.store import Store
@@ -27,7 +29,7 @@ from irscope.vocabulary.units import count, duration, size
 from irscope.vocabulary.visible import printable
 
 if TYPE_CHECKING:
-    from irscope.provenance.lines import LineTrail
+    from irscope.provenance.lines import LineStep, LineTrail, StageElement
 
 _MOST_NODES = 20
 """Of each stage, of what came from a line; a layer that is there a hundred times has as many of each."""
@@ -133,36 +135,22 @@ def _compile(compile: Compile, options: argparse.Namespace) -> int:
 
 def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
     compiles = [_find_compile(report, options.compile)] if options.compile else list(report.compiles)
-    most = None if options.all else _MOST_GUARDS
+    stages = [(compile, stage) for compile in compiles for stage in compile.stages]
     lists, measured_alone = [], []
-    for compile in compiles:
-        for stage in compile.stages:
-            if role_of(stage.name) is Role.GUARDS:
-                text, costs = store.stage_text(report.run, stage.id), store.stage_data(report.run, stage.id)
-                lists.append(guards_of(compile, text, report.compiles, costs, most))
-                measured_alone.append([cost for _, _, cost in costs or () if cost is not None])
+    for compile, stage in stages:
+        if role_of(stage.name) is Role.GUARDS:
+            text, costs = store.stage_text(report.run, stage.id), store.stage_data(report.run, stage.id)
+            lists.append(guards_of(compile, text, report.compiles, costs, None if options.all else _MOST_GUARDS))
+            measured_alone.append([cost for _, _, cost in costs or () if cost is not None])
     if options.json:
         print_json(to_json(lists))
         left_out(sum(guards.count - len(guards.guards) for guards in lists), "guard")
         return 0
     paint = Paint(sys.stdout)
-    known = {guard.origin.file for guards in lists for guard in guards.guards if guard.origin}
-    paths = {file: short_path(file) for file in known}  # a hundred guards a line are nothing special
+    path_of = functools.cache(short_path)  # a hundred guards a line are nothing special
     for guards, alone in zip(lists, measured_alone, strict=True):
-        latency = f", one check of all takes {duration(guards.latency / 1e6)}" if guards.latency is not None else ""
-        measured = f"; {len(alone)} of them, measured alone, {duration(sum(alone) / 1e9)}" if alone else ""
-        print(paint(f"{guards.compile}  {count(guards.count, 'guard')}{latency}{measured}", "bold"))
-        rows = [
-            [
-                f"failed ×{guard.failed}" if guard.failed else "",
-                "" if guard.nanoseconds is None else duration(guard.nanoseconds / 1e9),
-                guard.kind,
-                printable(guard.source),
-                f"{paths[guard.origin.file]}:{guard.origin.line}" if guard.origin else "",
-                printable(guard.check),
-            ]
-            for guard in guards.guards
-        ]
+        print(paint(_title_of_guards(guards, alone), "bold"))
+        rows = [_guard_row(guard, path_of) for guard in guards.guards]
         to_stdout(table(["", "cost", "kind", "watches", "made at", "check"], rows, paint, right=frozenset({1})))
         if guards.count > len(guards.guards):
             print(paint(f"… and {count(guards.count - len(guards.guards))} more (--all)", "dim"))
@@ -171,23 +159,42 @@ def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
     return 0
 
 
+def _title_of_guards(guards: GuardList, alone: list[int]) -> str:
+    latency = f", one check of all takes {duration(guards.latency / 1e6)}" if guards.latency is not None else ""
+    measured = f"; {len(alone)} of them, measured alone, {duration(sum(alone) / 1e9)}" if alone else ""
+    return f"{guards.compile}  {count(guards.count, 'guard')}{latency}{measured}"
+
+
+def _guard_row(guard: Guard, path_of: Callable[[str], str]) -> list[str]:
+    return [
+        f"failed ×{guard.failed}" if guard.failed else "",
+        "" if guard.nanoseconds is None else duration(guard.nanoseconds / 1e9),
+        guard.kind,
+        printable(guard.source),
+        f"{path_of(guard.origin.file)}:{guard.origin.line}" if guard.origin else "",
+        printable(guard.check),
+    ]
+
+
 def _stage(store: Store, report: Report, options: argparse.Namespace) -> int:
     from irscope.lowering import made_on_demand, make
 
     wanted = options.stage
-    if made_on_demand(report, wanted) and not any(s.id == wanted for c in report.with_predictions for s in c.stages):
+    if made_on_demand(report, wanted) and not _with_id(wanted, report.with_predictions):
         make(store, report, wanted, options.python)
         report = store.report(report.run)
     compiles = [_find_compile(report, options.compile)] if options.compile else list(report.compiles)
-    if any(stage.id == wanted for compile in report.predictions for stage in compile.stages):
+    if _with_id(wanted, report.predictions):
         compiles = list(report.predictions)
     stages = [stage for compile in compiles for stage in compile.stages]
-    found = [stage for stage in stages if stage.id == wanted] or [
-        stage for stage in stages if stage.name == wanted and not stage.passed
-    ]
-    if not found:
+    chosen = _with_id(wanted, compiles) or [stage for stage in stages if stage.name == wanted and not stage.passed]
+    if not chosen:
         raise no_stage(report, wanted, stages)
-    return _print_stages(store, report, found, options)
+    return _print_stages(store, report, chosen, options)
+
+
+def _with_id(wanted: str, compiles: Iterable[Compile]) -> list[StageRef]:
+    return [stage for compile in compiles for stage in compile.stages if stage.id == wanted]
 
 
 def _kernel(store: Store, report: Report, options: argparse.Namespace) -> int:
@@ -238,7 +245,9 @@ def _line(store: Store, report: Report, options: argparse.Namespace) -> int:
         paint = Paint(sys.stdout)
         print(paint(printable(f"run {report.run} of {short_path(report.script)}"), "dim"))
         print(paint(f"{short_path(path)}:{line}  ", "bold") + printable(line_text(path, line).strip()))
-        codes = {each.id for compile in report.compiles for each in compile.stages if role_of(each.name) is Role.CODE}
+        codes = {
+            stage.id for compile in report.compiles for stage in compile.stages if role_of(stage.name) is Role.CODE
+        }
         to_stdout(_trail_lines(trail, codes, paint, most) or ["Nothing in this run came from this line."])
     with contextlib.suppress(sqlite3.Error):  # a run of the editor's, or of an older version: the next time is faster
         keep_trails(store, report.run)
@@ -268,28 +277,31 @@ def _known_file(report: Report, name: str) -> str:
     return ending[0] if len(ending) == 1 else path
 
 
+def _node_lines(step: LineStep, paint: Paint) -> Iterator[str]:
+    fates = {place.name: place.fate for place in step.places if place.fate}
+    for node in step.nodes:
+        detail = f"  {paint(printable(node.detail), 'dim')}" if node.detail else ""
+        fate = f"  {paint(printable(f'→ {fates[node.name]}'), 'dim')}" if node.name in fates else ""
+        yield f"    {printable(node.name)} = {printable(node.target)}{detail}{fate}"
+
+
+def _place_lines(places: Sequence[StageElement], paint: Paint) -> Iterator[str]:
+    head = ""
+    if places and places[0].name.isdigit():  # of a kernel's text, or what is below it
+        head = "lines " if len(places) > 1 else "line "
+    yield f"    {head}{printable(', '.join(place.name for place in places))}"
+    for place in places:
+        if place.fate:
+            yield f"    {printable(place.name)}{paint(f'  → {printable(place.fate)}', 'dim')}"
+
+
 def _trail_lines(trail: LineTrail, codes: set[str], paint: Paint, most: int | None) -> list[str]:
     lines = []
     for step in trail.steps:
         if step.stage in codes:
             continue  # its kernels are listed by themselves
         lines.append(f"  {paint(step.stage, 'cyan')}")
-        fates = {place.name: place.fate for place in step.places if place.fate}
-        for node in step.nodes:
-            detail = f"  {paint(printable(node.detail), 'dim')}" if node.detail else ""
-            fate = f"  {paint(printable(f'→ {fates[node.name]}'), 'dim')}" if node.name in fates else ""
-            lines.append(f"    {printable(node.name)} = {printable(node.target)}{detail}{fate}")
-        if not step.nodes:
-            shown = step.places[:most]
-            told = (
-                ("lines " if len(shown) > 1 else "line ") if shown and shown[0].name.isdigit() else ""
-            )  # of a kernel's text, or what is below it
-            lines.append(f"    {told}{printable(', '.join(place.name for place in shown))}")
-            lines += [
-                f"    {printable(place.name)}{paint(f'  → {printable(place.fate)}', 'dim')}"
-                for place in shown
-                if place.fate
-            ]
+        lines += _node_lines(step, paint) if step.nodes else _place_lines(step.places[:most], paint)
         if most is not None and len(step.places) > most:
             lines.append(paint(f"    … and {count(len(step.places) - most)} more (--all)", "dim"))
     for kernel in trail.kernels:

@@ -15,7 +15,7 @@ from irscope.opening.logs import is_trace
 from irscope.opening.paths import Roots
 from irscope.opening.trace_run import TraceSpec, open_trace
 from irscope.opening.warnings import TraceError
-from irscope.pipelines.inductor.cache_differences import KeyComparison, compare_keys
+from irscope.pipeline_captures.inductor.cache_differences import KeyComparison, compare_keys
 from irscope.protocol import to_json
 from irscope.store.store import Store
 from irscope.system.streams import complain

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from irscope.pipelines.registry import stage_kind
@@ -94,36 +94,40 @@ class Certificate:
 
 def certify(target: str, device: str, real: Side, predicted: Side) -> Certificate:
     """Compares the kernels of a real run with a prediction (`Report.of_target`)."""
-    left = [(each, comparable_source(predicted.text(each.stage))) for each in predicted.triton_kernels()]
+    left = [(kernel, comparable_source(predicted.text(kernel.stage))) for kernel in predicted.triton_kernels()]
     checks = []
     for kernel in real.triton_kernels():
         source = comparable_source(real.text(kernel.stage))
-        found = next((pair for pair in left if pair[1] == source), None)
-        bare = without_number(source)
-        near = (
-            found
-            or next((pair for pair in left if without_number(pair[1]) == bare), None)
-            or next((pair for pair in left if pair[0].name == kernel.name), None)
-        )
+        near = _nearest(kernel.name, source, left)
         if near is None:
             checks.append(KernelCheck(kernel.name, kernel.compile, MISSING, UNKNOWN, "no kernel of this name"))
             continue
         left.remove(near)
-        if found is None:
-            renumbered = without_number(near[1]) == bare
+        if near[1] != source:
+            renumbered = without_number(near[1]) == without_number(source)
             why = _NUMBER_ONLY if renumbered else difference(source, near[1])
-            found_as = RENUMBERED if renumbered else DIFFERENT
-            checks.append(KernelCheck(kernel.name, kernel.compile, found_as, UNKNOWN, why))
+            outcome = RENUMBERED if renumbered else DIFFERENT
+            checks.append(KernelCheck(kernel.name, kernel.compile, outcome, UNKNOWN, why))
             continue
         code, why = _compared_code(real, kernel, predicted, near[0])
         checks.append(KernelCheck(kernel.name, kernel.compile, SAME, code, why))
     return Certificate(
         SCHEMA, target, device, real.report.script,
         (real.report.torch or "", predicted.report.torch or ""), (_triton(real), _triton(predicted)),
-        len(checks), sum(each.source == SAME for each in checks),
-        sum(each.code != UNKNOWN for each in checks), sum(each.code == SAME for each in checks),
+        len(checks), sum(check.source == SAME for check in checks),
+        sum(check.code != UNKNOWN for check in checks), sum(check.code == SAME for check in checks),
         tuple(kernel.name for kernel, _ in left), tuple(checks),
     )  # fmt: skip
+
+
+def _nearest(name: str, source: str, others: Sequence[tuple[Kernel, str]]) -> tuple[Kernel, str] | None:
+    """The kernel with this source, else with it but for the number, else of this name."""
+    bare = without_number(source)
+    return (
+        next((other for other in others if other[1] == source), None)
+        or next((other for other in others if without_number(other[1]) == bare), None)
+        or next((other for other in others if other[0].name == name), None)
+    )
 
 
 def comparable_source(source: str) -> str:

@@ -199,45 +199,25 @@ def execute(
     No error of the script is raised here; StoreError is raised where the store cannot even begin a run.  On a full disk
     the run is kept in memory, until the store is closed, and a capture gap says so.
     """
-    path, reason = spec.stored_script, None
-    if path != (readable := path.encode("utf-8", "backslashreplace").decode()):
-        path, reason = readable, f"PyTorch cannot compile what is in {readable}: {_unnamable(path)}"
-    source = spec.overlays.get(path)
-    if reason is None and source is None and spec.entry.is_file:
-        reason = _unreadable(path)
-    if source is None:
-        source = _read(path) if spec.entry.is_file and reason is None else ""
-    if spec.entry is EntryKind.NOTEBOOK and not spec.cells and reason is None:
-        try:
-            spec = with_cells(spec, source)
-            source = spec.overlays[path]
-        except ValueError as error:
-            reason = f"{path} cannot be run: {error}."
-    pipeline = None
-    try:
-        pipeline = pipeline_named(spec.pipeline)
-        checked(spec.targets, pipeline)
-    except LookupError as error:
-        # Of the setting nobody has said anything before: the command line refuses what is unknown by itself.
-        where = "" if pipeline is not None else " Choose another (--pipeline NAME, or the setting irscope.pipeline)."
-        pipeline, reason = None, f"{error.args[0]}{where}"
+    spec, path, source, reason = _script_of(spec)
+    pipeline, why_not = _pipeline_of(spec)
+    reason = why_not or reason
     try:
         run = store.create_run(path, spec.args, spec.lane, digest_of(source), _how(spec), spec.pipeline)
     except sqlite3.Error as error:
         raise StoreError(f"The run store {store.path} cannot be written: {error}.") from error
     on_start(run)
-    python = shutil.which(spec.python) if reason is None else None
-    if reason is None and python is None:
+    python = None if reason else shutil.which(spec.python)
+    if not reason and python is None:
         reason = f"No Python interpreter at {spec.python}. Name one that has torch (--python PATH, or the setting irscope.python)."
     if python is None or pipeline is None:
-        outcome = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, reason or "", 0.0)
+        outcome = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, reason, 0.0)
     else:
         if (own := interpreter_of(pipeline, python)) != python:
             python, worker = own, None
         request = functools.partial(_request, run, spec, store, pipeline)
         environment = {**without_debugger(os.environ), **(spec.env or {})}
-        cwd = spec.cwd or _default_cwd(spec)
-        launch = Launch(python, request, environment, cwd, piped=bool(on_output or on_bytes), stdout=stdout)
+        launch = Launch(python, request, environment, _cwd(spec), piped=bool(on_output or on_bytes), stdout=stdout)
         # A script is known to a worker by its text; what a name refers to is not known before it runs.
         known_as = digest_of(source or path)
         hearing = _Hearing(on_message, on_output, on_bytes, on_exit)
@@ -258,6 +238,40 @@ def execute(
     return run, outcome
 
 
+def _script_of(spec: RunSpec) -> tuple[RunSpec, str, str, str]:
+    """What is run, a notebook with its cells; the script's path and text; why it cannot be run, if it cannot."""
+    stored = spec.stored_script
+    path = stored.encode("utf-8", "backslashreplace").decode()
+    source = spec.overlays.get(path)
+    if path != stored:
+        return spec, path, source or "", f"PyTorch cannot compile what is in {path}: {_unnamable(stored)}"
+    if source is None and spec.entry.is_file:
+        if reason := _unreadable(path):
+            return spec, path, "", reason
+        source = _read(path)
+    source = source or ""
+    if spec.entry is EntryKind.NOTEBOOK and not spec.cells:
+        try:
+            spec = with_cells(spec, source)
+            source = spec.overlays[path]
+        except ValueError as error:
+            return spec, path, source, f"{path} cannot be run: {error}."
+    return spec, path, source, ""
+
+
+def _pipeline_of(spec: RunSpec) -> tuple[Pipeline | None, str]:
+    """The pipeline of a run; or why there is none, or not for its targets."""
+    pipeline = None
+    try:
+        pipeline = pipeline_named(spec.pipeline)
+        checked(spec.targets, pipeline)
+    except LookupError as error:
+        # Of the setting nobody has said anything before: the command line refuses what is unknown by itself.
+        where = "" if pipeline is not None else " Choose another (--pipeline NAME, or the setting irscope.pipeline)."
+        return None, f"{error.args[0]}{where}"
+    return pipeline, ""
+
+
 def _set_outcome(store: Store, run: str, outcome: Outcome) -> None:
     try:
         store.set_outcome(run, outcome)
@@ -270,7 +284,7 @@ def _set_outcome(store: Store, run: str, outcome: Outcome) -> None:
 def _how(spec: RunSpec) -> dict[str, object]:
     """What is kept of a run so that it can be run again.  Of its variables only the names are: values may be secret."""
     return {
-        "entry": spec.entry.value, "target": spec.script, "cwd": os.path.abspath(spec.cwd or _default_cwd(spec)),
+        "entry": spec.entry.value, "target": spec.script, "cwd": os.path.abspath(_cwd(spec)),
         "variables": sorted(spec.env or {}), **({"world": spec.world, "rank": spec.rank} if spec.world else {}), **({"job": spec.job} if spec.job else {}),
     }  # fmt: skip
 
@@ -283,8 +297,10 @@ def with_cells(spec: RunSpec, text: str) -> RunSpec:
     return dataclasses.replace(spec, cells=tuple(cells), overlays=overlays)
 
 
-def _default_cwd(spec: RunSpec) -> str:
+def _cwd(spec: RunSpec) -> str:
     """A notebook runs in its own folder, as under Jupyter."""
+    if spec.cwd:
+        return spec.cwd
     return os.path.dirname(spec.stored_script) if spec.entry is EntryKind.NOTEBOOK else os.getcwd()
 
 
@@ -332,7 +348,7 @@ def _choices(spec: RunSpec) -> dict[str, Choices]:
     """By target what a real device has chosen by timing, from the store that the run names."""
     if not spec.tuned:
         return {}
-    from irscope.pipelines.inductor.tuning import choices_of  # here: few runs need it
+    from irscope.pipeline_captures.inductor.tuning import choices_of  # here: few runs need it
     from irscope.targets.catalogue import catalogue
 
     with contextlib.suppress(StoreError, sqlite3.Error), Store(spec.tuned) as store:

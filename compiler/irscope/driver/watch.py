@@ -94,34 +94,9 @@ class Watch:
     ) -> Outcome | None:
         """The outcome, when the process has ended; None if a fork turned out to be unfit."""
         process, self._is_fork = run.process, is_fork
-        selector = selectors.DefaultSelector()
-        selector.register(run.messages, selectors.EVENT_READ, None)
-        for fd, name in run.outputs.items():
-            selector.register(fd, selectors.EVENT_READ, name)
-        if process.status_fd is not None:
-            selector.register(process.status_fd, selectors.EVENT_READ, _END)
-        watchful = cancel is not None or self._limits.need_looks or process.status_fd is None
-        stopped: OutcomeKind | None = None
+        selector = _selector_of(run)
         try:
-            while (code := process.poll()) is None:
-                if stopped is None and cancel is not None and cancel.is_set():
-                    stopped = OutcomeKind.CANCELLED
-                elif stopped is None and self._limits.look(process.pid) is not None:
-                    stopped = OutcomeKind.BUDGET
-                if stopped is not None or self.unfit:
-                    process.kill()
-                    if self._limits.reached is Limit.OUTPUT:  # it may print on until it is dead
-                        _unregister(selector, run.outputs)
-                ending = stopped is not None or bool(self.unfit)
-                self._read(selector, _TICK_SECONDS if watchful or ending else _LONG_TICK_SECONDS)
-            if process.status_fd is not None:
-                _unregister(selector, [process.status_fd])
-            # What was written before the end.  A child that lives on is not waited for, even if it prints on and on.
-            drained = time.monotonic() + _DRAIN_SECONDS
-            while self._read(selector, 0) and time.monotonic() < drained:
-                pass
-            if stopped is None and not self.unfit:
-                self._take_ending(process.ending())
+            code, stopped = self._follow(run, selector, cancel)
         except BaseException:  # an interrupt, or a callback that failed: the run must not outlive us
             interrupted = Outcome(OutcomeKind.CANCELLED, None, "irscope was interrupted.", time.monotonic() - started)
             with contextlib.suppress(sqlite3.Error):
@@ -142,6 +117,36 @@ class Watch:
         # A process that waits for rounds of a comparison has done its work when the script has ended.
         until = self._ended_at if self._stays and self._ended_at else time.monotonic()
         return self._outcome(code, stopped, round(until - started, 3))
+
+    def _follow(
+        self, run: Launched, selector: selectors.BaseSelector, cancel: threading.Event | None
+    ) -> tuple[int, OutcomeKind | None]:
+        """Reads until the process has ended: what it ended with, and why it was stopped, if it was."""
+        process = run.process
+        watchful = cancel is not None or self._limits.need_looks or process.status_fd is None
+        stopped: OutcomeKind | None = None
+        while (code := process.poll()) is None:
+            stopped = stopped or self._reason_to_stop(process.pid, cancel)
+            ending = stopped is not None or bool(self.unfit)
+            if ending:
+                process.kill()
+                if self._limits.reached is Limit.OUTPUT:  # it may print on until it is dead
+                    _unregister(selector, run.outputs)
+            self._read(selector, _TICK_SECONDS if watchful or ending else _LONG_TICK_SECONDS)
+        if process.status_fd is not None:
+            _unregister(selector, [process.status_fd])
+        # What was written before the end.  A child that lives on is not waited for, even if it prints on and on.
+        drained = time.monotonic() + _DRAIN_SECONDS
+        while self._read(selector, 0) and time.monotonic() < drained:
+            pass
+        if stopped is None and not self.unfit:
+            self._take_ending(process.ending())
+        return code, stopped
+
+    def _reason_to_stop(self, pid: int, cancel: threading.Event | None) -> OutcomeKind | None:
+        if cancel is not None and cancel.is_set():
+            return OutcomeKind.CANCELLED
+        return OutcomeKind.BUDGET if self._limits.look(pid) is not None else None
 
     def raised(self, outcome: Outcome) -> list[Raised]:
         """What ended the script, as an exception or a signal: of a signal one for each thread, the likeliest first."""
@@ -286,6 +291,17 @@ class Watch:
             gap = self._gaps[0]
             return f"The script ran to its end, and nothing was compiled. What could not be captured: {gap.what} ({gap.why})."
         return "The script ran to its end, and nothing was compiled: no function under torch.compile was called with tensors."
+
+
+def _selector_of(run: Launched) -> selectors.BaseSelector:
+    """Waits for the messages of a run, for what it prints, and for its end."""
+    selector = selectors.DefaultSelector()
+    selector.register(run.messages, selectors.EVENT_READ, None)
+    for fd, name in run.outputs.items():
+        selector.register(fd, selectors.EVENT_READ, name)
+    if run.process.status_fd is not None:
+        selector.register(run.process.status_fd, selectors.EVENT_READ, _END)
+    return selector
 
 
 def _unregister(selector: selectors.BaseSelector, fds: Iterable[int]) -> None:

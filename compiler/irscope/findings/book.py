@@ -7,15 +7,14 @@ import functools
 import os
 from collections.abc import Callable
 
-from irscope.capture.compiles import CompileBook
-from irscope.capture.listening import LogHandler
-from irscope.capture.stack import CAUSE_IN_LIBRARY
-from irscope.capture.trace import Record
+from irscope.events.compiles import CompileBook
+from irscope.events.listening import LogHandler
+from irscope.events.trace import Record
 from irscope.findings import registry
 from irscope.findings.detector import Detector, Receive
 from irscope.findings.moment import Known, look
 from irscope.internals.hooks import Hook
-from irscope.protocol import Finding
+from irscope.protocol import Finding, RelatedRole
 from irscope.usercode.source import line_text
 
 _RELATED_KEPT = 20
@@ -113,9 +112,9 @@ class FindingBook:
 def _with_another(before: Finding, again: Finding) -> str:
     """The explanation, with where in a library the cause lies when it is another one below the same call."""
     told = before.explanation
-    known = {place for place in before.related if place.message.startswith(CAUSE_IN_LIBRARY)}
+    known = {place for place in before.related if place.role is RelatedRole.CAUSE}
     for place in again.related:
-        if place.message.startswith(CAUSE_IN_LIBRARY) and known and place not in known:
+        if place.role is RelatedRole.CAUSE and known and place not in known:
             line = place.range.start.line
             where = f"{os.path.basename(place.file)}:{line}"
             told += f"\nAnother cause below the same call: `{line_text(place.file, line).strip()}` ({where})."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from irscope.capture.listening import LogHandler
+from irscope.events.listening import LogHandler
 from irscope.internals.hooks import Hook
 from irscope.protocol import Finding
 from irscope.vocabulary.records import dataclass

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 
+from irscope.events.stack import call_in
 from irscope.findings.kinds.compiled_code_error import CHECK, KIND
 from irscope.internals.compiled_frames import call_around, compiled_frame, function_around
 from irscope.pipelines.registry import role_of, stage_kind
@@ -172,7 +173,7 @@ def _finding(
     else:
         return None
     related = [
-        Related(each.file, each.range or _range(texts.get(each.file, ""), each.line, ""), _called_in(each.function))
+        call_in(each.file, each.range or _range(texts.get(each.file, ""), each.line, ""), each.function)
         for each in calls
         if (each.file, each.line) != (file, where.start.line)
     ]
@@ -227,10 +228,6 @@ def _explanation(text: str) -> str:
     lines = text.strip().split("\n")[1:]
     more = [f"… ({len(lines) - _EXPLAINED_LINES} more lines)"] if len(lines) > _EXPLAINED_LINES else []
     return bounded("\n".join([*lines[:_EXPLAINED_LINES], *more]))
-
-
-def _called_in(function: str) -> str:
-    return f"{Related.CALLED}at module level" if function == "<module>" else f"{Related.CALLED}in `{function}`"
 
 
 def _range(text: str, line: int, operation: str) -> Range:

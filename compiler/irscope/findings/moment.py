@@ -6,9 +6,9 @@ from collections.abc import Collection
 from dataclasses import field
 from typing import Any
 
-from irscope.capture.compiles import CompileBook
-from irscope.capture.stack import told_now
-from irscope.capture.trace import Record
+from irscope.events.compiles import CompileBook
+from irscope.events.stack import told_now
+from irscope.events.trace import Record
 from irscope.internals.dynamo_frames import break_error, is_fullgraph
 from irscope.protocol import Compile, Finding
 from irscope.vocabulary.records import dataclass

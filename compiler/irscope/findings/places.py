@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from irscope.capture.stack import (
+from irscope.events.stack import (
     FramePlace,
     innermost_user,
     places_now,

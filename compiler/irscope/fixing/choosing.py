@@ -45,7 +45,7 @@ class _Choice:
         if isinstance(first, ast.Dict) and isinstance(second, ast.Dict):
             return self._dict(first, second)
         if _is_no_tensor(first) or _is_no_tensor(second):
-            raise ValueError("a side is no tensor")
+            raise ValueError("a side is not a tensor")
         return f"{self._torch}.where({self._test}, {self._texts[0]}, {self._texts[1]})"
 
     def _elements(self, first: list[ast.expr], second: list[ast.expr]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from irscope.fixing.source import Source
-from irscope.protocol import Finding
+from irscope.protocol import Finding, FixMethod
 from irscope.vocabulary.records import dataclass
 
 
@@ -15,14 +15,26 @@ class Proposal:
 
     Parameters
     ----------
+    does
+        What it does: a method, or the title that it has.
     last
         Whether it is offered after all others, since it costs more than it gives.
     """
 
-    title: str
+    does: FixMethod | str
     caveat: str
     text: str
     last: bool = False
+
+    @property
+    def title(self) -> str:
+        """What the fix is called."""
+        return self.does.title if isinstance(self.does, FixMethod) else self.does
+
+    @property
+    def method(self) -> FixMethod | None:
+        """What it does, if more than one part of irscope makes or asks for it."""
+        return self.does if isinstance(self.does, FixMethod) else None
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ class Flattening:
             flat.lines.append(f"{', '.join(made)} = {value}")
             flat.values.update(zip(names, made, strict=True))
         else:
-            raise ValueError("what is assigned is no name")
+            raise ValueError("what is assigned is not a name")
 
     def _method(self, flat: Flat, node: ast.Call, method: ast.Attribute) -> None:
         """``y.mul_(2)`` as ``y = y.mul(2)``."""

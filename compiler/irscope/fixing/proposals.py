@@ -39,4 +39,4 @@ def proposals(finding: Finding, text: str) -> tuple[Fix, ...]:
     for candidate in candidates:
         if candidate.text != text and not left_out(text, candidate.text):
             first.setdefault(candidate.text, candidate)
-    return tuple(Fix(one.title, one.caveat, edits_between(text, one.text)) for one in first.values())
+    return tuple(Fix(one.title, one.caveat, edits_between(text, one.text), method=one.method) for one in first.values())

@@ -14,7 +14,7 @@ from irscope.fixing.syntax import Definition, Syntax, parsed, tokens_of
 from irscope.fixing.texts import applied
 from irscope.protocol import Position, Range
 from irscope.usercode import effects
-from irscope.usercode.bindings import dotted
+from irscope.usercode.bindings import dotted, targets_of
 from irscope.usercode.source import parse, read_source
 
 
@@ -30,16 +30,32 @@ class Source(Syntax):
             return self.changed(changes or {})
         if node not in self._parents:
             return ast.unparse(node)
+        return self.part(node, self.changed(changes)) if changes else self.part(node, self.text)
+
+    def part(self, node: ast.AST, changed: str) -> str:
+        """The code of a node in a text that has been changed inside of it alone."""
         start, end = self.span(node)
-        if not changes and not isinstance(node, ast.stmt):
-            return self.text[start:end]
-        changed = self.changed(changes or {})
-        stop = len(changed) - (len(self.text) - end)
-        if not isinstance(node, ast.stmt):
-            return changed[start:stop]
-        column = self.position(start).column
-        indent = self.lines[self.first_line(node) - 1][:column]
-        return dedented(changed[start:stop], indent) if not indent.strip() else changed[start:stop]
+        part = changed[start : len(changed) - len(self.text) + end]
+        indent = self.lines[self.first_line(node) - 1][: self.position(start).column]
+        return dedented(part, indent) if isinstance(node, ast.stmt) and not indent.strip() else part
+
+    def owns_lines(self, *statements: ast.stmt) -> bool:
+        """Whether nothing else is on the lines of statements that follow each other."""
+        return owns_lines(self.lines, self.range(*statements))
+
+    def comments_above(self, statement: ast.stmt) -> int:
+        """The first line of the comments and empty lines that are above a statement, or its own."""
+        comments = {token.start[0] for token in self.tokens if token.type == tokenize.COMMENT}
+        line = self.first_line(statement)
+        while line > 1 and (not (above := self.lines[line - 2].strip()) or (line - 1 in comments and above[0] == "#")):
+            line -= 1
+        return line
+
+    def code_with_comments(self, statement: ast.stmt) -> str:
+        """The code of a statement with the comments above it and behind it."""
+        lines = "\n".join(self.lines[self.comments_above(statement) - 1 : self.last_line(statement)])
+        indent = self.lines[self.first_line(statement) - 1][: self.range(statement).start.column]
+        return dedented(lines.strip(), indent)
 
     def changed(self, changes: Mapping[ast.AST, str | None], more: Sequence[SyntaxChange] = ()) -> str:
         """The text with code in the place of nodes, and with more changes, as `above` and `importing` make them.
@@ -73,7 +89,14 @@ class Source(Syntax):
 
     def importing(self, line: str, node: ast.AST | None = None) -> list[SyntaxChange]:
         """Adds an import to those of the file, if it is not there; above the statement of the module with a node."""
-        if line in self.lines:
+        modules = {
+            alias.name
+            for statement in self.tree.body
+            if isinstance(statement, ast.Import)
+            for alias in statement.names
+            if not alias.asname
+        }
+        if line in self.lines or line.removeprefix("import ") in modules:
             return []
         return [top_level.import_change(self, line, self.top_statement(node) if node is not None else None)]
 
@@ -83,7 +106,7 @@ class Source(Syntax):
         return top_level.setting_change(self, line, missing, None)
 
     def argument(self, call: ast.expr, name: str, value: str) -> SyntaxChange:
-        """Passes ``name=value``, in the place of what is passed by that name; what is no call becomes one."""
+        """Passes ``name=value``, in the place of what is passed by that name; what is not a call becomes one."""
         return SyntaxChange(ChangeKind.ARGUMENT, self.range(call), f"{name}={value}")
 
     def _change(self, node: ast.AST, code: str | None) -> SyntaxChange:
@@ -117,17 +140,19 @@ class Source(Syntax):
                 for alias in node.names:
                     name = alias.asname or alias.name.split(".")[0]
                     names[name] = alias.name if alias.asname else name
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            elif isinstance(node, ast.ImportFrom):
                 for alias in node.names:
-                    names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                    names[alias.asname or alias.name] = f"{'.' * node.level}{node.module or ''}.{alias.name}"
         return names
 
     def module_name(self, module: str) -> str | None:
-        """How the file calls an imported module: ``np`` for ``numpy``."""
+        """How the file calls an imported module: ``np`` for ``numpy``; None if no import outside of functions binds it."""
         for node in self.nodes:
-            for alias in node.names if isinstance(node, ast.Import) else ():
-                if alias.name == module:
-                    return alias.asname or module
+            for alias in node.names if isinstance(node, ast.Import) and self.function(node) is None else ():
+                if alias.name == module and alias.asname:
+                    return alias.asname
+                if not alias.asname and module in (alias.name, alias.name.split(".")[0]):
+                    return module
         return None
 
     def full_name(self, node: ast.AST) -> str:
@@ -186,6 +211,14 @@ def bound_names(node: ast.AST) -> set[str]:
     return names
 
 
+def changed_names(*nodes: ast.AST) -> set[str]:
+    """The names of parameters, and those that code binds or changes a part of, as `x[0] = 1` does; not those of comprehensions."""
+    parts = [part for node in nodes for part in ast.walk(node)]
+    targets = [target for part in parts if not isinstance(part, ast.comprehension) for target in targets_of(part)]
+    names = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+    return names | {part.arg for part in parts if isinstance(part, ast.arg)}
+
+
 def loaded_names(node: ast.AST) -> list[str]:
     """The names that a piece of code reads, each once, in order."""
     return list(dict.fromkeys(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)))
@@ -203,7 +236,7 @@ def parse_expression(text: str) -> ast.expr:
     except ValueError as error:
         raise ValueError(f"{error}: no expression") from None
     if depth or not isinstance(tree, ast.Expression):
-        raise ValueError("the text is no expression")
+        raise ValueError("the text is not an expression")
     return tree.body
 
 
@@ -222,6 +255,15 @@ def tight(text: str) -> str:
     else:
         is_loose = isinstance(node, _LOOSE) and not _is_in_parentheses(text)
     return f"({text})" if is_loose else text
+
+
+def whole(text: str) -> str:
+    """An expression, with parentheses if it cannot end a statement without them: those it had around several lines."""
+    try:
+        parsed(text)
+    except ValueError:
+        return f"({text})"
+    return text
 
 
 def _is_in_parentheses(text: str) -> bool:

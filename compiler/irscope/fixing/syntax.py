@@ -44,7 +44,7 @@ class Syntax:
         """Where a node begins and ends, as offsets; a definition begins with its decorators, an expression inside of
         parentheses of its own.
 
-        Raises ValueError where Python does not tell: in some formatted strings before 3.12.
+        Raises ValueError if Python does not say it, as in some formatted strings before 3.12.
         """
         if isinstance(node, ast.Module):
             return 0, len(self.text)
@@ -68,7 +68,10 @@ class Syntax:
         return self._starts[line - 1] + byte
 
     def _is_in_string(self, node: ast.AST) -> bool:
-        return isinstance(node, ast.expr) and any(isinstance(outer, ast.JoinedStr) for outer in self.around(node))
+        parts = (ast.FormattedValue, ast.Constant, ast.JoinedStr)  # before 3.12 they have the place of the whole string
+        if not isinstance(node, ast.expr) or isinstance(node, parts):
+            return False
+        return any(isinstance(outer, ast.JoinedStr) for outer in self.around(node))
 
     def position(self, offset: int) -> Position:
         """The line and column of an offset."""
@@ -196,6 +199,20 @@ class Syntax:
     def indentation(self) -> str:
         """What each block of the text is indented by."""
         return next((token.string for token in self.tokens if token.type == tokenize.INDENT), "    ")
+
+
+def is_simple(statement: ast.stmt) -> bool:
+    """Whether a statement has no blocks."""
+    return not hasattr(statement, "body") and not isinstance(statement, ast.Match)
+
+
+def is_docstring(statement: ast.stmt) -> bool:
+    """Whether a statement is a text alone."""
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
 
 
 def tokens_of(text: str) -> list[tokenize.TokenInfo]:

@@ -1,7 +1,7 @@
 """Hooks into what Inductor chooses by timing: the template or library call of an operator, and whether a matrix is padded.
 
 A choice is known by the same key on every machine: sizes, strides and dtypes of what the operator reads.  So what one
-machine has chosen can be chosen again for it on another one (`irscope.pipelines.inductor.tuning`).
+machine has chosen can be chosen again for it on another one (`irscope.pipeline_captures.inductor.tuning`).
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ def _watch_padding(padded: Callable[[Padded], None], pad: Any) -> Undo:
 
 
 class Replay(Protocol):
-    """What another machine has chosen; see `irscope.pipelines.inductor.tuning.Choices`."""
+    """What another machine has chosen; see `irscope.pipeline_captures.inductor.tuning.Choices`."""
 
     def template(self, key: str) -> dict[str, float | None] | None:
         """Times in seconds by option; None if it has not chosen for this key."""

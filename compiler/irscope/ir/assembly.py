@@ -51,6 +51,16 @@ def clean_assembly(assembly: str, kernel: KernelText, source: str) -> tuple[str,
         line_of.setdefault(row + 1, line)
     inside = [row for start, end in spans for row in range(start, end)]
     used = {label for row in inside if not _DIRECTIVE.match(rows[row]) for label in _LOCAL.findall(rows[row])}
+    text, lines = _instructions(rows, spans, used, line_of)
+    for constant, data in _constants(rows, used, set(inside)):
+        text += ["", constant + ":", *data]
+    return "\n".join(text) + "\n", lines
+
+
+def _instructions(
+    rows: list[str], spans: list[tuple[int, int]], used: set[str], line_of: dict[int, int]
+) -> tuple[list[str], Lines]:
+    """Rows without directives, comments and labels that nothing uses, and the lines that they came from."""
     text: list[str] = []
     lines: Lines = []
     for start, end in spans:
@@ -65,9 +75,7 @@ def clean_assembly(assembly: str, kernel: KernelText, source: str) -> tuple[str,
                 text.append(content)
                 if row + 1 in line_of:
                     lines.append((len(text), line_of[row + 1]))
-    for constant, data in _constants(rows, used, set(inside)):
-        text += ["", constant + ":", *data]
-    return "\n".join(text) + "\n", lines
+    return text, lines
 
 
 def _functions(rows: list[str]) -> Iterator[tuple[str, int, int]]:
@@ -130,16 +138,9 @@ Spans = list[tuple[str, str]]
 
 def _inlined_calls(rows: list[str], ranges: dict[str, Spans], kernel: KernelText) -> Iterator[tuple[int, Spans]]:
     """The line of each call in the kernel's file whose callee was inlined, and where its code is."""
-    number = 0
-    while number < len(rows):
-        tag = _DIE.search(rows[number])
-        number += 1
-        if tag is None or tag[1] != "DW_TAG_inlined_subroutine":
-            continue
+    for inlined in _inlined_rows(rows):
         file, line, low, spans = "", 0, "", Spans()
-        while number < len(rows) and not _DIE.search(rows[number]) and "end of children" not in rows[number]:
-            row = rows[number]
-            number += 1
+        for row in inlined:
             if match := _CALL_FILE.search(row):
                 file = match[1]
             elif match := _CALL_LINE.search(row):
@@ -150,8 +151,21 @@ def _inlined_calls(rows: list[str], ranges: dict[str, Spans], kernel: KernelText
                 spans = [(low, match[0])]
             elif "DW_AT_ranges" in row and (match := _LOCAL.search(row)):
                 spans = ranges.get(match[0], [])
-        if (found := kernel.line_of(file, line)) is not None:
-            yield found, spans
+        if (line_of_call := kernel.line_of(file, line)) is not None:
+            yield line_of_call, spans
+
+
+def _inlined_rows(rows: list[str]) -> Iterator[list[str]]:
+    """The rows that describe each call whose callee was inlined."""
+    number = 0
+    while number < len(rows):
+        tag = _DIE.search(rows[number])
+        number += 1
+        if tag is not None and tag[1] == "DW_TAG_inlined_subroutine":
+            begin = number
+            while number < len(rows) and not _DIE.search(rows[number]) and "end of children" not in rows[number]:
+                number += 1
+            yield rows[begin:number]
 
 
 def _range_lists(rows: list[str]) -> dict[str, Spans]:

@@ -171,40 +171,31 @@ class StatementReader:
             name = output_name(self._nodes)
             self._add(name, "output", "output", "", self._inputs(statement.value), statement.lineno)
             return
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            name, detail, value = statement.target.id, _text(statement.annotation), statement.value
-        elif (
-            isinstance(statement, ast.Assign)
-            and len(statement.targets) == 1
-            and isinstance(statement.targets[0], ast.Name)
-        ):
-            name, detail, value = statement.targets[0].id, "", statement.value
-        elif isinstance(statement, ast.Expr):
-            name, detail, value = f"_{statement.lineno}", "", statement.value
-        elif isinstance(statement, ast.AugAssign):
+        if isinstance(statement, ast.AugAssign):
             self._changed = (f"operator.i{_OPERATORS.get(type(statement.op), '?')}", statement.target, statement.value)
-            return
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
             self._changed = ("operator.setitem", statement.targets[0], statement.value)
-            return
-        else:
-            return  # `a = b = None` frees memory; `x, y, = tree_flatten_spec(…)` unpacks the inputs
+        elif (named := _named(statement)) is not None:
+            self._name(*named, statement.lineno)
+
+    def _name(self, name: str, detail: str, value: ast.expr | None, line: int) -> None:
+        """A value that a statement gives a name."""
         changed, self._changed = self._changed, None
         if changed is not None and isinstance(value, ast.Name) and value.id == _first_name(changed[1]):
             # `a += b;  c = a` is the node c, in two statements; so is `a[0] = b;  c = a`
             target, *parts = changed
             inputs = list(dict.fromkeys(name for part in parts for name in self._inputs(part)))
-            self._add(name, "call", target, detail, inputs, statement.lineno)
+            self._add(name, "call", target, detail, inputs, line)
         elif value is None:  # `primals_1: "f32[…]"` declares an input of a joint graph
-            self._add(name, "placeholder", name, detail, [], statement.lineno)
+            self._add(name, "placeholder", name, detail, [], line)
         elif isinstance(value, ast.Constant) and value.value is None:
             return
         elif isinstance(value, ast.Name) and value.id in self._known:
             self._aliases[name] = value.id  # `l_x_ = L_x_` only renames
         elif (attribute := _attribute(value)) is not None and attribute[1:]:
-            self._add(name, "get_attr", ".".join(attribute[1:]), detail, [], statement.lineno)
+            self._add(name, "get_attr", ".".join(attribute[1:]), detail, [], line)
         else:
-            self._add(name, "call", _target(value), detail, self._inputs(value), statement.lineno)
+            self._add(name, "call", _target(value), detail, self._inputs(value), line)
 
     def _inputs(self, value: ast.expr | None) -> list[str]:
         names = [node for node in ast.walk(value) if isinstance(node, ast.Name)] if value else []
@@ -244,6 +235,20 @@ def tells_no_origin(line: str) -> bool:
     it is empty if a node has a stack trace without a frame."""
     comment = line.strip()
     return comment == "#" or (comment.startswith("#") and comment.endswith("No stacktrace found for following nodes"))
+
+
+def _named(statement: ast.stmt) -> tuple[str, str, ast.expr | None] | None:
+    """The name that a statement gives a value, the value's type, and the value.
+
+    None for ``a = b = None``, which frees memory, and ``x, y, = tree_flatten_spec(…)``, which unpacks the inputs.
+    """
+    if isinstance(statement, ast.Expr):
+        return f"_{statement.lineno}", "", statement.value
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+        return statement.target.id, _text(statement.annotation), statement.value
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+        return statement.targets[0].id, "", statement.value
+    return None
 
 
 def _first_name(changed: ast.expr) -> str:

@@ -44,6 +44,11 @@ class FailedGuard:
         The value or the type's name that the code was compiled for, as text; empty if PyTorch does not tell.
     other
         The second thing that the guard compares, named as ``source``.
+    sizes
+        Of a guard on a size: the size of the compiled code, and that of the call; empty for other guards.
+    state
+        Of a guard on the state of PyTorch as a whole: the first one that changed, by PyTorch's name (``grad_mode``); empty
+        if PyTorch does not tell.
     """
 
     text: str
@@ -54,6 +59,8 @@ class FailedGuard:
     dimension: int | None = None
     was: str = ""
     other: str = ""
+    sizes: tuple[int, ...] = ()
+    state: str = ""
 
 
 def parse_failed_guard(reason: str) -> FailedGuard:
@@ -77,7 +84,7 @@ def parse_failed_guard(reason: str) -> FailedGuard:
         what = "it is compiled with another backend or other options now"
         return FailedGuard(text.partition(" Cached backend")[0], "", "recompile-backend", what, frames)
     if "GLOBAL_STATE" in text or "global state" in text.lower():
-        return FailedGuard(text, "", "recompile-global-state", _global_state(text), frames)
+        return _of_global_state(text, frames)
     if "torch_function_mode" in text or "TORCH_FUNCTION_MODE" in text:
         return FailedGuard(text, "", "recompile-global-state", "the stack of torch function modes changed", frames)
     return _of_value(text, compiled_type, frames)
@@ -104,7 +111,10 @@ def _of_tensor(text: str, source: str, rest: str, frames: tuple[tuple[str, int],
     if match := _SIZE.match(rest):
         index = int(match["index"])
         what = f"{match['what']} {match['expected']} → {match['actual']} in dimension {index}"
-        return FailedGuard(text, source, f"recompile-{match['what']}", what, frames, index)
+        both = (match["expected"], match["actual"])
+        is_size = match["what"] == "size" and all(size.isdigit() for size in both)
+        sizes = tuple(map(int, both)) if is_size else ()
+        return FailedGuard(text, source, f"recompile-{match['what']}", what, frames, index, sizes=sizes)
     kind, _, values = rest.partition(" mismatch")
     codes = {
         "requires_grad": "requires-grad",
@@ -153,44 +163,48 @@ def _changed_keys(values: str) -> str:
 
 
 def _of_value(text: str, compiled_type: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
-    expression = text
     tree = _expression(text)
     if tree is not None and _is_condition(tree):
-        what = f"`{readable(expression)}` no longer holds"
+        what = f"`{readable(text)}` no longer holds"
         sizes = re.findall(r"\.size\(\)\[(\d+)\]", text)
         dimension = int(sizes[0]) if len(sizes) == 1 else None
-        return FailedGuard(text, _first_read(readable(expression)), "recompile-condition", what, frames, dimension)
+        return FailedGuard(text, _first_read(readable(text)), "recompile-condition", what, frames, dimension)
     if isinstance(tree, ast.Compare) and len(tree.ops) == 1:
-        left, right = readable(ast.unparse(tree.left)), ast.unparse(tree.comparators[0])
-        if isinstance(tree.left, ast.Call) and not left.startswith("len("):
-            left = readable(ast.unparse(tree.left.args[0])) if tree.left.args else left
-        if left.endswith(".training"):
-            was = "train" if right == "True" else "eval"
-            return FailedGuard(
-                text, left, "recompile-training-mode", f"it was in {was} mode when this was compiled", frames
-            )
-        if isinstance(tree.ops[0], ast.NotEq) and left.startswith("len("):
-            # The length of a dictionary is printed as what is the case now, not as the guard.
-            what = f"it was {right} when this was compiled"
-            return FailedGuard(text, left, "recompile-value", what, frames, was=right)
-        if isinstance(tree.ops[0], ast.Is) and not isinstance(tree.comparators[0], ast.Constant):
-            what = f"`{left}` and `{readable(right)}` were one object when this was compiled"
-            return FailedGuard(text, left, "recompile-aliasing", what, frames, other=readable(right))
-        if isinstance(tree.ops[0], (ast.Eq, ast.Is)):
-            what = f"it was {right} when this was compiled"
-            return FailedGuard(text, left, "recompile-value", what, frames, was=right)
-        return FailedGuard(text, left, "recompile-value", f"`{readable(expression)}` no longer holds", frames)
+        return _of_comparison(text, tree, frames)
     if isinstance(tree, ast.Call) and tree.args:
-        name = ast.unparse(tree.func)
-        source = readable(ast.unparse(tree.args[0]))
-        if "check_type_id" in name:
-            was = type_name(compiled_type)
-            what = f"it was a `{was}` when this was compiled" if was else "its type changed"
-            return FailedGuard(text, source, "recompile-type", what, frames, was=was)
-        if "check_obj_id" in name:
-            return FailedGuard(text, source, "recompile-object", "it is another object now", frames)
-        return FailedGuard(text, source, "recompile-value", f"`{readable(expression)}` no longer holds", frames)
+        return _of_check(text, tree, compiled_type, frames)
     return FailedGuard(text, readable(text) if tree is not None else "", "recompile-guard", text, frames)
+
+
+def _of_comparison(text: str, tree: ast.Compare, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
+    """A guard that something has a value, or is an object."""
+    operator, other = tree.ops[0], tree.comparators[0]
+    left, right = readable(ast.unparse(tree.left)), ast.unparse(other)
+    if isinstance(tree.left, ast.Call) and not left.startswith("len("):
+        left = readable(ast.unparse(tree.left.args[0])) if tree.left.args else left
+    if left.endswith(".training"):
+        what = f"it was in {'train' if right == 'True' else 'eval'} mode when this was compiled"
+        return FailedGuard(text, left, "recompile-training-mode", what, frames)
+    if isinstance(operator, ast.Is) and not isinstance(other, ast.Constant):
+        what = f"`{left}` and `{readable(right)}` were one object when this was compiled"
+        return FailedGuard(text, left, "recompile-aliasing", what, frames, other=readable(right))
+    # The length of a dictionary is printed as what is the case now, not as the guard.
+    if isinstance(operator, (ast.Eq, ast.Is)) or (isinstance(operator, ast.NotEq) and left.startswith("len(")):
+        return FailedGuard(text, left, "recompile-value", f"it was {right} when this was compiled", frames, was=right)
+    return FailedGuard(text, left, "recompile-value", f"`{readable(text)}` no longer holds", frames)
+
+
+def _of_check(text: str, call: ast.Call, compiled_type: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
+    """A guard that is a call, with what it watches as the first argument."""
+    name = ast.unparse(call.func)
+    source = readable(ast.unparse(call.args[0]))
+    if "check_type_id" in name:
+        was = type_name(compiled_type)
+        what = f"it was a `{was}` when this was compiled" if was else "its type changed"
+        return FailedGuard(text, source, "recompile-type", what, frames, was=was)
+    if "check_obj_id" in name:
+        return FailedGuard(text, source, "recompile-object", "it is another object now", frames)
+    return FailedGuard(text, source, "recompile-value", f"`{readable(text)}` no longer holds", frames)
 
 
 def _is_condition(tree: ast.expr) -> bool:
@@ -242,11 +256,8 @@ def readable_size(source: str) -> str:
     return re.sub(r"\.size\(\)\[(\d+)\]", r".shape[\1]", readable(source))
 
 
-def _global_state(text: str) -> str:
-    _, _, which = text.partition(":")
-    which = which.strip().split(" ")[0] if which.strip() else ""
-    return (
-        f"global state changed: {which}"
-        if which
-        else "global state of PyTorch changed (grad mode, autocast, default dtype, …)"
-    )
+def _of_global_state(text: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
+    state = next(iter(text.partition(":")[2].split()), "")
+    any_of_them = "global state of PyTorch changed (grad mode, autocast, default dtype, …)"
+    what = f"global state changed: {state}" if state else any_of_them
+    return FailedGuard(text, "", "recompile-global-state", what, frames, state=state)

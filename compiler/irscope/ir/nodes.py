@@ -25,7 +25,7 @@ key            value
 ``symbols``    hint of each symbolic size: ``{"s0": 8}``
 ``subgraphs``  the same object (without this key) for each graph module below this one, by its name
 ``ancestors``  for nodes that came from a text: the lines of the stage above, as text; only where that is a text
-``passes``     what ran over the graph (see `irscope.pipelines.inductor.passes`); only where passes are a part of the stage
+``passes``     what ran over the graph (`irscope.pipeline_captures.inductor.passes`); only where passes belong to the stage
 =============  =========================================================================================================
 
 A version that a pass made (`StageRef.passed`) has ``{"pass", "seconds", "subgraph", "added", "removed", "changed",
@@ -35,7 +35,7 @@ were added or changed.
 To go from a node to the stage before: a node of the same name in a stage of the same ``graph`` number is the same node
 at another moment; joint, forward, backward and post-grad nodes keep their names unless a pass creates new ones; else
 its sources name nodes of an earlier graph; a backward node without sources has the ``seq`` of the forward node it
-belongs to.  What leads on to kernels is the data of ``ir-pre-fusion`` (`irscope.pipelines.inductor.scheduler`).
+belongs to.  What leads on to kernels is the data of ``ir-pre-fusion`` (`irscope.pipeline_captures.inductor.scheduler`).
 """
 
 from __future__ import annotations
@@ -143,11 +143,18 @@ class NodeFacts(NamedTuple):  # a tuple, because a large graph makes tens of tho
         return self.op.startswith("call_") and (not self.stack or self.is_backward)
 
     @property
+    def moved(self) -> int | None:
+        """Bytes that it reads and writes; None if a size has no hint."""
+        return None if self.read is None or self.written is None else self.read + self.written
+
+    @property
     def intensity(self) -> float | None:
         """FLOPs per byte that goes through memory."""
-        if self.flops is None or self.read is None or self.written is None or self.read + self.written == 0:
-            return None
-        return self.flops / (self.read + self.written)
+        return self.flops / self.moved if self.flops is not None and self.moved else None
+
+
+NO_FACTS = NodeFacts("", 0, "", "", _NO_VALUE, (), (), None, None, None, False, False, (), None, "", None, ())
+"""Of a node that nothing is known about."""
 
 
 def facts_of(data: Any, text: str = "") -> tuple[NodeFacts, ...]:
@@ -239,27 +246,26 @@ class _Reader:
         targets, modules = data["targets"], [(path, cls) for path, cls in data["modules"]]
         values = [self._values[index] if index >= 0 else _NO_VALUE for index in columns["value"]]
         sizes = [value.bytes if value.kind else 0 for value in values]
-        users: list[list[str]] = [[] for _ in names]
-        for number, inputs in enumerate(columns["inputs"]):
-            for index in inputs:
-                users[index].append(names[number])
+        users = _users(names, columns["inputs"])
         for number, name in enumerate(names):
-            op, inputs = columns["op"][number], columns["inputs"][number]
-            touches = op.startswith("call_") and number not in views
+            op, inputs, target = columns["op"][number], columns["inputs"][number], targets[columns["target"][number]]
             module, aten, stack = columns["module"][number], columns["aten"][number], columns["stack"][number]
+            read: int | None = 0
+            written: int | None = 0
+            if op.startswith("call_") and number not in views:
+                written = values[number].bytes
+                read = _read(target, [sizes[index] for index in inputs], written)
             yield NodeFacts(
                 name,
                 self._lines.get(name, 0),
                 op,
-                targets[columns["target"][number]],
+                target,
                 values[number],
                 tuple([names[index] for index in inputs]),
                 tuple(users[number]),
                 columns["flops"][number],
-                _read(targets[columns["target"][number]], [sizes[index] for index in inputs], values[number].bytes)
-                if touches
-                else 0,
-                values[number].bytes if touches else 0,
+                read,
+                written,
                 number in views,
                 number in backward,
                 self._stacks[stack] if stack >= 0 else (),
@@ -268,6 +274,15 @@ class _Reader:
                 columns["seq"][number],
                 tuple([self._sources[index] for index in columns["from"][number]]),
             )
+
+
+def _users(names: Sequence[str], inputs: Sequence[Sequence[int]]) -> list[list[str]]:
+    """The nodes that use each node."""
+    users: list[list[str]] = [[] for _ in names]
+    for user, used in enumerate(inputs):
+        for number in used:
+            users[number].append(names[user])
+    return users
 
 
 def _read(target: str, inputs: Sequence[int | None], result: int | None) -> int | None:

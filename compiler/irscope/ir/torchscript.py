@@ -93,16 +93,7 @@ def parse_script(text: str) -> ScriptGraph:
     open_: list[Block] = []
     for line in _joined(text):
         if (match := _STATEMENT.match(line)) and open_:
-            open_[-1].body.append(
-                Statement(
-                    _values(match["outputs"] or ""),
-                    match["kind"],
-                    (match["attributes"] or "")[1:-1],
-                    tuple(_VALUE.findall(match["inputs"])),
-                    match["scope"] or "",
-                    match["location"] or "",
-                )
-            )
+            open_[-1].body.append(_statement(match))
         elif match := _GRAPH.match(line):
             open_ = [Block(_values(match["parameters"]))]
             if match["name"]:
@@ -120,6 +111,17 @@ def parse_script(text: str) -> ScriptGraph:
     if main is None or open_:
         raise ValueError("not a printed TorchScript graph, or only a part of one")
     return ScriptGraph(main, below)
+
+
+def _statement(match: re.Match[str]) -> Statement:
+    return Statement(
+        _values(match["outputs"] or ""),
+        match["kind"],
+        (match["attributes"] or "")[1:-1],
+        tuple(_VALUE.findall(match["inputs"])),
+        match["scope"] or "",
+        match["location"] or "",
+    )
 
 
 def _joined(text: str) -> Iterator[str]:

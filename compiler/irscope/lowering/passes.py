@@ -30,7 +30,7 @@ def passes_of(store: Store, run: str, kernel: str, python: str) -> tuple[str, li
         for name, text in (("kernel.ttir", module), ("metadata.json", metadata)):
             with open(os.path.join(work, name), "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(text)
-        said = in_interpreter(python, "pipelines/inductor/triton_passes.py", work)
+        said = in_interpreter(python, "pipeline_captures/inductor/triton_passes.py", work)
         made = {stage: _read(work, f"{stage}.txt") for stage in said["stages"]}
         dumps = {stage: _read(work, f"{stage}.dump") for stage in said["stages"]}
     steps: list[PassStep] = []

@@ -15,7 +15,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 
-from irscope.capture.trace import Record
+from irscope.events.trace import Record
 from irscope.opening.alike_graphs import alike, operations
 from irscope.protocol import Piece
 

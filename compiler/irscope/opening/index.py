@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import IO, Any
 
-from irscope.capture.trace import Record, parse_record
+from irscope.events.trace import Record, parse_record
 from irscope.opening.logs import HEAD, Log
 from irscope.opening.metadata import MetadataReader, NotMetadata
 from irscope.opening.warnings import TraceError

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from irscope.capture.printed_frames import FRAME, range_of
-from irscope.capture.stack import FramePlace, Told
-from irscope.capture.trace import GRAPH_BREAK, Record
+from irscope.events.printed_frames import FRAME, range_of
+from irscope.events.stack import FramePlace, Told
+from irscope.events.trace import GRAPH_BREAK, Record
 from irscope.usercode.source import function_at, range_of_focus, range_of_node, read_source
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name

@@ -71,13 +71,7 @@ class Paths:
         plain = path.replace("\\", "/")
         if ".." in plain.split("/") or "\0" in path or not path.endswith((".py", ".ipynb")):
             return f"<{path}>"
-        if match := _TORCH.match(plain):
-            set_torch_folder(match[1])
-            return path
-        if match := _STDLIB.match(plain):
-            add_library_folder(match[1])
-            return path
-        if "/site-packages/" in plain or "/dist-packages/" in plain:
+        if _is_of_library(plain):
             return path
         for before, after in self._roots.replaced:
             if plain.startswith(before):
@@ -100,6 +94,17 @@ class Paths:
         if len(best) > 1:
             self.ambiguous[path] = best
         return best[0] if len(best) == 1 else ""
+
+
+def _is_of_library(path: str) -> bool:
+    """Whether a file is PyTorch's, Python's or of an installed package; notes where the first two are."""
+    if match := _TORCH.match(path):
+        set_torch_folder(match[1])
+    elif match := _STDLIB.match(path):
+        add_library_folder(match[1])
+    else:
+        return "/site-packages/" in path or "/dist-packages/" in path
+    return True
 
 
 def _alike(one: list[str], other: list[str]) -> int:

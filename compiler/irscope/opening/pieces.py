@@ -11,7 +11,7 @@ import dataclasses
 import json
 import re
 
-from irscope.capture.trace import Record
+from irscope.events.trace import Record
 from irscope.opening.alike_graphs import alike
 from irscope.opening.compiled_pieces import CompiledPieces
 from irscope.protocol import Piece

@@ -14,12 +14,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
-from irscope.capture.trace import GRAPH_BREAK, Record
+from irscope.events.trace import GRAPH_BREAK, Record
 from irscope.opening.index import head_record
 from irscope.opening.logs import RANK, UNPACK_ERRORS, cause_of, may_be_log, open_archive, open_file, size_of
 from irscope.opening.metadata import MetadataReader
 from irscope.opening.warnings import TraceError, Warnings
-from irscope.pipelines.inductor.trace import EVENTS
+from irscope.pipeline_captures.inductor.trace import EVENTS
 from irscope.vocabulary.records import dataclass
 
 _CHUNK = 1 << 20

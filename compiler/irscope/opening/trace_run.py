@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from irscope.capture import stack
 from irscope.capture.run_book import RunBook
-from irscope.capture.trace import RECOMPILATION, Record, TraceHandler, parse_record
+from irscope.events import stack
+from irscope.events.trace import RECOMPILATION, Record, TraceHandler, parse_record
 from irscope.opening.index import TraceIndex
 from irscope.opening.logs import Log, log_in, open_log
 from irscope.opening.moments import Moments
@@ -21,8 +21,8 @@ from irscope.opening.paths import Paths, Roots
 from irscope.opening.pieces import Pieces
 from irscope.opening.records import RawRecord, read_records
 from irscope.opening.warnings import TraceError, Warnings
+from irscope.pipeline_captures.inductor.capture import InductorCapture
 from irscope.pipelines import dynamo_stages
-from irscope.pipelines.inductor.capture import InductorCapture
 from irscope.protocol import (
     CaptureGap,
     GapSeen,

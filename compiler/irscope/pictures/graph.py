@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.ir.graphs import edges_of, operation_name, parse_graph
+from irscope.ir.graphs import GraphNode, edges_of, operation_name, parse_graph
 from irscope.ir.modules import Path, PlacedNodes, has_both_ways, homes, is_call, split_module
+from irscope.ir.nodes import NO_FACTS
 from irscope.protocol import Compile, StageRef
 from irscope.provenance.graph_facts import facts_along
 from irscope.store.store import Store
@@ -53,37 +54,37 @@ def read_graph(store: Store, run: str, compile: Compile, stage: StageRef) -> Pic
     graph = parse_graph(store.stage_text(run, stage.id))
     edges = edges_of(graph)
     facts = facts_along(store, run, compile, stage)
-    known = [facts.get(node.name) for node in graph.nodes]
-    modules = [split_module(*one.module) if one is not None and one.module is not None else None for one in known]
+    known = [facts.get(node.name, NO_FACTS) for node in graph.nodes]
+    modules = [split_module(*fact.module) if fact.module is not None else None for fact in known]
     placed = PlacedNodes(
         names=[node.name for node in graph.nodes],
         kinds=[node.op for node in graph.nodes],
         dtypes=[node.detail.partition("[")[0] for node in graph.nodes],
         modules=[module[0] if module else None for module in modules],
-        untold=[one is not None and one.is_untold for one in known],
-        backward=[one is not None and one.is_backward for one in known],
+        untold=[fact.is_untold for fact in known],
+        backward=[fact.is_backward for fact in known],
         edges=edges,
     )
-    found = homes(placed)
+    drawn_in = homes(placed)
     if has_both_ways(placed):
-        found = _apart(placed, found)
-    nodes = []
-    for node, home in zip(graph.nodes, found, strict=True):
-        operation = operation_name(node)
-        nodes.append(
-            PictureNode(
-                node.name,
-                title_of(operation) if is_call(node.op) else input_name(node.name),
-                node.detail,
-                family_of(node.op, node.name, operation),
-                home or (),
-                node.op == "placeholder",
-                f"{node.origin.file}:{node.origin.line}" if node.origin else "",
-            )
-        )
+        drawn_in = _apart(placed, drawn_in)
+    nodes = tuple(_pictured(node, home) for node, home in zip(graph.nodes, drawn_in, strict=True))
     types = dict(module for module in modules if module is not None)
     backward = {(_BACKWARD, *path): kind for path, kind in types.items()}
-    return PictureGraph(tuple(nodes), tuple(edges), {**backward, **types})
+    return PictureGraph(nodes, tuple(edges), {**backward, **types})
+
+
+def _pictured(node: GraphNode, home: Path | None) -> PictureNode:
+    operation = operation_name(node)
+    return PictureNode(
+        node.name,
+        title_of(operation) if is_call(node.op) else input_name(node.name),
+        node.detail,
+        family_of(node.op, node.name, operation),
+        home or (),
+        node.op == "placeholder",
+        f"{node.origin.file}:{node.origin.line}" if node.origin else "",
+    )
 
 
 def near(graph: PictureGraph, name: str, steps: int) -> PictureGraph:

@@ -1,1 +1,1 @@
-"""The pipelines: one module or package for each, found by `irscope.pipelines.registry`."""
+"""The declarations of pipelines: one module or package for each, found by `irscope.pipelines.registry`."""

@@ -64,7 +64,8 @@ class Pipeline:
     findings
         Its kinds of findings that are not declared in `irscope.findings.kinds`.
     capture
-        Its `irscope.capture.base.Capture` as ``module:Class``, which is imported in the run's process only.
+        Its `irscope.capture.base.Capture` as ``module:Class``, which is imported in the run's process only.  Those of
+        irscope's pipelines are in `irscope.pipeline_captures`.
     compares
         Kinds of stages that its capture compares with those of earlier runs (`RunRequest.earlier`).
     needs

@@ -87,23 +87,27 @@ class EventColumns:
         return take
 
     def _take(self, events: list[QuickEvent]) -> None:
-        args = [one.args for one in events]
-        self.start.extend([(one.ts or 0.0) / 1e6 for one in events])
-        self.seconds.extend([one.dur / 1e6 for one in events])
-        self.name.extend(self.names.numbers([one.name for one in events], lambda name: name[:LONGEST_NAME]))
-        self.category.extend(self.categories.numbers([one.cat for one in events], str))
-        self.thread.extend(self.threads.numbers([(one.pid, one.tid) for one in events], lambda one: row(*one)))
-        numbers = self.files.numbers([one.kernel_file for one in args if one.kernel_file is not None], _path)
-        with_file = iter(numbers)
-        self.file.extend(
-            [-1] * len(args) if not numbers else (-1 if one.kernel_file is None else next(with_file) for one in args)
-        )
+        args = [event.args for event in events]
+        self.start.extend([(event.ts or 0.0) / 1e6 for event in events])
+        self.seconds.extend([event.dur / 1e6 for event in events])
+        self.name.extend(self.names.numbers([event.name for event in events], lambda name: name[:LONGEST_NAME]))
+        self.category.extend(self.categories.numbers([event.cat for event in events], str))
+        threads = [(event.pid, event.tid) for event in events]
+        self.thread.extend(self.threads.numbers(threads, lambda thread: row(*thread)))
+        self._take_files([arg.kernel_file for arg in args])
         correlation, external, sequence = self.ids
-        correlation.extend([one.correlation for one in args])
-        external.extend([one.external for one in args])
-        sequence.extend([one.sequence for one in args])
+        correlation.extend([arg.correlation for arg in args])
+        external.extend([arg.external for arg in args])
+        sequence.extend([arg.sequence for arg in args])
         if len(self) > MOST_EVENTS:
             raise TraceError(f"The trace has more than {MOST_EVENTS} events.")
+
+    def _take_files(self, files: list[str | None]) -> None:
+        numbers = self.files.numbers([file for file in files if file is not None], _path)
+        with_file = iter(numbers)
+        self.file.extend(
+            [-1] * len(files) if not numbers else (-1 if file is None else next(with_file) for file in files)
+        )
 
     def _add_all(self, events: Iterable[Event]) -> None:
         for event in events:

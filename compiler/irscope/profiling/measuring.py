@@ -228,9 +228,8 @@ class Sums:
             steps = sum(number == 0 for number, _ in totals.steps) if programs else len(totals.steps)
         steps = max(1, steps)
         profiled = sum(seconds for _, seconds in totals.steps)
-        plain = [one.plain_seconds for one in programs if not one.why_not]
-        known = [one for one in plain if one is not None]
-        whole = sum(known) * steps if known and len(known) == len(plain) else profiled
+        plain = self._plain_seconds()
+        whole = profiled if plain is None else plain * steps
         owned = totals.owned + (totals.inside * totals.owned_busy / totals.busy if totals.busy else 0.0)
         kernels = [
             MeasuredKernel(
@@ -256,8 +255,8 @@ class Sums:
             owned_seconds=min(owned, whole) / steps,
             owned_device_seconds=totals.owned_device / steps,
             profiled_seconds=profiled / steps,
-            lines=tuple(sorted(lines, key=lambda one: _above(one.seconds, one.bound_seconds), reverse=True)),
-            kernels=tuple(sorted(kernels, key=lambda one: _above(one.seconds, one.bound_seconds), reverse=True)),
+            lines=tuple(sorted(lines, key=_avoidable, reverse=True)),
+            kernels=tuple(sorted(kernels, key=_avoidable, reverse=True)),
             gaps=tuple(sorted(gaps, key=lambda one: one.seconds, reverse=True)),
             cuda_graphs=CudaGraphs(totals.recorded / steps, totals.replayed / steps, self._skipped()),
             programs=tuple(self._measured(at, one) for at, one in enumerate(programs)),
@@ -267,6 +266,12 @@ class Sums:
             breaks=breaks_of(self._report, around, totals.by_step) if self._report else (),
             recompiled=recompiled_of(self._report, around) if self._report else (),
         )
+
+    def _plain_seconds(self) -> float | None:
+        """What a step takes without the profiler; None if that was not measured for all programs."""
+        seconds = [program.plain_seconds for program in self._programs if not program.why_not]
+        measured = [duration for duration in seconds if duration is not None]
+        return sum(measured) if measured and len(measured) == len(seconds) else None
 
     def _measured(self, program: int, facts: MeasuredProgram) -> MeasuredProgram:
         seconds = [seconds for number, seconds in self.totals.steps if number == program]
@@ -296,6 +301,6 @@ def _over(value: float | None, steps: int) -> float | None:
     return None if value is None else value / steps
 
 
-def _above(seconds: float, bound: float | None) -> float:
+def _avoidable(measured: MeasuredLine | MeasuredKernel) -> float:
     """Measured minus possible."""
-    return seconds - (bound or 0.0)
+    return measured.seconds - (measured.bound_seconds or 0.0)

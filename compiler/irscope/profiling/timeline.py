@@ -306,21 +306,25 @@ class _Walk:
             return span, here, Kind.WAITING
         if role is Role.FUNCTION:
             return span, here._replace(place=event.name), kind
-        if here.graph and event.category in _RUNTIME and _id(event) not in self._launched:
-            return span, here, Kind.LAUNCH
-        if here.graph or role is Role.CPP_KERNEL:
-            return span, here, Kind.KERNEL
-        if role is Role.RUNTIME:
-            return span, here, Kind.RUNTIME
-        if role is Role.ENGINE:
+        if role is Role.ENGINE and not here.graph:
             return span, here._replace(autograd=True), Kind.AUTOGRAD
+        return span, here, self._kind_of(event, role, here, kind)
+
+    def _kind_of(self, event: Event, role: Role, here: Around, kind: Kind) -> Kind:
+        """Whose time a span is that changes nothing of what is around those in it."""
+        if here.graph and event.category in _RUNTIME and _id(event) not in self._launched:
+            return Kind.LAUNCH
+        if here.graph or role is Role.CPP_KERNEL:
+            return Kind.KERNEL
+        if role is Role.RUNTIME:
+            return Kind.RUNTIME
         if event.category in _RUNTIME:
-            return span, here, Kind.COPY if "emcpy" in event.name else Kind.LAUNCH
+            return Kind.COPY if "emcpy" in event.name else Kind.LAUNCH
         if role is Role.MARK:
-            return span, here, kind
+            return kind
         if here.autograd:
-            return span, here, Kind.AUTOGRAD
-        return span, here, Kind.RUNTIME if kind is Kind.RUNTIME else Kind.EAGER
+            return Kind.AUTOGRAD
+        return Kind.RUNTIME if kind is Kind.RUNTIME else Kind.EAGER
 
 
 def _take_in(steps: list[_Span], others: list[_Span]) -> None:

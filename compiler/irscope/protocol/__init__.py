@@ -2,9 +2,11 @@
 
 This is what the capture side and the server share for messages.  Each group has its module:
 
+* `places`, `fixes`: ranges of files, and changes of a source;
 * `report`: the *report* of a run (`Report` and what it is made of), which is also the JSON of ``irscope run --json``;
 * `request`: the *request* that starts a run (`RunRequest`);
 * `messages`: what a run in progress sends (`Message`, `StoreWrite`), each in one of the `frames` of a pipe;
+* `facts`: what is known about a finding, for its fixes;
 * `jobs`: what ranks communicate and wait for, and pieces of a model;
 * `evidence`: what a run says of a changed script's numbers (`FoundEvidence`);
 * `plain`: how all of it becomes JSON, and back.
@@ -16,6 +18,14 @@ from __future__ import annotations
 
 from irscope.protocol.evidence import FoundEvidence as FoundEvidence
 from irscope.protocol.evidence import OneSided as OneSided
+from irscope.protocol.facts import GRAD_MODE as GRAD_MODE
+from irscope.protocol.facts import BreakFacts as BreakFacts
+from irscope.protocol.facts import FindingFacts as FindingFacts
+from irscope.protocol.facts import Marks as Marks
+from irscope.protocol.facts import RecompilationFacts as RecompilationFacts
+from irscope.protocol.facts import VaryingSize as VaryingSize
+from irscope.protocol.fixes import Edit as Edit
+from irscope.protocol.fixes import Fix as Fix
 from irscope.protocol.jobs import BucketSplit as BucketSplit
 from irscope.protocol.jobs import Collective as Collective
 from irscope.protocol.jobs import CollectiveOverlap as CollectiveOverlap
@@ -44,6 +54,8 @@ from irscope.protocol.messages import decode_message as decode_message
 from irscope.protocol.messages import encode_message as encode_message
 from irscope.protocol.messages import pack_message as pack_message
 from irscope.protocol.messages import unpack_message as unpack_message
+from irscope.protocol.places import Position as Position
+from irscope.protocol.places import Range as Range
 from irscope.protocol.plain import from_json as from_json
 from irscope.protocol.plain import json_text as json_text
 from irscope.protocol.plain import to_json as to_json
@@ -53,18 +65,15 @@ from irscope.protocol.report import CaptureGap as CaptureGap
 from irscope.protocol.report import Compile as Compile
 from irscope.protocol.report import CompileOutcome as CompileOutcome
 from irscope.protocol.report import Cost as Cost
-from irscope.protocol.report import Edit as Edit
 from irscope.protocol.report import Finding as Finding
-from irscope.protocol.report import Fix as Fix
 from irscope.protocol.report import Kernel as Kernel
 from irscope.protocol.report import Origin as Origin
 from irscope.protocol.report import Outcome as Outcome
 from irscope.protocol.report import OutcomeKind as OutcomeKind
-from irscope.protocol.report import Position as Position
 from irscope.protocol.report import Raised as Raised
-from irscope.protocol.report import Range as Range
 from irscope.protocol.report import RankReport as RankReport
 from irscope.protocol.report import Related as Related
+from irscope.protocol.report import RelatedRole as RelatedRole
 from irscope.protocol.report import Report as Report
 from irscope.protocol.report import RunSummary as RunSummary
 from irscope.protocol.report import StackFrame as StackFrame
@@ -78,6 +87,7 @@ from irscope.protocol.request import EntryKind as EntryKind
 from irscope.protocol.request import ModelCall as ModelCall
 from irscope.protocol.request import RunRequest as RunRequest
 from irscope.protocol.request import ValuesRequest as ValuesRequest
+from irscope.vocabulary.fix_methods import FixMethod as FixMethod
 from irscope.vocabulary.lanes import DEFAULT_PIPELINE as DEFAULT_PIPELINE
 from irscope.vocabulary.lanes import Lane as Lane
 from irscope.vocabulary.limits import Budget as Budget

@@ -60,7 +60,10 @@ def _decode(hint: Any, data: Any) -> Any:
     if origin in (Union, types.UnionType):
         if data is None:
             return None
-        return _decode(next(arg for arg in typing.get_args(hint) if arg is not type(None)), data)
+        members = [arg for arg in typing.get_args(hint) if arg is not type(None)]
+        if len(members) > 1 and all(map(dataclasses.is_dataclass, members)):
+            return _decode_by_kind(members, data)
+        return _decode(members[0], data)
     if origin is tuple:
         item = typing.get_args(hint)[0]
         return tuple(_decode(item, entry) for entry in _checked(data, list, tuple))
@@ -69,27 +72,37 @@ def _decode(hint: Any, data: Any) -> Any:
             _decode(str, key): _decode(typing.get_args(hint)[1], value) for key, value in _checked(data, dict).items()
         }
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        hints = _hints(hint)
-        _checked(data, dict)
-        known = {}
-        for f in dataclasses.fields(hint):
-            if f.name in data:
-                known[f.name] = _decode(hints[f.name], data[f.name])
-            elif f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING:
-                raise KeyError(f"{hint.__name__}.{f.name}")
-        return typing.cast(Any, hint)(**known)
+        return _decode_dataclass(hint, _checked(data, dict))
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return hint(_checked(data, str))
-    if hint is str:
-        return _checked(data, str)
-    if hint is bool:
-        return _checked(data, bool)
-    if hint in (int, float):
-        number = _checked(data, int, float) if hint is float else _checked(data, int)
-        if isinstance(data, bool) or not (math.isfinite(data) if isinstance(data, float) else -(2**63) <= data < 2**63):
-            raise ValueError(f"not a number that can be kept: {str(data)[:40]}")
-        return number
-    return data
+    if hint in (str, bool):
+        return _checked(data, hint)
+    return _number(hint, data) if hint in (int, float) else data
+
+
+def _decode_dataclass(cls: Any, data: dict[str, Any]) -> Any:
+    hints = _hints(cls)
+    values = {}
+    for field in dataclasses.fields(cls):
+        if field.name in data:
+            values[field.name] = _decode(hints[field.name], data[field.name])
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise KeyError(f"{cls.__name__}.{field.name}")
+    return cls(**values)
+
+
+def _number(kind: type, data: Any) -> Any:
+    number = _checked(data, int, float) if kind is float else _checked(data, int)
+    if isinstance(data, bool) or not (math.isfinite(data) if isinstance(data, float) else -(2**63) <= data < 2**63):
+        raise ValueError(f"not a number that can be kept: {str(data)[:40]}")
+    return number
+
+
+def _decode_by_kind(classes: list[Any], data: Any) -> Any:
+    """An object of the class that its key ``kind`` names; None if only a newer irscope has that class."""
+    kind = _checked(data, dict).get("kind")
+    cls = next((cls for cls in classes if cls.kind == kind), None)
+    return None if cls is None else _decode(cls, data)
 
 
 def _checked(data: Any, *kinds: type) -> Any:

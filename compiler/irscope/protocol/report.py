@@ -8,16 +8,18 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Sequence
-from typing import ClassVar
 
+from irscope.protocol.facts import FindingFacts
+from irscope.protocol.fixes import Fix
 from irscope.protocol.jobs import BucketSplit, Collective, CollectiveOverlap, CollectiveWait, Piece
+from irscope.protocol.places import Range
 from irscope.vocabulary.function_names import function_title, plain_name
 from irscope.vocabulary.lanes import DEFAULT_PIPELINE, Lane
 from irscope.vocabulary.limits import Limit
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.severities import Severity
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the JSON of `Report`; raised when a field changes its meaning or goes away."""
 
 
@@ -51,40 +53,26 @@ class CompileOutcome(str, enum.Enum):
     """Not ended yet, or the process died in it."""
 
 
-@dataclasses.dataclass(frozen=True, order=True)
-class Position:
-    """A place between two characters of a file."""
+class RelatedRole(str, enum.Enum):
+    """What a related place is to a finding."""
 
-    line: int
-    column: int
-
-
-@dataclasses.dataclass(frozen=True, order=True)
-class Range:
-    """A range of a file; `end` is exclusive."""
-
-    start: Position
-    end: Position
+    CALLER = "caller"
+    """A call on the way to the finding."""
+    CAUSE = "cause"
+    """The line of a library in which the cause lies."""
+    TRIGGER = "trigger"
+    """The call whose arguments did not fit."""
 
 
 @dataclass(frozen=True)
 class Related:
     """Another place that has to do with a finding: a caller, a library line, the call that recompiled."""
 
-    CALLED: ClassVar[str] = "called "
-    """How the message of a call on the way to the finding begins."""
-
-    TRIGGERED: ClassVar[str] = "this call triggered the recompilation"
-    """The message of the call whose arguments did not fit."""
-
     file: str
     range: Range
     message: str
-
-    @property
-    def is_call(self) -> bool:
-        """Whether it is a call on the way to the finding."""
-        return self.message.startswith(self.CALLED)
+    role: RelatedRole | None = None
+    """None: any other place, or a run of an older version of irscope."""
 
 
 @dataclass(frozen=True)
@@ -109,26 +97,6 @@ class Raised:
     stack: tuple[StackFrame, ...]
     """The outermost frame first."""
     is_signal: bool = False
-
-
-@dataclass(frozen=True)
-class Edit:
-    """Replaces a range of a file by a text; an empty range inserts."""
-
-    range: Range
-    text: str
-
-
-@dataclass(frozen=True)
-class Fix:
-    """A change of the source that removes a finding.  Edits at one position apply in the order given."""
-
-    title: str
-    caveat: str
-    """What it changes, or when it does not apply; may be empty."""
-    edits: tuple[Edit, ...]
-    file: str = ""
-    """The file that the edits are for; empty: that of the finding."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +132,8 @@ class Finding:
     """The finding of the same kind that it is a consequence of, and that mentions it among its related places."""
     ranks: tuple[int, ...] = ()
     """The ranks that have it, of a run of several ranks."""
+    facts: FindingFacts | None = None
+    """What is known about it, of the kinds that declare such facts; None in runs of older versions of irscope."""
 
     @property
     def cause(self) -> tuple[str, str, str, Range]:

@@ -214,31 +214,39 @@ class Provenance:
         return self._parents[stage]
 
     def _find_parents(self, stage: str) -> dict[str, tuple[Element, ...]]:
-        found: dict[str, tuple[Element, ...]] = {}
+        parents = self._linked_parents(stage)
+        compile = self._stages.compile_of[stage].id
+        first, (traced, runners) = self.lines.first_stages(compile), self.lines.runners(compile)
+        if stage_kind(self._stages.by_id[stage].name).is_graph and stage not in first:
+            self._add_saved(stage, parents)
+            _of_neighbours(self._stages.items(stage), parents)
+        for item in self._stages.items(stage).items if stage in first or stage == traced else ():
+            own = parents.get(item.element.name, ())
+            if stage != traced or not runners.isdisjoint(parent.name for parent in own):
+                parents[item.element.name] = (*own, *self._further_lines(item.element, own))
+        return parents
+
+    def _linked_parents(self, stage: str) -> dict[str, tuple[Element, ...]]:
+        """What each element is linked to in the nearest level above that it is linked to at all."""
+        parents: dict[str, tuple[Element, ...]] = {}
         left = {item.element.name for item in self._stages.items(stage).items}
         for level in reversed(self._levels_above(stage)):
             here: dict[str, list[Element]] = defaultdict(list)
             for above in level:
-                for name, parents in self._links.between(above.id, stage).items():
+                for name, names_above in self._links.between(above.id, stage).items():
                     if name in left:
-                        here[name] += [self._stages.items(above.id).by_name[parent].element for parent in parents]
-            found.update({name: tuple(parents) for name, parents in here.items()})
+                        here[name] += [self._stages.items(above.id).by_name[parent].element for parent in names_above]
+            parents.update({name: tuple(elements) for name, elements in here.items()})
             left -= here.keys()
             if not left:
                 break
-        compile = self._stages.compile_of[stage].id
-        first, (traced, runners) = self.lines.first_stages(compile), self.lines.runners(compile)
-        if stage_kind(self._stages.by_id[stage].name).is_graph and stage not in first:
-            self._add_saved(stage, found)
-            _of_neighbours(self._stages.items(stage), found)
-        for item in self._stages.items(stage).items if stage in first or stage == traced else ():
-            parents_of_it = found.get(item.element.name, ())
-            if stage == traced and runners.isdisjoint(parent.name for parent in parents_of_it):
-                continue
-            told = {line for parent in parents_of_it for line in self.parents(parent)}
-            lines = dict.fromkeys(self.source(line.file, line.line) for line in self.lines.of(item.element))
-            found[item.element.name] = (*parents_of_it, *(line for line in lines if line not in told))
-        return found
+        return parents
+
+    def _further_lines(self, element: Element, parents: tuple[Element, ...]) -> list[Element]:
+        """The user's lines that an element has by itself, without those that its parents came from."""
+        told = {line for parent in parents for line in self.parents(parent)}
+        lines = dict.fromkeys(self.source(line.file, line.line) for line in self.lines.of(element))
+        return [line for line in lines if line not in told]
 
     def _add_saved(self, stage: str, found: dict[str, tuple[Element, ...]]) -> None:
         """What a backward graph is given that no graph above it has, a pass before the partition made: it came from

@@ -287,21 +287,25 @@ def _scheduler_nodes(stage: StageRef, text: str, data: Any) -> Iterator[Item]:
     """The blocks of the text; a fused node holds those that it was made from, which are not separate items."""
     rows = data.get("nodes") if isinstance(data, dict) else None
     facts = {str(row.get("name")): row for row in rows or () if isinstance(row, dict)}
-    starts: list[tuple[int, str]] = []
     lines = text.rstrip("\n").split("\n")
-    for number, printed in enumerate(lines, 1):
-        match = _SCHEDULER_NODE.match(printed) if "Node" in printed else None
-        if match is not None and (number == 1 or not lines[number - 2].rstrip().endswith("=")):
-            starts.append((number, match["name"]))
+    starts = list(_starts_of_nodes(lines))
     for i, (number, name) in enumerate(starts):
         end = starts[i + 1][0] - 1 if i + 1 < len(starts) else len(lines)
         while end > number and not lines[end - 1].strip():
             end -= 1
-        known = facts.get(name, {})
-        above = known.get("parts") or () if stage_kind(stage.name).is_fused else known.get("origins") or ()
+        fact = facts.get(name, {})
+        above = fact.get("parts" if stage_kind(stage.name).is_fused else "origins") or ()
         yield Item(
-            Element(stage.id, name, number, end), ancestors=tuple(map(str, above)), target=str(known.get("kind") or "")
+            Element(stage.id, name, number, end), ancestors=tuple(map(str, above)), target=str(fact.get("kind") or "")
         )
+
+
+def _starts_of_nodes(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """The first line of each block, and its name."""
+    for number, printed in enumerate(lines, 1):
+        match = _SCHEDULER_NODE.match(printed) if "Node" in printed else None
+        if match is not None and (number == 1 or not lines[number - 2].rstrip().endswith("=")):
+            yield number, match["name"]
 
 
 def _kernels(stage: str, text: str, data: Any) -> Iterator[Item]:

@@ -79,14 +79,8 @@ def _of_operation(item: Item, items: Items) -> str:
         return "dead: nothing that the graph returns needs it"
     if facts is not None and facts.value.kind == "symbol":
         return "a size: computed by the code around the kernels"
-    if operation in _CONSTANTS:
-        return "a constant: written into the kernels that use it"
-    if item.op == "get_attr":
-        return "a constant of the module"
-    if item.target.startswith("torch._functorch.predispatch."):
-        return "a marker of torch.func, removed by tracing"
-    if item.target == "operator.getitem":
-        return "one of several results of the operation before it"
+    if why := _of_target(item):
+        return why
     if gives_its_input(item, items):
         return "changes nothing: its input is of this type and layout already"
     if (facts is not None and facts.is_view) or item.target in _VIEWS:
@@ -94,6 +88,17 @@ def _of_operation(item: Item, items: Items) -> str:
     if _is_of_constants(item, items):
         return "folded: it depends on constants alone, and was computed when the program was compiled"
     return ""
+
+
+def _of_target(item: Item) -> str:
+    """Why an operation needs no code, whatever its inputs are."""
+    if _operation(item.target) in _CONSTANTS:
+        return "a constant: written into the kernels that use it"
+    if item.op == "get_attr":
+        return "a constant of the module"
+    if item.target.startswith("torch._functorch.predispatch."):
+        return "a marker of torch.func, removed by tracing"
+    return "one of several results of the operation before it" if item.target == "operator.getitem" else ""
 
 
 def _is_of_constants(item: Item, items: Items) -> bool:

@@ -1,6 +1,6 @@
 """Why two kernels of a run are two, or how they came to be one: what the stage ``fusion`` says about a pair.
 
-The layout of that stage's data is that of `irscope.pipelines.inductor.fusion`.
+The layout of that stage's data is that of `irscope.pipeline_captures.inductor.fusion`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from irscope.ir.graphs import short_target
 from irscope.ir.nodes import NodeFacts, Source, facts_of
@@ -27,18 +27,23 @@ def graphs_in_order(compile: Compile, backward: bool) -> Iterator[StageRef]:
         for stage in compile.stages
         if stage_kind(stage.name).is_graph and (chain.is_shared(stage) or chain.is_backward(stage) == backward)
     ]
-    known = {stage.name for stage in graphs}
-    ranks: dict[str, float] = {name: chain.rank(StageRef(name, name, "", 0)) or 0 for name in known}
-    for name in known:
-        other = stage_kind(name).versions_as
-        if other and not any(stage.name == other and not stage.passed for stage in graphs):
-            # Without a backward the passes of the joint graph are run over the inference graph.
-            ranks[other] = ranks[name] + 0.5
-    names = sorted(known, key=lambda name: ranks[name])
-    for name in names:
+    ranks = _ranks(graphs)
+    for name in sorted({stage.name for stage in graphs}, key=lambda name: ranks[name]):
         bases = [stage for stage in graphs if stage.name == name and not stage.passed]
         passes = [stage for stage in graphs if stage.name == name and stage.passed]
         yield from [*bases, *passes] if stage_kind(name).precedes_passes else [*passes, *bases]
+
+
+def _ranks(graphs: Sequence[StageRef]) -> dict[str, float]:
+    names = {stage.name for stage in graphs}
+    bases = {stage.name for stage in graphs if not stage.passed}
+    ranks: dict[str, float] = {name: chain.rank(StageRef(name, name, "", 0)) or 0 for name in names}
+    for name in names:
+        other = stage_kind(name).versions_as
+        if other and other not in bases:
+            # Without a backward the passes of the joint graph are run over the inference graph.
+            ranks[other] = ranks[name] + 0.5
+    return ranks
 
 
 def base_of(stage: StageRef) -> StageRef:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Report
 from irscope.provenance import Element, Provenance, chain
@@ -78,14 +80,7 @@ class KernelNodes:
         if output not in self._buffers_in:
             found: dict[str, tuple[str, ...]] = {}
             found |= {item.element.name: (item.element.name,) for item in graph.items if item.op == "placeholder"}
-            stages = self._stages_of[output]
-            schedule = chain.siblings(stages, self._stages[output], Role.SCHEDULE)
-            first = next((one.id for one in schedule if not stage_kind(one.name).is_fused), None)
-            data = None if first is None else self._store.stage_data(self._report.run, first)
-            rows = data.get("nodes") if isinstance(data, dict) else None
-            for row in rows if isinstance(rows, list) else ():
-                if not isinstance(row, dict):
-                    continue  # data of another version, or from elsewhere
+            for row in self._schedule(output):
                 nodes = [name for name in row.get("origins", ()) if name in graph.by_name]
                 inputs = {name for node in nodes for name in graph.by_name[node].inputs}
                 used = {form for name in inputs for form in forms_of(graph, name)}
@@ -95,6 +90,14 @@ class KernelNodes:
                     found[str(buffer)] = last
             self._buffers_in[output] = found
         return self._buffers_in[output]
+
+    def _schedule(self, output: str) -> list[dict[str, Any]]:
+        """The scheduler nodes before fusion; without those of data of another version, or from elsewhere."""
+        schedule = chain.siblings(self._stages_of[output], self._stages[output], Role.SCHEDULE)
+        first = next((stage.id for stage in schedule if not stage_kind(stage.name).is_fused), None)
+        data = None if first is None else self._store.stage_data(self._report.run, first)
+        rows = data.get("nodes") if isinstance(data, dict) else None
+        return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
     def _graph_text(self, graph: str) -> str:
         if self._text_of_graph[0] != graph:

@@ -65,22 +65,19 @@ def trail_of(store: Store, report: Report, file: str, line: int, most: int | Non
         if stage_kind(names[stage]).is_graph:
             wanted = {element.name: element.line for element, _ in elements}
             nodes = read_nodes(store.stage_text(report.run, stage), wanted, known, most)
-        steps.append(
-            LineStep(
-                stage,
-                names[stage],
-                nodes,
-                tuple(StageElement(one.name, one.line, one.end_line, why) for one, why in elements),
-            )
-        )
-    origin = Origin(file, line)
-    codes = chain.codes_by_folder(stage for compile in report.compiles for stage in compile.stages)
+        places = tuple(StageElement(element.name, element.line, element.end_line, why) for element, why in elements)
+        steps.append(LineStep(stage, names[stage], nodes, places))
     launched = {step.stage for step in steps if role_of(names[step.stage]) is Role.KERNEL}
-    kernels = tuple(
+    return LineTrail(tuple(steps), _kernels_of(report, Origin(file, line), called, launched))
+
+
+def _kernels_of(report: Report, origin: Origin, called: set[tuple[str, str]], launched: set[str]) -> tuple[Kernel, ...]:
+    """The kernels that are of a line, called there or launched from it."""
+    codes = chain.codes_by_folder(stage for compile in report.compiles for stage in compile.stages)
+    return tuple(
         kernel
         for kernel in report.kernels
         if origin in kernel.origins
         or (output_code_of(codes, kernel), kernel.name) in called
         or kernel.stage in launched
     )
-    return LineTrail(tuple(steps), kernels)

@@ -87,38 +87,44 @@ class LinkedLines:
         """Lines of a stage, what is there, and its keys."""
         ref = self._stage(stage)
         if role_of(ref.name) is Role.KERNEL or chain.is_below_kernel(ref):
-            kernel = chain.kernel_of(ref)
-            statements = self.kernels.of_lines(kernel)
-            if not statements:  # what its lines compute is not known, so each has what the kernel has
-                whole = self.thread.elements(kernel)[:1] if chain.is_version(ref) else ()  # no links of its own
-                for item in self.thread.items(stage).items:
-                    yield item.element.line, item.element, self._keys_of(item.element) or self._keys_of_all(whole)
-                return
-            for item in self.thread.items(stage).items:
-                element = item.element
-                lines = [int(line) for line in item.ancestors] if chain.is_below_kernel(ref) else [element.line]
-                computed = [node for line in lines for node in statements.get(line, ())]
-                yield element.line, element, self._keys_of_all(computed)
+            yield from self._rows_of_kernel(ref)
             return
         for item in self.thread.items(stage).items:
             element = item.element
-            if role_of(ref.name) is Role.CODE and element.end_line > element.line:
-                kernel_stage = self.kernels.named(stage, element.name)
-                inside = {} if kernel_stage is None else self.kernels.of_lines(kernel_stage)
-                yield element.line, element, self._keys_of(element)
-                for line, nodes in inside.items():
-                    yield element.line + line, element, self._keys_of_all(nodes)
-            elif role_of(ref.name) is Role.CODE:
-                yield (
-                    element.line,
-                    element,
-                    self._keys_of_all(self.kernels.of_call(stage, item)) or self._keys_of(element),
-                )
+            if role_of(ref.name) is Role.CODE:
+                yield from self._rows_of_code(stage, item)
             elif ref.name.startswith("ir-"):
                 yield element.line, element, self._keys_of(element)
             else:
                 for line in range(element.line, element.end_line + 1):
                     yield line, element, self._keys_of(element)
+
+    def _rows_of_kernel(self, ref: StageRef) -> Iterable[tuple[int, Element, tuple[Origin, ...]]]:
+        """The lines of a kernel, or of what is below one."""
+        kernel = chain.kernel_of(ref)
+        statements = self.kernels.of_lines(kernel)
+        if not statements:  # what its lines compute is not known, so each has what the kernel has
+            whole = self.thread.elements(kernel)[:1] if chain.is_version(ref) else ()  # no links of its own
+            for item in self.thread.items(ref.id).items:
+                yield item.element.line, item.element, self._keys_of(item.element) or self._keys_of_all(whole)
+            return
+        for item in self.thread.items(ref.id).items:
+            element = item.element
+            lines = [int(line) for line in item.ancestors] if chain.is_below_kernel(ref) else [element.line]
+            computed = [node for line in lines for node in statements.get(line, ())]
+            yield element.line, element, self._keys_of_all(computed)
+
+    def _rows_of_code(self, stage: str, item: Item) -> Iterable[tuple[int, Element, tuple[Origin, ...]]]:
+        """The lines of a kernel's definition in the output code, or the call of one."""
+        element = item.element
+        if element.end_line <= element.line:
+            yield element.line, element, self._keys_of_all(self.kernels.of_call(stage, item)) or self._keys_of(element)
+            return
+        kernel_stage = self.kernels.named(stage, element.name)
+        inside = {} if kernel_stage is None else self.kernels.of_lines(kernel_stage)
+        yield element.line, element, self._keys_of(element)
+        for line, nodes in inside.items():
+            yield element.line + line, element, self._keys_of_all(nodes)
 
     def _keys_of(self, element: Element) -> tuple[Origin, ...]:
         if element not in self._element_keys:
@@ -253,8 +259,11 @@ class LinkedLines:
             if role_of(self._stages[starts[0].stage].name) is Role.KERNEL:
                 return [(stage, starts[0].stage.rpartition("/")[2])]
             return [(stage, self.thread.item(starts[0]).target)]
-        above = frozenset(starts).union(*(self._above(one) for one in starts))
-        keys = set(self.source_of(stage, line))
+        return self._kernels_reached(stage, starts, set(self.source_of(stage, line)))
+
+    def _kernels_reached(self, stage: str, starts: tuple[Element, ...], keys: set[Origin]) -> list[tuple[str, str]]:
+        """The kernels that compute elements, or that these were lowered to; failing these, those of the same lines."""
+        above = frozenset(starts).union(*(self._above(element) for element in starts))
         exact: dict[tuple[str, str], None] = {}
         alike: dict[tuple[str, str], None] = {}
         for output in self.thread.pipeline(self._compile_of[stage]):
@@ -264,7 +273,7 @@ class LinkedLines:
                 element = item.element
                 computed = self.kernels.of_call(output.id, item) or self.kernels.computed_by(output.id, item)
                 reached = [element, *computed]
-                if any(one in above or not frozenset(starts).isdisjoint(self._above(one)) for one in computed):
+                if any(node in above or not frozenset(starts).isdisjoint(self._above(node)) for node in computed):
                     exact[output.id, item.target] = None
                 elif not keys.isdisjoint(self._keys_of_all(reached)):
                     alike[output.id, item.target] = None

@@ -83,14 +83,8 @@ def _graphs(above: StageRef, parents: Items, below: StageRef, children: Items) -
     lowered = (rank(above) or 0) < _ATEN <= (rank(below) or 0)
     found: Links = {}
     for child in children.items:
-        names = dict.fromkeys([] if lowered else _same_name(parents, child))
-        names.update(dict.fromkeys(nearest_sources(parents, child.facts.sources if child.facts else ())))
-        if not names:  # of compiled autograd's graph, which AOTAutograd traces as code, nothing else tells
-            names.update(dict.fromkeys(name for name in child.ancestors if name in parents.by_name))
-        if child.op == "output" and "output" in parents.by_name:
-            names = {"output": None}
-        if names:
-            found[child.element.name] = tuple(names)
+        if names := _told(parents, child, lowered):
+            found[child.element.name] = names
     if lowered:
         found.update(_inputs(parents, children))
         found.update(_by_sequence(children, found))
@@ -101,6 +95,17 @@ def _graphs(above: StageRef, parents: Items, below: StageRef, children: Items) -
         if child.element.name not in found and child.op == "call" and (alike := by_line.of(child)):
             found[child.element.name] = alike
     return found
+
+
+def _told(parents: Items, child: Item, lowered: bool) -> tuple[str, ...]:
+    """The nodes above that a node came from, by its name and by its sources."""
+    if child.op == "output" and "output" in parents.by_name:
+        return ("output",)
+    names = dict.fromkeys([] if lowered else _same_name(parents, child))
+    names.update(dict.fromkeys(nearest_sources(parents, child.facts.sources if child.facts else ())))
+    if not names:  # of compiled autograd's graph, which AOTAutograd traces as code, nothing else tells
+        names.update(dict.fromkeys(name for name in child.ancestors if name in parents.by_name))
+    return tuple(names)
 
 
 def guessed(parents: Items, children: Items, links: Mapping[str, tuple[str, ...]]) -> frozenset[str]:

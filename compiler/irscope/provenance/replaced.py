@@ -86,18 +86,28 @@ class _Passed:
         removed = {name for name in data["removed"] if name in self.parents.by_name or name in self.represents}
         made = {fact.name: fact for fact in facts}
         if removed and data["added"]:
-            replaced = self._replaced(removed, {name: made.get(name) for name in data["added"]})
-            unknown = {name for name, gone in replaced.items() if not gone and not self._told(made.get(name), name)}
-            successors = self._successors(unknown, removed, data, facts)
-            together = self._patterns(removed)
-            for name, gone in replaced.items():
-                patterns = {id(together[one]): together[one] for one in gone}
-                small = [one for pattern in patterns.values() if len(pattern) <= _LARGEST for one in pattern]
-                self._note(name, [*self._told(made.get(name), name), *self._origins(small)])
-            for name, stood in successors.items():
-                self._note(name, self._origins(stood))
+            self._replace(removed, made, data, facts)
         self.inputs.update((fact.name, fact.inputs) for fact in facts)
         self.sources.update((fact.name, fact.sources) for fact in facts if fact.name in data["added"])
+
+    def _replace(
+        self,
+        removed: set[str],
+        made: Mapping[str, NodeFacts],
+        data: Mapping[str, Any],
+        facts: Sequence[NodeFacts],
+    ) -> None:
+        """Notes what each node that the pass added stands for."""
+        replaced = self._replaced(removed, {name: made.get(name) for name in data["added"]})
+        unknown = {name for name, gone in replaced.items() if not gone and not self._told(made.get(name), name)}
+        successors = self._successors(unknown, removed, data, facts)
+        together = self._patterns(removed)
+        for name, gone in replaced.items():
+            patterns = {id(together[old]): together[old] for old in gone}
+            small = [old for pattern in patterns.values() if len(pattern) <= _LARGEST for old in pattern]
+            self._note(name, [*self._told(made.get(name), name), *self._origins(small)])
+        for name, stood in successors.items():
+            self._note(name, self._origins(stood))
 
     def _replaced(self, removed: set[str], added: Mapping[str, NodeFacts | None]) -> dict[str, list[str]]:
         """The nodes that a pass added, each with removed ones that it took the place of.
@@ -114,17 +124,23 @@ class _Passed:
                 by_origin[origin].append(name)
         found: dict[str, list[str]] = {}
         for name, fact in added.items():
-            sources = fact.sources if fact is not None else ()
-            gone: list[str] = []
-            while sources and not gone:  # the nearest that is known: a copy of the graph has another number
-                gone += [one for source in sources for one in by_key.get((source.graph, source.name), ())]
-                gone += [source.name for source in sources if source.name in removed and source.name in self.represents]
-                above = (one for source in sources for one in source.sources)
-                sources = tuple({(one.graph, one.name): one for one in above}.values())
+            gone = self._by_sources(fact.sources, by_key, removed) if fact is not None else []
             if not gone:
-                gone = [one for origin in self._told(fact, name) for one in by_origin.get(origin, ())]
+                gone = [old for origin in self._told(fact, name) for old in by_origin.get(origin, ())]
             found[name] = list(dict.fromkeys(gone))
         return found
+
+    def _by_sources(
+        self, sources: tuple[Source, ...], by_key: Mapping[_Key, Sequence[str]], removed: set[str]
+    ) -> list[str]:
+        """The nearest removed nodes that sources tell: a copy of the graph has another number."""
+        gone: list[str] = []
+        while sources and not gone:
+            gone += [name for source in sources for name in by_key.get((source.graph, source.name), ())]
+            gone += [source.name for source in sources if source.name in removed and source.name in self.represents]
+            above = (farther for source in sources for farther in source.sources)
+            sources = tuple({(source.graph, source.name): source for source in above}.values())
+        return gone
 
     def _keys(self, name: str) -> set[_Key]:
         if name in self.sources:

@@ -48,12 +48,12 @@ _NAMES: Mapping[str, str] = {
     "vec_reduce_all": "sum", "cascade_sum_combine": "sum", "welford": "welford", "welford_combine": "welford", "welford_reduce": "welford",
     "atomic_add": "add", "div_floor_integer": "floor", "trunc": "trunc", "sqrt_rn": "sqrt", "div_rn": "truediv",
 }  # fmt: skip
-_PLAIN = frozenset({
+_CALLED = frozenset({
     "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan", "tanh", "sinh", "cosh",
     "asin", "acos", "atan", "atan2", "erf", "erfc", "lgamma", "abs", "neg", "reciprocal", "sigmoid", "maximum", "minimum",
     "where", "pow", "floor", "ceil", "round", "isnan", "isinf", "sum", "prod", "any", "argmax", "argmin", "fmod",
     "cumsum", "relu", "signbit",
-})  # fmt: skip
+}) | _NAMES.keys()  # fmt: skip
 _OPERATORS = {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "<": "lt", ">": "gt", "<=": "le", ">=": "ge", "==": "eq",
     "!=": "ne", "&": "bitwise_and", "|": "bitwise_or", "&&": "logical_and", "||": "logical_or", "%": "remainder",
@@ -159,67 +159,70 @@ class _Matcher:
 
     def _store(self, number: int, value: str) -> None:
         used = [self._values[name] for name in _TEMPORARY.findall(value) if name in self._values]
-        nodes = frozenset[str]().union(*(one.nodes for one in used))
-        self._add(number, nodes)
-        for one in used:
-            self._settle(one, nodes)
+        self._compute(number, frozenset[str]().union(*(operand.nodes for operand in used)), used)
 
     def _assign(self, number: int, name: str, value: str) -> None:
         if (literal := _LITERAL.match(value)) and not _TEMPORARY.search(value):
             self._values[name] = _Value(constant=_float(literal["number"]), lines=[number])
             return
-        used = [self._values[one] for one in dict.fromkeys(_TEMPORARY.findall(value)) if one in self._values]
+        used = [self._values[other] for other in dict.fromkeys(_TEMPORARY.findall(value)) if other in self._values]
         if (load := _LOAD.search(value)) and "store" not in value:
-            indexed = "tmp" in load["index"]
-            nodes = self._of("load_index", []) if indexed else frozenset()
-            held = self._buffers.get(load["pointer"], frozenset())
-            self._values[name] = _Value(nodes or held, None, [] if nodes else [number])
-            if nodes:
-                self._add(number, nodes)
-                for one in used:
-                    self._settle(one, nodes)
+            self._load(number, name, load, used)
             return
         kind = _operation_of(value, name)
         if not kind:  # a cast, a broadcast
-            lines = [number, *(line for one in used for line in one.lines)]
+            lines = [number, *(line for operand in used for line in operand.lines)]
             constant = used[0].constant if len(used) == 1 else None
-            self._values[name] = _Value(frozenset[str]().union(*(one.nodes for one in used)), constant, lines)
+            self._values[name] = _Value(frozenset[str]().union(*(operand.nodes for operand in used)), constant, lines)
             return
         nodes = self._of(kind, used)
-        self._add(number, nodes)
-        for one in used:
-            self._settle(one, nodes)
-        before = self._values.get(name)
-        held = nodes | (before.nodes if before is not None and "_acc" in name else frozenset())
+        self._compute(number, nodes, used)
+        accumulated = self._values.get(name) if "_acc" in name else None
+        held = nodes | (accumulated.nodes if accumulated is not None else frozenset())
         self._values[name] = _Value(held, None, [] if nodes else [number])
+
+    def _load(self, number: int, name: str, load: re.Match[str], used: Sequence[_Value]) -> None:
+        """A value from memory, which an index that is computed chooses, or which is there as it is."""
+        nodes = self._of("load_index", []) if "tmp" in load["index"] else frozenset()
+        held = self._buffers.get(load["pointer"], frozenset())
+        self._values[name] = _Value(nodes or held, None, [] if nodes else [number])
+        if nodes:
+            self._compute(number, nodes, used)
 
     def _of(self, kind: str, used: Sequence[_Value]) -> frozenset[str]:
         """The nodes that an operation on these values may be: those of whose operands most are known to fit."""
         wanted = dict.fromkeys([kind, *([_LOGICAL[kind]] if kind in _LOGICAL else []), *_ALSO.get(kind, "").split()])
         fits: dict[int, set[str]] = defaultdict(set)
         for item in (item for name in wanted for item in self._by_operation.get(name, ())):
-            name = item.element.name
-            score = 0
-            if len(used) == 2 and len(item.inputs) == 1 and all(one.constant is None for one in used):
-                score -= 2 * bool(self._numbers[name])  # its second operand is a constant
-            for one in used:
-                if one.constant is not None:
-                    score += 2 if one.constant in self._numbers[name] else -1
-                elif one.nodes & self._inputs[name]:
-                    score += 2
-                elif name in one.nodes:
-                    score += 1  # a further step of the same operation
-                elif one.nodes:
-                    score -= 1
-            fits[score].add(name)
+            fits[self._fit(item, used)].add(item.element.name)
         return frozenset(fits[max(fits)]) if fits else self._rest
+
+    def _fit(self, item: Item, used: Sequence[_Value]) -> int:
+        """How well values fit the operands of a node."""
+        name = item.element.name
+        score = 0
+        if len(used) == 2 and len(item.inputs) == 1 and all(operand.constant is None for operand in used):
+            score -= 2 * bool(self._numbers[name])  # its second operand is a constant
+        for operand in used:
+            if operand.constant is not None:
+                score += 2 if operand.constant in self._numbers[name] else -1
+            elif operand.nodes & self._inputs[name]:
+                score += 2
+            elif name in operand.nodes:
+                score += 1  # a further step of the same operation
+            elif operand.nodes:
+                score -= 1
+        return score
 
     def _add(self, number: int, nodes: frozenset[str]) -> None:
         self._found[number] = self._found.get(number, frozenset()) | {n for n in nodes if n in self._inputs}
 
-    def _settle(self, value: _Value, nodes: frozenset[str]) -> None:
-        for line in value.lines:
-            self._add(line, nodes)
+    def _compute(self, number: int, nodes: frozenset[str], used: Sequence[_Value]) -> None:
+        """A line computes nodes, and so do the lines that only gave it what it uses."""
+        self._add(number, nodes)
+        for operand in used:
+            for line in operand.lines:
+                self._add(line, nodes)
 
     def _base(self, name: str) -> str:
         return forms_of(self._graph, name)[-1]
@@ -248,10 +251,8 @@ def _operation_of(value: str, name: str) -> str:
         return "rsqrt"
     if "sigmoid" in value or re.search(r"\(1\) / \(.*\(1\) \+ .*exp", value):
         return "sigmoid"
-    for match in _CALL.finditer(value):
-        called = _NAMES.get(match["name"], match["name"])
-        if called in _PLAIN or match["name"] in _NAMES:
-            return "amax" if called == "maximum" and "_acc" in name else called
+    if called := next((_NAMES.get(word, word) for word in _CALL.findall(value) if word in _CALLED), ""):
+        return "amax" if called == "maximum" and "_acc" in name else called
     if " ? " in value:
         return "where"
     if binary := _BINARY.search(value):

@@ -20,7 +20,6 @@ key          value
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 from irscope.pipelines.registry import role_of
@@ -105,48 +104,51 @@ def _lowered(thread: Provenance, compile: str, own: Iterable[Element]) -> Iterat
 
 def _trails_of(thread: Provenance, compile: Compile) -> dict[str, Any]:
     stages = [(stage, thread.elements(stage.id)) for stage in thread.pipeline(compile.id)]
-    starts = list(accumulate((len(elements) for _, elements in stages), initial=0))
-    numbers = {
-        stage.id: {one.name: number for number, one in enumerate(elements, start)}
-        for (stage, elements), start in zip(stages, starts, strict=False)
-    }
-    places: dict[tuple[str, int], int] = {}
-    words: dict[str, int] = {}
-    roots: list[list[int]] = []
-    counts: list[int] = []
-    up: list[int] = []
-    without_children = set(range(starts[-1]))
-    for (_, elements), start in zip(stages, starts, strict=False):
-        for number, element in enumerate(elements, start):
-            above = thread.parents(element)
-            lines = [places.setdefault((p.file, p.line), len(places)) for p in above if p.stage == SOURCE]
-            if lines:
-                roots.append([number, *lines])
-            parents = [numbers[p.stage][p.name] for p in above if p.stage != SOURCE]
-            without_children.difference_update(parents)
-            counts.append(len(parents))
-            up += [number - parent for parent in parents]
-    fates = [
-        [number, words.setdefault(why, len(words))]
-        for (stage, elements), start in zip(stages, starts, strict=False)
-        if role_of(stage.name) is not Role.CODE
-        for number, element in enumerate(elements, start)
-        if number in without_children and (why := thread.fate_of_last(element))
-    ]
     everything = [element for _, elements in stages for element in elements]
+    ancestry, without_children = _ancestry(thread, everything)
+    code = {stage.id for stage, _ in stages if role_of(stage.name) is Role.CODE}
+    last = ((number, everything[number]) for number in sorted(without_children))
+    words, fates = _fates(thread, ((number, element) for number, element in last if element.stage not in code))
     return {
         "version": _VERSION,
         "stages": [[stage.id, len(elements)] for stage, elements in stages],
         "names": [element.name for element in everything],
         "lines": [element.line for element in everything],
         "ends": [element.end_line - element.line for element in everything],
-        "places": [list(place) for place in places],
-        "from": roots,
-        "counts": counts,
-        "up": up,
-        "words": list(words),
+        **ancestry,
+        "words": words,
         "fates": fates,
     }
+
+
+def _ancestry(thread: Provenance, everything: Sequence[Element]) -> tuple[dict[str, Any], set[int]]:
+    """What each element came from; and the numbers of those that nothing came from."""
+    numbers = {(element.stage, element.name): number for number, element in enumerate(everything)}
+    places: dict[tuple[str, int], int] = {}
+    roots: list[list[int]] = []
+    counts: list[int] = []
+    up: list[int] = []
+    without_children = set(range(len(everything)))
+    for number, element in enumerate(everything):
+        above = thread.parents(element)
+        lines = [places.setdefault((p.file, p.line), len(places)) for p in above if p.stage == SOURCE]
+        if lines:
+            roots.append([number, *lines])
+        parents = [numbers[p.stage, p.name] for p in above if p.stage != SOURCE]
+        without_children.difference_update(parents)
+        counts.append(len(parents))
+        up += [number - parent for parent in parents]
+    ancestry = {"places": [list(place) for place in places], "from": roots, "counts": counts, "up": up}
+    return ancestry, without_children
+
+
+def _fates(thread: Provenance, last: Iterable[tuple[int, Element]]) -> tuple[list[str], list[list[int]]]:
+    """Why elements became nothing further down: sentences, and the number of each element with that of its sentence."""
+    words: dict[str, int] = {}
+    fates = [
+        [number, words.setdefault(why, len(words))] for number, element in last if (why := thread.fate_of_last(element))
+    ]
+    return list(words), fates
 
 
 def _read(trails: Any, file: str, line: int) -> dict[str, Reached] | None:

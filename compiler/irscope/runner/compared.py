@@ -48,18 +48,14 @@ def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[s
     if list(expected) != list(found):
         missing = [name for name in (*expected, *found) if (name in expected) != (name in found)]
         return [(f"{missing[0] if missing else 'the order of calls'}: only in one of the runs", True)]
-    for name, one in expected.items():
+    for name, call in expected.items():
         other = found[name]
-        if "raised" in one and "raised" in other:  # an assertion may become another error, but stays one
+        if "raised" in call and "raised" in other:  # an assertion may become another error, but stays one
             continue
-        if one.keys() != other.keys():
-            if "raised" in other or "raised" in one:
-                side, text = ("now", other["raised"]) if "raised" in other else ("before", one["raised"])
-                differs.append((f"{name}: it raises {text} only {side}", True))
-            else:
-                differs.append((f"{name}: {_only_in_one(one, other)}", True))
+        if call.keys() != other.keys():
+            differs.append((f"{name}: {_only_in_one(call, other)}", True))
             continue
-        for place, leaf in one.items():
+        for place, leaf in call.items():
             if place in (WITHOUT, SHARED, REQUIRES):
                 continue
             words, of_numbers = difference(leaf, other[place])
@@ -69,7 +65,10 @@ def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[s
 
 
 def _only_in_one(expected: dict[str, Any], found: dict[str, Any]) -> str:
-    """Which of the places of results that only one run has is the first, in words."""
+    """That only one run raises; else which of the places of results that only one has is the first, in words."""
+    for call, side in ((found, "now"), (expected, "before")):
+        if "raised" in call:
+            return f"it raises {call['raised']} only {side}"
     place = next(place for place in (*expected, *found) if (place in expected) != (place in found))
     if not place.startswith(CHANGED):
         return "other results"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from irscope.capture.listening import listen
+from irscope.events.listening import listen
 from irscope.internals.cudagraph_logs import LOGGER, cudagraph_hook, is_recording, recorded_again
 from irscope.internals.hooks import Hook
 from irscope.vocabulary.visible import bounded

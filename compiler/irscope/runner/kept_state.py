@@ -151,12 +151,12 @@ def _entries(place: str, value: Any, undo: list[Callable[[], None]]) -> list[tup
     if type(value) in (list, deque, tuple):
         if not isinstance(value, tuple):
             undo.append(_refill(value, value.extend, list(value)))
-        return [(f"{place}[{number}]", one) for number, one in enumerate(itertools.islice(value, _MOST_ENTRIES))]
+        return [(f"{place}[{number}]", item) for number, item in enumerate(itertools.islice(value, _MOST_ENTRIES))]
     if isinstance(value, dict):
-        if not _is_own(type(value), ("builtins", "collections")) or value is sys.modules or "__name__" in value:
-            return []  # modules and their namespaces
+        if not _is_of_user(value):
+            return []
         undo.append(_refill(value, value.update, dict(value)))
-        return [(f"{place}[{str(name)[:40]!r}]", one) for name, one in itertools.islice(value.items(), _MOST_ENTRIES)]
+        return [(f"{place}[{str(key)[:40]!r}]", item) for key, item in itertools.islice(value.items(), _MOST_ENTRIES)]
     if type(value) is set:
         undo.append(_refill(value, value.update, set(value)))
         return [(place, ", ".join(sorted(str(one)[:40] for one in itertools.islice(value, _MOST_ENTRIES))))]
@@ -168,6 +168,11 @@ def _entries(place: str, value: Any, undo: list[Callable[[], None]]) -> list[tup
     if isinstance(value, types.FunctionType):
         return [(f"{place}.{name}", one) for name, one in _of_function(value)] if _is_own(value) else []
     return _of_object(place, value, undo)
+
+
+def _is_of_user(value: dict[Any, Any]) -> bool:
+    """Whether a dictionary is neither the modules nor the namespace of one, nor of a library's class."""
+    return _is_own(type(value), ("builtins", "collections")) and value is not sys.modules and "__name__" not in value
 
 
 def _of_function(function: types.FunctionType) -> Iterator[tuple[str, Any]]:

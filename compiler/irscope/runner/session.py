@@ -9,9 +9,9 @@ import types
 from typing import TYPE_CHECKING
 
 from irscope.capture.base import capture_of
-from irscope.capture.listening import listen
-from irscope.capture.raised import raised_of
 from irscope.capture.run_book import RunBook
+from irscope.events.listening import listen
+from irscope.events.raised import raised_of
 from irscope.internals.hooks import Hook, Hooks, Undo
 from irscope.pipelines.registry import pipeline_named, role_of
 from irscope.protocol import CaptureGap, CompileSeen, FactsWritten, FindingSeen, Lane, Message, RunRequest, ScriptEnded

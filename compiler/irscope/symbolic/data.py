@@ -19,14 +19,7 @@ def check_numbers(data: dict[str, Any]) -> None:
     if not set(map(type, strings)) <= {str}:
         raise TypeError("not a text")
     texts = len(strings)
-    for file, function, line in codes:
-        _within([file, function], 0, texts)
-        _within([line], -1, _MOST)
-    _within([row[0] for row in instructions], 0, len(codes))
-    _within([text for row in instructions for text in row[2:4]], 0, texts)
-    _within([number for row in instructions for number in row[1:]], -1, _MOST)
-    if any(len(row) != 8 for row in instructions):
-        raise LookupError("an instruction without a place")
+    _check_code(codes, instructions, texts)
     _within(steps["frame"], 0, len(data["frames"]))
     _within(steps["instruction"], 0, len(instructions))
     _within(steps["caller"], -1, _MOST)
@@ -45,6 +38,17 @@ def check_numbers(data: dict[str, Any]) -> None:
         raise LookupError("more listings than code objects")
     for listing in listings:
         _within(listing, 0, len(instructions))
+
+
+def _check_code(codes: list[list[int]], instructions: list[list[int]], texts: int) -> None:
+    for file, function, line in codes:
+        _within([file, function], 0, texts)
+        _within([line], -1, _MOST)
+    _within([row[0] for row in instructions], 0, len(codes))
+    _within([text for row in instructions for text in row[2:4]], 0, texts)
+    _within([number for row in instructions for number in row[1:]], -1, _MOST)
+    if any(len(row) != 8 for row in instructions):
+        raise LookupError("an instruction without a place")
 
 
 def _within(numbers: Sequence[int], least: int, below: int) -> None:

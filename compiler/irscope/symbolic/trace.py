@@ -1,6 +1,6 @@
 """The symbolic trace of a compile: Dynamo's walk over the user's instructions, to be stepped through both ways.
 
-The data of a stage ``symbolic-trace`` is one attempt of one compile, as `capture.symbolic` recorded it:
+The data of a stage ``symbolic-trace`` is one attempt of one compile, as `events.symbolic` recorded it:
 
 ``version``      1
 ``attempt``      which attempt it was; ``last`` tells whether Dynamo restarted after it (then it is false).
@@ -154,14 +154,8 @@ class Walk:
         self._listings: list[Sequence[int]] = data.get("listings") or []
         check_numbers(data)
         locals: dict[int, Sequence[int]] = {row[0]: row[1:] for row in data["locals"]}
-        self._nodes = Events(
-            [[row[0], row[1], [self._name(row[2], name) for name in row[3:]]] for row in data["nodes"]]
-        )
-        self._gone = Events([[row[0], row[1], [self._name(row[2], name) for name in row[3:]]] for row in data["gone"]])
-        self._guards, self._guards_gone = (
-            Events([[row[0], row[1], [self._strings[text] for text in row[2:]]] for row in data[column]])
-            for column in ("guards", "guards_gone")
-        )
+        self._nodes, self._gone = self._node_events(data["nodes"]), self._node_events(data["gone"])
+        self._guards, self._guards_gone = self._guard_events(data["guards"]), self._guard_events(data["guards_gone"])
         self._outcomes = {
             step: Outcome(self._strings[kind], self._strings[text]) for step, kind, text in data["outcomes"]
         }
@@ -176,6 +170,12 @@ class Walk:
         self._states = FrameStates(kept, pushed, push_at, locals, self._of_frame)
         self._at_line: dict[tuple[str, int], list[int]] = {}
         self._tops: list[int] | None = None
+
+    def _node_events(self, rows: list[list[int]]) -> Events:
+        return Events([[row[0], row[1], [self._name(row[2], name) for name in row[3:]]] for row in rows])
+
+    def _guard_events(self, rows: list[list[int]]) -> Events:
+        return Events([[row[0], row[1], [self._strings[text] for text in row[2:]]] for row in rows])
 
     def _name(self, graph: int, name: int) -> str:
         return f"{graph}:{self._strings[name]}" if graph else self._strings[name]

@@ -41,7 +41,7 @@ class SymbolicVariable:
 
 
 def variable_of(text: str) -> SymbolicVariable:
-    """Reads the words that `capture.trackers` makes; what it does not understand stays ``what``."""
+    """Reads the words that `events.trackers` makes; what it does not understand stays ``what``."""
     source = ""
     if (match := _SOURCE.match(text)) is not None:
         text, source = match["rest"], match["source"]

@@ -181,11 +181,7 @@ def _target(name: str, entry: Any, sources: Any, origin: str) -> Target:
     facts = _object(entry, "it")
     if unknown := sorted(set(facts) - {"title", "kind", "architecture", "reported", "figures", "rates"}):
         raise ValueError(f"unknown key {_short(unknown[0])}")
-    kind, architecture = facts.get("kind"), facts.get("architecture")
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}")
-    if not isinstance(architecture, str) or not _ARCHITECTURES[kind].fullmatch(architecture):
-        raise ValueError(f"architecture {_short(architecture)} is not one of kind {kind}")
+    kind, architecture = _kind(facts.get("kind"), facts.get("architecture"))
     reported = facts.get("reported", [])
     if not isinstance(reported, list) or len(reported) > _MOST_NAMES:
         raise ValueError(f"reported must be a list of {_MOST_NAMES} names at most")
@@ -202,11 +198,23 @@ def _target(name: str, entry: Any, sources: Any, origin: str) -> Target:
         _text(facts.get("title"), "title"),
         kind,
         architecture,
-        tuple(_text(each, "reported") for each in reported),
-        {each: _figure(figures[each], each, known, sources) for each, known in FIGURES.items() if each in figures},
+        tuple(_text(alias, "reported") for alias in reported),
+        {
+            figure: _figure(figures[figure], figure, bounds, sources)
+            for figure, bounds in FIGURES.items()
+            if figure in figures
+        },
         {dtype: _figure(figure, dtype, _RATE, sources) for dtype, figure in rates.items()},
         origin,
     )
+
+
+def _kind(kind: Any, architecture: Any) -> tuple[str, str]:
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}")
+    if not isinstance(architecture, str) or not _ARCHITECTURES[kind].fullmatch(architecture):
+        raise ValueError(f"architecture {_short(architecture)} is not one of kind {kind}")
+    return kind, architecture
 
 
 def _figure(given: Any, name: str, kind: FigureKind, sources: Mapping[str, Any]) -> TargetFigure:
@@ -220,12 +228,16 @@ def _figure(given: Any, name: str, kind: FigureKind, sources: Mapping[str, Any])
         raise ValueError(f"{name} is {_short(value)}, not {wanted} from {kind.least:g} to {kind.most:g}")
     if not isinstance(source, str) or source not in sources:
         raise ValueError(f"{name} has the source {_short(source)}, which is not among the sources")
-    about = _object(sources[source], f"source {_short(source)}")
+    return TargetFigure(int(value) if value == int(value) else value, *_source(source, sources[source]))
+
+
+def _source(name: str, entry: Any) -> tuple[str, str]:
+    """The title and the link of a source."""
+    about = _object(entry, f"source {_short(name)}")
     link = about.get("link", "")
     if link and not (isinstance(link, str) and link.startswith("https://")):
-        raise ValueError(f"the link of source {_short(source)} is not an https address")
-    title = _text(about.get("title"), f"title of source {_short(source)}")
-    return TargetFigure(int(value) if value == int(value) else value, title, _text(link, "link") if link else "")
+        raise ValueError(f"the link of source {_short(name)} is not an https address")
+    return _text(about.get("title"), f"title of source {_short(name)}"), _text(link, "link") if link else ""
 
 
 def _object(value: Any, what: str) -> dict[str, Any]:

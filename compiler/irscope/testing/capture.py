@@ -10,8 +10,8 @@ import sys
 import threading
 
 from irscope.capture.dynamo import DynamoCapture
-from irscope.capture.listening import listen
 from irscope.capture.run_book import RunBook
+from irscope.events.listening import listen
 from irscope.internals.hooks import Hooks, Undo
 from irscope.protocol import (
     SCHEMA,

@@ -124,6 +124,9 @@ def _hides_builtins(node: ast.AST) -> bool:
     return any(dotted(target).startswith(("builtins.", "__builtins__.")) for target in targets_of(node))
 
 
+_ASSIGNING = (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.withitem, ast.AugAssign, ast.For, ast.comprehension)
+
+
 def _bound(node: ast.AST) -> Iterator[tuple[str, Binding]]:
     """The names that a node binds by itself, with what they are bound to."""
     if isinstance(node, ast.Import):
@@ -135,18 +138,25 @@ def _bound(node: ast.AST) -> Iterator[tuple[str, Binding]]:
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield node.name, None if isinstance(node, ast.ClassDef) else node
     elif isinstance(node, ast.arguments):
-        stars = ((node.vararg, ast.Tuple([])), (node.kwarg, ast.Dict([], [])))
-        yield from ((arg.arg, value) for arg, value in stars if arg)
-        for arg in (*node.posonlyargs, *node.args, *node.kwonlyargs):
-            yield arg.arg, ast.Call(arg.annotation, [], []) if arg.annotation is not None else None
-    elif isinstance(
-        node, (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.withitem, ast.AugAssign, ast.For, ast.comprehension)
-    ):
-        value = getattr(node, "context_expr" if isinstance(node, ast.withitem) else "value", None)
-        value = None if isinstance(node, ast.AugAssign) else value
-        for target in targets_of(node):
-            for inner in ast.walk(target) if dotted(target) == "" else [target]:
-                if isinstance(getattr(inner, "ctx", None), ast.Store) and dotted(inner):
-                    yield dotted(inner), value if inner is target else None
+        yield from _arguments(node)
+    elif isinstance(node, _ASSIGNING):
+        yield from _assigned(node)
     elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
         yield node.name, None
+
+
+def _arguments(arguments: ast.arguments) -> Iterator[tuple[str, Binding]]:
+    stars = ((arguments.vararg, ast.Tuple([])), (arguments.kwarg, ast.Dict([], [])))
+    yield from ((arg.arg, value) for arg, value in stars if arg)
+    for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        yield arg.arg, ast.Call(arg.annotation, [], []) if arg.annotation is not None else None
+
+
+def _assigned(node: ast.AST) -> Iterator[tuple[str, Binding]]:
+    """The names that are bound as a target, with the values of those that are one by themselves."""
+    value = getattr(node, "context_expr" if isinstance(node, ast.withitem) else "value", None)
+    value = None if isinstance(node, ast.AugAssign) else value
+    for target in targets_of(node):
+        for inner in ast.walk(target) if dotted(target) == "" else [target]:
+            if isinstance(getattr(inner, "ctx", None), ast.Store) and dotted(inner):
+                yield dotted(inner), value if inner is target else None

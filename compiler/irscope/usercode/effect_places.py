@@ -75,6 +75,11 @@ class Effect:
     order: int
     unused: bool = False
 
+    @property
+    def gives_known_value(self) -> bool:
+        """Whether it is a call of a function whose name is known, and whose value is used."""
+        return bool(self.names) and not self.unused
+
     def stands_for(self, other: Effect) -> bool:
         """Whether it is done whenever the other one is done in its text."""
         here, there = self.place, other.place
@@ -142,12 +147,7 @@ class Written:
             self._all(node.body, self._looping(place, test))
             self._all(node.orelse, place)
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            for loop in node.generators:
-                self._visit(loop.iter, place)
-                place = self._looping(place, loop.iter)
-                self._all(loop.ifs, place)
-                place = self._behind(place, *loop.ifs) if loop.ifs else place
-            self._all([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt], place)
+            self._comprehend(node, place)
         elif isinstance(node, (ast.match_case, ast.ExceptHandler)):
             self._all(node.body, self._behind(place, node))
         elif isinstance(node, ast.withitem):
@@ -160,13 +160,25 @@ class Written:
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             self._call(node.value, place, unused=True)
         else:
-            # What an error is made with is not an effect: other checks look at errors.
-            raised = node.exc if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) else node
-            self._all(list(ast.iter_child_nodes(raised)), place)
-            if not isinstance(node, ast.AnnAssign) or node.value is not None:
-                self._bind(targets_of(node), place, node)
-            if isinstance(node, _EXITS):
-                self._exits.setdefault(place.function, []).append((f"exit {place.tests}", place.off))
+            self._pass_through(node, place)
+
+    def _comprehend(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, place: Place) -> None:
+        for loop in node.generators:
+            self._visit(loop.iter, place)
+            place = self._looping(place, loop.iter)
+            self._all(loop.ifs, place)
+            place = self._behind(place, *loop.ifs) if loop.ifs else place
+        self._all([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt], place)
+
+    def _pass_through(self, node: ast.AST, place: Place) -> None:
+        """What is in a node that neither chooses nor repeats, what it binds, and whether it leaves the function."""
+        # What an error is made with is not an effect: other checks look at errors.
+        raised = node.exc if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) else node
+        self._all(list(ast.iter_child_nodes(raised)), place)
+        if not isinstance(node, ast.AnnAssign) or node.value is not None:
+            self._bind(targets_of(node), place, node)
+        if isinstance(node, _EXITS):
+            self._exits.setdefault(place.function, []).append((f"exit {place.tests}", place.off))
 
     def _note(self, node: ast.AST, place: Place) -> None:
         self._order += 1
@@ -243,19 +255,22 @@ class Written:
             flag = ".requires_grad" if function.attr == "requires_grad_" else ""
             self._change(f"{ast.unparse(function.value)}{flag}", call, place)
             return
-        # A method whose value is not used is called for its effect: a set has an `add`, too.
-        is_for_effect = unused and isinstance(function, ast.Attribute) and not names
-        pure = self.known.is_output(call) or (self.known.only_gives_value(call) and not is_for_effect)
-        pure |= bool(names) and all(_OF_COMPILER.fullmatch(name) or _COMPARED.fullmatch(name) for name in names)
-        generator = next((one for one in _GENERATORS if names and all(name.startswith(one) for name in names)), "")
         self._add(
-            f"call {generator or ast.unparse(function)}",
+            f"call {_generator(names) or ast.unparse(function)}",
             call,
             place,
-            needed=not pure,
-            names=tuple(names),
+            needed=not self._is_harmless(call, names, unused),
+            names=names,
             unused=unused,
         )
+
+    def _is_harmless(self, call: ast.Call, names: tuple[str, ...], unused: bool) -> bool:
+        """Whether a call need not be kept: it only writes, gives a value, or sets what a proof compares."""
+        # A method whose value is not used is called for its effect: a set has an `add`, too.
+        is_for_effect = unused and isinstance(call.func, ast.Attribute) and not names
+        if self.known.is_output(call) or (self.known.only_gives_value(call) and not is_for_effect):
+            return True
+        return bool(names) and all(_OF_COMPILER.fullmatch(name) or _COMPARED.fullmatch(name) for name in names)
 
     def _bind(self, targets: Sequence[ast.expr], place: Place, node: ast.AST) -> None:
         for target in targets:
@@ -307,12 +322,8 @@ class Written:
             and isinstance(node.func, ast.Attribute)
             and _SKIPPED.fullmatch(dotted(node.func.value))
         ):
-            for arg in node.args:
-                names = self.known.names(arg)
-                if not self.known.writes(arg) and not (
-                    names and all(one.startswith("logging.Logger.") for one in names)
-                ):
-                    yield f"This leaves out `{line_of(arg)}` while compiling."
+            skipped = (arg for arg in node.args if not self.known.writes(arg) and not self._is_of_loggers(arg))
+            yield from (f"This leaves out `{line_of(arg)}` while compiling." for arg in skipped)
         elif any(_SKIPPED.fullmatch(dotted(target)) for target in targets_of(node)):
             yield f"This may leave out more than output while compiling: `{line_of(node)}`."
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -320,6 +331,10 @@ class Written:
                 yield from self._marked(decorator, node.name)
         elif isinstance(node, ast.Call) and node.args and (function := dotted(node.args[0]).rpartition(".")[2]):
             yield from self._marked(node.func, function)
+
+    def _is_of_loggers(self, function: ast.expr) -> bool:
+        names = self.known.names(function)
+        return bool(names) and all(name.startswith("logging.Logger.") for name in names)
 
     def _marked(self, mark: ast.expr, function: str) -> Iterator[str]:
         names = self.known.names(mark.func if isinstance(mark, ast.Call) else mark)
@@ -334,21 +349,26 @@ class Written:
     def _acting(self, function: str, once: bool, seen: tuple[str, ...] = ()) -> Iterator[Effect]:
         """What a function does that would be missed: if it is done once, all that is not known; else what gives no value,
         or is a method of what is not known, also in functions of the file that it calls."""
-        for one in self.effects:
-            if (
-                one.place.name.rpartition(".")[2] != function
-                or not one.needed
-                or (one.key.startswith("change ") and "." not in one.key)
-            ):
+        for effect in self.effects:
+            changes_own = effect.key.startswith("change ") and "." not in effect.key
+            if effect.place.name.rpartition(".")[2] != function or not effect.needed or changes_own:
                 continue
-            called = one.key.removeprefix("call ")
-            if once or one.unused or not called.isidentifier():
-                known = (
-                    one.names and not one.unused and (not once or all(name.startswith("numpy.") for name in one.names))
-                )
-                yield from [] if known else [one]
+            called = effect.key.removeprefix("call ")
+            if once or effect.unused or not called.isidentifier():
+                if not effect.gives_known_value or (once and not all(map(_is_of_numpy, effect.names))):
+                    yield effect
             elif called in self.functions and called not in seen:
                 yield from self._acting(called, once, (*seen, function))
+
+
+def _is_of_numpy(name: str) -> bool:
+    return name.startswith("numpy.")
+
+
+def _generator(names: tuple[str, ...]) -> str:
+    """What draws the number that a call of a function gives; empty if it draws none."""
+    drawing = (one for one in _GENERATORS if names and all(name.startswith(one) for name in names))
+    return next(drawing, "")
 
 
 @functools.lru_cache(maxsize=64)

@@ -67,7 +67,7 @@ parameters replace rsplit rstrip startswith strip total_seconds upper values zfi
 """)
 """Methods of texts, dictionaries, dates and modules that only read."""
 _ANEW = _words("buffers iter keys named_parameters parameters items values")
-"""Of these every call gives an iterator of its own."""
+"""Of these every call gives a separate iterator."""
 _PURE_MODULES = (
     "base64.", "decimal.", "fractions.", "glob.", "hashlib.", "inspect.", "json.", "math.", "os.path.", "re.", "string.",
     "struct.", "torch.Size", "torch.device", "torch.dtype", "torch.fft.", "torch.linalg.", "torch.special.", "zlib.",
@@ -149,23 +149,30 @@ class Effects:
         """
 
         def block(statements: Sequence[ast.stmt]) -> bool:
-            return all(self.can_be_left_out(one, in_helper) for one in statements)
+            return all(self.can_be_left_out(inner, in_helper) for inner in statements)
 
-        if isinstance(statement, ast.Expr):
-            return self.only_writes(statement.value) or (in_helper and self.is_pure(statement.value))
+        if isinstance(statement, ast.Expr) and self.only_writes(statement.value):
+            return True
         if isinstance(statement, ast.If):
             asks = self.is_pure(statement.test) and not self._calls_own(statement)
-            return asks and block(statement.body) and block(statement.orelse)
+            return asks and block([*statement.body, *statement.orelse])
         if isinstance(statement, ast.With):
             return all(self.only_writes(item.context_expr) for item in statement.items) and block(statement.body)
         if isinstance(statement, ast.For) and in_helper:
-            iterates = self.is_pure(statement.iter) and not list(self.used_up(statement))
-            return iterates and isinstance(statement.target, ast.Name) and block([*statement.body, *statement.orelse])
-        if isinstance(statement, ast.Assign) and in_helper:
+            return self._only_iterates(statement) and block([*statement.body, *statement.orelse])
+        return isinstance(statement, ast.Pass) or (in_helper and self._only_gives(statement))
+
+    def _only_iterates(self, loop: ast.For) -> bool:
+        iterates = self.is_pure(loop.iter) and not list(self.used_up(loop))
+        return iterates and isinstance(loop.target, ast.Name)
+
+    def _only_gives(self, statement: ast.AST) -> bool:
+        """Whether all that a statement does is to give a value: to names of a function, to its caller, or to nobody."""
+        if isinstance(statement, ast.Assign):
             return all(isinstance(target, ast.Name) for target in statement.targets) and self.is_pure(statement.value)
-        if isinstance(statement, ast.Return) and in_helper:
+        if isinstance(statement, (ast.Expr, ast.Return)):
             return statement.value is None or self.is_pure(statement.value)
-        return isinstance(statement, ast.Pass)
+        return False
 
     def only_writes(self, node: ast.AST) -> bool:
         """Whether an expression is a call that only writes, with arguments that do nothing."""
@@ -177,17 +184,20 @@ class Effects:
     def is_output(self, call: ast.Call) -> bool:
         """Whether a call only writes, whatever its arguments do."""
         arguments = (*call.args, *(keyword.value for keyword in call.keywords))
-        if self._redirects or any(self._calls_own(part) for one in (call, *arguments) for part in ast.walk(one)):
+        if self._redirects or any(self._calls_own(part) for node in (call, *arguments) for part in ast.walk(node)):
             return False
-        streams = [keyword.value for keyword in call.keywords if keyword.arg in ("file", "stream")]
-        if any(self.names(one) not in (("sys.stdout",), ("sys.stderr",)) for one in streams):
-            return False
-        if any(keyword.arg in (None, "record") for keyword in call.keywords):
+        if any(map(self._keeps_output, call.keywords)):
             return False
         is_filter = "filter" in last_word(call.func)
         if is_filter and any(isinstance(arg, ast.Constant) and arg.value == "error" for arg in call.args):
             return False  # warnings raise from now on
         return self.writes(call.func) or self._is_quiet(call.func, pure=False)
+
+    def _keeps_output(self, keyword: ast.keyword) -> bool:
+        """Whether a keyword of a call that writes may send the text to where the program reads it."""
+        if keyword.arg in ("file", "stream"):
+            return self.names(keyword.value) not in (("sys.stdout",), ("sys.stderr",))
+        return keyword.arg in (None, "record")
 
     def writes(self, function: ast.expr) -> bool:
         """Whether a function is known to write only."""
@@ -235,23 +245,31 @@ class Effects:
 
     def only_gives_value(self, call: ast.Call) -> bool:
         """Whether a call does nothing but iterate over its arguments."""
-        for keyword in call.keywords:
-            changes = keyword.arg == "inplace" and getattr(keyword.value, "value", True) is not False
-            if keyword.arg in (None, "out") or changes:
-                return False
-            if keyword.arg == "key" and not isinstance(keyword.value, ast.Lambda) and not self.names(keyword.value):
-                return False
+        if any(map(self._may_act, call.keywords)):
+            return False
         if names := self.names(call.func):
             if names == ("builtins.next",) and len(call.args) == 1:
                 return isinstance(call.args[0], ast.Call) and last_word(call.args[0].func) in _ANEW
             return all(map(_is_pure_name, names))
-        if not isinstance(call.func, ast.Attribute):
-            return self._is_quiet(call.func, pure=True)
-        method, receiver = call.func.attr, dotted(call.func.value)
-        bound = self._bindings.of(call.func.value)
+        if isinstance(call.func, ast.Attribute):
+            return self._is_pure_method(call, call.func)
+        return self._is_quiet(call.func, pure=True)
+
+    def _may_act(self, keyword: ast.keyword) -> bool:
+        """Whether a call may change or call something because of a keyword."""
+        if keyword.arg == "inplace":
+            return getattr(keyword.value, "value", True) is not False
+        if keyword.arg == "key":
+            return not isinstance(keyword.value, ast.Lambda) and not self.names(keyword.value)
+        return keyword.arg in (None, "out")
+
+    def _is_pure_method(self, call: ast.Call, function: ast.Attribute) -> bool:
+        """Whether a call of a method, of something that is not known, only gives a value."""
+        method, receiver = function.attr, dotted(function.value)
+        bound = self._bindings.of(function.value)
         if method == "get" and bound:
-            return all(isinstance(one, ast.Dict) for one in bound)
-        if dotted(call.func) in self._bindings or method in self._methods:
+            return all(isinstance(value, ast.Dict) for value in bound)
+        if dotted(function) in self._bindings or method in self._methods:
             return False  # it may be that of a class of the user's
         if receiver in ("self", "cls"):  # all others may be modules
             return method in ("buffers", "named_parameters", "parameters")
@@ -259,7 +277,7 @@ class Effects:
             return False
         if method in _OTHERS:
             return method != "replace" or len(call.args) > 1  # that of a path has one
-        has_text = any(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in call.args)
+        has_text = any(isinstance(arg, ast.Constant) and isinstance(arg.value, str) for arg in call.args)
         return method in _TENSOR - _OF_OTHERS and (not has_text or method in _WITH_TEXTS)
 
     def _acting_methods(self) -> frozenset[str]:
@@ -277,7 +295,7 @@ class Effects:
     @asked_once(False)
     def _is_builtin(self, node: ast.AST) -> bool:
         """Whether a value is of no class of the file."""
-        if isinstance(node, ast.Attribute) and node.attr == "shape":
+        if _is_shape(node):
             return True
         if isinstance(node, (*_DISPLAYS, ast.FormattedValue, ast.comprehension, ast.Subscript)):
             return all(self._is_builtin(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
@@ -316,16 +334,20 @@ class Effects:
         if isinstance(node, ast.Call):
             arguments = all(map(self._lasts, node.args)) if self.names(node.func) != ("builtins.range",) else True
             return self.is_pure_call(node) and (arguments or isinstance(node.func, ast.Attribute))
-        if isinstance(node, ast.Attribute) and node.attr == "shape":
+        if _is_shape(node):
             return True
         bound = self._bindings.of(node)
         return bool(bound) and all(
-            isinstance(one, ast.AST) and not self._is_iterator(one) and self._lasts(one) for one in bound
+            isinstance(value, ast.AST) and not self._is_iterator(value) and self._lasts(value) for value in bound
         )
 
     def _is_iterator(self, node: ast.AST) -> bool:
         names = self.names(node.func) if isinstance(node, ast.Call) else []
         return isinstance(node, ast.GeneratorExp) or any(one.removeprefix("builtins.") in _ITERATORS for one in names)
+
+
+def _is_shape(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "shape"
 
 
 @functools.lru_cache(maxsize=16)

@@ -11,6 +11,7 @@ import functools
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from itertools import groupby
 
 from irscope.usercode.effect_places import Effect, Written
@@ -84,33 +85,44 @@ def _is_overtaken(effect: Effect, chosen: Effect, before: Written, after: Writte
     home = chosen.place.name
     if home == effect.place.name and before.lines.get(home) == after.lines.get(home):
         return False
+    return any(_comes_after(statement, chosen, after) for statement in _statements_before(effect, before))
 
-    def calls(function: str, other: str, orders: range) -> bool:
-        """Whether one function calls another, in statements with some numbers."""
-        call = re.compile(rf"\b{re.escape(other.rpartition('.')[2])}\(")
-        rows = ((text, row) for text, rows in after.statements.items() if call.search(text) for row in rows)
-        return any(name == function and order in orders for _, (name, order) in rows)
 
-    acting = [one.text for one in before.effects if one.needed and one.key.startswith("call ")]
+def _statements_before(effect: Effect, original: Written) -> Iterator[str]:
+    """What comes before an effect in its function, and may matter to it."""
+    acting = [other.text for other in original.effects if other.needed and other.key.startswith("call ")]
     changed = effect.key.rpartition(".")[2] if effect.key.startswith("change ") else ""
-    for text, rows in before.statements.items():
-        if not any(name == effect.place.name and order < effect.order for name, order in rows) or effect.text in text:
+    for text, places in original.statements.items():
+        is_before = any(name == effect.place.name and order < effect.order for name, order in places)
+        if not is_before or effect.text in text or text.startswith(_NOTHING):
             continue
-        if changed and changed not in text and not any(one in text for one in acting):
-            continue  # it neither reads what is changed, nor may it do so
-        is_behind = False
-        for name, order in after.statements.get(text, ()):
-            if name == home:
-                is_ahead = order < chosen.order
-            else:
-                is_ahead = calls(home, name, range(chosen.order)) or calls(name, home, range(order, sys.maxsize))
-            if is_ahead:
-                break
-            is_behind |= name == home or calls(home, name, range(chosen.order, sys.maxsize))
+        # Any other one neither reads what is changed, nor may it do so.
+        if not changed or changed in text or any(action in text for action in acting):
+            yield text
+
+
+def _comes_after(statement: str, effect: Effect, written: Written) -> bool:
+    """Whether a statement is only done after an effect, in its function or through calls."""
+    home = effect.place.name
+    is_behind = False
+    for name, order in written.statements.get(statement, ()):
+        if name == home:
+            is_ahead = order < effect.order
         else:
-            if is_behind and not text.startswith(_NOTHING):
-                return True
-    return False
+            is_ahead = _calls(written, home, name, range(effect.order)) or _calls(
+                written, name, home, range(order, sys.maxsize)
+            )
+        if is_ahead:
+            return False
+        is_behind |= name == home or _calls(written, home, name, range(effect.order, sys.maxsize))
+    return is_behind
+
+
+def _calls(written: Written, function: str, other: str, orders: range) -> bool:
+    """Whether one function calls another, in statements with some numbers."""
+    call = re.compile(rf"\b{re.escape(other.rpartition('.')[2])}\(")
+    callers = (place for text, places in written.statements.items() if call.search(text) for place in places)
+    return any(name == function and order in orders for name, order in callers)
 
 
 def _is_apart(name: str) -> bool:

@@ -46,6 +46,8 @@ class FindingKind:
         Outcomes of steps in a symbolic trace that a finding of this kind explains.
     costs_every_call
         It costs no compile time, but from then on calls run as plain Python.  A list by cost puts it first.
+    facts
+        The class of what is known about its findings (`irscope.protocol.facts`); None if there is nothing beside the words.
     order
         Where it comes in lists; equal ones are sorted by id.
     """
@@ -62,6 +64,7 @@ class FindingKind:
     newest_speaks: bool = False
     explains_steps: tuple[str, ...] = ()
     costs_every_call: bool = False
+    facts: type[object] | None = None
     order: int = 1000
 
     @property

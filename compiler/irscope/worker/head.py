@@ -215,45 +215,57 @@ class _Walk:
     # --- what is between ------------------------------------------------------------------------------------------
 
     def _is_inert(self, node: ast.stmt, names: _Names) -> bool:
-        if isinstance(node, ast.Pass):
-            return True
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            arguments = node.args
-            values = [*node.decorator_list, *arguments.defaults, *filter(None, arguments.kw_defaults)]
-            plain = _are_foreign(node.decorator_list, names) and self._are_plain(values, names)
-            names.own.add(node.name)
-            return plain
+            return self._is_inert_function(node, names)
         if isinstance(node, ast.ClassDef):
-            special = {"__init_subclass__", "__set_name__", "__class_getitem__"}
-            inner = _Names(dict(names.installed), set(names.own))
-            plain = (
-                _are_foreign(node.decorator_list, names)
-                and self._are_plain([*node.decorator_list, *node.bases, *(word.value for word in node.keywords)], names)
-                and not any(word.arg == "metaclass" for word in node.keywords)
-                and not any(getattr(one, "name", "") in special for one in node.body)
-                and all(self._is_inert(one, inner) for one in node.body)
-            )
-            names.own.add(node.name)
-            return plain
+            return self._is_inert_class(node, names)
         if isinstance(node, (ast.Assign, ast.AnnAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if not all(isinstance(part, (ast.Name, ast.Tuple, ast.List)) for part in targets):
-                return False
-            inner_targets = [part for target in targets for part in ast.walk(target)]
-            if any(isinstance(part, (ast.Attribute, ast.Subscript, ast.Starred)) for part in inner_targets):
-                return False
-            plain = node.value is None or self._are_plain([node.value], names)
-            names.own.update(part.id for part in inner_targets if isinstance(part, ast.Name))
-            return plain
+            return self._is_inert_assignment(node, names)
         if isinstance(node, ast.Expr):
-            if isinstance(node.value, ast.Call) and _dotted(node.value.func) in _FILTERS:
-                self.steps.append(Step("filter", ast.unparse(node)))
-                return True
-            if isinstance(node.value, ast.Call) and _dotted(node.value.func) in _SEEDS:
-                self.steps.append(Step("seed", ast.unparse(node)))
-                return self._are_plain([*node.value.args, *(word.value for word in node.value.keywords)], names)
-            return self._are_plain([node.value], names)
-        return False
+            return self._is_inert_expression(node, names)
+        return isinstance(node, ast.Pass)
+
+    def _is_inert_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, names: _Names) -> bool:
+        arguments = node.args
+        values = [*node.decorator_list, *arguments.defaults, *filter(None, arguments.kw_defaults)]
+        plain = _are_foreign(node.decorator_list, names) and self._are_plain(values, names)
+        names.own.add(node.name)
+        return plain
+
+    def _is_inert_class(self, node: ast.ClassDef, names: _Names) -> bool:
+        special = {"__init_subclass__", "__set_name__", "__class_getitem__"}
+        inner = _Names(dict(names.installed), set(names.own))
+        plain = (
+            _are_foreign(node.decorator_list, names)
+            and self._are_plain([*node.decorator_list, *node.bases, *(word.value for word in node.keywords)], names)
+            and not any(word.arg == "metaclass" for word in node.keywords)
+            and not any(getattr(statement, "name", "") in special for statement in node.body)
+            and all(self._is_inert(statement, inner) for statement in node.body)
+        )
+        names.own.add(node.name)
+        return plain
+
+    def _is_inert_assignment(self, node: ast.Assign | ast.AnnAssign, names: _Names) -> bool:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if not all(isinstance(target, (ast.Name, ast.Tuple, ast.List)) for target in targets):
+            return False
+        parts = [part for target in targets for part in ast.walk(target)]
+        if any(isinstance(part, (ast.Attribute, ast.Subscript, ast.Starred)) for part in parts):
+            return False
+        plain = node.value is None or self._are_plain([node.value], names)
+        names.own.update(part.id for part in parts if isinstance(part, ast.Name))
+        return plain
+
+    def _is_inert_expression(self, node: ast.Expr, names: _Names) -> bool:
+        call = node.value
+        called = _dotted(call.func) if isinstance(call, ast.Call) else ""
+        if called in _FILTERS:
+            self.steps.append(Step("filter", ast.unparse(node)))
+            return True
+        if isinstance(call, ast.Call) and called in _SEEDS:
+            self.steps.append(Step("seed", ast.unparse(node)))
+            return self._are_plain([*call.args, *(word.value for word in call.keywords)], names)
+        return self._are_plain([call], names)
 
     def _are_plain(self, expressions: list[ast.expr], names: _Names) -> bool:
         """Whether they call only what is known to be harmless; looks up what they take from a package."""

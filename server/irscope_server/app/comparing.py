@@ -17,28 +17,28 @@ async def compare(server: IrscopeServer, params: CompareParams) -> CompareResult
     """Run a document's script through several pipelines, and wait for the figures to be in the store."""
     from irscope.driver.comparison import ComparisonCancelled, compared
 
-    path = server.path_of(params.uri)
-    if path is None or not server.trusted:
-        return CompareResult(None, NOT_A_FILE if path is None else NOT_TRUSTED)
+    document = server.document(params.uri)
+    if document is None or not server.trusted:
+        return CompareResult(None, NOT_A_FILE if document is None else NOT_TRUSTED)
     names = tuple(dict.fromkeys(pipeline_named(name).name for name in params.pipelines))
     if not names:
         raise ValueError("Choose at least one pipeline to compare.")
-    plan = await server.activity.plan(params.uri, path)
+    plan = await server.activity.plan(document)
     if plan is None:
-        return CompareResult(None, no_entry(path))
+        return CompareResult(None, no_entry(document.path))
     specs = [
         dataclasses.replace(server.activity.spec_of(plan, Lane.DEEP, name), symbolic_trace=False) for name in names
     ]
     try:
-        found = await server.measurements.measure(
+        comparison = await server.measurements.measure(
             params.uri,
             plan.entry.key,
             f"irscope: comparing pipelines of {plan.entry.name}",
             lambda say, stop: compared(specs, server.archive.path, on_step=say, cancel=stop),
-            lambda found: [one.run for one in found.pipelines if one.run],
+            lambda comparison: [pipeline.run for pipeline in comparison.pipelines if pipeline.run],
         )
     except ComparisonCancelled:
         return CompareResult(None, "The comparison was cancelled.")
-    problems = [f"{one.pipeline}: {one.problem}" for one in found.pipelines if one.problem]
-    newest = next((one.run for one in reversed(found.pipelines) if one.run), None)
+    problems = [f"{pipeline.pipeline}: {pipeline.problem}" for pipeline in comparison.pipelines if pipeline.problem]
+    newest = next((pipeline.run for pipeline in reversed(comparison.pipelines) if pipeline.run), None)
     return CompareResult(newest, " ".join(problems))

@@ -81,11 +81,11 @@ async def _did_change_configuration(ls: IrscopeServer, params: types.DidChangeCo
 
 
 def _did_open(ls: IrscopeServer, params: types.DidOpenTextDocumentParams) -> None:
-    document = params.text_document
-    path = ls.path_of(document.uri)
-    if path is not None and (document.language_id == "python" or path.endswith((".py", ".pyw"))):
-        ls.remember_open(document.uri, path)
-        ls.activity.opened(document.uri, path)
+    document = ls.document(params.text_document.uri)
+    is_python = params.text_document.language_id == "python"
+    if document is not None and (is_python or document.path.endswith((".py", ".pyw"))):
+        ls.remember_open(document.uri, document.path)
+        ls.activity.opened(document)
 
 
 def _did_change(ls: IrscopeServer, params: types.DidChangeTextDocumentParams) -> None:
@@ -94,23 +94,23 @@ def _did_change(ls: IrscopeServer, params: types.DidChangeTextDocumentParams) ->
 
 
 def _did_save(ls: IrscopeServer, params: types.DidSaveTextDocumentParams) -> None:
-    path = ls.path_of(params.text_document.uri)
-    if path is not None and ls.is_open(path):
+    document = ls.document(params.text_document.uri)
+    if document is not None and ls.is_open(document.key):
         ls.texts.changed()
-        ls.activity.saved(params.text_document.uri, path)
+        ls.activity.saved(document)
 
 
 def _did_close(ls: IrscopeServer, params: types.DidCloseTextDocumentParams) -> None:
-    path = ls.path_of(params.text_document.uri)
-    if path is not None and ls.is_open(path):
-        ls.remember_closed(path)
-        ls.activity.closed(path)
+    document = ls.document(params.text_document.uri)
+    if document is not None and ls.is_open(document.key):
+        ls.remember_closed(document.path)
+        ls.activity.closed(document.key)
 
 
 def _notebook_opened(ls: IrscopeServer, params: types.DidOpenNotebookDocumentParams) -> None:
-    path = ls.notebooks.opened(params)
-    if path is not None:
-        ls.activity.opened(params.notebook_document.uri, path)
+    document = ls.document(params.notebook_document.uri)
+    if document is not None and ls.notebooks.opened(params) is not None:
+        ls.activity.opened(document)
 
 
 def _notebook_changed(ls: IrscopeServer, params: types.DidChangeNotebookDocumentParams) -> None:
@@ -119,40 +119,38 @@ def _notebook_changed(ls: IrscopeServer, params: types.DidChangeNotebookDocument
 
 
 def _notebook_saved(ls: IrscopeServer, params: types.DidSaveNotebookDocumentParams) -> None:
-    path = ls.path_of(params.notebook_document.uri)
-    if path is not None and ls.is_open(path):
-        ls.activity.saved(params.notebook_document.uri, path)
+    document = ls.document(params.notebook_document.uri)
+    if document is not None and ls.is_open(document.key):
+        ls.activity.saved(document)
 
 
 def _notebook_closed(ls: IrscopeServer, params: types.DidCloseNotebookDocumentParams) -> None:
-    path = ls.notebooks.closed(params.notebook_document.uri)
-    if path is not None:
-        ls.activity.closed(path)
+    document = ls.document(params.notebook_document.uri)
+    if document is not None and ls.notebooks.closed(document.uri) is not None:
+        ls.activity.closed(document.key)
 
 
 async def _code_lens(ls: IrscopeServer, params: types.CodeLensParams) -> list[types.CodeLens] | None:
-    path = ls.path_of(params.text_document.uri)
-    if path is None:
+    document = ls.document(params.text_document.uri)
+    if document is None:
         return await stage_lenses(ls, params.text_document.uri)
-    found = lenses_of(ls, path, params.text_document.uri)
-    return [*found, *time_lenses(ls, path, await ls.profiles.touching(path))]
+    lenses, key = lenses_of(ls, document), document.key
+    return [*lenses, *time_lenses(ls, key, await ls.profiles.touching(key))]
 
 
 async def _hover(ls: IrscopeServer, params: types.HoverParams) -> types.Hover | None:
-    path = ls.path_of(params.text_document.uri)
-    return await (hover_at(ls, path, params.position) if path else stage_features.hover(ls, params))
+    document = ls.document(params.text_document.uri)
+    return await (hover_at(ls, document.key, params.position) if document else stage_features.hover(ls, params))
 
 
 async def _inlay_hint(ls: IrscopeServer, params: types.InlayHintParams) -> list[types.InlayHint] | None:
-    path = ls.path_of(params.text_document.uri)
-    return await inlay_hints_of(ls, path, params.text_document.uri, params.range) if path else None
+    document = ls.document(params.text_document.uri)
+    return await inlay_hints_of(ls, document, params.range) if document else None
 
 
 async def _code_action(ls: IrscopeServer, params: types.CodeActionParams) -> list[types.CodeAction] | None:
-    path = ls.path_of(params.text_document.uri)
-    if path is None:
-        return None
-    return actions_at(ls, path, params)
+    document = ls.document(params.text_document.uri)
+    return actions_at(ls, document.key, params) if document else None
 
 
 async def _document_diagnostic(

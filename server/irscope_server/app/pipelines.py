@@ -24,11 +24,11 @@ async def pipelines(server: IrscopeServer, params: PipelinesParams) -> Pipelines
     if not server.trusted:
         raise ValueError("The workspace is not trusted, so its interpreter is not asked which pipelines work.")
     settings = await server.settings_for(params.uri) if params.uri else server.settings
-    path = server.path_of(params.uri) if params.uri else None
-    plan = await server.activity.plan(params.uri, path) if path is not None else None
+    document = server.document(params.uri) if params.uri else None
+    plan = await server.activity.plan(document) if document is not None else None
     python = plan.python if plan else settings.interpreter
-    known = [one for one in known_pipelines().values() if not params.only or one.name in params.only]
+    listed = [pipeline for pipeline in known_pipelines().values() if not params.only or pipeline.name in params.only]
     # What is known is said at once: a trial that a list began which is closed by now may take minutes.
     async with _one_at_a_time if params.trials else contextlib.nullcontext():
-        found = await asyncio.to_thread(availability_of, known, python, trials_file(), with_trials=params.trials)
-    return PipelinesResult(python, settings.pipeline, tuple(found))
+        available = await asyncio.to_thread(availability_of, listed, python, trials_file(), with_trials=params.trials)
+    return PipelinesResult(python, settings.pipeline, tuple(available))

@@ -30,15 +30,15 @@ async def profile(server: IrscopeServer, params: ProfileParams) -> ProfileResult
     It is a run like others: it has progress, and `irscope/cancel` and a newer run of the same entry cancel it.  Against
     pipelines, or without breaks, it is many processes by turns, which take minutes.
     """
-    path = server.path_of(params.uri)
-    if path is None or not server.trusted:
-        return ProfileResult(None, NOT_A_FILE if path is None else NOT_TRUSTED)
+    document = server.document(params.uri)
+    if document is None or not server.trusted:
+        return ProfileResult(None, NOT_A_FILE if document is None else NOT_TRUSTED)
     against = tuple(name for name in dict.fromkeys(params.against) if pipeline_named(name).name != DEFAULT_PIPELINE)
     if not 1 <= params.calls <= _MOST_CALLS:
         raise ValueError(f"Invalid number of calls: {params.calls} (1 to {_MOST_CALLS}).")
-    plan = await server.activity.plan(params.uri, path)
+    plan = await server.activity.plan(document)
     if plan is None:
-        return ProfileResult(None, no_entry(path))
+        return ProfileResult(None, no_entry(document.path))
     spec = server.activity.spec_of(plan, Lane.DEEP, DEFAULT_PIPELINE)
     spec = dataclasses.replace(spec, symbolic_trace=False, targets=(), profile=params.calls)
     if against or params.without_breaks:

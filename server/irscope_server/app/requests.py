@@ -15,7 +15,7 @@ from irscope.usercode.notebooks import notebook_of
 from irscope.usercode.source import digest_of
 
 from irscope_server.app.server import IrscopeServer
-from irscope_server.base.context import ReadContext
+from irscope_server.base.context import Document, ReadContext
 from irscope_server.base.params import (
     CheckParams,
     KernelsAtParams,
@@ -39,7 +39,7 @@ from irscope_server.base.results import (
     StagesResult,
 )
 from irscope_server.base.stage_uris import SCHEME, parts_of
-from irscope_server.base.texts import file_key, split_lines
+from irscope_server.base.texts import FileKey, keyed, path_in_folder
 from irscope_server.base.trees import statements_of, tree_of
 from irscope_server.running.plans import Plan
 from irscope_server.running.results import Ended, files_of
@@ -78,14 +78,14 @@ async def report(server: ReadContext, params: ReportParams) -> RunTree:
 
 async def run(server: IrscopeServer, params: RunParams) -> RunResult:
     """Run a document's script and wait for its end; ``run`` is None if none could start, and ``message`` says why."""
-    path = server.path_of(params.uri)
-    if path is None:
+    document = server.document(params.uri)
+    if document is None:
         return RunResult(None, "environment-error", NOT_A_FILE)
     if not server.trusted:
         return RunResult(None, "environment-error", NOT_TRUSTED)
-    started = await server.activity.start(params.uri, path, params.lane, params.entry, params.pipeline)
+    started = await server.activity.start(document, params.lane, params.entry, params.pipeline)
     if started is None:
-        return RunResult(None, "no-entry", no_entry(path))
+        return RunResult(None, "no-entry", no_entry(document.path))
     ended = await wait_for(started, started_here=True)
     outcome = ended.report.outcome
     return RunResult(ended.run or None, outcome.kind.value, outcome.message, len(ended.report.compiles))
@@ -96,32 +96,32 @@ async def check_without_compile(server: IrscopeServer, params: CheckParams) -> C
 
     Where the texts are another than when it failed, it is first run as it is now.
     """
-    path = server.path_of(params.uri)
-    if path is None or not server.trusted:
-        return CheckResult(None, NOT_A_FILE if path is None else NOT_TRUSTED)
-    plan = await server.activity.plan(params.uri, path)
+    document = server.document(params.uri)
+    if document is None or not server.trusted:
+        return CheckResult(None, NOT_A_FILE if document is None else NOT_TRUSTED)
+    plan = await server.activity.plan(document)
     if plan is None:
-        return CheckResult(None, no_entry(path))
-    known = [server.results.newest(plan.entry.key), server.results.deep(plan.entry.key)]
-    failed = [one for one in known if one is not None and _error_in_compiled_code(one.report) is not None]
-    failed.sort(key=lambda one: one.run != params.run)
+        return CheckResult(None, no_entry(document.path))
+    runs = [server.results.newest(plan.entry.key), server.results.deep(plan.entry.key)]
+    failed = [ended for ended in runs if ended is not None and _error_in_compiled_code(ended.report) is not None]
+    failed.sort(key=lambda ended: ended.run != params.run)
     if not failed:
         return CheckResult(None, _NOTHING_TO_CHECK)
     same = not server.texts.are_edited(failed[0].texts) and bool(failed[0].run)
     pipeline = failed[0].report.pipeline
     check = failed[0].run if same else ""
-    started = await server.activity.start(params.uri, path, failed[0].lane, pipeline=pipeline, check=check)
+    started = await server.activity.start(document, failed[0].lane, pipeline=pipeline, check=check)
     if started is None:
-        return CheckResult(None, no_entry(path))
+        return CheckResult(None, no_entry(document.path))
     ended = await wait_for(started, started_here=True)
-    found = _error_in_compiled_code(ended.report)
-    if found is None:
+    error = _error_in_compiled_code(ended.report)
+    if error is None:
         return CheckResult(ended.run or None, f"{_NOTHING_TO_CHECK} {ended.report.outcome.message}")
-    return CheckResult(ended.run, compiled_code_error.verdict_of(found) or "The check was cancelled.")
+    return CheckResult(ended.run, compiled_code_error.verdict_of(error) or "The check was cancelled.")
 
 
 def _error_in_compiled_code(report: Report) -> Finding | None:
-    return next((one for one in report.findings if one.kind == compiled_code_error.KIND.id), None)
+    return next((finding for finding in report.findings if finding.kind == compiled_code_error.KIND.id), None)
 
 
 def cancel(server: IrscopeServer, params: UriParams) -> CancelResult:
@@ -134,17 +134,18 @@ def cancel(server: IrscopeServer, params: UriParams) -> CancelResult:
 
 async def entries(server: IrscopeServer, params: UriParams) -> EntriesResult:
     """What runs a document, and what else may."""
-    path = server.path_of(params.uri)
-    if path is None:
+    document = server.document(params.uri)
+    if document is None:
         raise ValueError(NOT_A_FILE)
-    folder = server.folder_of(path)
-    plan = await server.activity.plan(params.uri, path)
+    path, folder = document.path, server.folder_of(document.path)
+    plan = await server.activity.plan(document)
     launches = server.planner.launches(path, folder, await server.settings_for(params.uri))
-    buffers = {file_key(file): text for file, text in server.overlays().items()}
-    found = await server.candidates.candidates(path, folder, launches, buffers)
-    relative = os.path.relpath(file_key(path), file_key(folder)).replace(os.sep, "/")
-    candidates = tuple(EntryCandidate(one.entry, one.detail) for one in found)
-    return EntriesResult(relative, plan.entry.title if plan else None, candidates)
+    candidates = await server.candidates.candidates(path, folder, launches, keyed(server.overlays()))
+    return EntriesResult(
+        path_in_folder(path, folder),
+        plan.entry.title if plan else None,
+        tuple(EntryCandidate(candidate.entry, candidate.detail) for candidate in candidates),
+    )
 
 
 async def kernels_at(server: IrscopeServer, params: KernelsAtParams) -> KernelsResult:
@@ -153,44 +154,40 @@ async def kernels_at(server: IrscopeServer, params: KernelsAtParams) -> KernelsR
     On the first line of a compound statement (``def``, ``for``, ``with``) that is all of its body, and of a compiled
     function whatever it was compiled to; of a line of a stage, what it became.
     """
-    path = server.path_of(params.uri)
-    if path is None and params.uri.startswith(f"{SCHEME}:"):
+    document = server.document(params.uri)
+    if document is None and params.uri.startswith(f"{SCHEME}:"):
         return await _kernels_of_stage(server, params)
-    if path is None:
+    if document is None:
         return KernelsResult(None, (), NOT_A_FILE)
-    deep, reason = await deep_run(server, params.uri, path, params.run)
+    deep, reason = await deep_run(server, document, params.run)
     if deep is None:
         return KernelsResult(None, (), reason)
-    lines = server.texts.lines(path)
-    line_map = server.views.line_map(deep.texts.get(file_key(path)), lines)
-    by_line: dict[int, list[Kernel]] = {}
-    for kernel in deep.report.kernels:
-        here = (line_map.exact(origin.line - 1) for origin in kernel.origins if file_key(origin.file) == file_key(path))
-        for line in {line for line in here if line is not None}:
-            by_line.setdefault(line, []).append(kernel)
-    found = by_line.get(params.line, [])
-    if not found:
+    key, lines = document.key, server.texts.lines(document.key)
+    line_map = server.views.line_map(deep.texts.get(key), lines)
+    by_line = {
+        line: kernels
+        for ran, kernels in deep.kernels.get(key, {}).items()
+        if (line := line_map.exact(ran - 1)) is not None
+    }
+    of_line = by_line.get(params.line, ())
+    if not of_line:
         first, last = statement_around("\n".join(lines), params.line)
-        found = [kernel for line in range(first, last + 1) for kernel in by_line.get(line, ())]
-    found = [*found, *_kernels_of_function(server, path, params.line, deep)]
-    kernels = tuple({(kernel.stage, kernel.name): kernel for kernel in found}.values())
+        of_line = [kernel for line in range(first, last + 1) for kernel in by_line.get(line, ())]
+    of_line = [*of_line, *_kernels_of_function(server, key, params.line, deep)]
+    kernels = tuple({(kernel.stage, kernel.name): kernel for kernel in of_line}.values())
     items = await _choices(server, deep.report, kernels)
     return KernelsResult(deep.run, items, reason if items else _why_none(deep, by_line, reason))
 
 
-def _kernels_of_function(server: IrscopeServer, path: str, line: int, deep: Ended) -> list[Kernel]:
+def _kernels_of_function(server: IrscopeServer, key: FileKey, line: int, deep: Ended) -> list[Kernel]:
     """The kernels of the compiled function whose ``def`` is in a line."""
     wanted = {
         (compile.function, compile.line)
-        for function in server.views.functions(path)
+        for function in server.views.functions(key)
         if function.line == line and not function.elsewhere
         for compile in function.compiles
     }
-    ids = {
-        compile.id
-        for compile in deep.report.compiles
-        if (compile.function, compile.line) in wanted and file_key(compile.file) == file_key(path)
-    }
+    ids = {compile.id for compile in deep.compiles.get(key, ()) if (compile.function, compile.line) in wanted}
     return [kernel for kernel in deep.report.kernels if kernel.compile in ids]
 
 
@@ -199,9 +196,9 @@ async def _kernels_of_stage(server: IrscopeServer, params: KernelsAtParams) -> K
 
     def read(reader: RunReader) -> list[Kernel]:
         stage = reader.stage_of(candidates)
-        found = reader.linked.kernels_of(stage.id, params.line + 1)
+        of_line = reader.linked.kernels_of(stage.id, params.line + 1)
         codes = reader.linked.thread.codes
-        return [kernel for kernel in reader.report.kernels if (output_code_of(codes, kernel), kernel.name) in found]
+        return [kernel for kernel in reader.report.kernels if (output_code_of(codes, kernel), kernel.name) in of_line]
 
     kernels = await server.stages.ask(run, read)
     items = await _choices(server, await server.archive.report(run), kernels)
@@ -210,22 +207,22 @@ async def _kernels_of_stage(server: IrscopeServer, params: KernelsAtParams) -> K
 
 async def stages(server: IrscopeServer, params: StagesOfParams) -> StagesResult:
     """The stages of the newest deep run of a document, or of a stage's run; else ``reason`` says why there are none."""
-    path = server.path_of(params.uri)
-    if path is None and params.uri.startswith(f"{SCHEME}:"):
+    document = server.document(params.uri)
+    if document is None and params.uri.startswith(f"{SCHEME}:"):
         name, _ = parts_of(params.uri)
         return StagesResult(name, stages_of(await server.archive.report(name)), "")
-    if path is None:
+    if document is None:
         return StagesResult(None, (), NOT_A_FILE)
-    deep, reason = await deep_run(server, params.uri, path, params.run, params.pipeline)
+    deep, reason = await deep_run(server, document, params.run, params.pipeline)
     if deep is None:
         return StagesResult(None, (), reason)
     newest = deep.report
     with contextlib.suppress(LookupError):  # as it is in the store, with what was made since the run
         newest = await server.archive.report(deep.run)
-    found = stages_of(newest)
-    if not found and not reason:
+    listed = stages_of(newest)
+    if not listed and not reason:
         reason = f"The run has no stages. {deep.report.outcome.message}".strip()
-    return StagesResult(deep.run or None, found, reason)
+    return StagesResult(deep.run or None, listed, reason)
 
 
 async def text_of_document(server: IrscopeServer, params: UriParams) -> DocumentResult:
@@ -237,73 +234,79 @@ async def text_of_document(server: IrscopeServer, params: UriParams) -> Document
 
 
 async def deep_run(
-    server: IrscopeServer, uri: str, path: str, may_run: bool, pipeline: str = ""
+    server: IrscopeServer, document: Document, may_run: bool, pipeline: str = ""
 ) -> tuple[Ended | None, str]:
     """The deep run of the chosen pipeline that has results for a file, and what has to be said about it.
 
     Of the texts as they are now: this session's, the store's, then that of another script that uses this file; failing
     these a new one is run if that is wanted, else the newest of an earlier text is taken.
     """
-    plan = await server.activity.plan(uri, path)
-    pipeline = pipeline or (plan.settings if plan else await server.settings_for(uri)).pipeline
-    mine = server.results.deep(plan.entry.key if plan else file_key(path))
+    path, key = document.path, document.key
+    plan = await server.activity.plan(document)
+    pipeline = pipeline or (plan.settings if plan else await server.settings_for(document.uri)).pipeline
+    mine = server.results.deep(plan.entry.key if plan else key)
     mine = mine if mine is not None and mine.report.pipeline == pipeline else None
-    if mine is not None and _is_of_now(server, mine, path):
+    if mine is not None and _is_of_now(server, mine, key):
         return mine, ""
-    if plan is not None and (stored := await _stored_deep_run(server, plan, path, pipeline)) is not None:
+    if plan is not None and (stored := await _stored_deep_run(server, plan, key, pipeline)) is not None:
         server.results.remember_deep(stored)
         server.activity.results_changed()
         return stored, ""
-    touching = server.results.deep_runs_touching(path)
+    touching = server.results.deep_runs_touching(key)
     others = [ended for ended in touching if ended is not mine and ended.report.pipeline == pipeline]
     for ended in others:
-        if _is_of_now(server, ended, path):
+        if _is_of_now(server, ended, key):
             return ended, ""
     if may_run:
-        return await _run_deep(server, uri, path, plan, pipeline)
+        return await _run_deep(server, document, plan, pipeline)
     if mine is not None:
         return mine, _OUTDATED
-    if others:
-        return others[0], _OUTDATED
-    script = plan.entry.stored_script if plan else notebook_of(path) or path
-    older = await server.archive.newest(script, Lane.DEEP, pipeline=pipeline)
-    if older is not None and file_key(path) in map(file_key, files_of(older.report)):
-        texts = {file_key(file): split_lines(text) for file, text in older.sources.items()}
-        return Ended(path, Lane.DEEP, older.source, older.report, texts), _OUTDATED
+    older = others[0] if others else await _older_deep_run(server, plan, document, pipeline)
+    if older is not None:
+        return older, _OUTDATED
     return None, "This file has no deep run yet. Run it with Analyze This File." if plan else no_entry(path)
 
 
-async def _stored_deep_run(server: IrscopeServer, plan: Plan, path: str, pipeline: str) -> Ended | None:
+async def _older_deep_run(server: IrscopeServer, plan: Plan | None, document: Document, pipeline: str) -> Ended | None:
+    """The store's newest deep run of what runs a document, if the document was a part of it."""
+    script = plan.entry.stored_script if plan else notebook_of(document.path) or document.path
+    older = await server.archive.newest(script, Lane.DEEP, pipeline=pipeline)
+    if older is None or document.key not in files_of(older.report):
+        return None
+    return Ended(document.path, Lane.DEEP, older.source, older.report, older.texts)
+
+
+async def _stored_deep_run(server: IrscopeServer, plan: Plan, key: FileKey, pipeline: str) -> Ended | None:
     """The store's newest deep run of what runs a document, where it is known to have had the texts as they are now."""
     entry = plan.entry
     source = digest_of("\n".join(server.texts.lines(entry.file))) if entry.kind.is_file else None
     stored = await server.archive.newest(entry.stored_script, Lane.DEEP, source, pipeline)
-    if stored is None or not (plan.own or server.activity.has_text(stored, path)):
+    if stored is None or not (plan.own or server.activity.has_text(stored, key)):
         return None
     ended = await server.activity.ended_of(stored, plan)
-    return ended if _is_of_now(server, ended, path) else None
+    return ended if _is_of_now(server, ended, key) else None
 
 
-def _is_of_now(server: IrscopeServer, ended: Ended, path: str) -> bool:
+def _is_of_now(server: IrscopeServer, ended: Ended, key: FileKey) -> bool:
     """Whether a run had a file as it is now, and the other files that are open."""
-    ran = ended.texts.get(file_key(path))
-    return ran is not None and list(ran) == list(server.texts.lines(path)) and not server.texts.are_edited(ended.texts)
+    ran = ended.texts.get(key)
+    return ran is not None and list(ran) == list(server.texts.lines(key)) and not server.texts.are_edited(ended.texts)
 
 
 async def _run_deep(
-    server: IrscopeServer, uri: str, path: str, plan: Plan | None, pipeline: str
+    server: IrscopeServer, document: Document, plan: Plan | None, pipeline: str
 ) -> tuple[Ended | None, str]:
     if not server.trusted:
         return None, NOT_TRUSTED
     if plan is None:
-        return None, no_entry(path)
+        return None, no_entry(document.path)
     running = server.runs.current(plan.entry.key)
     if running is not None and _runs_deep_as_now(server, running, pipeline):
         ended = await wait_for(running, started_here=False)
     else:
-        started = await server.activity.start(uri, path, Lane.DEEP, pipeline=pipeline)
+        started = await server.activity.start(document, Lane.DEEP, pipeline=pipeline)
         if started is None:
-            return None, no_entry(path)
+            return None, no_entry(document.path)
         ended = await wait_for(started, started_here=True)
     if not ended.report.compiles:
         return (ended if ended.run else None), ended.report.outcome.message
@@ -354,7 +357,7 @@ def _text(store: Store, run: str, stage: str) -> str:
         return ""
 
 
-def _why_none(deep: Ended, by_line: dict[int, list[Kernel]], reason: str) -> str:
+def _why_none(deep: Ended, by_line: dict[int, Sequence[Kernel]], reason: str) -> str:
     if not deep.report.kernels:
         parts = ["The run generated no kernels.", deep.report.outcome.message]
     elif by_line:

@@ -18,9 +18,10 @@ from pygls.uris import from_fs_path, to_fs_path, uri_scheme
 
 from irscope_server.base import wire
 from irscope_server.base.archive import Archive
+from irscope_server.base.context import Document
 from irscope_server.base.messages import IrscopeProtocol, RequestFailed, fast_converter, pulls_diagnostics
 from irscope_server.base.settings import SECTION, Settings, read_settings
-from irscope_server.base.texts import Texts, file_key
+from irscope_server.base.texts import FileKey, Texts, file_key, script_key
 from irscope_server.graph.requests import GraphCache
 from irscope_server.language.applied_control import Controls
 from irscope_server.language.diagnostics import Publisher
@@ -77,7 +78,7 @@ class IrscopeServer(LanguageServer):
         self.rich_hovers = False
         self.options: Any = None
         self.texts = Texts(self._buffer_of)
-        self._settings_of: dict[str, Settings] = {}
+        self._settings_of: dict[FileKey, Settings] = {}
         self.controls = Controls(
             lambda script: self._settings_of.get(file_key(script), self.settings),
             self.folder_of,
@@ -120,7 +121,7 @@ class IrscopeServer(LanguageServer):
         self.stages = StageReader(lambda: self.archive.path)
         self.stage_texts = StageTexts()
         self._complaints: set[str] = set()
-        self._open: dict[str, tuple[str, str]] = {}
+        self._open: dict[FileKey, Document] = {}
         self._background: set[asyncio.Future[Any]] = set()
 
     # --- documents ----------------------------------------------------------------------------------------------------
@@ -129,48 +130,53 @@ class IrscopeServer(LanguageServer):
         """The path of a ``file:`` URI, the name of a notebook's cell; None for other schemes."""
         return self.notebooks.name_of(uri) or (to_fs_path(uri) if uri_scheme(uri) == "file" else None)
 
+    def document(self, uri: str) -> Document | None:
+        """The document of a ``file:`` URI or of a notebook's cell; None for other schemes."""
+        path = self.path_of(uri)
+        return None if path is None else Document(uri, path)
+
     def uri_of(self, path: str) -> str:
         """The URI of a file, as the client wrote it where the file is open; of what the store calls a module or a
         test that of the file that it begins with."""
         if not os.path.isabs(path):
             with contextlib.suppress(BadEntry):
                 path = parse_entry(path, self.folder_of(path)).file
-        known = self._open.get(file_key(path))
-        path = path if known else notebook_of(path) or path  # of a notebook that is not open
-        return known[0] if known else from_fs_path(path) or path
+        if (document := self._open.get(file_key(path))) is not None:
+            return document.uri
+        path = notebook_of(path) or path  # of a notebook that is not open
+        return from_fs_path(path) or path
 
-    def is_open(self, path: str) -> bool:
+    def is_open(self, key: FileKey) -> bool:
         """Whether the editor has the file open."""
-        return file_key(path) in self._open
+        return key in self._open
 
-    def open_files(self) -> list[tuple[str, str]]:
-        """Path and URI of the Python files and the notebooks that are open."""
-        return [(path, uri) for path, uri in self.open_documents() if notebook_of(path) is None]
+    def open_files(self) -> list[Document]:
+        """The Python files and the notebooks that are open."""
+        return [document for document in self._open.values() if notebook_of(document.path) is None]
 
-    def open_documents(self) -> list[tuple[str, str]]:
-        """The same, and the cells of the notebooks, by name and URI."""
-        return [(path, uri) for uri, path in self._open.values()]
+    def open_documents(self) -> list[Document]:
+        """The same, and the cells of the notebooks."""
+        return list(self._open.values())
 
     def version_of(self, path: str) -> int | None:
         """The client's version number of an open document; None if the file is not open or has no version."""
-        known = self._open.get(file_key(path))
-        document = self.workspace.text_documents.get(unquote(known[0])) if known else None
-        return None if document is None else document.version
+        document = self._open.get(file_key(path))
+        text = self.workspace.text_documents.get(unquote(document.uri)) if document else None
+        return None if text is None else text.version
 
-    def open_beside(self, entry: str) -> list[str]:
+    def open_beside(self, entry: FileKey | None) -> list[str]:
         """Paths of the open Python files that count in a run of a file: all but other notebooks with their cells."""
-        own = file_key(entry)
-        open_files = [path for _, path in self._open.values()]
-        return [path for path in open_files if not _is_of_notebook(path) or file_key(notebook_of(path) or path) == own]
+        documents = self._open.values()
+        return [file.path for file in documents if not _is_of_notebook(file.path) or file.script.key == entry]
 
-    def overlays(self, entry: str = "") -> dict[str, str]:
+    def overlays(self, entry: FileKey | None = None) -> dict[str, str]:
         """Texts of open Python files that differ from what is on disk, by path, for a run of a file."""
         beside = self.open_beside(entry)
         return {path: "\n".join(self.texts.lines(path)) for path in beside if not self.texts.is_as_on_disk(path)}
 
     def key_of(self, path: str) -> str:
         """The key of the entry that runs a file: its own, or that of what runs it as a library module."""
-        key = file_key(notebook_of(path) or path)
+        key = script_key(path)
         plan = self.planner.plans.get(key)
         return plan.entry.key if plan else key
 
@@ -190,7 +196,8 @@ class IrscopeServer(LanguageServer):
 
     def remember_open(self, uri: str, path: str) -> None:
         """Note that the editor opened a file, under this URI."""
-        self._open[file_key(path)] = (uri, path)
+        document = Document(uri, path)
+        self._open[document.key] = document
         self.texts.changed()
 
     def remember_closed(self, path: str) -> None:
@@ -198,15 +205,15 @@ class IrscopeServer(LanguageServer):
         self._open.pop(file_key(path), None)
         self.texts.changed()
 
-    def _buffer_of(self, key: str) -> str | None:
-        known = self._open.get(key)
-        if known is None:
+    def _buffer_of(self, key: FileKey) -> str | None:
+        document = self._open.get(key)
+        if document is None:
             return None
-        if _is_of_notebook(known[1]):
-            return self.notebooks.text_of(*known)
+        if _is_of_notebook(document.path):
+            return self.notebooks.text_of(document.uri, document.path)
         # pygls would read a document that is not open from disk, whatever is there.
-        document = self.workspace.text_documents.get(unquote(known[0]))
-        return None if document is None else document.source
+        text = self.workspace.text_documents.get(unquote(document.uri))
+        return None if text is None else text.source
 
     # --- the client ---------------------------------------------------------------------------------------------------
 
@@ -288,8 +295,8 @@ class IrscopeServer(LanguageServer):
         """The settings of a document's folder; where the client does not answer, those known so far."""
         configuration = await self._configuration(uri)
         settings = self.settings if configuration is None else self.read_options(self.options, configuration)
-        if uri is not None and (path := self.path_of(uri)) is not None:
-            self._settings_of[file_key(path)] = settings
+        if uri is not None and (document := self.document(uri)) is not None:
+            self._settings_of[document.key] = settings
         return settings
 
     def remember_settings(self, path: str, settings: Settings) -> None:

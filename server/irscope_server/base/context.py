@@ -7,15 +7,38 @@ This module imports none of its users, so no module has to import the server.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
+from irscope.usercode.notebooks import notebook_of
 from lsprotocol import types
 from pygls.workspace import Workspace
 
 from irscope_server.base.archive import Archive
 from irscope_server.base.settings import Settings
-from irscope_server.base.texts import Texts
+from irscope_server.base.texts import FileKey, Texts, file_key
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file, a notebook or a cell of one, as the editor names it."""
+
+    uri: str
+    path: str
+    """Of a cell its name."""
+
+    @functools.cached_property
+    def key(self) -> FileKey:
+        """What the file is looked up by."""
+        return file_key(self.path)
+
+    @property
+    def script(self) -> Document:
+        """What is run for it: the file itself; for a cell, its notebook."""
+        notebook = notebook_of(self.path)
+        return self if notebook is None else Document(self.uri, notebook)
 
 
 class ReadContext(Protocol):
@@ -39,19 +62,22 @@ class ReadContext(Protocol):
 class Documents(ReadContext, Protocol):
     """The documents that are open in the editor.  Cells of notebooks count as files."""
 
-    def is_open(self, path: str) -> bool:
+    def document(self, uri: str) -> Document | None:
+        """The document of a ``file:`` URI or of a notebook's cell; None for other schemes."""
+
+    def is_open(self, key: FileKey) -> bool:
         """Whether the editor has the file open."""
 
-    def open_files(self) -> list[tuple[str, str]]:
-        """Path and URI of the Python files and the notebooks that are open."""
+    def open_files(self) -> list[Document]:
+        """The Python files and the notebooks that are open."""
 
-    def open_documents(self) -> list[tuple[str, str]]:
-        """The same, and the cells of the notebooks, by name and URI."""
+    def open_documents(self) -> list[Document]:
+        """The same, and the cells of the notebooks."""
 
-    def open_beside(self, entry: str) -> list[str]:
+    def open_beside(self, entry: FileKey | None) -> list[str]:
         """Paths of the open Python files that count in a run of a file."""
 
-    def overlays(self, entry: str = "") -> dict[str, str]:
+    def overlays(self, entry: FileKey | None = None) -> dict[str, str]:
         """Texts of open Python files that differ from what is on disk, by path, for a run of a file."""
 
     def version_of(self, path: str) -> int | None:

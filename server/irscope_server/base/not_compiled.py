@@ -10,7 +10,7 @@ from irscope.findings.kinds import graph_break, skipped_frame
 from irscope.protocol import Compile, CompileOutcome, Finding, Range, Report
 
 from irscope_server.base.functions import outline_of
-from irscope_server.base.texts import file_key
+from irscope_server.base.texts import by_file, file_key
 
 HEAD = "runs as plain Python"
 
@@ -59,11 +59,11 @@ def why_not_compiled(
         return NotCompiled("it has nothing to compile") if nothing else None
     file, where = cause
     line = line_now(file, where.start.line - 1)
-    here = any(file_key(compile.file) == file_key(file) for compile in compiles)
-    at = f"line {line + 1}" if here else f"{os.path.basename(file)}:{line + 1}"
+    here = file_key(file) in by_file(compiles)
+    place = f"line {line + 1}" if here else f"{os.path.basename(file)}:{line + 1}"
     function = _function_around(lines_of(file), where.start.line)
     inside = f" in {function}" if function else ""
-    return NotCompiled(f"break at {at}{inside}", file, line)
+    return NotCompiled(f"break at {place}{inside}", file, line)
 
 
 def _cause_in(findings: Sequence[Finding]) -> Cause | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NewType, Protocol, TypeVar
 
+from irscope.usercode.notebooks import notebook_of
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
 
@@ -14,6 +16,22 @@ _LINE_END = re.compile("\r\n|\n|\r")
 
 _BYTES_PER_UNIT = {"utf-8": 1, "utf-16": 2, "utf-32": 4}
 _CODEC = {"utf-8": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
+
+T = TypeVar("T")
+
+FileKey = NewType("FileKey", str)
+"""One name per file, whatever links lead to it.  Files are compared and looked up by it; it is a path of the file, too."""
+
+
+class InFile(Protocol):
+    """Something that a report places in a file."""
+
+    @property
+    def file(self) -> str:
+        """The path of the file."""
+
+
+Placed = TypeVar("Placed", bound=InFile)
 
 
 def split_lines(text: str) -> list[str]:
@@ -46,9 +64,37 @@ def from_bytes(line: str, byte: int) -> int:
 
 
 @functools.lru_cache(maxsize=4096)
-def file_key(path: str) -> str:
-    """One name per file, whatever links lead to it; what the findings of a file are looked up by."""
-    return os.path.normcase(os.path.realpath(path))
+def file_key(path: str) -> FileKey:
+    """The key of a file.  Paths get theirs where they come in: from the editor, from a report, from the store."""
+    return FileKey(os.path.normcase(os.path.realpath(path)))
+
+
+def script_key(path: str) -> FileKey:
+    """The key of what is run for a document: the file itself; for a cell, its notebook."""
+    return file_key(notebook_of(path) or path)
+
+
+def keyed(by_path: Mapping[str, T]) -> dict[FileKey, T]:
+    """What is known by path, such as the texts of a run, by the keys of the files."""
+    return {file_key(path): value for path, value in by_path.items()}
+
+
+def lines_by_file(texts: Mapping[str, str]) -> dict[FileKey, Sequence[str]]:
+    """The lines of texts that are known by path."""
+    return {key: split_lines(text) for key, text in keyed(texts).items()}
+
+
+def by_file(places: Iterable[Placed]) -> dict[FileKey, list[Placed]]:
+    """Parts of a report by the files that they are in, in their order."""
+    files: dict[FileKey, list[Placed]] = {}
+    for place in places:
+        files.setdefault(file_key(place.file), []).append(place)
+    return files
+
+
+def path_in_folder(path: str, folder: str) -> str:
+    """The path of a file relative to a folder, with slashes, whatever links lead to either."""
+    return os.path.relpath(file_key(path), file_key(folder)).replace(os.sep, "/")
 
 
 class Texts:
@@ -57,16 +103,16 @@ class Texts:
     Parameters
     ----------
     buffer_of
-        Gives the text of an open document by its `file_key`, or None if the file is not open.
+        Gives the text of an open document, or None if the file is not open.
     """
 
-    def __init__(self, buffer_of: Callable[[str], str | None]) -> None:
+    def __init__(self, buffer_of: Callable[[FileKey], str | None]) -> None:
         self.revision = 0
         """Grows when a document opens, changes, is saved or closes: caches of texts compare it."""
         self._buffer_of = buffer_of
         self._disk: dict[str, tuple[tuple[int, int], list[str]]] = {}
-        self._edited: dict[int, tuple[int, Mapping[str, Sequence[str]], bool]] = {}
-        self._split: dict[str, tuple[str, list[str]]] = {}
+        self._edited: dict[int, tuple[int, Mapping[FileKey, Sequence[str]], bool]] = {}
+        self._split: dict[FileKey, tuple[str, list[str]]] = {}
 
     def lines(self, path: str) -> Sequence[str]:
         """The lines of a file; empty if it cannot be read.  The same list object as long as the text is the same."""
@@ -75,42 +121,41 @@ class Texts:
         if text is None:
             self._split.pop(key, None)
             return self._lines_on_disk(key)
-        known = self._split.get(key)
-        if known is None or (known[0] is not text and known[0] != text):
-            known = (text, split_lines(text))
-            self._split[key] = known
-        return known[1]
+        kept = self._split.get(key)
+        if kept is None or (kept[0] is not text and kept[0] != text):
+            kept = self._split[key] = (text, split_lines(text))
+        return kept[1]
 
     def changed(self) -> None:
         """A document was opened, edited, saved or closed."""
         self.revision += 1
 
-    def is_open(self, key: str) -> bool:
-        """Whether there is an open buffer of the file; `key` is that of `file_key`."""
-        return self._buffer_of(key) is not None
+    def is_open(self, path: str) -> bool:
+        """Whether there is an open buffer of the file."""
+        return self._buffer_of(file_key(path)) is not None
 
-    def are_edited(self, ran: Mapping[str, Sequence[str]]) -> bool:
+    def are_edited(self, ran: Mapping[FileKey, Sequence[str]]) -> bool:
         """Whether a file that is open has another text than in a run.
 
         Parameters
         ----------
         ran
-            Lines as they ran, by `file_key`.  The answer is kept for as long as the object lives and no text changes.
+            Lines as they ran.  The answer is kept for as long as the object lives and no text changes.
         """
-        known = self._edited.get(id(ran))
-        if known is None or known[0] != self.revision or known[1] is not ran:
+        kept = self._edited.get(id(ran))
+        if kept is None or kept[0] != self.revision or kept[1] is not ran:
             if len(self._edited) > 64:
                 self._edited.clear()
             edited = any(
                 self.is_open(key) and (now := self.lines(key)) is not then and list(now) != list(then)
                 for key, then in ran.items()
             )
-            known = self._edited[id(ran)] = (self.revision, ran, edited)
-        return known[2]
+            kept = self._edited[id(ran)] = (self.revision, ran, edited)
+        return kept[2]
 
     def is_as_on_disk(self, path: str) -> bool:
         """Whether the text is what a reader of the file would get, line endings aside."""
-        return list(self.lines(path)) == list(self._lines_on_disk(file_key(path)))
+        return list(self.lines(path)) == list(self._lines_on_disk(path))
 
     def _lines_on_disk(self, path: str) -> Sequence[str]:
         try:
@@ -118,13 +163,12 @@ class Texts:
         except OSError:
             return ()
         version = (status.st_mtime_ns, status.st_size)
-        known = self._disk.get(path)
-        if known is None or known[0] != version:
+        kept = self._disk.get(path)
+        if kept is None or kept[0] != version:
             if len(self._disk) > 64:
                 self._disk.clear()
-            known = (version, split_lines(text_on_disk(path)))
-            self._disk[path] = known
-        return known[1]
+            kept = self._disk[path] = (version, split_lines(text_on_disk(path)))
+        return kept[1]
 
 
 def text_on_disk(path: str) -> str:

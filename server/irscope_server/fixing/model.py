@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from irscope.protocol import Finding
+from irscope.protocol import Finding, FixMethod
 
 from irscope_server.fixing.source import Source
 
@@ -19,6 +19,8 @@ class Proposal:
     text: str
     last: bool = False
     """Whether it is offered after all others, since it costs more than it gives."""
+    method: FixMethod | None = None
+    """What it does, where a finding's own fix does the same, or where it repairs nothing."""
 
 
 @dataclass(frozen=True)

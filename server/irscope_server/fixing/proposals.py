@@ -40,7 +40,7 @@ def proposals(finding: Finding, text: str) -> tuple[Fix, ...]:
     for _, proposal in candidates:
         if proposal.text != text and not left_out(text, proposal.text):
             first.setdefault(proposal.text, proposal)
-    return tuple(Fix(one.title, one.caveat, edits_between(text, one.text)) for one in first.values())
+    return tuple(Fix(one.title, one.caveat, edits_between(text, one.text), method=one.method) for one in first.values())
 
 
 def _candidates(

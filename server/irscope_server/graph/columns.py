@@ -15,7 +15,7 @@ from typing import Any, cast
 from irscope.comparing.graphs import diff_graphs
 from irscope.ir.graphs import Graph, GraphNode, operation_name, parse_graph, short_target
 from irscope.ir.modules import Path, PlacedNodes, has_both_ways, homes, split_module
-from irscope.ir.nodes import NodeFacts
+from irscope.ir.nodes import NO_FACTS, NodeFacts
 from irscope.provenance.graph_facts import MOST_ORIGINALS, Calls, original_calls
 
 from irscope_server.graph.answers import GraphColumns, NodeColumns
@@ -94,10 +94,60 @@ def compared(before: str, after: str) -> Compared:
     for node in old.nodes:
         if node.name not in to_after:
             for name in node.inputs:
-                above = number_of.get((True, to_after[name]) if name in to_after else (False, name))
+                above = number_of.get((name in to_after, to_after.get(name, name)))
                 if above is not None:
                     edges.append((above, number_of[False, node.name]))
     return Compared(Graph(tuple(nodes)), tuple(states), tuple(edges))
+
+
+class Tables:
+    """What the numbers in a graph's columns stand for."""
+
+    def __init__(self) -> None:
+        self.ops, self.originals, self.details, self.dtypes, self.devices = (Table() for _ in range(5))
+        self.modules, self.files = Table(), Table()
+        self._printed: dict[str, tuple[int, int, int, int | None]] = {}
+
+    def printed(self, detail: str) -> tuple[int, int, int, int | None]:
+        """The numbers of a printed type, its dtype and its device, and the bytes as far as it tells them."""
+        if detail not in self._printed:
+            dtype, device, size = _typed(detail)
+            self._printed[detail] = self.details(detail), self.dtypes(dtype), self.devices(device), size
+        return self._printed[detail]
+
+    def homes(
+        self,
+        nodes: Mapping[str, list[Any]],
+        kinds: Sequence[str],
+        untold: Sequence[bool],
+        edges: Sequence[tuple[int, int]],
+    ) -> list[int]:
+        """The column *home*, from those of name, dtype, module and backward, and what `PlacedNodes` has."""
+        dtypes, modules = self.dtypes.entries, self.modules.entries
+        placed = PlacedNodes(
+            nodes["name"],
+            kinds,
+            [dtypes[number] if number >= 0 else "" for number in nodes["dtype"]],
+            [modules[number][0] if number >= 0 else None for number in nodes["module"]],
+            untold,
+            [number == 1 for number in nodes["backward"]],
+            edges,
+        )
+        return home_column(self.modules, placed)
+
+    def graph(self, nodes: Mapping[str, list[Any]], edges: Sequence[tuple[int, int]], files: list[str]) -> GraphColumns:
+        """All columns, with these tables and the addresses of the files."""
+        return {
+            "nodes": cast(NodeColumns, nodes),
+            "edges": [number for edge in edges for number in edge],
+            "ops": self.ops.entries,
+            "originals": [list(names) for names in self.originals.entries],
+            "details": self.details.entries,
+            "dtypes": self.dtypes.entries,
+            "devices": self.devices.entries,
+            "modules": [{"path": list(path), "type": kind} for path, kind in self.modules.entries],
+            "files": files,
+        }
 
 
 def columns(
@@ -115,7 +165,7 @@ def columns(
     calls_above
         What the nodes of the first graph call.
     """
-    ops, originals, details, dtypes, devices, modules, files = (Table() for _ in range(7))
+    tables = Tables()
     nodes: dict[str, list[Any]] = {
         key: []
         for key in (
@@ -123,56 +173,36 @@ def columns(
             "home", "backward", "line", "file", "originLine",
         )
     }  # fmt: skip
-    parsed: dict[str, tuple[str, str, int | None]] = {}
-    numbers: dict[tuple[str, str] | None, int] = {}
+    module_numbers: dict[tuple[str, str] | None, int] = {None: -1}
     for node in graph.nodes:
-        known = facts.get(node.name)
-        if node.detail not in parsed:
-            parsed[node.detail] = typed(node.detail)
-        dtype, device, size = parsed[node.detail]
-        if known is not None and known.value.bytes is not None and known.value.kind in ("tensor", "list"):
-            size = known.value.bytes
+        fact = facts.get(node.name, NO_FACTS)
+        detail, dtype, device, size = tables.printed(node.detail)
+        if fact.value.bytes is not None and fact.value.kind in ("tensor", "list"):
+            size = fact.value.bytes
+        if fact.module is not None and fact.module not in module_numbers:
+            module_numbers[fact.module] = tables.modules(split_module(*fact.module))
+        made_from = (fact.original_aten, *original_calls(fact.sources, calls_above or {}))
         nodes["name"].append(node.name)
         nodes["kind"].append(KINDS.get(node.op, 2))
-        nodes["op"].append(ops(operation_name(node)))
-        made_from = () if known is None else (known.original_aten, *original_calls(known.sources, calls_above or {}))
-        nodes["original"].append(originals(originals_of(operation_name(node), made_from)))
-        nodes["detail"].append(details(node.detail))
-        nodes["dtype"].append(dtypes(dtype))
-        nodes["device"].append(devices(device))
+        nodes["op"].append(tables.ops(operation_name(node)))
+        nodes["original"].append(tables.originals(originals_of(operation_name(node), made_from)))
+        nodes["detail"].append(detail)
+        nodes["dtype"].append(dtype)
+        nodes["device"].append(device)
         nodes["bytes"].append(size)
-        nodes["moved"].append(_moved(known))
-        nodes["flops"].append(None if known is None else known.flops)
-        place = None if known is None else known.module
-        if place not in numbers:
-            numbers[place] = modules(None if place is None else split_module(*place))
-        nodes["module"].append(numbers[place])
-        nodes["backward"].append(int(known is not None and known.is_backward))
+        nodes["moved"].append(fact.moved)
+        nodes["flops"].append(fact.flops)
+        nodes["module"].append(module_numbers[fact.module])
+        nodes["backward"].append(int(fact.is_backward))
         nodes["line"].append(max(0, node.line - 1))
-        nodes["file"].append(files(node.origin.file) if node.origin else -1)
-        nodes["originLine"].append(max(0, node.origin.line - 1) if node.origin else -1)
-    entries = modules.entries
-    placed = PlacedNodes(
-        nodes["name"],
-        [node.op for node in graph.nodes],
-        [parsed[node.detail][0] for node in graph.nodes],
-        [entries[at][0] if at >= 0 else None for at in nodes["module"]],
-        [(known := facts.get(node.name)) is not None and known.is_untold for node in graph.nodes],
-        [each == 1 for each in nodes["backward"]],
-        edges,
-    )
-    nodes["home"] = home_column(modules, placed)
-    return {
-        "nodes": cast(NodeColumns, {**nodes, **({"state": list(states)} if states else {})}),
-        "edges": [number for edge in edges for number in edge],
-        "ops": ops.entries,
-        "originals": [list(each) for each in originals.entries],
-        "details": details.entries,
-        "dtypes": dtypes.entries,
-        "devices": devices.entries,
-        "modules": [{"path": list(path), "type": kind} for path, kind in modules.entries],
-        "files": [uri_of(file) for file in files.entries],
-    }
+        origin = (tables.files(node.origin.file), max(0, node.origin.line - 1)) if node.origin else (-1, -1)
+        nodes["file"].append(origin[0])
+        nodes["originLine"].append(origin[1])
+    untold = [facts.get(node.name, NO_FACTS).is_untold for node in graph.nodes]
+    nodes["home"] = tables.homes(nodes, [node.op for node in graph.nodes], untold, edges)
+    if states:
+        nodes["state"] = list(states)
+    return tables.graph(nodes, edges, [uri_of(file) for file in tables.files.entries])
 
 
 def originals_of(operation: str, made_from: Iterable[str]) -> tuple[str, ...] | None:
@@ -198,7 +228,7 @@ def home_column(modules: Table, nodes: PlacedNodes) -> list[int]:
     return found
 
 
-def typed(detail: str) -> tuple[str, str, int | None]:
+def _typed(detail: str) -> tuple[str, str, int | None]:
     """Dtype, device and bytes as far as the printed type tells them."""
     match = _TYPED.match(detail)
     if match is None:
@@ -210,7 +240,3 @@ def typed(detail: str) -> tuple[str, str, int | None]:
     except ValueError:  # a symbolic size
         return dtype, device, None
     return dtype, device, math.prod(sizes) * bits // 8 if bits else None
-
-
-def _moved(known: NodeFacts | None) -> int | None:
-    return None if known is None or known.read is None or known.written is None else known.read + known.written

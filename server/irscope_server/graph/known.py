@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope.ir.graphs import short_target
-from irscope.ir.modules import PlacedNodes, split_module
+from irscope.ir.modules import split_module
 from irscope.provenance.graph_facts import MOST_ORIGINALS, Calls, Modules
 
 from irscope_server.graph.answers import GraphColumns
-from irscope_server.graph.columns import KINDS, Table, home_column, originals_of, typed
-from irscope_server.graph.lines import printed_nodes
+from irscope_server.graph.columns import KINDS, Table, Tables, originals_of
+from irscope_server.graph.lines import PrintedNodes, printed_nodes
 
 
 def known_columns(
@@ -44,89 +44,68 @@ def known_columns(
     if printed is None:
         return None
     nodes = data["nodes"]
-    targets, values = data["targets"], data["values"]
     views, backward = set(data["views"]), set(data["backward"])
     calls = [op.startswith("call_") for op in nodes["op"]]
+    tables = Tables()
+    op_of = [short_target(target) for target in data["targets"]]
+    kinds = zip(calls, nodes["op"], nodes["target"], nodes["name"], strict=True)
+    op = [tables.ops((op_of[target] or name) if call else kind) for call, kind, target, name in kinds]
+    original = _originals(data, calls, op_of, calls_above, tables.originals)
+    types, printed_sizes = _types(printed, tables)
+    sizes = [_bytes(data, entry) for entry in data["values"]]
+    columns: dict[str, list[Any]] = {
+        "name": printed.names,
+        "kind": [KINDS.get(kind, 2) for kind in nodes["op"]],
+        "op": op,
+        "original": original,
+        **types,
+        "bytes": _sizes(data, sizes, printed_sizes),
+        "moved": _moved(nodes, sizes, calls, views),
+        "flops": nodes["flops"],
+        "module": _modules(data, tables.modules, modules_above),
+        "backward": [int(number in backward) for number in range(len(op))],
+        "line": printed.lines,
+        **_places(printed, tables.files),
+    }
+    edges = [(source, user) for user, inputs in enumerate(nodes["inputs"]) for source in inputs]
+    columns["home"] = tables.homes(columns, nodes["op"], _untold(calls, nodes["stack"], backward), edges)
+    return tables.graph(columns, edges, [uri_of(file) for file in tables.files.entries])
 
-    ops = Table()
-    op_of = [short_target(target) for target in targets]
-    op_at: dict[tuple[str, int], int] = {}
-    op = []
-    for call, kind, target, name in zip(calls, nodes["op"], nodes["target"], nodes["name"], strict=True):
-        key = (kind, target if call else -1)
-        if (at := op_at.get(key)) is None:
-            at = ops((op_of[target] or name) if call else kind)
-            if not call or op_of[target]:
-                op_at[key] = at
-        op.append(at)
 
-    originals = Table()
-    original = _originals(data, calls, op_of, calls_above, originals)
-    details, dtypes, devices = Table(), Table(), Table()
-    of_detail: dict[str, tuple[int, int, int, int | None]] = {}
-    detail, dtype, device, size = [], [], [], []
-    sizes = [_bytes(data, entry) for entry in values]
-    for printed_type, value in zip(printed.details, nodes["value"], strict=True):
-        found = of_detail.get(printed_type)
-        if found is None:
-            kind, where, length = typed(printed_type)
-            found = of_detail[printed_type] = (details(printed_type), dtypes(kind), devices(where), length)
-        detail.append(found[0])
-        dtype.append(found[1])
-        device.append(found[2])
-        known = sizes[value] if value >= 0 and values[value][0] in ("tensor", "list") else None
-        size.append(found[3] if known is None else known)
+def _types(printed: PrintedNodes, tables: Tables) -> tuple[dict[str, list[int]], list[int | None]]:
+    """The columns of printed types, dtypes and devices; and the bytes as far as they tell them."""
+    rows = [tables.printed(detail) for detail in printed.details]
+    numbers = {
+        "detail": [detail for detail, _, _, _ in rows],
+        "dtype": [dtype for _, dtype, _, _ in rows],
+        "device": [device for _, _, device, _ in rows],
+    }
+    return numbers, [size for _, _, _, size in rows]
 
-    moved = _moved(nodes, sizes, calls, views)
-    modules = Table()
-    module = [modules(split_module(*entry)) for entry in data["modules"]]
-    own = [module[at] if at >= 0 else -1 for at in nodes["module"]]
-    _borrow(own, data, modules, modules_above)
-    stacks = nodes["stack"]
-    edges = [(at, to) for to, inputs in enumerate(nodes["inputs"]) for at in inputs]
-    entries, of_dtype = modules.entries, dtypes.entries
-    placed = PlacedNodes(
-        printed.names,
-        nodes["op"],
-        [of_dtype[at] if at >= 0 else "" for at in dtype],
-        [entries[at][0] if at >= 0 else None for at in own],
-        [call and (stacks[number] < 0 or number in backward) for number, call in enumerate(calls)],
-        [number in backward for number in range(len(calls))],
-        edges,
-    )
-    home = home_column(modules, placed)
 
-    files = Table()
+def _untold(calls: list[bool], stacks: list[int], backward: set[int]) -> list[bool]:
+    """As `NodeFacts.is_untold`."""
+    return [call and (stacks[number] < 0 or number in backward) for number, call in enumerate(calls)]
+
+
+def _places(printed: PrintedNodes, files: Table) -> dict[str, list[int]]:
+    """The columns of the user's files and lines."""
     file_of = [files(file) for file, _ in printed.places]
     line_of = [max(0, line - 1) for _, line in printed.places]
     return {
-        "nodes": {
-            "name": printed.names,
-            "kind": [KINDS.get(kind, 2) for kind in nodes["op"]],
-            "op": op,
-            "original": original,
-            "detail": detail,
-            "dtype": dtype,
-            "device": device,
-            "bytes": size,
-            "moved": moved,
-            "flops": nodes["flops"],
-            "module": own,
-            "home": home,
-            "backward": [int(number in backward) for number in range(len(op))] if backward else [0] * len(op),
-            "line": printed.lines,
-            "file": [file_of[at] if at >= 0 else -1 for at in printed.origins],
-            "originLine": [line_of[at] if at >= 0 else -1 for at in printed.origins],
-        },
-        "edges": [number for edge in edges for number in edge],
-        "ops": ops.entries,
-        "originals": [list(each) for each in originals.entries],
-        "details": details.entries,
-        "dtypes": dtypes.entries,
-        "devices": devices.entries,
-        "modules": [{"path": list(path), "type": kind} for path, kind in modules.entries],
-        "files": [uri_of(file) for file in files.entries],
+        "file": [file_of[origin] if origin >= 0 else -1 for origin in printed.origins],
+        "originLine": [line_of[origin] if origin >= 0 else -1 for origin in printed.origins],
     }
+
+
+def _sizes(data: Any, sizes: list[int | None], printed: list[int | None]) -> list[int | None]:
+    """Bytes of what each node gives: those of tensors as the data has them, else what the printed types tell."""
+    values = data["values"]
+    of_tensors = [size if value[0] in ("tensor", "list") else None for value, size in zip(values, sizes, strict=True)]
+    return [
+        told if value < 0 or (size := of_tensors[value]) is None else size
+        for value, told in zip(data["nodes"]["value"], printed, strict=True)
+    ]
 
 
 def _originals(
@@ -181,22 +160,25 @@ def _moved(nodes: Any, sizes: list[int | None], calls: list[bool], views: set[in
     return moved
 
 
-def _borrow(own: list[int], data: Any, modules: Table, modules_above: Callable[[], Modules]) -> None:
-    """Gives what a pass made the module of what it came from, where that has one."""
-    lacking = [number for number, at in enumerate(own) if at < 0 and data["nodes"]["from"][number]]
+def _modules(data: Any, modules: Table, modules_above: Callable[[], Modules]) -> list[int]:
+    """The module of each node; what a pass made has that of what it came from, where that has one."""
+    numbers = [modules(split_module(*entry)) for entry in data["modules"]]
+    own = [numbers[module] if module >= 0 else -1 for module in data["nodes"]["module"]]
+    lacking = [number for number, module in enumerate(own) if module < 0 and data["nodes"]["from"][number]]
     if not lacking:
-        return
+        return own
     above = modules_above()
     sources = data["sources"]
-    found: dict[int, tuple[str, str] | None] = {}
+    of_source: dict[int, tuple[str, str] | None] = {}
 
-    def module_of(at: int) -> tuple[str, str] | None:
-        if at not in found:
-            name, _, _, graph, parents = sources[at]
-            found[at] = above.get((graph, name)) or next(filter(None, map(module_of, parents)), None)
-        return found[at]
+    def module_of(source: int) -> tuple[str, str] | None:
+        if source not in of_source:
+            name, _, _, graph, parents = sources[source]
+            of_source[source] = above.get((graph, name)) or next(filter(None, map(module_of, parents)), None)
+        return of_source[source]
 
     for number in lacking:
         place = next(filter(None, map(module_of, data["nodes"]["from"][number])), None)
         if place is not None:
             own[number] = modules(split_module(*place))
+    return own

@@ -51,48 +51,56 @@ def printed_nodes(text: str, data: Any) -> PrintedNodes | None:
     Returns None if text and data are not of the same nodes in the same order: then the text is to be parsed.
     """
     rows = text.split("\n")
-    begin = next((number for number, row in enumerate(rows) if row.startswith(_HEAD)), None)
-    if begin is None or any(row.startswith(_HEAD) for row in rows[begin + 1 :]):
+    heads = [line for line, row in enumerate(rows) if row.startswith(_HEAD)]
+    if len(heads) != 1:
         return None
     nodes = data["nodes"]
-    wanted = {name: at for at, name in enumerate(nodes["name"])}
-    inputs = {name: at for name, at in wanted.items() if nodes["op"][at] == "placeholder"}
-    inputs.update({data["targets"][nodes["target"][at]]: at for at in inputs.values()})
-    count = len(wanted)
-    names, details, lines, origins = [""] * count, [""] * count, [-1] * count, [-1] * count
+    numbers = {name: number for number, name in enumerate(nodes["name"])}
+    inputs = {name: number for name, number in numbers.items() if nodes["op"][number] == "placeholder"}
+    inputs.update({data["targets"][nodes["target"][number]]: number for number in inputs.values()})
+    count = len(numbers)
+    printed = PrintedNodes([""] * count, [""] * count, [-1] * count, [-1] * count, [])
+    end = _read_signature(rows, heads[0], inputs, printed)
+    _read_body(rows, end + 1, numbers, printed)
+    if printed.lines != sorted(printed.lines) or -1 in printed.lines:
+        return None
+    for number in inputs.values():
+        printed.origins[number] = -1
+    return printed
+
+
+def _read_signature(rows: list[str], head: int, inputs: dict[str, int], printed: PrintedNodes) -> int:
+    """Takes in what the head of ``forward`` says about the inputs; returns its last line."""
+    for line in range(head, len(rows)):
+        for match in _ARGUMENT.finditer(rows[line].partition("(")[2] if line == head else rows[line]):
+            number = inputs.get(match["name"])
+            if number is not None:
+                printed.names[number], printed.lines[number] = match["name"], line
+                printed.details[number] = match["detail"] or ""
+        if rows[line].rstrip().endswith("):"):
+            return line
+    return len(rows)
+
+
+def _read_body(rows: list[str], first: int, numbers: dict[str, int], printed: PrintedNodes) -> None:
+    """Takes in the statements of ``forward``, and the comments that say from which lines they are."""
+    names, details, lines, origins = printed.names, printed.details, printed.lines, printed.origins
     places: dict[tuple[str, int], int] = {}
-    number = begin
-    while number < len(rows):
-        part = rows[number].partition("(")[2] if number == begin else rows[number]
-        for match in _ARGUMENT.finditer(part):
-            name = match["name"]
-            at = inputs.get(name)
-            if at is not None:
-                names[at], details[at], lines[at] = name, match["detail"] or "", number
-        if rows[number].rstrip().endswith("):"):
-            break
-        number += 1
     origin = -1
-    statement, comment = _STATEMENT.match, _ORIGIN.match
-    for at_row in range(number + 1, len(rows)):
-        row = rows[at_row]
+    for line in range(first, len(rows)):
+        row = rows[line]
         if row.startswith(_RETURN):
-            at = wanted.get("output")
-            if at is not None:
-                names[at], lines[at] = "output", at_row
+            number = numbers.get("output")
+            if number is not None:
+                names[number], lines[number] = "output", line
             break
-        found = statement(row)
-        if found is not None:
-            name, detail = found.groups()
-            at = wanted.get(name)
-            if at is not None and lines[at] < 0:
-                names[at], details[at], lines[at], origins[at] = name, detail or "", at_row, origin
-        elif (above := comment(row)) is not None:
-            origin = places.setdefault((above[1], int(above[2])), len(places))
+        if (statement := _STATEMENT.match(row)) is not None:
+            name, detail = statement.groups()
+            number = numbers.get(name)
+            if number is not None and lines[number] < 0:
+                names[number], details[number], lines[number], origins[number] = name, detail or "", line, origin
+        elif (comment := _ORIGIN.match(row)) is not None:
+            origin = places.setdefault((comment[1], int(comment[2])), len(places))
         elif tells_no_origin(row):
             origin = -1
-    if lines != sorted(lines) or -1 in lines:
-        return None
-    for at in inputs.values():
-        origins[at] = -1
-    return PrintedNodes(names, details, lines, origins, list(places))
+    printed.places.extend(places)

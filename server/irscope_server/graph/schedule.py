@@ -8,14 +8,12 @@ those of the last node of the post-grad graph that it computes; the lines of the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
-from irscope.ir.modules import PlacedNodes
-
-from irscope_server.graph.answers import FusionDecision, GraphColumns, NodeColumns
-from irscope_server.graph.columns import Table, home_column, originals_of
+from irscope_server.graph.answers import FusionDecision, GraphColumns
+from irscope_server.graph.columns import Table, Tables, originals_of
 from irscope_server.graph.targets import SHORT
 
 _LAYOUT = re.compile(
@@ -48,7 +46,7 @@ class Schedule:
     described
         A text that has the layouts of the buffers, and what the nodes wait for.
     before, after
-        Nodes of the schedule before and after fusion, as `irscope.pipelines.inductor.scheduler` has them.
+        Nodes of the schedule before and after fusion, as `irscope.pipeline_captures.inductor.scheduler` has them.
     is_fused
         Whether the stage is one after fusion, in which nodes belong to groups.
     fusion
@@ -82,11 +80,13 @@ def schedule_columns(schedule: Schedule) -> GraphColumns:
     number = {name: at for at, name in enumerate(names)}
     origins = _Origins(schedule.origins)
     layouts = {match["buffer"]: match for match in _LAYOUT.finditer(schedule.described)}
-    parts = {str(row["name"]): row["parts"] for row in schedule.after if len(row["parts"]) > 1}
-    spans = _spans(schedule.text, number, parts)
-    group_of = _groups(schedule)
+    fused = _fused(schedule)
+    spans = _spans(schedule.text, number, fused)
+    group_of = _groups(fused) if schedule.is_fused else {}
 
-    ops, originals, details, dtypes, devices, groups = (Table() for _ in range(6))
+    tables, groups = Tables(), Table()
+    for module in schedule.origins.get("modules", []):
+        tables.modules((tuple(module["path"]), module["type"]))
     nodes: dict[str, list[Any]] = {
         key: []
         for key in (
@@ -97,79 +97,63 @@ def schedule_columns(schedule: Schedule) -> GraphColumns:
     for name in names:
         row = rows.get(name)
         buffer = name if row is None else next((written for written, _ in row["writes"]), "")
-        layout = layouts.get(buffer)
-        detail, dtype, device = origins.printed(buffer)
-        if layout is not None:
-            dtype, device = SHORT.get(layout["dtype"], layout["dtype"]), layout["device"]
-            detail = f"{dtype}[{layout['size']}][{layout['stride']}]{device}"
-        nodes["name"].append(name)
-        nodes["kind"].append(0 if row is None else 2)
-        nodes["detail"].append(details(detail))
-        nodes["dtype"].append(dtypes(dtype))
-        nodes["device"].append(devices(device if row is None else str(row["device"])))
-        nodes["spans"].append(spans[name])
-        nodes["line"].append(next(iter(spans[name]), 0))
-        nodes["backward"].append(0)
-        nodes["group"].append(groups(group_of.get(name)))
-        if row is None:
-            _append(
-                nodes,
-                original=-1,
-                op=ops("placeholder"),
-                bytes=read_only[name],
-                module=-1,
-                file=-1,
-                originLine=-1,
-                places=[],
-            )
-            _append(nodes, moved=None, flops=None)
-            continue
-        computed = origins.numbers(row["origins"])
-        last = computed[-1] if computed else -1
-        flops = origins.flops(computed) if any(word in str(row["kind"]) for word in _LIBRARY) else None
-        moved = sum(size for _, size in [*row["reads"], *row["writes"]])
-        file, line = origins.place(last)
-        places = dict.fromkeys(place for one in computed if (place := origins.place(one))[0] >= 0)
-        places.pop((file, line), None)
+        detail, dtype, device = _printed(layouts.get(buffer)) or origins.printed(buffer)
         _append(
             nodes,
-            op=ops(origins.op(last) or str(row["kind"])),
-            original=originals(origins.originals(computed)),
-            bytes=sum(size for _, size in row["writes"]),
-            module=origins.module(last),
-            file=file,
-            originLine=line,
-            places=[part for place in places for part in place],
-            moved=moved,
-            flops=flops,
+            name=name,
+            detail=tables.details(detail),
+            dtype=tables.dtypes(dtype),
+            device=tables.devices(device if row is None else str(row["device"])),
+            spans=spans[name],
+            line=next(iter(spans[name]), 0),
+            backward=0,
+            group=groups(group_of.get(name)),
         )
+        _append(nodes, **(_read(read_only[name], tables) if row is None else _computed(row, origins, tables)))
     edges = list(_edges(schedule, rows, number))
-    modules = Table()
-    for module in schedule.origins.get("modules", []):
-        modules((tuple(module["path"]), module["type"]))
-    entries, kinds = modules.entries, dtypes.entries
-    placed = PlacedNodes(
-        names,
-        ["placeholder" if name in read_only else "call" for name in names],
-        [kinds[at] if at >= 0 else "" for at in nodes["dtype"]],
-        [entries[at][0] if at >= 0 else None for at in nodes["module"]],
-        [True] * len(names),
-        [False] * len(names),
-        edges,
-    )
-    nodes["home"] = home_column(modules, placed)
+    kinds = ["placeholder"] * len(read_only) + ["call"] * len(rows)
+    nodes["home"] = tables.homes(nodes, kinds, [True] * len(names), edges)
     return {
-        "nodes": cast(NodeColumns, nodes),
-        "edges": [at for edge in edges for at in edge],
-        "ops": ops.entries,
-        "originals": [list(each) for each in originals.entries],
-        "details": details.entries,
-        "dtypes": dtypes.entries,
-        "devices": devices.entries,
-        "modules": [{"path": list(path), "type": kind} for path, kind in modules.entries],
-        "files": schedule.origins.get("files", []),
+        **tables.graph(nodes, edges, schedule.origins.get("files", [])),
         "groups": [{"name": name, "type": kind} for name, kind in groups.entries],
         "decisions": list(_decisions(schedule.fusion, number)),
+    }
+
+
+def _printed(layout: re.Match[str] | None) -> tuple[str, str, str] | None:
+    """Type, dtype and device of a buffer by its layout."""
+    if layout is None:
+        return None
+    dtype = SHORT.get(layout["dtype"], layout["dtype"])
+    return f"{dtype}[{layout['size']}][{layout['stride']}]{layout['device']}", dtype, layout["device"]
+
+
+def _read(size: int, tables: Tables) -> Row:
+    """Of a buffer that no node writes."""
+    return {
+        "kind": 0, "original": -1, "op": tables.ops("placeholder"), "bytes": size, "module": -1, "file": -1,
+        "originLine": -1, "places": [], "moved": None, "flops": None,
+    }  # fmt: skip
+
+
+def _computed(row: Row, origins: _Origins, tables: Tables) -> Row:
+    """What a node computes, and where that is from."""
+    computed = origins.numbers(row["origins"])
+    last = computed[-1] if computed else -1
+    file, line = origins.place(last)
+    places = dict.fromkeys(place for node in computed if (place := origins.place(node))[0] >= 0)
+    places.pop((file, line), None)
+    return {
+        "kind": 2,
+        "op": tables.ops(origins.op(last) or str(row["kind"])),
+        "original": tables.originals(origins.originals(computed)),
+        "bytes": sum(size for _, size in row["writes"]),
+        "module": origins.module(last),
+        "file": file,
+        "originLine": line,
+        "places": [part for place in places for part in place],
+        "moved": sum(size for _, size in [*row["reads"], *row["writes"]]),
+        "flops": origins.flops(computed) if any(word in str(row["kind"]) for word in _LIBRARY) else None,
     }
 
 
@@ -198,19 +182,17 @@ def _read_only(rows: Mapping[str, Row]) -> dict[str, int]:
     return found
 
 
-def _groups(schedule: Schedule) -> dict[str, tuple[str, str]]:
+def _fused(schedule: Schedule) -> dict[str, Row]:
+    """The nodes after fusion that were fused of several, by name."""
+    return {str(row["name"]): row for row in schedule.after if len(row["parts"]) > 1}
+
+
+def _groups(fused: Mapping[str, Row]) -> dict[str, tuple[str, str]]:
     """Of each node that was fused with others the fused node: its name and its kind."""
-    if not schedule.is_fused:
-        return {}
-    return {
-        str(part): (str(row["name"]), str(row["kind"]))
-        for row in schedule.after
-        if len(row["parts"]) > 1
-        for part in row["parts"]
-    }
+    return {str(part): (name, str(row["kind"])) for name, row in fused.items() for part in row["parts"]}
 
 
-def _spans(text: str, names: Mapping[str, int], fused: Mapping[str, Sequence[str]]) -> dict[str, list[int]]:
+def _spans(text: str, names: Mapping[str, int], fused: Mapping[str, Row]) -> dict[str, list[int]]:
     """Where a text describes each node: 0-based first and last line, of its own description first of all.
 
     A description goes on to the next one; what is said of a fused node is said of all its parts.  In a text without
@@ -227,7 +209,7 @@ def _spans(text: str, names: Mapping[str, int], fused: Mapping[str, Sequence[str
     for at, (number, name) in enumerate(heads):
         last = (heads[at + 1][0] if at + 1 < len(heads) else len(rows)) - 1
         own.setdefault(name, []).extend((number, last))
-        for part in fused.get(name, ()):
+        for part in fused[name]["parts"] if name in fused else ():
             others.setdefault(part, []).extend((number, last))
     if not heads:
         for number, row in enumerate(rows):

@@ -15,13 +15,13 @@ from irscope.protocol import Lane, Report
 from irscope.usercode.source import use_overlays
 
 from irscope_server.base.settings import Settings
-from irscope_server.base.texts import file_key
+from irscope_server.base.texts import FileKey, keyed
 from irscope_server.running.results import files_of
 
 log = logging.getLogger(__name__)
 
-Texts = Mapping[str, Sequence[str]]
-"""Lines by `file_key`."""
+Texts = Mapping[FileKey, Sequence[str]]
+"""Lines of files."""
 
 
 class Controls:
@@ -70,8 +70,7 @@ class Controls:
     def hidden(self, report: Report, lane: Lane, texts: Mapping[str, list[str]]) -> dict[tuple[object, ...], str]:
         """Why findings of a report are not shown (`irscope.findings.control.hidden_because`); the texts by path."""
         settings = self._settings_of(report.script)
-        by_key = {file_key(file): lines for file, lines in texts.items()}
-        use_overlays({key: "\n".join(text) for key, text in self._lines(report, by_key).items()})
+        use_overlays({key: "\n".join(text) for key, text in self._lines(report, keyed(texts)).items()})
         try:
             return hidden_because(report, settings.severity, self._baseline(settings.baseline, report.script))
         finally:
@@ -81,9 +80,8 @@ class Controls:
         """Those that the user wants for a script, by code or kind."""
         return self._settings_of(script).severity
 
-    def _lines(self, report: Report, texts: Texts) -> dict[str, Sequence[str]]:
-        files = {file_key(file): file for file in files_of(report)}
-        return {key: texts.get(key) or self._lines_of(file) for key, file in files.items()}
+    def _lines(self, report: Report, texts: Texts) -> dict[FileKey, Sequence[str]]:
+        return {key: texts.get(key) or self._lines_of(file) for key, file in files_of(report).items()}
 
     def _baseline(self, setting: str, script: str) -> Mapping[str, int]:
         if not setting:
@@ -93,15 +91,15 @@ class Controls:
             changed = os.stat(path).st_mtime_ns
         except OSError:
             changed = -1
-        known = self._baselines.get(path)
-        if known is None or known[0] != changed:
+        kept = self._baselines.get(path)
+        if kept is None or kept[0] != changed:
             try:
-                known = (changed, read_baseline(path))
+                kept = (changed, read_baseline(path))
             except LookupError as error:
                 self._complain(str(error.args[0]))
-                known = (changed, {})
-            self._baselines[path] = known
-        return known[1]
+                kept = (changed, {})
+            self._baselines[path] = kept
+        return kept[1]
 
 
 def _has_comment(lines: Sequence[str]) -> bool:

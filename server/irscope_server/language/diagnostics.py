@@ -14,7 +14,7 @@ from lsprotocol import types
 
 from irscope_server.base import words
 from irscope_server.base.context import EditorContext
-from irscope_server.base.texts import file_key, to_units
+from irscope_server.base.texts import FileKey, to_units
 from irscope_server.language.finding_text import told_apart
 from irscope_server.language.views import PlacedFinding, Views
 from irscope_server.running.results import Results
@@ -87,10 +87,10 @@ def diagnostic_of(context: EditorContext, placed: PlacedFinding, lines: Sequence
     )
 
 
-def diagnostics_of(context: EditorContext, views: Views, path: str) -> list[types.Diagnostic]:
+def diagnostics_of(context: EditorContext, views: Views, key: FileKey) -> list[types.Diagnostic]:
     """The diagnostics of a file as its text is now, one per cause."""
-    lines = context.texts.lines(path)
-    return [diagnostic_of(context, placed, lines) for placed in views.causes(path)]
+    lines = context.texts.lines(key)
+    return [diagnostic_of(context, placed, lines) for placed in views.causes(key)]
 
 
 class Publisher:
@@ -98,8 +98,8 @@ class Publisher:
 
     def __init__(self, context: EditorContext, results: Results, views: Views) -> None:
         self._context, self._results, self._views = context, results, views
-        self._published: dict[str, list[types.Diagnostic]] = {}
-        self._uris: dict[str, str] = {}
+        self._published: dict[FileKey, list[types.Diagnostic]] = {}
+        self._uris: dict[FileKey, str] = {}
         """Under which URI they were: that of a notebook's cell is not known any more once the notebook is closed."""
         self._timer: asyncio.TimerHandle | None = None
         self._last = 0.0
@@ -124,31 +124,31 @@ class Publisher:
 
     def _publish(self) -> None:
         context = self._context
-        for path in sorted({*self._results.files(), *self._published}):
-            diagnostics = diagnostics_of(context, self._views, path)
-            if self._uris.get(path, uri := context.uri_of(path)) != uri and context.is_open(path):
-                self._put(path, [])  # it was opened by another name: a link leads to it
-            if diagnostics != self._published.get(path, []):
-                self._put(path, diagnostics)
+        for key in sorted({*self._results.files(), *self._published}):
+            diagnostics = diagnostics_of(context, self._views, key)
+            if self._uris.get(key, uri := context.uri_of(key)) != uri and context.is_open(key):
+                self._put(key, [])  # it was opened by another name: a link leads to it
+            if diagnostics != self._published.get(key, []):
+                self._put(key, diagnostics)
 
-    def _put(self, path: str, diagnostics: list[types.Diagnostic]) -> None:
+    def _put(self, key: FileKey, diagnostics: list[types.Diagnostic]) -> None:
         if diagnostics:
-            self._published[path], self._uris[path] = diagnostics, self._context.uri_of(path)
-            uri = self._uris[path]
+            self._published[key], self._uris[key] = diagnostics, self._context.uri_of(key)
+            uri = self._uris[key]
         else:
-            del self._published[path]
-            uri = self._uris.pop(path)
+            del self._published[key]
+            uri = self._uris.pop(key)
         self._context.text_document_publish_diagnostics(
-            types.PublishDiagnosticsParams(uri, diagnostics, self._context.version_of(path))
+            types.PublishDiagnosticsParams(uri, diagnostics, self._context.version_of(key))
         )
 
     async def document_report(self, params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
         """The answer to ``textDocument/diagnostic``."""
         context = self._context
-        path = context.path_of(params.text_document.uri)
-        if path is None:
+        document = context.document(params.text_document.uri)
+        if document is None:
             return types.RelatedFullDocumentDiagnosticReport([])
-        diagnostics = diagnostics_of(context, self._views, path)
+        diagnostics = diagnostics_of(context, self._views, document.key)
         result_id = _result_id(diagnostics)
         if params.previous_result_id == result_id:
             return types.RelatedUnchangedDocumentDiagnosticReport(result_id)
@@ -171,10 +171,10 @@ class Publisher:
     def _closed_files(self, before: dict[str, str]) -> list[types.WorkspaceDocumentDiagnosticReport]:
         context = self._context
         reports: list[types.WorkspaceDocumentDiagnosticReport] = []
-        told = {file_key(path): uri for uri in before if (path := context.path_of(uri)) is not None}
-        for path in sorted({*self._results.files(), *told}):
-            diagnostics = [] if context.is_open(path) else diagnostics_of(context, self._views, path)
-            uri, result_id = told.get(path) or context.uri_of(path), _result_id(diagnostics)
+        told = {document.key: uri for uri in before if (document := context.document(uri)) is not None}
+        for key in sorted({*self._results.files(), *told}):
+            diagnostics = [] if context.is_open(key) else diagnostics_of(context, self._views, key)
+            uri, result_id = told.get(key) or context.uri_of(key), _result_id(diagnostics)
             if before.get(uri, _result_id([])) != result_id:
                 reports.append(types.WorkspaceFullDocumentDiagnosticReport(uri, diagnostics, result_id=result_id))
         return reports

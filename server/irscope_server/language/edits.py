@@ -9,7 +9,7 @@ from irscope.protocol import Edit
 from irscope.usercode.reading import is_read_only
 from lsprotocol import types
 
-from irscope_server.base.texts import file_key, to_units
+from irscope_server.base.texts import to_units
 from irscope_server.language.context import SourceContext
 from irscope_server.running.proofs import Combined
 
@@ -63,7 +63,7 @@ def why_not_placed(context: SourceContext, combined: Combined) -> str:
     """The first file that does not take the edits of a proven whole, and why; empty if all do."""
     for path, edits in combined.edits.items():
         name = os.path.basename(path)
-        if not context.texts.is_open(file_key(path)) and not os.path.exists(path):
+        if not context.texts.is_open(path) and not os.path.exists(path):
             return f"{name} (deleted)"
         if placed_edits(context, path, combined.texts.get(path), edits) is None:
             return f"{name} (changed since its run)"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 
 from irscope.findings.registry import kind_of
-from irscope.protocol import Finding, Limit, Related
+from irscope.protocol import Finding, Limit, Related, RelatedRole
 from irscope.usercode.notebooks import notebook_of
 from irscope.vocabulary import units
 
@@ -46,7 +46,7 @@ def told_apart(related: Sequence[Related], rich: bool) -> tuple[list[Related], l
 
     A client that shows diagnostics at the pointer gets the nearest call there, and the stack above it in the hover.
     """
-    calls = [each for each in related if each.is_call]
+    calls = [each for each in related if each.role is RelatedRole.CALLER]
     above = calls[:-1] if rich else []
     return [each for each in related if each not in above], above
 

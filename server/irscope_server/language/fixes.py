@@ -10,7 +10,7 @@ from irscope.protocol import Range
 from lsprotocol import types
 
 from irscope_server.base import words
-from irscope_server.base.texts import file_key, to_units
+from irscope_server.base.texts import FileKey, file_key, to_units
 from irscope_server.language.context import SourceContext
 from irscope_server.language.diagnostics import diagnostic_of
 from irscope_server.language.edits import placed_edits, workspace_edit
@@ -26,19 +26,19 @@ _ON_A_TREE = (graph_break.KIND.id, recompilation.KIND.id, specialization.KIND.id
 """The kinds of findings that LibCST brings fixes for; a test compares them with the families."""
 
 
-def actions_at(context: SourceContext, path: str, params: types.CodeActionParams) -> list[types.CodeAction]:
+def actions_at(context: SourceContext, key: FileKey, params: types.CodeActionParams) -> list[types.CodeAction]:
     """The fixes of the findings in a range, the best of each first, then what ignores them."""
     only = params.context.only
     if only is not None and not any("quickfix".startswith(kind) for kind in only):
         return []
-    lines = context.texts.lines(path)
-    found = [one for one in context.views.causes(path) if _touches(one, params.range)]
+    lines = context.texts.lines(key)
+    found = [one for one in context.views.causes(key) if _touches(one, params.range)]
     fixes = [action for one in found for action in _fixes(context, one, lines)]
     shown = [
-        _show_kernel(context, params.text_document.uri, one, lines) for one in found if _has_kernels(context, path, one)
+        _show_kernel(context, params.text_document.uri, one, lines) for one in found if _has_kernels(context, key, one)
     ]
     checks = [_check(context, params.text_document.uri, one, lines) for one in found if _can_be_checked(context, one)]
-    fixes += _fixes_at_calls(context, path, params.range, found)
+    fixes += _fixes_at_calls(context, key, params.range, found)
     fixes += fixes_together(context, found)
     about = [one for one in found if one.finding.kind in _ON_A_TREE]
     more = [_how_to_get_more(context, about, lines)] if about and is_missing() else []
@@ -51,10 +51,10 @@ def actions_at(context: SourceContext, path: str, params: types.CodeActionParams
     ]
 
 
-def findings_at(context: SourceContext, path: str, range: types.Range) -> list[PlacedFinding]:
+def findings_at(context: SourceContext, key: FileKey, range: types.Range) -> list[PlacedFinding]:
     """The findings whose fixes `actions_at` offers for a range."""
-    found = [one for one in context.views.causes(path) if _touches(one, range)]
-    return [*found, *(one for one, call in context.views.triggered_at(path) if _is_in(call, range))]
+    found = [one for one in context.views.causes(key) if _touches(one, range)]
+    return [*found, *(one for one, call in context.views.triggered_at(key) if _is_in(call, range))]
 
 
 def _is_in(call: Range, range: types.Range) -> bool:
@@ -66,11 +66,11 @@ def _touches(placed: PlacedFinding, range: types.Range) -> bool:
 
 
 def _fixes_at_calls(
-    context: SourceContext, path: str, range: types.Range, found: Sequence[PlacedFinding]
+    context: SourceContext, key: FileKey, range: types.Range, found: Sequence[PlacedFinding]
 ) -> list[types.CodeAction]:
     """The fixes of recompilations that a call in the range triggered: the call is where the user sees the new size."""
     actions: list[types.CodeAction] = []
-    for one, call in context.views.triggered_at(path):
+    for one, call in context.views.triggered_at(key):
         if _is_in(call, range) and one not in found:
             actions += _fixes(context, one, context.texts.lines(one.finding.file), here=False)
     return list({action.title + repr(action.edit): action for action in actions}.values())
@@ -153,14 +153,12 @@ def _check(context: SourceContext, uri: str, placed: PlacedFinding, lines: Seque
     )
 
 
-def _has_kernels(context: SourceContext, path: str, placed: PlacedFinding) -> bool:
+def _has_kernels(context: SourceContext, key: FileKey, placed: PlacedFinding) -> bool:
     """Whether the newest deep run that has results for the file made kernels of the code that a finding is about."""
-    key, lines = file_key(path), context.texts.lines(path)
-    for deep in context.results.deep_runs_touching(path)[:1]:
-        line_map = context.views.line_map(deep.texts.get(key), lines)
-        origins = (origin for kernel in deep.report.kernels for origin in kernel.origins)
-        here = (line_map.exact(origin.line - 1) for origin in origins if file_key(origin.file) == key)
-        return any(line is not None and placed.line <= line <= placed.end_line for line in here)
+    for deep in context.results.deep_runs_touching(key)[:1]:
+        line_map = context.views.line_map(deep.texts.get(key), context.texts.lines(key))
+        lines = (line_map.exact(line - 1) for line in deep.kernels.get(key, ()))
+        return any(line is not None and placed.line <= line <= placed.end_line for line in lines)
     return False
 
 

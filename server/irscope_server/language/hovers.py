@@ -12,7 +12,7 @@ from lsprotocol import types
 
 from irscope_server.base import words
 from irscope_server.base.functions import Outline, Parameter, outline_of
-from irscope_server.base.texts import from_units
+from irscope_server.base.texts import FileKey, from_units
 from irscope_server.language.context import SourceContext
 from irscope_server.language.diagnostics import lsp_range
 from irscope_server.language.finding_text import finding_text
@@ -29,38 +29,37 @@ _PATIENCE = 0.04
 _BEING_READ = "The guards are being read. Hover again to see them."
 
 
-async def hover_at(context: SourceContext, path: str, position: types.Position) -> types.Hover | None:
+async def hover_at(context: SourceContext, key: FileKey, position: types.Position) -> types.Hover | None:
     """The hover at a position: the findings there, the guards on the parameter there, then the compiles of the
     function whose ``def`` it is in, or what the line became."""
-    lines = context.texts.lines(path)
+    lines = context.texts.lines(key)
     if position.line >= len(lines):
         return None
     column = from_units(lines[position.line], position.character, context.encoding)
-    here = [placed for placed in context.views.findings(path) if _covers(placed, position.line, column, lines)]
+    here = [placed for placed in context.views.findings(key) if _covers(placed, position.line, column, lines)]
     parts = []
     for placed in here:
-        texts = (finding_text(placed, context.uri_of, context.rich_hovers), gain_text(context, placed))
-        parts.append("\n\n".join(text for text in texts if text))
+        parts.append(_paragraphs(finding_text(placed, context.uri_of, context.rich_hovers), gain_text(context, placed)))
     place = here[0] if here else None
     span = (place.line, place.column, place.end_line, place.end_column) if place else None
     outline = outline_of("\n".join(lines))
     heads = False
-    for function in context.views.functions(path):
+    for function in context.views.functions(key):
         parameter = _parameter(function, outline, position.line + 1, column, lines)
         on_head = function.first_line <= position.line <= function.line
         if parameter is None and not on_head:
             continue
         guarded, latency = await _guards(context, function, parameter.name if parameter else "")
         if parameter is not None:
-            parts += [guarded] if guarded else []
+            parts.append(guarded)
             span = span or (position.line, parameter.column, position.line, parameter.end_column)
         if on_head:
-            parts.append("\n\n".join(part for part in (function_text(function), latency) if part))
+            parts.append(_paragraphs(function_text(function), latency))
             heads = True
-    if measured := time_text(context, path, position.line, await context.profiles.touching(path)):
-        parts.append(measured)
-    if not heads and (line := await _line_text(context, path, position.line, column)):
-        parts.append(line)
+    parts.append(time_text(context, key, position.line, await context.profiles.touching(key)))
+    if not heads:
+        parts.append(await _line_text(context, key, position.line, column))
+    parts = [part for part in parts if part]
     if not parts:
         return None
     return types.Hover(
@@ -69,15 +68,19 @@ async def hover_at(context: SourceContext, path: str, position: types.Position) 
     )
 
 
+def _paragraphs(*texts: str) -> str:
+    return "\n\n".join(text for text in texts if text)
+
+
 def _parameter(
     function: PlacedFunction, outline: Outline | None, line: int, column: int, lines: Sequence[str]
 ) -> Parameter | None:
     """The parameter of a compiled function at a place (1-based line)."""
     if function.elsewhere or outline is None:
         return None
-    for known in outline.functions:
-        if known.line == function.line + 1 and known.title == function.title:
-            return known.parameter_at(line, column, lines)
+    for outlined in outline.functions:
+        if outlined.line == function.line + 1 and outlined.title == function.title:
+            return outlined.parameter_at(line, column, lines)
     return None
 
 
@@ -102,9 +105,9 @@ async def _guards(context: SourceContext, function: PlacedFunction, parameter: s
     return ("", "") if reading.exception() is not None else reading.result()
 
 
-async def _line_text(context: SourceContext, path: str, line: int, column: int) -> str:
+async def _line_text(context: SourceContext, key: FileKey, line: int, column: int) -> str:
     """What is said of a compiled line; empty while its graphs are still being read."""
-    reading = asyncio.ensure_future(line_text(context, path, line, column))
+    reading = asyncio.ensure_future(line_text(context, key, line, column))
     context.in_background(reading)
     done, _ = await asyncio.wait([reading], timeout=_PATIENCE)
     return reading.result() if done and reading.exception() is None else ""

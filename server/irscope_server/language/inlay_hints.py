@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from irscope.vocabulary.visible import visible
 from lsprotocol import types
 
+from irscope_server.base.context import Document
 from irscope_server.base.functions import Function
 from irscope_server.base.texts import from_bytes, to_units
 from irscope_server.language.context import SourceContext
@@ -18,17 +19,17 @@ from irscope_server.language.type_labels import tooltip, value_label
 _LONGEST = 60
 
 
-async def inlay_hints_of(context: SourceContext, path: str, uri: str, span: types.Range) -> list[types.InlayHint]:
+async def inlay_hints_of(context: SourceContext, document: Document, span: types.Range) -> list[types.InlayHint]:
     """The hints in a range of a document: one at the end of each statement, one after each parameter.
 
     Only in functions that are as they ran: what an edit may have made untrue is not shown.
     """
-    if not (await context.settings_for(uri)).inlay_hints:
+    if not (await context.settings_for(document.uri)).inlay_hints:
         return []
-    view = await line_view(context, path)
+    view = await line_view(context, document.key)
     if view is None or (outline := view.outline) is None:
         return []
-    now = context.texts.lines(path)
+    now = context.texts.lines(document.key)
     hints = []
     intact: dict[Function, bool] = {}
     for line, column, label, told in [*_values(view), *_parameters(view)]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from irscope.findings.kinds import graph_break, recompilation
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile
@@ -9,12 +11,12 @@ from irscope.vocabulary import units
 from lsprotocol import types
 
 from irscope_server.base import words
-from irscope_server.base.context import ReadContext
-from irscope_server.base.functions import outline_of
+from irscope_server.base.context import Document, ReadContext
+from irscope_server.base.functions import Outline, outline_of
 from irscope_server.base.not_compiled import HEAD, NotCompiled
 from irscope_server.base.run_age import age_of
 from irscope_server.base.stage_uris import NoDocument, parts_of
-from irscope_server.base.texts import file_key, to_units
+from irscope_server.base.texts import FileKey, to_units
 from irscope_server.language.context import SourceContext
 from irscope_server.language.views import PlacedFunction
 from irscope_server.running.results import Ended, frame_of, is_recompile
@@ -26,52 +28,72 @@ PLACE_COMMAND = "irscope.showPlace"
 """Of the client; one that does not know them loses nothing but the click."""
 
 
-def lenses_of(context: SourceContext, path: str, uri: str) -> list[types.CodeLens]:
+def lenses_of(context: SourceContext, document: Document) -> list[types.CodeLens]:
     """The lenses of a document.
 
     They are above a function's first decorator, where a reader looks for what is said about the function.
     While the document's script runs they say so, above every function that was compiled before or that the text
     itself hands to ``torch.compile``.  What an edit may have made untrue says so, too.
     """
-    lines = context.texts.lines(path)
-    functions = context.views.functions(path)
-    run = context.runs.current(context.key_of(path))
+    lines = context.texts.lines(document.key)
+    functions = context.views.functions(document.key)
+    run = context.runs.current(context.key_of(document.path))
     outline = outline_of("\n".join(lines))
-    titled: list[tuple[int, str, str]] = []
+    titles: list[tuple[int, str, str]]
     breaks: dict[int, NotCompiled] = {}
     if run is not None:
-        known = {function.first_line: f"{lens_title(function)} · running…" for function in functions}
-        places = {function.first_line - 1 for function in outline.marked()} if outline else set()
-        if not known and not places and outline and outline.compile_calls:
-            places = {outline.compile_calls[0] - 1}
-        titles = {**dict.fromkeys(places, "running…"), **known}
-        titled = [(line, title, run.live.run) for line, title in sorted(titles.items())]
+        titles = [(line, title, run.live.run) for line, title in sorted(_running_titles(functions, outline).items())]
     else:
-        for function in functions:
-            stale = " · before your edit" if function.stale else ""
-            titled.append((function.first_line, lens_title(function) + stale, function.ended.run))
-            if function.not_compiled is not None and function.not_compiled.file:
-                breaks[function.first_line] = function.not_compiled
-    if not titled and outline and _needs_entry(context, path):
-        places = {function.first_line - 1 for function in outline.marked()} or {
-            line - 1 for line in outline.compile_calls[:1]
+        titles = [(function.first_line, _ended_title(function), function.ended.run) for function in functions]
+        breaks = {
+            function.first_line: function.not_compiled
+            for function in functions
+            if function.not_compiled is not None and function.not_compiled.file
         }
-        titled = [(line, "choose the script that runs this module", "") for line in sorted(places)]
+    if not titles and outline and _needs_entry(context, document.key):
+        places = _marked(outline) or _first_call(outline)
+        titles = [(line, "choose the script that runs this module", "") for line in sorted(places)]
     lenses = []
-    for line, title, name in titled:
-        text = lines[line] if line < len(lines) else ""
-        start = len(text) - len(text.lstrip())
-        end = to_units(text, len(text), context.encoding)
+    for line, title, name in titles:
         if (why := breaks.get(line)) is not None:
             command = types.Command(
                 title, PLACE_COMMAND, arguments=[{"uri": context.uri_of(why.file), "line": why.line}]
             )
         elif name or run is not None:
-            command = types.Command(title, COMMAND, arguments=[{"run": name, "uri": uri, "line": line}])
+            command = types.Command(title, COMMAND, arguments=[{"run": name, "uri": document.uri, "line": line}])
         else:
-            command = types.Command(title, CHOOSE_COMMAND, arguments=[{"uri": uri}])
-        lenses.append(types.CodeLens(types.Range(types.Position(line, start), types.Position(line, end)), command))
+            command = types.Command(title, CHOOSE_COMMAND, arguments=[{"uri": document.uri}])
+        lenses.append(types.CodeLens(_range_of(lines, line, context.encoding), command))
     return lenses
+
+
+def _range_of(lines: Sequence[str], line: int, encoding: str) -> types.Range:
+    text = lines[line] if line < len(lines) else ""
+    start = types.Position(line, len(text) - len(text.lstrip()))
+    return types.Range(start, types.Position(line, to_units(text, len(text), encoding)))
+
+
+def _running_titles(functions: Sequence[PlacedFunction], outline: Outline | None) -> dict[int, str]:
+    """Titles by line while the script runs."""
+    titles = {function.first_line: f"{lens_title(function)} · running…" for function in functions}
+    places = _marked(outline) if outline else set()
+    if not titles and not places and outline:
+        places = _first_call(outline)
+    return {**dict.fromkeys(places, "running…"), **titles}
+
+
+def _ended_title(function: PlacedFunction) -> str:
+    return lens_title(function) + (" · before your edit" if function.stale else "")
+
+
+def _marked(outline: Outline) -> set[int]:
+    """Lines above the functions that the text itself marks to be compiled."""
+    return {function.first_line - 1 for function in outline.marked()}
+
+
+def _first_call(outline: Outline) -> set[int]:
+    """The line of the first call that compiles something, if there is one."""
+    return {line - 1 for line in outline.compile_calls[:1]}
 
 
 async def stage_lenses(context: ReadContext, uri: str) -> list[types.CodeLens] | None:
@@ -88,9 +110,8 @@ async def stage_lenses(context: ReadContext, uri: str) -> list[types.CodeLens] |
     return [types.CodeLens(types.Range(start, start), command)]
 
 
-def _needs_entry(context: SourceContext, path: str) -> bool:
+def _needs_entry(context: SourceContext, key: FileKey) -> bool:
     """Whether no known entry runs a library module."""
-    key = file_key(path)
     return key in context.planner.plans and context.planner.plans[key] is None
 
 

@@ -11,7 +11,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from irscope.comparing.ranks.differences import RankRun
 from irscope.comparing.ranks.overlaps import overlaps_of
@@ -23,8 +23,11 @@ from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 
 from irscope_server.base.context import ReadContext
-from irscope_server.base.texts import file_key, split_lines
+from irscope_server.base.texts import FileKey, file_key, lines_by_file
 from irscope_server.running.results import Ended, frame_of
+
+T = TypeVar("T")
+P = TypeVar("P")
 
 _NEWEST = 4
 """Compiles of one frame that are read: a frame that recompiles a thousand times has a thousand graphs."""
@@ -86,28 +89,28 @@ class LineFacts:
     Parameters
     ----------
     ops
-        By `file_key` and 1-based line, in the order of the graphs, older compiles first.
+        By file and 1-based line, in the order of the graphs, older compiles first.
     arguments
         By compile and name of a parameter, what was handed in.
     symbols
         By compile and name.
     flops
-        By `file_key` and line: of one call of the newest compile, forward only.  Only lines with some.
+        By file and line: of one call of the newest compile, forward only.  Only lines with some.
     functions
-        By `file_key`, first line and name of each function that was compiled in another, with the compiles.
+        By file, first line and name of each function that was compiled in another, with the compiles.
     texts
-        By `file_key`, the lines of those files as they ran.
+        By file, its lines as they ran.
     overlaps
-        By `file_key` and line, the collectives that came from it, with what runs beside them.
+        By file and line, the collectives that came from it, with what runs beside them.
     """
 
-    ops: Mapping[str, Mapping[int, tuple[Op, ...]]] = field(default_factory=dict)
+    ops: Mapping[FileKey, Mapping[int, Sequence[Op]]] = field(default_factory=dict)
     arguments: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     symbols: Mapping[str, Mapping[str, SymbolFacts]] = field(default_factory=dict)
-    flops: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    functions: Mapping[str, Mapping[tuple[int, str], tuple[str, ...]]] = field(default_factory=dict)
-    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    overlaps: Mapping[str, Mapping[int, tuple[CollectiveOverlap, ...]]] = field(default_factory=dict)
+    flops: Mapping[FileKey, Mapping[int, int]] = field(default_factory=dict)
+    functions: Mapping[FileKey, Mapping[tuple[int, str], Sequence[str]]] = field(default_factory=dict)
+    texts: Mapping[FileKey, Sequence[str]] = field(default_factory=dict)
+    overlaps: Mapping[FileKey, Mapping[int, Sequence[CollectiveOverlap]]] = field(default_factory=dict)
 
 
 class LineFactsOfRuns:
@@ -162,7 +165,7 @@ def _read_texts(store: Store, report: Report) -> list[CompileTexts]:
             seen[frame_of(compile)] = seen.get(frame_of(compile), 0) + 1
             if seen[frame_of(compile)] <= _NEWEST:
                 chosen.append(compile)
-    found, read = [], 0
+    texts, read = [], 0
     for compile in chosen:
         graph = [stage for stage in compile.stages if stage_kind(stage.name).is_captured][-1]
         read += graph.bytes
@@ -170,7 +173,7 @@ def _read_texts(store: Store, report: Report) -> list[CompileTexts]:
             break
         symbols = [stage for stage in compile.stages if role_of(stage.name) is Role.SYMBOLS]
         costed = [stage for stage in compile.stages if stage_kind(stage.name).takes_costs]
-        found.append(
+        texts.append(
             CompileTexts(
                 compile,
                 store.stage_text(report.run, graph.id),
@@ -178,7 +181,7 @@ def _read_texts(store: Store, report: Report) -> list[CompileTexts]:
                 tuple(store.stage_data(report.run, stage.id) for stage in costed),
             )
         )
-    return found[::-1]
+    return texts[::-1]
 
 
 def _read_overlaps(store: Store, report: Report) -> list[CollectiveOverlap]:
@@ -190,7 +193,7 @@ def _read_overlaps(store: Store, report: Report) -> list[CollectiveOverlap]:
 
 def _read_functions(store: Store, report: Report) -> dict[str, list[tuple[str, int, str]]]:
     """By compile, file, first line and name of the functions in it; of each frame those of the newest compiles."""
-    found: dict[str, list[tuple[str, int, str]]] = {}
+    functions: dict[str, list[tuple[str, int, str]]] = {}
     seen: dict[str, int] = {}
     for compile in reversed(report.compiles):
         stages = [stage for stage in compile.stages if role_of(stage.name) is Role.REWRITTEN]
@@ -199,8 +202,9 @@ def _read_functions(store: Store, report: Report) -> dict[str, list[tuple[str, i
             continue
         data = store.stage_data(report.run, stages[-1].id)
         if isinstance(data, dict):
-            found[compile.id] = [(str(file), int(line), str(name)) for file, line, name in data.get("functions", ())]
-    return found
+            places = data.get("functions", ())
+            functions[compile.id] = [(str(file), int(line), str(name)) for file, line, name in places]
+    return functions
 
 
 def facts_of_texts(
@@ -210,54 +214,37 @@ def facts_of_texts(
     overlaps: Sequence[CollectiveOverlap] = (),
 ) -> LineFacts:
     """The facts of a run's compiles, given in their order."""
-    ops: dict[str, dict[int, list[Op]]] = {}
+    ops: dict[FileKey, dict[int, list[Op]]] = {}
+    compiles: dict[FileKey, dict[tuple[int, str], list[str]]] = {}
+    collectives: dict[FileKey, dict[int, list[CollectiveOverlap]]] = {}
     arguments: dict[str, dict[str, str]] = {}
     symbols: dict[str, dict[str, SymbolFacts]] = {}
-    flops: dict[str, dict[int, int]] = {}
-    for one in texts:
+    flops: dict[FileKey, dict[int, int]] = {}
+    for compiled in texts:
         try:
-            nodes = parse_graph(one.graph).nodes
+            nodes = parse_graph(compiled.graph).nodes
         except ValueError:
             continue
-        name = one.compile.id
-        symbols[name] = _symbols(one.symbols)
+        name = compiled.compile.id
+        symbols[name] = _symbols(compiled.symbols)
         for number, node in enumerate(nodes):
             if node.op == "placeholder" and (match := _ARGUMENT.match(node.name)) and node.detail:
                 arguments.setdefault(name, {})[match["name"]] = node.detail
             elif node.origin is not None and node.op == "call":
-                lines = ops.setdefault(file_key(node.origin.file), {})
-                lines.setdefault(node.origin.line, []).append(_op(name, node, number))
-        for file, costs in _flops(one.costed).items():
-            flops.setdefault(file, {}).update(costs)
-    return LineFacts(
-        {file: {line: tuple(found) for line, found in lines.items()} for file, lines in ops.items()},
-        arguments,
-        symbols,
-        flops,
-        _by_file(functions or {}),
-        {file_key(file): tuple(split_lines(text)) for file, text in (sources or {}).items()},
-        _by_line(overlaps),
-    )
+                _append(ops, node.origin.file, node.origin.line, _op(name, node, number))
+        for key, costs in _flops(compiled.costed).items():
+            flops.setdefault(key, {}).update(costs)
+    for compile, walked in (functions or {}).items():
+        for file, first_line, function in walked:
+            _append(compiles, file, (first_line, function), compile)
+    for overlap in overlaps:
+        if overlap.file:
+            _append(collectives, overlap.file, overlap.line, overlap)
+    return LineFacts(ops, arguments, symbols, flops, compiles, lines_by_file(sources or {}), collectives)
 
 
-def _by_line(overlaps: Sequence[CollectiveOverlap]) -> dict[str, dict[int, tuple[CollectiveOverlap, ...]]]:
-    found: dict[str, dict[int, tuple[CollectiveOverlap, ...]]] = {}
-    for one in overlaps:
-        if one.file:
-            lines = found.setdefault(file_key(one.file), {})
-            lines[one.line] = (*lines.get(one.line, ()), one)
-    return found
-
-
-def _by_file(
-    functions: Mapping[str, Sequence[tuple[str, int, str]]],
-) -> dict[str, dict[tuple[int, str], tuple[str, ...]]]:
-    found: dict[str, dict[tuple[int, str], tuple[str, ...]]] = {}
-    for compile, walked in functions.items():
-        for file, line, name in walked:
-            here = found.setdefault(file_key(file), {})
-            here[line, name] = (*here.get((line, name), ()), compile)
-    return found
+def _append(files: dict[FileKey, dict[P, list[T]]], file: str, place: P, fact: T) -> None:
+    files.setdefault(file_key(file), {}).setdefault(place, []).append(fact)
 
 
 def _op(compile: str, node: GraphNode, number: int) -> Op:
@@ -266,23 +253,23 @@ def _op(compile: str, node: GraphNode, number: int) -> Op:
 
 
 def _symbols(data: Any) -> dict[str, SymbolFacts]:
-    found = {}
+    symbols = {}
     for entry in data.get("symbols", ()) if isinstance(data, dict) else ():
         low, high = entry["narrowed"]
-        found[entry["symbol"]] = SymbolFacts(entry["symbol"], entry["hint"], entry["source"], low, high)
-    return found
+        symbols[entry["symbol"]] = SymbolFacts(entry["symbol"], entry["hint"], entry["source"], low, high)
+    return symbols
 
 
-def _flops(costed: Sequence[Any]) -> dict[str, dict[int, int]]:
+def _flops(costed: Sequence[Any]) -> dict[FileKey, dict[int, int]]:
     """By file and line, of one compile."""
-    found: dict[str, dict[int, int]] = {}
+    files: dict[FileKey, dict[int, int]] = {}
     for data in costed:
         for node in facts_of(data):
             if node.flops and node.stack and not node.is_backward:
                 frame = node.stack[-1]
-                lines = found.setdefault(file_key(frame.file), {})
+                lines = files.setdefault(file_key(frame.file), {})
                 lines[frame.line] = lines.get(frame.line, 0) + node.flops
-    return found
+    return files
 
 
 def type_text(detail: str) -> str:

@@ -10,7 +10,7 @@ from irscope.vocabulary import units
 
 from irscope_server.base.functions import Function, Outline, outline_of
 from irscope_server.base.line_map import LineMap
-from irscope_server.base.texts import file_key
+from irscope_server.base.texts import FileKey
 from irscope_server.language.context import SourceContext
 from irscope_server.language.line_facts import LineFacts, Op
 from irscope_server.running.results import Ended
@@ -33,7 +33,7 @@ class LineView:
         A file of the run was edited since.
     """
 
-    key: str
+    key: FileKey
     ended: Ended
     facts: LineFacts
     lines: Sequence[str]
@@ -62,21 +62,20 @@ class LineView:
         return first is not None and places == list(range(first, first + len(places)))
 
 
-async def line_view(context: SourceContext, path: str) -> LineView | None:
+async def line_view(context: SourceContext, key: FileKey) -> LineView | None:
     """The newest run that has results for a file's lines: of what runs the file, else of another entry."""
-    key, results = file_key(path), context.results
-    own = results.newest(context.key_of(path))
+    results = context.results
+    own = results.newest(context.key_of(key))
     seen: set[str] = set()
-    touching = [*results.runs_touching(path), *results.deep_runs_touching(path)]
+    touching = [*results.runs_touching(key), *results.deep_runs_touching(key)]
     # What is only called by compiled functions is in no list of compiles: a layer of a model in its own file.
     for ended in [*([own] if own else []), *touching, *results.newest_of_all()[:_MOST_OTHERS]]:
         if ended.run in seen:
             continue
         seen.add(ended.run)
         facts = await context.line_facts.of(ended)
-        told = key in facts.ops or key in facts.functions
-        if told or any(file_key(compile.file) == key for compile in ended.report.compiles):
-            now = context.texts.lines(path)
+        if key in facts.ops or key in facts.functions or key in ended.compiles:
+            now = context.texts.lines(key)
             # A file of which only functions were called is not among the texts that the run was started with.
             ran = ended.texts.get(key) or facts.texts.get(key) or now
             line_map = context.views.line_map(ran, now)
@@ -91,19 +90,18 @@ def kernels_text(kernels: Sequence[Kernel]) -> str:
     return units.kernels(generated, len(kernels) - generated)
 
 
-def kernels_by_line(context: SourceContext, path: str) -> dict[int, tuple[Kernel, ...]]:
+def kernels_by_line(context: SourceContext, key: FileKey) -> dict[int, tuple[Kernel, ...]]:
     """The kernels of each line (0-based, as the text is now) in the newest deep run that has results for a file.
 
     A line that was edited has none; a kernel that is called twice is there once.
     """
-    key = file_key(path)
-    for deep in context.results.deep_runs_touching(path):
-        found: dict[int, dict[tuple[str, str], Kernel]] = {}
-        line_map = context.views.line_map(deep.texts.get(key), context.texts.lines(path))
-        for kernel in deep.report.kernels:
-            for origin in kernel.origins:
-                if file_key(origin.file) == key and (line := line_map.exact(origin.line - 1)) is not None:
-                    found.setdefault(line, {})[kernel.stage, kernel.name] = kernel
-        if found:
-            return {line: tuple(kernels.values()) for line, kernels in found.items()}
+    for deep in context.results.deep_runs_touching(key):
+        line_map = context.views.line_map(deep.texts.get(key), context.texts.lines(key))
+        by_line = {
+            line: tuple({(kernel.stage, kernel.name): kernel for kernel in kernels}.values())
+            for ran, kernels in deep.kernels.get(key, {}).items()
+            if (line := line_map.exact(ran - 1)) is not None
+        }
+        if by_line:
+            return by_line
     return {}

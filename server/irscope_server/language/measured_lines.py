@@ -9,7 +9,7 @@ from irscope.vocabulary import units
 
 from irscope_server.base.functions import function_of, outline_of
 from irscope_server.base.line_map import LineMap
-from irscope_server.base.texts import file_key
+from irscope_server.base.texts import FileKey
 from irscope_server.language.context import SourceContext
 from irscope_server.running.measured import Measured
 
@@ -46,45 +46,44 @@ def is_stale(context: SourceContext, measured: Measured) -> bool:
     return context.texts.are_edited(measured.ended.texts)
 
 
-def lines_with_time(context: SourceContext, path: str, measured: Measured | None) -> list[TimedLine]:
+def lines_with_time(context: SourceContext, key: FileKey, measured: Measured | None) -> list[TimedLine]:
     """The lines of a file that have measured time, from top to bottom; a line that was edited since has none."""
     if measured is None:
         return []
-    line_map, stale = _line_map(context, path, measured), is_stale(context, measured)
-    found = [
-        TimedLine(now, one, measured.profile, stale)
-        for one in measured.lines.get(file_key(path), ())
-        if (now := line_map.exact(one.line - 1)) is not None
+    line_map, stale = _line_map(context, key, measured), is_stale(context, measured)
+    timed = [
+        TimedLine(now, row, measured.profile, stale)
+        for row in measured.lines.get(key, ())
+        if (now := line_map.exact(row.line - 1)) is not None
     ]
-    return sorted(found, key=lambda one: one.line)
+    return sorted(timed, key=lambda row: row.line)
 
 
-def functions_with_time(context: SourceContext, path: str, measured: Measured | None) -> list[TimedFunction]:
+def functions_with_time(context: SourceContext, key: FileKey, measured: Measured | None) -> list[TimedFunction]:
     """The functions of a file whose compiles were measured, from top to bottom."""
     if measured is None:
         return []
-    key = file_key(path)
-    ran = measured.ended.texts.get(key) or context.texts.lines(path)
+    ran = measured.ended.texts.get(key) or context.texts.lines(key)
     outline = outline_of("\n".join(ran))
-    line_map = _line_map(context, path, measured)
+    line_map = _line_map(context, key, measured)
     note = BEFORE_EDIT if is_stale(context, measured) else ""
     owners: dict[int, set[str]] = {}
-    for compile in measured.ended.report.compiles:
-        if file_key(compile.file) == key:
-            function = function_of(outline, compile.function, compile.line) if outline else None
-            owners.setdefault(function.first_line if function else compile.line, set()).add(compile.id)
-    places = {one.id: f"{one.file}:{one.line}" for one in measured.ended.report.compiles}
-    found = []
+    places: dict[str, str] = {}
+    for compile in measured.ended.compiles.get(key, ()):
+        function = function_of(outline, compile.function, compile.line) if outline else None
+        owners.setdefault(function.first_line if function else compile.line, set()).add(compile.id)
+        places[compile.id] = f"{compile.file}:{compile.line}"
+    timed = []
     for first_line, ids in sorted(owners.items()):
         title = _function_title(measured.profile, ids, {places[id] for id in ids})
         if title:
-            found.append(TimedFunction(line_map.near(first_line - 1), title + note))
-    return found
+            timed.append(TimedFunction(line_map.near(first_line - 1), title + note))
+    return timed
 
 
 def _function_title(profile: Profile, compiles: set[str], places: set[str]) -> str:
     """``3.2 ms of 6.8 (47 %): kernels 1.49, launch 1.2, guards 0.1``; empty if it was not measured."""
-    kernels = sum(one.seconds for one in profile.kernels if one.stage.rpartition("/")[0] in compiles)
+    kernels = sum(kernel.seconds for kernel in profile.kernels if kernel.stage.rpartition("/")[0] in compiles)
     parts = {"kernels": kernels} if kernels else {}
     for gap in profile.gaps:
         if gap.where in places:
@@ -92,18 +91,18 @@ def _function_title(profile: Profile, compiles: set[str], places: set[str]) -> s
     whole = sum(parts.values())
     if whole <= 0:
         return ""
-    shown = sorted(parts.items(), key=lambda each: -each[1])[:_MOST_PARTS]
+    shown = sorted(parts.items(), key=lambda part: -part[1])[:_MOST_PARTS]
     told = ", ".join(f"{kind} {_beside(seconds, whole)}" for kind, seconds in shown)
     return f"{_of_step(whole, profile)}: {told}"
 
 
-def line_title(one: MeasuredLine, profile: Profile) -> str:
+def line_title(row: MeasuredLine, profile: Profile) -> str:
     """``1.49 ms of 6.8 (22 %), bound 0.61, memory-bound``."""
-    parts = [_of_step(one.seconds, profile)]
-    if one.bound_seconds is not None:
-        parts.append(f"bound {_beside(one.bound_seconds, one.seconds)}")
-    if one.bound_by:
-        parts.append(f"{one.bound_by}-bound")
+    parts = [_of_step(row.seconds, profile)]
+    if row.bound_seconds is not None:
+        parts.append(f"bound {_beside(row.bound_seconds, row.seconds)}")
+    if row.bound_by:
+        parts.append(f"{row.bound_by}-bound")
     return ", ".join(parts)
 
 
@@ -119,5 +118,5 @@ def _beside(seconds: float, other: float) -> str:
     return number if own == unit else text
 
 
-def _line_map(context: SourceContext, path: str, measured: Measured) -> LineMap:
-    return context.views.line_map(measured.ended.texts.get(file_key(path)), context.texts.lines(path))
+def _line_map(context: SourceContext, key: FileKey, measured: Measured) -> LineMap:
+    return context.views.line_map(measured.ended.texts.get(key), context.texts.lines(key))

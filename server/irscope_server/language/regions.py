@@ -8,10 +8,10 @@ from irscope.findings.kinds import graph_break, skipped_frame
 from irscope.protocol import CompileOutcome, Kernel
 from irscope.vocabulary import units
 
-from irscope_server.base.functions import Function, function_of
+from irscope_server.base.functions import Function, Outline, function_of
 from irscope_server.base.params import UriParams
 from irscope_server.base.results import Region, RegionKind, RegionsResult
-from irscope_server.base.texts import file_key
+from irscope_server.base.texts import FileKey
 from irscope_server.language.context import SourceContext
 from irscope_server.language.line_views import LineView, kernels_by_line, kernels_text, line_view
 from irscope_server.language.measured_lines import lines_with_time
@@ -25,34 +25,24 @@ async def regions(context: SourceContext, params: UriParams) -> RegionsResult:
 
     They move along with edits; a function whose ``def`` was edited has none until the next run.
     """
-    path = context.path_of(params.uri)
-    if path is None:
+    document = context.document(params.uri)
+    if document is None:
         return RegionsResult(None, False, ())
-    view = await line_view(context, path)
-    found: list[Region] = list(_functions(view)) if view else []
-    found += _breaks(context, path)
-    found += _kernels(kernels_by_line(context, path))
+    view = await line_view(context, document.key)
+    shown: list[Region] = list(_functions(view)) if view else []
+    shown += _breaks(context, document.key)
+    shown += _kernels(kernels_by_line(context, document.key))
     if context.settings.measured_time:
-        found += _measured(context, path, await context.profiles.touching(path))
-    found.sort(key=lambda region: (region.line, -region.end_line, region.kind))
-    return RegionsResult(view.ended.run if view else None, view.stale if view else False, tuple(found))
+        shown += _measured(context, document.key, await context.profiles.touching(document.key))
+    shown.sort(key=lambda region: (region.line, -region.end_line, region.kind))
+    return RegionsResult(view.ended.run if view else None, view.stale if view else False, tuple(shown))
 
 
 def _functions(view: LineView) -> Iterator[Region]:
     """Functions with their own compiles, and those that were compiled inside of them."""
     if (outline := view.outline) is None:
         return
-    compiled: dict[Function, list[str]] = {}
-    skipped: dict[Function, list[str]] = {}
-    for compile in view.ended.report.compiles:
-        here = file_key(compile.file) == view.key
-        function = function_of(outline, compile.function, compile.line) if here else None
-        if function is None:
-            continue
-        if compile.outcome in (CompileOutcome.SKIPPED, CompileOutcome.ERROR):
-            skipped.setdefault(function, []).append(compile.id)
-        else:
-            compiled.setdefault(function, []).append(compile.id)
+    compiled, skipped = _by_outcome(view, outline)
     for line, ops in view.facts.ops.get(view.key, {}).items():
         around = [f for f in outline.functions if f.first_line <= line <= f.end_line and f.name != "<lambda>"]
         if around:
@@ -69,6 +59,18 @@ def _functions(view: LineView) -> Iterator[Region]:
             yield from _moved(view, function, "skipped", f"Not compiled: runs as plain Python ({_compiles(ids)})")
 
 
+def _by_outcome(view: LineView, outline: Outline) -> tuple[dict[Function, list[str]], dict[Function, list[str]]]:
+    """The functions with their own compiles: those that were compiled, and those that were not."""
+    compiled: dict[Function, list[str]] = {}
+    skipped: dict[Function, list[str]] = {}
+    for compile in view.ended.compiles.get(view.key, ()):
+        function = function_of(outline, compile.function, compile.line)
+        if function is not None:
+            is_skipped = compile.outcome in (CompileOutcome.SKIPPED, CompileOutcome.ERROR)
+            (skipped if is_skipped else compiled).setdefault(function, []).append(compile.id)
+    return compiled, skipped
+
+
 def _moved(view: LineView, function: Function, kind: RegionKind, text: str) -> Iterator[Region]:
     """The function where it is now; none if its ``def`` was edited."""
     if view.line_map.exact(function.line - 1) is not None:
@@ -76,9 +78,9 @@ def _moved(view: LineView, function: Function, kind: RegionKind, text: str) -> I
         yield Region(kind, line, max(line, end), text, ())
 
 
-def _breaks(context: SourceContext, path: str) -> Iterator[Region]:
+def _breaks(context: SourceContext, key: FileKey) -> Iterator[Region]:
     """Where a graph was cut, and calls that were skipped."""
-    for placed in context.views.findings(path):
+    for placed in context.views.findings(key):
         if placed.finding.kind == graph_break.KIND.id:
             yield Region("broken", placed.line, placed.end_line, placed.finding.message, ())
         elif placed.finding.kind == skipped_frame.KIND.id:
@@ -99,14 +101,14 @@ def _kernels(by_line: dict[int, tuple[Kernel, ...]]) -> Iterator[Region]:
         begin, last, kernels = line, line, here
 
 
-def _measured(context: SourceContext, path: str, measured: Measured | None) -> Iterator[Region]:
+def _measured(context: SourceContext, key: FileKey, measured: Measured | None) -> Iterator[Region]:
     """Lines with measured time, each with its share of what the dearest one takes."""
-    rows = lines_with_time(context, path, measured)
-    most = max((one.measured.seconds for one in rows), default=0.0)
-    for one in rows:
-        heat = one.measured.seconds / most if most else 0.0
+    rows = lines_with_time(context, key, measured)
+    most = max((row.measured.seconds for row in rows), default=0.0)
+    for row in rows:
+        heat = row.measured.seconds / most if most else 0.0
         yield Region(
-            "measured", one.line, one.line, units.duration(one.measured.seconds), one.measured.kernels, round(heat, 3)
+            "measured", row.line, row.line, units.duration(row.measured.seconds), row.measured.kernels, round(heat, 3)
         )
 
 
@@ -121,6 +123,6 @@ def _kernel_text(kernels: tuple[Kernel, ...]) -> str:
 
 
 def _compiles(ids: Iterable[str]) -> str:
-    known = list(dict.fromkeys(ids))
-    more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
-    return f"compile{'s' if len(known) > 1 else ''} {', '.join(known[:_MOST_NAMES])}{more}"
+    compiles = list(dict.fromkeys(ids))
+    more = f" and {len(compiles) - _MOST_NAMES} more" if len(compiles) > _MOST_NAMES else ""
+    return f"compile{'s' if len(compiles) > 1 else ''} {', '.join(compiles[:_MOST_NAMES])}{more}"

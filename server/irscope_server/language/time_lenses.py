@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lsprotocol import types
 
-from irscope_server.base.texts import to_units
+from irscope_server.base.texts import FileKey, to_units
 from irscope_server.language.context import SourceContext
 from irscope_server.language.measured_lines import functions_with_time, lines_with_time
 from irscope_server.running.measured import Measured
@@ -16,16 +16,16 @@ _LEAST_SHARE = 0.01
 _MOST = 40
 
 
-def time_lenses(context: SourceContext, path: str, measured: Measured | None) -> list[types.CodeLens]:
+def time_lenses(context: SourceContext, key: FileKey, measured: Measured | None) -> list[types.CodeLens]:
     """The lenses of a document's measured time; none if the setting is off."""
     if measured is None or not context.settings.measured_time:
         return []
     least = _LEAST_SHARE * measured.profile.step_seconds
-    timed = [one for one in lines_with_time(context, path, measured) if one.measured.seconds >= least]
-    dearest = sorted(timed, key=lambda one: -one.measured.seconds)[:_MOST]
-    titled = [(one.line, one.title) for one in functions_with_time(context, path, measured)]
-    titled += [(one.line, one.title) for one in dearest]
-    lines = context.texts.lines(path)
+    timed = [row for row in lines_with_time(context, key, measured) if row.measured.seconds >= least]
+    dearest = sorted(timed, key=lambda row: -row.measured.seconds)[:_MOST]
+    titled = [(function.line, function.title) for function in functions_with_time(context, key, measured)]
+    titled += [(row.line, row.title) for row in dearest]
+    lines = context.texts.lines(key)
     lenses = []
     for line, title in sorted(titled):
         text = lines[line] if line < len(lines) else ""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterator, Sequence
 
 from irscope.driver.fixing.candidates import Candidate
 from irscope.driver.fixing.proving import Status
-from irscope.driver.fixing.repairs import THEN
 from irscope.findings.registry import kind_of
 from irscope.protocol import Finding, Fix
 from irscope.vocabulary import units
@@ -15,7 +15,7 @@ from irscope.vocabulary.records import dataclass
 from lsprotocol import types
 
 from irscope_server.base import words
-from irscope_server.base.texts import file_key
+from irscope_server.base.texts import FileKey, file_key
 from irscope_server.language.context import SourceContext
 from irscope_server.language.edits import Changes, placed_together, why_not_placed, workspace_edit
 from irscope_server.language.views import PlacedFinding
@@ -33,19 +33,18 @@ class Offer:
     status: Status | None = None
     does: str = ""
     """What a verified one does: ``1 break fewer, 1 graph (was 2), same outputs``."""
-    is_repair: bool = True
 
     @property
     def is_preferred(self) -> bool:
         """Whether one key may apply it."""
-        return self.status is Status.VERIFIED and self.is_repair
+        return self.status is Status.VERIFIED and self.fix.repairs
 
     def title(self, code: str) -> str:
         """What the menu shows: first what was proven, since long titles are cut off at their ends.
 
         ``Verified: Keep it a tensor (GB0124: 1 break fewer, same outputs)``
         """
-        label = "Verified: " if self.is_preferred else "Not proven: " if self.status and self.is_repair else ""
+        label = "Verified: " if self.is_preferred else "Not proven: " if self.status and self.fix.repairs else ""
         return f"{label}{self.fix.title} ({': '.join(filter(None, [code, self.does]))})"
 
 
@@ -57,16 +56,16 @@ def offered(context: SourceContext, placed: PlacedFinding) -> Iterator[Offer]:
     """
     tried = context.proofs.of_run(placed.run).tried.get(placed.finding.cause)
     candidates = tried.candidates if tried is not None else ()
-    known = {one.title.split(THEN)[0] for one in candidates}
+    were_tried = {one.fix.first.identity for one in candidates}
     shown = [one for one in candidates if one.proof.status is not Status.DISPROVEN]
     yield from (_offer(placed, one) for one in shown if one.is_repair)
-    yield from (Offer(fix) for fix in placed.finding.fixes if fix.title not in known)
+    yield from (Offer(fix) for fix in placed.finding.fixes if fix.identity not in were_tried)
     yield from (_offer(placed, one) for one in shown if not one.is_repair)
 
 
 def _offer(placed: PlacedFinding, one: Candidate) -> Offer:
     file = "" if file_key(one.file) == file_key(placed.finding.file) else one.file
-    return Offer(Fix(one.title, one.caveat, one.edits, file), one.proof.status, _does(one), one.is_repair)
+    return Offer(dataclasses.replace(one.fix, file=file), one.proof.status, _does(one))
 
 
 def _does(one: Candidate) -> str:
@@ -127,23 +126,26 @@ def fixes_together(context: SourceContext, found: Sequence[PlacedFinding]) -> li
 
 def _in_workspace(context: SourceContext) -> Iterator[types.CodeAction]:
     """What is proven of all scripts that were run, as one edit; what is left out is named with the reason."""
-    apart = _apart([one.combined[""] for one in context.proofs.newest() if "" in one.combined])
-    left = [(one, why) for one in apart if (why := why_not_placed(context, one))]
-    placed = [one for one in apart if all(one is not other for other, _ in left)]
+    apart = _apart([proven.combined[""] for proven in context.proofs.newest() if "" in proven.combined])
+    reasons = [why_not_placed(context, combined) for combined in apart]
+    placed = [combined for combined, why in zip(apart, reasons, strict=True) if not why]
     if len(apart) < 2 or not placed:
         return
     whole: Changes = {}
-    for one in placed:
-        whole.update(placed_together(context, one) or {})
-    counts = [f"{sum(len(one.fixed) for one in placed)} verified"]
-    reasons = words.one_line(f"not included: {_listed([why for _, why in left])}") if left else ""
-    if left and context.reviews_edits:
-        counts.append(f"{sum(len(one.fixed) for one, _ in left)} left out")
-    elif left:
-        counts.append(reasons)
+    for combined in placed:
+        whole.update(placed_together(context, combined) or {})
+    verified = _number_fixed(placed)
+    counts, note = [f"{verified} verified"], ""
+    if len(placed) < len(apart):
+        note = words.one_line(f"not included: {_listed([why for why in reasons if why])}")
+        counts.append(f"{_number_fixed(apart) - verified} left out" if context.reviews_edits else note)
     title = f"Fix everything that is proven in the workspace ({'; '.join(counts)})"
-    review = types.ChangeAnnotation(title, False, reasons.capitalize() or None) if context.reviews_edits else None
+    review = types.ChangeAnnotation(title, False, note.capitalize() or None) if context.reviews_edits else None
     yield _action(title, workspace_edit(context, whole, review))
+
+
+def _number_fixed(all_combined: Sequence[Combined]) -> int:
+    return sum(len(combined.fixed) for combined in all_combined)
 
 
 def _listed(reasons: Sequence[str]) -> str:
@@ -151,7 +153,7 @@ def _listed(reasons: Sequence[str]) -> str:
     return ", ".join([*reasons[:_MOST_REASONS], *([f"and {more} more"] if more > 0 else [])])
 
 
-def _where(combined: Combined, here: set[str]) -> str:
+def _where(combined: Combined, here: set[FileKey]) -> str:
     """``this file``, the name of another one, or how many."""
     if len(combined.edits) != 1:
         return units.count(len(combined.edits), "file")
@@ -161,7 +163,7 @@ def _where(combined: Combined, here: set[str]) -> str:
 
 def _apart(all_runs: Sequence[Combined]) -> list[Combined]:
     """Those that change files that none before has changed; the newest first."""
-    chosen, files = list[Combined](), set[str]()
+    chosen, files = list[Combined](), set[FileKey]()
     for one in reversed(all_runs):
         keys = {file_key(path) for path in one.edits}
         if keys and not keys & files:

@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from irscope.protocol import Compile, Finding, Kernel, Outcome, Position, Range, Related
+from irscope.protocol import Compile, Finding, Kernel, Outcome, Position, Range, Related, RelatedRole
 
 from irscope_server.base.functions import Function, function_of, outline_of
 from irscope_server.base.line_map import LineMap
 from irscope_server.base.not_compiled import NotCompiled, why_not_compiled
-from irscope_server.base.texts import Texts, file_key
+from irscope_server.base.texts import FileKey, Texts, by_file, file_key
 from irscope_server.running.results import Ended, Found, Results
 
 
@@ -33,8 +33,8 @@ class PlacedFinding:
     """How the run ended that found it; None during the run."""
     related: tuple[Related, ...] = ()
     """The other places that have to do with it, where they are now."""
-    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Lines of all files that the run names, by `file_key`, as they were when it was found."""
+    texts: Mapping[FileKey, Sequence[str]] = field(default_factory=dict)
+    """Lines of all files that the run names, as they were when it was found."""
 
 
 @dataclass(frozen=True)
@@ -68,47 +68,46 @@ class Views:
     def __init__(self, results: Results, texts: Texts) -> None:
         self._results = results
         self._texts = texts
-        self._findings: dict[str, tuple[_Version, Sequence[str], tuple[PlacedFinding, ...]]] = {}
-        self._functions: dict[str, tuple[_Version, Sequence[str], tuple[PlacedFunction, ...]]] = {}
+        self._findings: dict[FileKey, tuple[_Version, Sequence[str], tuple[PlacedFinding, ...]]] = {}
+        self._functions: dict[FileKey, tuple[_Version, Sequence[str], tuple[PlacedFunction, ...]]] = {}
         self._maps: list[tuple[Sequence[str], Sequence[str], LineMap]] = []
 
-    def findings(self, path: str) -> tuple[PlacedFinding, ...]:
+    def findings(self, key: FileKey) -> tuple[PlacedFinding, ...]:
         """The findings in a file, one per cause, moved along with the edits, without those whose text was edited."""
-        key, lines = file_key(path), self._texts.lines(path)
-        known = self._findings.get(key)
-        if known is None or known[0] != self._version() or known[1] is not lines:
-            known = (self._version(), lines, self._place_findings(key, lines))
-            self._findings[key] = known
-        return known[2]
+        lines = self._texts.lines(key)
+        kept = self._findings.get(key)
+        if kept is None or kept[0] != self._version() or kept[1] is not lines:
+            kept = (self._version(), lines, self._place_findings(key, lines))
+            self._findings[key] = kept
+        return kept[2]
 
-    def causes(self, path: str) -> list[PlacedFinding]:
+    def causes(self, key: FileKey) -> list[PlacedFinding]:
         """The findings in a file without those that another finding mentions."""
-        return [one for one in self.findings(path) if not self._is_mentioned(one.finding)]
+        return [placed for placed in self.findings(key) if not self._is_mentioned(placed.finding)]
 
-    def triggered_at(self, path: str) -> Iterator[tuple[PlacedFinding, Range]]:
+    def triggered_at(self, key: FileKey) -> Iterator[tuple[PlacedFinding, Range]]:
         """The recompilations that calls in a file triggered, wherever they are, with the calls as the text is now."""
-        key = file_key(path)
         for file in sorted(self._results.files()):
-            for one in self.causes(file):
-                for related in one.related:
-                    if related.message == Related.TRIGGERED and file_key(related.file) == key:
-                        yield one, related.range
+            for placed in self.causes(file):
+                for related in by_file(placed.related).get(key, ()):
+                    if related.role is RelatedRole.TRIGGER:
+                        yield placed, related.range
 
     def _is_mentioned(self, finding: Finding) -> bool:
         follows = finding.follows
         return follows is not None and any(
             other.finding.kind == finding.kind and other.finding.range == follows.range
-            for other in self.findings(follows.file)
+            for other in self.findings(file_key(follows.file))
         )
 
-    def functions(self, path: str) -> tuple[PlacedFunction, ...]:
+    def functions(self, key: FileKey) -> tuple[PlacedFunction, ...]:
         """The functions of a file that the newest run compiled, from top to bottom."""
-        key, lines = file_key(path), self._texts.lines(path)
-        known = self._functions.get(key)
-        if known is None or known[0] != self._version() or known[1] is not lines:
-            known = (self._version(), lines, self._place_functions(key, lines))
-            self._functions[key] = known
-        return known[2]
+        lines = self._texts.lines(key)
+        kept = self._functions.get(key)
+        if kept is None or kept[0] != self._version() or kept[1] is not lines:
+            kept = (self._version(), lines, self._place_functions(key, lines))
+            self._functions[key] = kept
+        return kept[2]
 
     def _version(self) -> _Version:
         return self._results.revision, self._texts.revision
@@ -123,33 +122,37 @@ class Views:
         self._maps = [(old, new, line_map), *self._maps[:15]]
         return line_map
 
-    def _place_findings(self, key: str, lines: Sequence[str]) -> tuple[PlacedFinding, ...]:
+    def _place_findings(self, key: FileKey, lines: Sequence[str]) -> tuple[PlacedFinding, ...]:
         placed: dict[tuple[object, ...], PlacedFinding] = {}
         for found in self._results.findings_in(key):
-            one = self._place(found, lines)
-            if one is not None:
-                cause = (one.finding.kind, one.finding.code, one.line, one.column, one.end_line, one.end_column)
-                placed.setdefault(cause, one)
-        return tuple(sorted(placed.values(), key=lambda one: (one.line, one.column)))
+            if (moved := self._place(found, lines)) is not None:
+                cause = (
+                    found.finding.kind,
+                    found.finding.code,
+                    moved.line,
+                    moved.column,
+                    moved.end_line,
+                    moved.end_column,
+                )
+                placed.setdefault(cause, moved)
+        return tuple(sorted(placed.values(), key=lambda moved: (moved.line, moved.column)))
 
     def _place(self, found: Found, lines: Sequence[str]) -> PlacedFinding | None:
-        line_map = self.line_map(found.lines, lines)
-        where = _moved(found.finding.range, found.lines, lines, line_map)
+        ran = found.texts.get(found.key)  # not known: taken to be as now
+        where = _moved(found.finding.range, ran, lines, self.line_map(ran, lines))
         if where is None:
-            start = found.finding.range.start
-            beyond = found.lines is None or start.line > len(found.lines)
-            if not beyond or not lines:
+            is_beyond = ran is None or found.finding.range.start.line > len(ran)
+            if not is_beyond or not lines:
                 return None
             last = len(lines) - 1  # a place that is not in the text: show it at the end rather than not at all
             where = (last, 0, last, len(lines[last]))
         stale = self._texts.are_edited(found.texts)
         related = tuple(self._place_related(related, found) for related in found.finding.related)
-        return PlacedFinding(found.finding, found.run, *where, found.lines, stale, found.outcome, related, found.texts)
+        return PlacedFinding(found.finding, found.run, *where, ran, stale, found.outcome, related, found.texts)
 
     def _place_related(self, related: Related, found: Found) -> Related:
         """A related place in the text as it is now; where its own text was edited, the line is near."""
-        key = file_key(related.file)
-        ran = found.texts.get(key)
+        ran = found.texts.get(file_key(related.file))
         if ran is None:
             return related
         now = self._texts.lines(related.file)
@@ -162,14 +165,14 @@ class Views:
         where = Range(Position(line + 1, column), Position(end_line + 1, end_column))
         return dataclasses.replace(related, range=where)
 
-    def _place_functions(self, key: str, lines: Sequence[str]) -> tuple[PlacedFunction, ...]:
+    def _place_functions(self, key: FileKey, lines: Sequence[str]) -> tuple[PlacedFunction, ...]:
         for ended in self._results.runs_touching(key):
             placed = self._functions_of(ended, key, lines)
             if placed:
                 return placed
         return ()
 
-    def _functions_of(self, ended: Ended, key: str, lines: Sequence[str]) -> tuple[PlacedFunction, ...]:
+    def _functions_of(self, ended: Ended, key: FileKey, lines: Sequence[str]) -> tuple[PlacedFunction, ...]:
         old = ended.texts.get(key)
         line_map = self.line_map(old, lines)
         here, elsewhere = _group(ended, key, old if old is not None else lines)
@@ -178,8 +181,8 @@ class Views:
         deep_here, deep_elsewhere = ({}, ()) if deep is None else _group(deep, key, lines)
         previous = self._results.previous(ended.key)
         ran_before = previous.texts.get(key, lines) if previous else ()
-        before = _group(previous, key, ran_before)[0] if previous else {}
-        compiles_before = {name: compiles for (name, _), (_, compiles) in before.items()}
+        groups_before = _group(previous, key, ran_before)[0] if previous else {}
+        compiles_before = {name: compiles for (name, _), (_, compiles) in groups_before.items()}
         placed = []
         for (name, line), (function, compiles) in here.items():
             kernels: tuple[Kernel, ...] = ()
@@ -201,13 +204,13 @@ class Views:
                     not_compiled=self._why_not_compiled(ended, compiles),
                 )
             )
-        if elsewhere and file_key(ended.script) == key:
+        if elsewhere and ended.script_key == key:
             line = self._compile_call(lines)
             kernels = _kernels(deep, deep_elsewhere) if deep is not None else ()
             placed.append(
                 PlacedFunction("other files", line, line, "", ended, elsewhere, kernels, stale, elsewhere=True)
             )
-        return tuple(sorted(placed, key=lambda one: (one.first_line, one.elsewhere)))
+        return tuple(sorted(placed, key=lambda function: (function.first_line, function.elsewhere)))
 
     def _why_not_compiled(self, ended: Ended, compiles: Sequence[Compile]) -> NotCompiled | None:
         """As `why_not_compiled`, with the break where it is now; findings that the user hides count, too."""
@@ -220,12 +223,12 @@ class Views:
 
         return why_not_compiled(ended.full or ended.report, compiles, ran, line_now)
 
-    def _current_deep(self, ended: Ended, key: str, lines: Sequence[str]) -> Ended | None:
+    def _current_deep(self, ended: Ended, key: FileKey, lines: Sequence[str]) -> Ended | None:
         """The newest deep run of a script, if the file's text is still what it ran with."""
         deep = self._results.deep(ended.key)
         if deep is None:
             return None
-        for file in (key, file_key(ended.script)):
+        for file in (key, ended.script_key):
             ran, now = deep.texts.get(file), self._texts.lines(file)
             if ran is not None and ran is not now and list(ran) != list(now):
                 return None
@@ -264,19 +267,18 @@ def _moved(
 _Groups = dict[tuple[str, int], tuple[Function | None, tuple[Compile, ...]]]
 
 
-def _group(ended: Ended, key: str, lines: Sequence[str]) -> tuple[_Groups, tuple[Compile, ...]]:
+def _group(ended: Ended, key: FileKey, lines: Sequence[str]) -> tuple[_Groups, tuple[Compile, ...]]:
     """A run's compiles by the function of the file that they belong to, and those of other files."""
     outline = outline_of("\n".join(lines))
     groups: dict[tuple[str, int], tuple[Function | None, list[Compile]]] = {}
-    elsewhere = []
-    for compile in ended.report.compiles:
-        if file_key(compile.file) != key:
-            elsewhere.append(compile)
-            continue
+    here = ended.compiles.get(key, ())
+    for compile in here:
         function = function_of(outline, compile.function, compile.line) if outline else None
         name = (function.title, function.first_line) if function else (compile.function, compile.line)
         groups.setdefault(name, (function, []))[1].append(compile)
-    return {name: (function, tuple(compiles)) for name, (function, compiles) in groups.items()}, tuple(elsewhere)
+    ids = {compile.id for compile in here}
+    elsewhere = tuple(compile for compile in ended.report.compiles if compile.id not in ids)
+    return {name: (function, tuple(compiles)) for name, (function, compiles) in groups.items()}, elsewhere
 
 
 def _matching(

@@ -13,7 +13,7 @@ from irscope_server.base.stage_uris import uri_of_stage
 
 _MOST_NAMES = 60
 _START = "start"
-"""The version before the first pass that changed something (irscope.pipelines.inductor.deep_lane)."""
+"""The version before the first pass that changed something (irscope.pipeline_captures.inductor.deep_lane)."""
 
 
 @dataclass(frozen=True)

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import DEFAULT_PIPELINE, CompileSeen, FindingSeen, Lane, OutcomeKind, Progress
 from irscope.store.store import StoreError
-from irscope.usercode.notebooks import notebook_of
 from irscope.usercode.source import digest_of
 from irscope.vocabulary import units
 
 from irscope_server.base.archive import StoredRun
-from irscope_server.base.context import EditorContext
+from irscope_server.base.context import Document, EditorContext
 from irscope_server.base.functions import uses_compile, uses_torch
 from irscope_server.base.progress import RunProgress
 from irscope_server.base.results import Output, RunsChanged, Stream
 from irscope_server.base.settings import Settings
-from irscope_server.base.texts import file_key, split_lines
+from irscope_server.base.texts import FileKey, keyed
 from irscope_server.running.file_states import FileStates
 from irscope_server.running.idle import DeepWhenIdle
 from irscope_server.running.notebooks import Notebooks
@@ -80,14 +79,14 @@ class Activity:
 
     # --- documents ----------------------------------------------------------------------------------------------------
 
-    def opened(self, uri: str, path: str) -> None:
+    def opened(self, document: Document) -> None:
         """A document was opened: show what is known about it; run it if the settings say so and its text is new."""
-        self._spawn(self._look_at(uri, path, saved=False))
+        self._spawn(self._look_at(document, saved=False))
         self.results_changed()
 
-    def saved(self, uri: str, path: str) -> None:
+    def saved(self, document: Document) -> None:
         """A document was saved: run it if the settings say so."""
-        self._spawn(self._look_at(uri, path, saved=True))
+        self._spawn(self._look_at(document, saved=True))
 
     def changed(self) -> None:
         """A text changed: what was found moves with its lines.  A client that pulls asks by itself."""
@@ -96,12 +95,12 @@ class Activity:
             self._parts.diagnostics_changed()
         self._parts.file_states.tell()
 
-    def closed(self, path: str) -> None:
+    def closed(self, document: FileKey) -> None:
         """What its runs found goes with the last document that they were for; the store has it when one opens again."""
         editor, parts = self._editor, self._parts
-        key = editor.key_of(path)
-        parts.planner.plans.pop(file_key(path), None)
-        if key not in {editor.key_of(other) for other, _ in editor.open_files()}:
+        key = editor.key_of(document)
+        parts.planner.plans.pop(document, None)
+        if key not in {editor.key_of(other.key) for other in editor.open_files()}:
             run = parts.runs.current(key)
             if run is not None and run.automatic:
                 run.cancel()
@@ -117,10 +116,10 @@ class Activity:
             self._parts.workers.stop()
         self._parts.notices.tell()
         if self._editor.trusted:
-            for path, uri in self._editor.open_files():
-                self.opened(uri, path)
+            for document in self._editor.open_files():
+                self.opened(document)
 
-    async def _look_at(self, uri: str, path: str, saved: bool) -> None:
+    async def _look_at(self, document: Document, saved: bool) -> None:
         """Shows what the store knows of the text as it is, and starts a run where that is wanted.
 
         A library module is run by its entry.  An open does not run again what has been run with the very same text:
@@ -128,52 +127,54 @@ class Activity:
         meanwhile; a save runs in any case, unless a run of these texts is under way.
         """
         editor, parts = self._editor, self._parts
-        text = "\n".join(editor.texts.lines(path))
-        own = file_key(path)
-        if not uses_torch(text) and editor.key_of(path) == own and parts.runs.current(own) is None:
-            parts.results.forget(own)
+        key = document.key
+        text = "\n".join(editor.texts.lines(key))
+        if not uses_torch(text) and editor.key_of(key) == key and parts.runs.current(key) is None:
+            parts.results.forget(key)
             self.results_changed()
-        settings = await editor.settings_for(uri)
-        plan = await self._plan(path, text, settings)
-        if not editor.is_open(path):
+        settings = await editor.settings_for(document.uri)
+        plan = await self._plan(document, text, settings)
+        if not editor.is_open(key):
             return
         parts.file_states.tell()
         if not (uses_torch(text) or (plan is not None and not plan.own and plan.touched)):
             return
         parts.warming.warm(settings, plan)
-        if plan is None or (plan.own and not uses_compile(text) and not await self._compiles(path, plan)):
+        if plan is None or not await self._tells_more(document.key, text, plan, saved):
             return
-        if not saved and await self._is_known(path, plan):
+        if settings.on_save is None or not editor.trusted or self._is_under_way(plan, settings.on_save):
             return
-        if settings.on_save is None or not editor.trusted:
-            return
-        running = parts.runs.current(plan.entry.key)
-        if (
-            running is not None
-            and self._runs_these_texts(running)
-            and running.live.lane in (settings.on_save, Lane.DEEP)
-        ):
-            return
-        self._start(uri, plan, settings.on_save, automatic=True)
+        self._start(document.uri, plan, settings.on_save, automatic=True)
 
-    async def _plan(self, path: str, text: str, settings: Settings) -> Plan | None:
+    async def _tells_more(self, key: FileKey, text: str, plan: Plan, saved: bool) -> bool:
+        """Whether a run may find something that is not shown already."""
+        if plan.own and not uses_compile(text) and not await self._compiles(key, plan):
+            return False
+        return saved or not await self._is_known(key, plan)
+
+    def _is_under_way(self, plan: Plan, lane: Lane) -> bool:
+        """Whether a run goes on with the texts as they are now, which goes as far down as is wanted."""
+        running = self._parts.runs.current(plan.entry.key)
+        return running is not None and self._runs_these_texts(running) and running.live.lane in (lane, Lane.DEEP)
+
+    async def _plan(self, document: Document, text: str, settings: Settings) -> Plan | None:
         """How a document is run; remembered, so that its lenses and diagnostics know whose results they show."""
         editor, parts = self._editor, self._parts
         try:
-            plan = await parts.planner.plan(path, text, settings)
+            plan = await parts.planner.plan(document, text, settings)
         except StoreError as error:
             self._show_once(str(error))
             plan = None
-        if editor.is_open(path):
-            parts.planner.plans[file_key(path)] = plan
+        if editor.is_open(document.key):
+            parts.planner.plans[document.key] = plan
         return plan
 
-    async def _compiles(self, path: str, plan: Plan) -> bool:
+    async def _compiles(self, key: FileKey, plan: Plan) -> bool:
         """Whether a script that does not say so itself is known to compile something: in a module that it imports."""
-        editor, parts, key = self._editor, self._parts, plan.entry.key
-        if any(editor.key_of(other) == key for other, _ in editor.open_files() if file_key(other) != file_key(path)):
+        editor, entry = self._editor, plan.entry.key
+        if any(editor.key_of(other.key) == entry for other in editor.open_files() if other.key != key):
             return True
-        newest = parts.results.newest(key)
+        newest = self._parts.results.newest(entry)
         if newest is not None:
             return bool(newest.report.compiles)
         return await editor.archive.compiled(plan.entry.stored_script)
@@ -183,31 +184,26 @@ class Activity:
         lines = self._editor.texts.lines
         return all(list(lines(key)) == list(ran) for key, ran in run.live.texts.items())
 
-    async def _is_known(self, path: str, plan: Plan) -> bool:
+    async def _is_known(self, key: FileKey, plan: Plan) -> bool:
         """Whether what a run of these very texts found is shown already, or can be from the store."""
         editor, parts = self._editor, self._parts
         if not plan.own and (newest := parts.results.newest(plan.entry.key)) is not None:
             lacks = plan.settings.on_save is Lane.DEEP and newest.lane is not Lane.DEEP
             return not lacks and not editor.texts.are_edited(newest.texts)
-        return await self._show_stored(path, plan)
+        return await self._show_stored(key, plan)
 
-    async def _show_stored(self, path: str, plan: Plan) -> bool:
+    async def _show_stored(self, key: FileKey, plan: Plan) -> bool:
         """Shows the store's newest run of these very texts, and says whether that spares a run."""
         editor, parts, entry, lane = self._editor, self._parts, plan.entry, plan.settings.on_save
         try:
-            source = digest_of("\n".join(editor.texts.lines(entry.file))) if entry.kind.is_file else None
-            # The fast lane is Dynamo's, so what it finds is known from runs of the usual pipeline only.
-            newest = await editor.archive.newest(entry.stored_script, None, source, DEFAULT_PIPELINE)
-            deep = await editor.archive.newest(entry.stored_script, Lane.DEEP, source, plan.settings.pipeline)
+            newest, deep = await self._stored(key, plan)
         except StoreError as error:
             self._show_once(str(error))
             return True
-        if not plan.own:
-            newest, deep = (one if one and self.has_text(one, path) else None for one in (newest, deep))
         if parts.runs.current(entry.key) is not None:
             return False
-        if (known := parts.results.newest(entry.key)) is not None:  # a request has had it read, or a run ended
-            return (lane is not Lane.DEEP or known.lane is Lane.DEEP) and not editor.texts.are_edited(known.texts)
+        if (shown := parts.results.newest(entry.key)) is not None:  # a request has had it read, or a run ended
+            return (lane is not Lane.DEEP or shown.lane is Lane.DEEP) and not editor.texts.are_edited(shown.texts)
         if newest:
             parts.results.end(None, await self.ended_of(newest, plan))
         if deep and (newest is None or deep.report.run != newest.report.run):
@@ -216,32 +212,42 @@ class Activity:
             self.results_changed()
         return (deep if lane is Lane.DEEP else newest) is not None
 
-    def has_text(self, stored: StoredRun, path: str) -> bool:
+    async def _stored(self, key: FileKey, plan: Plan) -> tuple[StoredRun | None, StoredRun | None]:
+        """The store's newest run of these texts, and its newest deep run of them."""
+        archive, entry = self._editor.archive, plan.entry
+        source = digest_of("\n".join(self._editor.texts.lines(entry.file))) if entry.kind.is_file else None
+        # The fast lane is Dynamo's, so what it finds is known from runs of the usual pipeline only.
+        newest = await archive.newest(entry.stored_script, None, source, DEFAULT_PIPELINE)
+        deep = await archive.newest(entry.stored_script, Lane.DEEP, source, plan.settings.pipeline)
+        if plan.own:
+            return newest, deep
+        newest, deep = (run if run and self.has_text(run, key) else None for run in (newest, deep))
+        return newest, deep
+
+    def has_text(self, stored: StoredRun, key: FileKey) -> bool:
         """Whether a stored run is known to have had a file as it is now."""
-        ran = next((text for file, text in stored.sources.items() if file_key(file) == file_key(path)), None)
-        return ran is not None and split_lines(ran) == list(self._editor.texts.lines(path))
+        ran = stored.texts.get(key)
+        return ran is not None and list(ran) == list(self._editor.texts.lines(key))
 
     async def ended_of(self, stored: StoredRun, plan: Plan) -> Ended:
         """A stored run of an entry with the texts that it had, as far as they are known."""
         entry = plan.entry
-        texts: dict[str, Sequence[str]] = {file_key(file): split_lines(text) for file, text in stored.sources.items()}
+        texts = dict(stored.texts)
         if entry.kind.is_file:  # its digest is that of the text as it is now
-            texts[file_key(entry.file)] = self._editor.texts.lines(entry.file)
+            texts[entry.file_key] = self._editor.texts.lines(entry.file)
         live = Live(entry.file, stored.lane, stored.source, texts, stored.report.run, entry=entry.key)
         return await asyncio.to_thread(with_texts, live, stored.report)
 
     # --- runs ---------------------------------------------------------------------------------------------------------
 
-    async def plan(self, uri: str, path: str) -> Plan | None:
+    async def plan(self, document: Document) -> Plan | None:
         """How a document is run with the settings and the text as they are now."""
-        path = notebook_of(path) or path
-        text = "\n".join(self._editor.texts.lines(path))
-        return await self._plan(path, text, await self._editor.settings_for(uri))
+        text = "\n".join(self._editor.texts.lines(document.script.key))
+        return await self._plan(document.script, text, await self._editor.settings_for(document.uri))
 
     async def start(
         self,
-        uri: str,
-        path: str,
+        document: Document,
         lane: Lane,
         entry: str = "",
         pipeline: str = "",
@@ -251,11 +257,11 @@ class Activity:
 
         Without a ``pipeline`` it is the one of the settings; the fast lane is Dynamo's.  ``check`` is as in `Runs.start`.  None if it is not known what runs the document.  Raises BadEntry.
         """
-        path = notebook_of(path) or path
-        plan = await self.plan(uri, path)
+        plan = await self.plan(document)
         if entry:
-            plan = self._parts.planner.plan_of(path, entry, await self._editor.settings_for(uri))
-        return None if plan is None else self._start(uri, plan, lane, pipeline, check=check)
+            settings = await self._editor.settings_for(document.uri)
+            plan = self._parts.planner.plan_of(document.script, entry, settings)
+        return None if plan is None else self._start(document.uri, plan, lane, pipeline, check=check)
 
     def start_deep(self, run: Run) -> Run:
         """Runs the whole pipeline of what a fast run has just run, unasked."""
@@ -280,8 +286,7 @@ class Activity:
         editor, parts, entry = self._editor, self._parts, plan.entry
         for name in (entry.file, entry.stored_script):
             editor.remember_settings(name, plan.settings)
-        files = {file_key(file): file for file in [entry.file, *editor.open_beside(entry.file)]}
-        texts = {key: editor.texts.lines(file) for key, file in files.items()}
+        texts = keyed({file: editor.texts.lines(file) for file in [entry.file, *editor.open_beside(entry.file_key)]})
         return parts.runs.start(uri, plan, spec, texts, editor.archive.path, automatic=automatic, check=check)
 
     def spec_of(self, plan: Plan, lane: Lane, pipeline: str = "") -> RunSpec:
@@ -298,7 +303,7 @@ class Activity:
             cwd=plan.cwd,
             env=plan.env or None,
             budget=plan.settings.budget(lane),
-            overlays=self._editor.overlays(entry.file),
+            overlays=self._editor.overlays(entry.file_key),
             entry=entry.kind,
             cells=tuple(self._parts.notebooks.cells(entry.file)),
             symbolic_trace=None if plan.settings.symbolic_trace else False,
@@ -375,15 +380,15 @@ class Activity:
     async def settings_changed(self) -> None:
         """What runs each open file may be another entry now, in another environment."""
         editor, parts = self._editor, self._parts
-        before = dict(parts.planner.plans)
+        plans_before = dict(parts.planner.plans)
         plans = []
-        for path, uri in editor.open_files():
-            plan = await self.plan(uri, path)
-            if plan and uses_torch("\n".join(editor.texts.lines(path))):
+        for document in editor.open_files():
+            plan = await self.plan(document)
+            if plan and uses_torch("\n".join(editor.texts.lines(document.key))):
                 plans.append(plan)
-            known = before.get(file_key(path))
-            if plan and not plan.own and (known is None or known.entry != plan.entry):
-                self._spawn(self._look_at(uri, path, saved=False))  # what runs it was chosen just now
+            earlier = plans_before.get(document.key)
+            if plan and not plan.own and (earlier is None or earlier.entry != plan.entry):
+                self._spawn(self._look_at(document, saved=False))  # what runs it was chosen just now
         parts.results.control_again()
         self.results_changed()
         editor.refresh("workspace/inlayHint/refresh")  # they may be off now

@@ -14,7 +14,7 @@ from irscope.protocol import EntryKind
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
 
-from irscope_server.base.texts import file_key
+from irscope_server.base.texts import FileKey, file_key
 from irscope_server.base.trees import tree_of
 from irscope_server.running.entries import Entry
 from irscope_server.running.launch import Launch
@@ -47,7 +47,7 @@ class Search:
         self._running: dict[tuple[str, str], asyncio.Task[tuple[Candidate, ...]]] = {}
 
     async def candidates(
-        self, path: str, folder: str, launches: Sequence[Launch], buffers: Mapping[str, str]
+        self, path: str, folder: str, launches: Sequence[Launch], buffers: Mapping[FileKey, str]
     ) -> tuple[Candidate, ...]:
         """As `candidates_for`."""
         key = (path, folder)
@@ -58,14 +58,14 @@ class Search:
         return await asyncio.shield(self._running[key])  # one client's cancel is not the others'
 
     async def _search(
-        self, path: str, folder: str, launches: Sequence[Launch], buffers: Mapping[str, str]
+        self, path: str, folder: str, launches: Sequence[Launch], buffers: Mapping[FileKey, str]
     ) -> tuple[Candidate, ...]:
         async with self._one_at_a_time:
             return await asyncio.to_thread(candidates_for, path, folder, launches, buffers)
 
 
 def candidates_for(
-    path: str, folder: str, launches: Sequence[Launch], buffers: Mapping[str, str] | None = None
+    path: str, folder: str, launches: Sequence[Launch], buffers: Mapping[FileKey, str] | None = None
 ) -> tuple[Candidate, ...]:
     """What may run a module: scripts and tests that import it, directly or not, then launch configurations.
 
@@ -74,39 +74,40 @@ def candidates_for(
     Parameters
     ----------
     buffers
-        Texts of open files by `file_key`, where they differ from the disk.
+        Texts of open files, where they differ from the disk.
     """
     texts = dict(_texts(folder, buffers or {}))
-    distances = _distances(file_key(path), texts, folder)
-    found: list[tuple[int, int, str, Candidate]] = []
+    target, root = file_key(path), file_key(folder)
+    distances = _distances(target, texts, root)
+    ranked: list[tuple[int, int, str, Candidate]] = []
     for key, distance in distances.items():
-        relative = os.path.relpath(key, file_key(folder))
+        relative = os.path.relpath(key, root)
         how = "imports this module" if distance == 1 else "uses this module through another"
         if _TEST_FILE.match(os.path.basename(key)):
             entry = Entry(EntryKind.PYTEST, relative, (), folder)
-            found.append((distance, 1, relative, Candidate(entry.title, f"Tests; {how}")))
+            ranked.append((distance, 1, relative, Candidate(entry.title, f"Tests; {how}")))
         elif os.path.basename(key) == "__main__.py":
             if module := _package(os.path.dirname(key), texts):
                 entry = Entry(EntryKind.MODULE, module, (), folder)
-                found.append((distance, 0, relative, Candidate(entry.title, f"Package; {how}")))
+                ranked.append((distance, 0, relative, Candidate(entry.title, f"Package; {how}")))
         elif does_work(texts[key]):
             entry = Entry(EntryKind.SCRIPT, os.path.join(folder, relative), (), folder)
-            found.append((distance, 0, relative, Candidate(entry.title, f"Script; {how}")))
+            ranked.append((distance, 0, relative, Candidate(entry.title, f"Script; {how}")))
     if _TEST_FILE.match(os.path.basename(path)):
-        own = Entry(EntryKind.PYTEST, os.path.relpath(file_key(path), file_key(folder)), (), folder)
-        found.append((0, 0, "", Candidate(own.title, "The tests of this file")))
-    known = [candidate for *_, candidate in sorted(found, key=lambda one: one[:3])]
-    titles = {candidate.entry for candidate in known}
+        own = Entry(EntryKind.PYTEST, os.path.relpath(target, root), (), folder)
+        ranked.append((0, 0, "", Candidate(own.title, "The tests of this file")))
+    candidates = [candidate for *_, candidate in sorted(ranked, key=lambda row: row[:3])]
+    titles = {candidate.entry for candidate in candidates}
     for launch in launches:
         if launch.entry is None or launch.any_file or launch.entry.title in titles:
             continue
         titles.add(launch.entry.title)
-        known.append(Candidate(launch.entry.title, f"Launch configuration {launch.name}"))
-    return tuple(known)
+        candidates.append(Candidate(launch.entry.title, f"Launch configuration {launch.name}"))
+    return tuple(candidates)
 
 
-def _texts(folder: str, buffers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The Python files of a folder by `file_key`."""
+def _texts(folder: str, buffers: Mapping[FileKey, str]) -> Iterator[tuple[FileKey, str]]:
+    """The Python files of a folder."""
     files, total = 0, 0
     for root, folders, names in itertools.islice(os.walk(folder), _MOST_FOLDERS):
         folders[:] = sorted(
@@ -135,18 +136,18 @@ def _texts(folder: str, buffers: Mapping[str, str]) -> Iterator[tuple[str, str]]
             yield key, decode_source(data)
 
 
-def _distances(target: str, texts: Mapping[str, str], folder: str) -> dict[str, int]:
+def _distances(target: FileKey, texts: Mapping[FileKey, str], root: FileKey) -> dict[FileKey, int]:
     """How many imports lead from each file to the target; files that do not lead there are left out."""
-    names: dict[str, list[str]] = {}
+    names: dict[str, list[FileKey]] = {}
     for key in sorted({*texts, target}):
-        for name in _module_names(key, file_key(folder)):
+        for name in _module_names(key, root):
             names.setdefault(name, []).append(key)
-    users: dict[str, set[str]] = {}
+    users: dict[FileKey, set[FileKey]] = {}
     for key, text in texts.items():
         for used in _imports(key, text, names):
             if used != key:
                 users.setdefault(used, set()).add(key)
-    distances: dict[str, int] = {}
+    distances: dict[FileKey, int] = {}
     edge, distance = {target}, 0
     while edge:
         distance += 1
@@ -155,7 +156,7 @@ def _distances(target: str, texts: Mapping[str, str], folder: str) -> dict[str, 
     return distances
 
 
-def _package(folder: str, texts: Mapping[str, str]) -> str:
+def _package(folder: str, texts: Mapping[FileKey, str]) -> str:
     """The dotted name of a package, which begins below the innermost folder that is not one."""
     parts: list[str] = []
     while os.path.join(folder, "__init__.py") in texts or not parts:
@@ -164,9 +165,9 @@ def _package(folder: str, texts: Mapping[str, str]) -> str:
     return ".".join(parts)
 
 
-def _module_names(key: str, folder: str) -> Iterator[str]:
+def _module_names(key: FileKey, root: FileKey) -> Iterator[str]:
     """The dotted names that can mean a file: from the folder on, and from each folder below it (``src`` layouts)."""
-    relative = os.path.relpath(key, folder)
+    relative = os.path.relpath(key, root)
     if relative.startswith(".."):
         relative = os.path.basename(key)
     parts = relative.removesuffix(".py").split(os.sep)
@@ -176,13 +177,27 @@ def _module_names(key: str, folder: str) -> Iterator[str]:
         yield ".".join(parts[start:])
 
 
-def _imports(key: str, text: str, names: Mapping[str, Sequence[str]]) -> Iterable[str]:
-    """The files that a text imports, as `file_key`.  Of several with one name the one beside it, else the outermost."""
+def _imports(key: FileKey, text: str, names: Mapping[str, Sequence[FileKey]]) -> Iterable[FileKey]:
+    """The files that a text imports.  Of several with one name the one beside it, else the outermost."""
     if not _IMPORT.search(text):
         return ()
     tree = tree_of(text)
     if tree is None:
         return ()
+    wanted, relative = _imported(tree, key)
+    # `import a.b` and `from a.b import c` run the packages above it, too
+    wanted |= {top for name in wanted for top in _above(name)}
+    imported = {
+        min(names[name], key=lambda file: (os.path.dirname(file) != os.path.dirname(key), file.count(os.sep)))
+        for name in wanted
+        if name in names
+    }
+    files = {file for keys in names.values() for file in keys} if relative else set()
+    return imported | (files & relative)
+
+
+def _imported(tree: ast.AST, key: str) -> tuple[set[str], set[str]]:
+    """The modules that a file imports by their whole names; and the files that relative imports may mean."""
     wanted: set[str] = set()
     relative: set[str] = set()
     for node in ast.walk(tree):
@@ -192,21 +207,18 @@ def _imports(key: str, text: str, names: Mapping[str, Sequence[str]]) -> Iterabl
             wanted.add(node.module or "")
             wanted.update(f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            base = key
-            for _ in range(node.level):
-                base = os.path.dirname(base)
-            base = os.path.join(base, *(node.module or "").split(".")) if node.module else base
-            for one in [base, *(os.path.join(base, alias.name) for alias in node.names)]:
-                relative.update({f"{one}.py", os.path.join(one, "__init__.py")})
-    # `import a.b` and `from a.b import c` run the packages above it, too
-    wanted |= {top for name in wanted for top in _above(name)}
-    found = {
-        min(names[name], key=lambda one: (os.path.dirname(one) != os.path.dirname(key), one.count(os.sep)))
-        for name in wanted
-        if name in names
-    }
-    known = {one for keys in names.values() for one in keys} if relative else set()
-    return found | (relative & known)
+            relative |= _relative_files(node, key)
+    return wanted, relative
+
+
+def _relative_files(node: ast.ImportFrom, key: str) -> set[str]:
+    """The files that ``from .a import b`` may mean in a file."""
+    base = key
+    for _ in range(node.level):
+        base = os.path.dirname(base)
+    base = os.path.join(base, *node.module.split(".")) if node.module else base
+    modules = [base, *(os.path.join(base, alias.name) for alias in node.names)]
+    return {file for module in modules for file in (f"{module}.py", os.path.join(module, "__init__.py"))}
 
 
 def _above(name: str) -> Iterator[str]:

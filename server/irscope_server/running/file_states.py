@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 
-from irscope.usercode.notebooks import notebook_of
-
-from irscope_server.base.context import EditorContext
+from irscope_server.base.context import Document, EditorContext
 from irscope_server.base.functions import uses_torch
 from irscope_server.base.results import FileState
-from irscope_server.base.texts import file_key
+from irscope_server.base.texts import FileKey
 from irscope_server.running.plans import Planner
 from irscope_server.running.results import Results
 from irscope_server.running.since_last_run import SinceLastRun
@@ -21,27 +19,25 @@ class FileStates:
     def __init__(self, editor: EditorContext, planner: Planner, results: Results, since_last_run: SinceLastRun) -> None:
         self._editor, self._planner, self._results = editor, planner, results
         self._since_last_run = since_last_run
-        self._told: dict[str, FileState] = {}
+        self._told: dict[FileKey, FileState] = {}
 
     def tell(self) -> None:
         """Send the states that have changed since the last call."""
         editor = self._editor
-        paths = {file_key(path): (path, uri) for path, uri in editor.open_documents()}
-        self._told = {key: state for key, state in self._told.items() if key in paths}
-        for key, (path, uri) in paths.items():
-            state = self._state(path, uri)
-            known = self._told.get(key)
-            if state != known and (known is not None or state.state != "none"):
-                self._told[key] = state
+        self._told = {key: state for key, state in self._told.items() if editor.is_open(key)}
+        for document in editor.open_documents():
+            state = self._state(document)
+            told = self._told.get(document.key)
+            if state != told and (told is not None or state.state != "none"):
+                self._told[document.key] = state
                 editor.tell("irscope/fileState", state)
 
-    def _state(self, path: str, uri: str) -> FileState:
-        path = notebook_of(path) or path
-        editor, name = self._editor, os.path.basename(path)
-        key = file_key(path)
+    def _state(self, document: Document) -> FileState:
+        editor, uri, key = self._editor, document.uri, document.script.key
+        name = os.path.basename(document.script.path)
         plan = self._planner.plans.get(key)
         if plan is None:
-            if key in self._planner.plans and uses_torch("\n".join(editor.texts.lines(path))):
+            if key in self._planner.plans and uses_torch("\n".join(editor.texts.lines(key))):
                 text = f"{name} only contains definitions. Choose the script or test that runs it."
                 return FileState(uri, "noEntry", None, None, text)
             return FileState(uri, "none", None, None, "")

@@ -56,15 +56,15 @@ class DeepWhenIdle:
         self._waiting[run.key] = (run, timer)
 
     def _stop(self, key: str) -> None:
-        if known := self._waiting.pop(key, None):
-            known[1].cancel()
+        if waiting := self._waiting.pop(key, None):
+            waiting[1].cancel()
 
     def _idle(self, run: Run) -> None:
         """The user has paused typing.  An edit that was not saved is not run: its save will be."""
         self._stop(run.key)
         editor = self._editor
         newest = self._results.newest(run.key)
-        wanted = run.key in {editor.key_of(path) for path, _ in editor.open_files()}
+        wanted = run.key in {editor.key_of(document.path) for document in editor.open_files()}
         if not wanted or not editor.trusted or self._runs.current(run.key) is not None or newest is None:
             return
         deep = self._results.deep(run.key)

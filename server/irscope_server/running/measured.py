@@ -5,19 +5,18 @@ from __future__ import annotations
 import functools
 import os
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.profiling.changes import stored_profile
 from irscope.profiling.profile import MeasuredKernel, MeasuredLine, Profile
 from irscope.protocol import Lane
 from irscope.store.store import Store, StoreError
-from irscope.usercode.notebooks import notebook_of
 
 from irscope_server.base.context import ReadContext
-from irscope_server.base.texts import file_key, split_lines
+from irscope_server.base.texts import FileKey, by_file, lines_by_file, script_key
 from irscope_server.running.plans import Planner
-from irscope_server.running.results import Ended
+from irscope_server.running.results import Ended, by_origin
 
 _MOST = 12
 """Profiles that are kept in memory."""
@@ -31,25 +30,18 @@ class Measured:
     profile: Profile
 
     @functools.cached_property
-    def lines(self) -> Mapping[str, tuple[MeasuredLine, ...]]:
-        """By `file_key`."""
-        found: dict[str, list[MeasuredLine]] = {}
-        for one in self.profile.lines:
-            found.setdefault(file_key(one.file), []).append(one)
-        return {key: tuple(rows) for key, rows in found.items()}
+    def lines(self) -> Mapping[FileKey, Sequence[MeasuredLine]]:
+        """The measured lines of each file."""
+        return by_file(self.profile.lines)
 
     @functools.cached_property
-    def kernels(self) -> Mapping[tuple[str, int], tuple[MeasuredKernel, ...]]:
-        """By `file_key` and line (1-based)."""
-        found: dict[tuple[str, int], list[MeasuredKernel]] = {}
-        for one in self.profile.kernels:
-            for key in dict.fromkeys((file_key(origin.file), origin.line) for origin in one.origins):
-                found.setdefault(key, []).append(one)
-        return {key: tuple(rows) for key, rows in found.items()}
+    def kernels(self) -> Mapping[FileKey, Mapping[int, Sequence[MeasuredKernel]]]:
+        """The measured kernels that came from each line (1-based) of each file."""
+        return by_origin(self.profile.kernels)
 
-    def tells_of(self, key: str) -> bool:
-        """Whether a file, by its `file_key`, has measured time or compiled functions."""
-        return key in self.lines or any(file_key(one.file) == key for one in self.ended.report.compiles)
+    def tells_of(self, key: FileKey) -> bool:
+        """Whether a file has measured time or compiled functions."""
+        return key in self.lines or key in self.ended.compiles
 
 
 class Profiles:
@@ -57,7 +49,8 @@ class Profiles:
 
     def __init__(self, context: ReadContext, planner: Planner) -> None:
         self._context, self._planner = context, planner
-        self._known: OrderedDict[tuple[str, str], Measured | None] = OrderedDict()
+        self._measured: OrderedDict[tuple[str, str], Measured | None] = OrderedDict()
+        """By the store's file and what the store calls the script."""
 
     def remember(self, script: str, ended: Ended) -> None:
         """A run that has just been profiled, of what the store calls `script`."""
@@ -66,27 +59,27 @@ class Profiles:
 
     def forget(self, script: str) -> None:
         """The store has a newer one: it is read when it is asked for."""
-        self._known.pop((self._context.archive.path, script), None)
+        self._measured.pop((self._context.archive.path, script), None)
 
-    async def touching(self, path: str) -> Measured | None:
-        """The newest profiled run of what runs a file, else a known one that has times of the file."""
-        path = notebook_of(path) or path
-        key = file_key(path)
+    async def touching(self, document: FileKey) -> Measured | None:
+        """The newest profiled run of what runs a document, else a known one that has times of it."""
+        key = script_key(document)
         plan = self._planner.plans.get(key)
-        script = plan.entry.stored_script if plan else path
+        script = plan.entry.stored_script if plan else key
         name = (self._context.archive.path, script)
-        if name not in self._known:
+        if name not in self._measured:
             self._keep(name, await self._read(script))
-        own = self._known[name]
+        own = self._measured[name]
         if own is not None and own.tells_of(key):
             return own
-        return next((one for one in reversed(self._known.values()) if one is not None and one.tells_of(key)), None)
+        others = (measured for measured in reversed(self._measured.values()) if measured is not None)
+        return next((measured for measured in others if measured.tells_of(key)), None)
 
-    def _keep(self, name: tuple[str, str], found: Measured | None) -> None:
-        self._known[name] = found
-        self._known.move_to_end(name)
-        while len(self._known) > _MOST:
-            self._known.popitem(last=False)
+    def _keep(self, name: tuple[str, str], measured: Measured | None) -> None:
+        self._measured[name] = measured
+        self._measured.move_to_end(name)
+        while len(self._measured) > _MOST:
+            self._measured.popitem(last=False)
 
     async def _read(self, script: str) -> Measured | None:
         def read(store: Store) -> Measured | None:
@@ -94,7 +87,7 @@ class Profiles:
             profile = stored_profile(store, run) if run is not None else None
             if run is None or profile is None:
                 return None
-            texts = {file_key(file): split_lines(text) for file, text in store.sources(run).items()}
+            texts = lines_by_file(store.sources(run))
             ended = Ended(script, Lane.DEEP, store.source_of(run), store.report(run), texts, profile=profile)
             return Measured(ended, profile)
 

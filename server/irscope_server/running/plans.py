@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from irscope.usercode.notebooks import is_notebook
 
-from irscope_server.base.context import EditorContext
+from irscope_server.base.context import Document, EditorContext
 from irscope_server.base.settings import Settings
-from irscope_server.base.texts import file_key
+from irscope_server.base.texts import FileKey, path_in_folder
 from irscope_server.running.entries import BadEntry, Entry, parse_entry, script_entry
 from irscope_server.running.launch import Launch, launch_named, launch_of, python_launches, read_launch_file
 from irscope_server.running.results import Results, touches
@@ -42,32 +42,32 @@ class Planner:
 
     def __init__(self, context: EditorContext, results: Results) -> None:
         self._context, self._results = context, results
-        self.plans: dict[str, Plan | None] = {}
-        """How each open file is run, by `file_key`; None for a library module without a known entry."""
+        self.plans: dict[FileKey, Plan | None] = {}
+        """How each open file is run; None for a library module without a known entry."""
         self._complained: set[str] = set()
 
-    async def plan(self, path: str, text: str, settings: Settings) -> Plan | None:
+    async def plan(self, document: Document, text: str, settings: Settings) -> Plan | None:
         """The plan of a document; None for a library module without a known entry."""
-        folder = self._context.folder_of(path)
-        launches = self.launches(path, folder, settings)
+        folder = self._context.folder_of(document.path)
+        launches = self.launches(document.path, folder, settings)
         named = launch_named(launches, settings.launch_configuration) if settings.launch_configuration else None
         if settings.launch_configuration and named is None and self._context.trusted:
             self._complain(
                 f"No launch configuration that irscope can use is called {settings.launch_configuration!r}"
                 " (irscope.run.launchConfiguration)."
             )
-        entry, touched = await self._entry(path, text, folder, settings, named)
+        entry, touched = await self._entry(document, text, folder, settings, named)
         if entry is None:
             return None
         launch = named or (launch_of(launches, entry) if settings.use_launch else None)
-        return _plan(path, entry, settings, launch, touched)
+        return _plan(document, entry, settings, launch, touched)
 
-    def plan_of(self, path: str, entry: str, settings: Settings) -> Plan:
+    def plan_of(self, document: Document, name: str, settings: Settings) -> Plan:
         """The plan of an entry that is named, for a document.  Raises BadEntry."""
-        folder = self._context.folder_of(path)
-        launches = self.launches(path, folder, settings) if settings.use_launch else []
-        known = parse_entry(entry, folder)
-        return _plan(path, known, settings, launch_of(launches, known), True)
+        folder = self._context.folder_of(document.path)
+        launches = self.launches(document.path, folder, settings) if settings.use_launch else []
+        entry = parse_entry(name, folder)
+        return _plan(document, entry, settings, launch_of(launches, entry), True)
 
     def launches(self, path: str, folder: str, settings: Settings) -> list[Launch]:
         """The launch configurations that start Python, for a file."""
@@ -82,41 +82,41 @@ class Planner:
         return launches
 
     async def _entry(
-        self, path: str, text: str, folder: str, settings: Settings, named: Launch | None
+        self, document: Document, text: str, folder: str, settings: Settings, named: Launch | None
     ) -> tuple[Entry | None, bool]:
         """The entry of a document, and whether it is known to have to do with it."""
+        path, key = document.path, document.key
         if (of_file := _entry_of(path, folder, settings)) and (entry := self._parse(of_file, folder)):
             return entry, True
         if (
             is_notebook(path) or does_work(text) or not (text or os.path.exists(path))
         ):  # one that is gone: the run says so
             return script_entry(path, folder), False
-        entries = [entry for one in settings.entry if (entry := self._parse(one, folder))]
+        entries = [entry for name in settings.entry if (entry := self._parse(name, folder))]
         for entry in entries:
-            if await self._touched(entry, path):
+            if await self._touched(entry, key):
                 return entry, True
         if entries:
             return entries[0], False
         if named and named.entry and not named.any_file:
             return named.entry, False
-        return await self._ran_before(path, folder), True
+        return await self._ran_before(key, folder), True
 
-    async def _touched(self, entry: Entry, path: str) -> bool:
+    async def _touched(self, entry: Entry, key: FileKey) -> bool:
         """Whether the last run of an entry compiled or found something in a file."""
-        context, key = self._context, file_key(path)
+        context = self._context
         newest = self._results.newest(entry.key)
         if newest is None and os.path.exists(context.archive.path):
             stored = await context.archive.newest(entry.stored_script)
             return stored is not None and touches(stored.report, key)
         return newest is not None and touches(newest.report, key)
 
-    async def _ran_before(self, path: str, folder: str) -> Entry | None:
+    async def _ran_before(self, key: FileKey, folder: str) -> Entry | None:
         """The entry whose run was the last one that had something in a file."""
-        context, key = self._context, file_key(path)
-        for ended in self._results.runs_touching(path):
+        for ended in self._results.runs_touching(key):
             if ended.key != key:
                 return self._stored(ended.report.script, folder)
-        for script in await context.archive.scripts_touching(path):
+        for script in await self._context.archive.scripts_touching(key):
             if (entry := self._stored(script, folder)) and entry.key != key:
                 return entry
         return None
@@ -144,14 +144,14 @@ class Planner:
 
 def _entry_of(path: str, folder: str, settings: Settings) -> str:
     """What the user has chosen for this very file; a path goes before a pattern."""
-    relative = os.path.relpath(file_key(path), file_key(folder)).replace(os.sep, "/")
+    relative = path_in_folder(path, folder)
     if relative in settings.entry_of:
         return settings.entry_of[relative]
     matching = (entry for pattern, entry in settings.entry_of.items() if fnmatch.fnmatch(relative, pattern))
     return next(matching, "")
 
 
-def _plan(path: str, entry: Entry, settings: Settings, launch: Launch | None, touched: bool) -> Plan:
+def _plan(document: Document, entry: Entry, settings: Settings, launch: Launch | None, touched: bool) -> Plan:
     """What is set for irscope goes before what the launch configuration says; an entry's own arguments before both."""
     default = os.path.dirname(entry.target) if entry.kind.is_file else entry.folder
     return Plan(
@@ -161,6 +161,6 @@ def _plan(path: str, entry: Entry, settings: Settings, launch: Launch | None, to
         env={**(launch.env if launch else {}), **settings.env},
         python=(launch.python if launch else "") or settings.interpreter,
         settings=settings,
-        own=entry.kind.is_file and entry.key == file_key(path),
+        own=entry.kind.is_file and entry.key == document.key,
         touched=touched,
     )

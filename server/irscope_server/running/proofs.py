@@ -16,7 +16,7 @@ from irscope.protocol import Edit, Finding, Fix, OutcomeKind
 from irscope.usercode.source import digest_of
 from irscope.vocabulary.records import dataclass
 
-from irscope_server.base.texts import file_key
+from irscope_server.base.texts import FileKey, file_key
 from irscope_server.running.results import Ended
 from irscope_server.running.runs import Run
 from irscope_server.running.workers import Workers
@@ -154,7 +154,7 @@ class Proofs:
     # --- in a thread --------------------------------------------------------------------------------------------------
 
     def _work(
-        self, run: Run, seconds: float, stop: threading.Event, tell: Callable[[Proven], None], own: frozenset[str]
+        self, run: Run, seconds: float, stop: threading.Event, tell: Callable[[Proven], None], own: frozenset[FileKey]
     ) -> None:
         try:
             with self._workers.for_run(run.plan.python, run.plan.env or None, stop, cwd=run.plan.cwd) as worker:
@@ -169,7 +169,7 @@ def _try(
     seconds: float,
     stop: threading.Event,
     tell: Callable[[Proven], None],
-    own: frozenset[str],
+    own: frozenset[FileKey],
     worker: object,
 ) -> None:
     """Tells what each trial shows; ``own`` are the files whose texts are a part of the content."""
@@ -229,10 +229,10 @@ def _stamp(file: str) -> Stamp:
     return found.st_mtime_ns, found.st_size
 
 
-def _content(run: Run, texts: Mapping[str, Sequence[str]]) -> str:
+def _content(run: Run, texts: Mapping[FileKey, Sequence[str]]) -> str:
     """What the trials depend on: the files' texts, how the script is run and for how long, and whether LibCST is there."""
     spec = run.spec
-    files = sorted((file_key(name), digest_of("\n".join(lines))) for name, lines in texts.items())
+    files = sorted((key, digest_of("\n".join(lines))) for key, lines in texts.items())
     return digest_of(
         repr(
             (

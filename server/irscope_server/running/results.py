@@ -7,21 +7,42 @@ with, so that what it found can be placed in the text as it is now.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from irscope.findings.registry import all_kinds
-from irscope.profiling.profile import Profile
-from irscope.protocol import DEFAULT_PIPELINE, Compile, Finding, Lane, Outcome, OutcomeKind, Report
+from irscope.profiling.profile import MeasuredKernel, Profile
+from irscope.protocol import DEFAULT_PIPELINE, Compile, Finding, Kernel, Lane, Outcome, OutcomeKind, Report
 
-from irscope_server.base.texts import file_key
+from irscope_server.base.texts import FileKey, by_file, file_key
+
+AnyKernel = TypeVar("AnyKernel", Kernel, MeasuredKernel)
 
 _SEEN_BY_FAST = frozenset(id for id, kind in all_kinds().items() if kind.in_compile and Lane.FAST in kind.lanes)
 """Kinds of findings of which a fast run tells all: a newer fast run takes the place of an older deep one's."""
 
 
+class _OfEntry:
+    """A run, which began with an entry."""
+
+    script: str
+    entry: str
+
+    @property
+    def script_key(self) -> FileKey:
+        """The key of the script's file."""
+        return file_key(self.script)
+
+    @property
+    def key(self) -> str:
+        """What the results are kept by: the entry, else the key of the script's file."""
+        return self.entry or self.script_key
+
+
 @dataclass(frozen=True)
-class Ended:
+class Ended(_OfEntry):
     """A run that ended."""
 
     script: str
@@ -29,8 +50,8 @@ class Ended:
     source: str
     """Digest of the script's text as it ran."""
     report: Report
-    texts: Mapping[str, Sequence[str]]
-    """Lines of the files that it names, by `file_key`, as they were when it ran."""
+    texts: Mapping[FileKey, Sequence[str]]
+    """Lines of the files that it names, as they were when it ran."""
 
     full: Report | None = None
     """The report with everything that was found, where `report` is what the user wants to see of it."""
@@ -41,35 +62,35 @@ class Ended:
     why_not_measured: str = ""
 
     @property
-    def key(self) -> str:
-        """What the results are kept by: the entry, else the key of the script's file."""
-        return self.entry or file_key(self.script)
-
-    @property
     def run(self) -> str:
         """The id of the run; empty if it is not in the store."""
         return self.report.run
 
+    @functools.cached_property
+    def compiles(self) -> Mapping[FileKey, Sequence[Compile]]:
+        """The compiles of each file, in the order of the report."""
+        return by_file(self.report.compiles)
+
+    @functools.cached_property
+    def kernels(self) -> Mapping[FileKey, Mapping[int, Sequence[Kernel]]]:
+        """The kernels that came from each line (1-based) of each file, in the order of the report."""
+        return by_origin(self.report.kernels)
+
 
 @dataclass
-class Live:
+class Live(_OfEntry):
     """A run that goes on, with what it has found so far."""
 
     script: str
     lane: Lane
     source: str
-    texts: Mapping[str, Sequence[str]]
+    texts: Mapping[FileKey, Sequence[str]]
     run: str = ""
     findings: dict[tuple[object, ...], Finding] = field(default_factory=dict)
     shown: tuple[Finding, ...] | None = None
     """What the user wants to see of them, once it was asked for."""
     entry: str = ""
     """Key of the entry that it began with; empty: that of the script."""
-
-    @property
-    def key(self) -> str:
-        """What the results are kept by: the entry, else the key of the script's file."""
-        return self.entry or file_key(self.script)
 
     def add(self, finding: Finding) -> None:
         """Keep a finding; it replaces an earlier one of the same cause."""
@@ -82,16 +103,16 @@ class Found:
     """A finding with the run and the text that it comes from."""
 
     finding: Finding
+    key: FileKey
+    """Of its file."""
     run: str
-    lines: Sequence[str] | None
-    """The file's lines when it ran; None if they are not known (then they are taken to be as now)."""
-    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Lines of all files that the run names, by `file_key`."""
+    texts: Mapping[FileKey, Sequence[str]]
+    """Lines of all files that the run names."""
     outcome: Outcome | None = None
     """How the run ended; None during the run."""
 
 
-Control = Callable[[Report, Lane, Mapping[str, Sequence[str]]], Report]
+Control = Callable[[Report, Lane, Mapping[FileKey, Sequence[str]]], Report]
 """Gives a report as the user wants to see it, with the texts that it is about."""
 
 
@@ -185,7 +206,7 @@ class Results:
     def _keep_cut(self, script: _Script) -> None:
         """Keeps what a run has found that will not tell all, before what older ones of that kind did."""
         if script.live and (shown := self._shown_live(script.live)):
-            mine = tuple(_found_live(script.live, shown))
+            mine = tuple(_found(script.live, shown))
             causes = {found.finding.cause for found in mine}
             script.cut = (*mine, *(found for found in script.cut if found.finding.cause not in causes))
 
@@ -221,42 +242,40 @@ class Results:
         newest = [script.newest for script in self._scripts.values() if script.newest]
         return sorted(newest, key=lambda ended: ended.run, reverse=True)
 
-    def runs_touching(self, path: str) -> list[Ended]:
+    def runs_touching(self, key: FileKey) -> list[Ended]:
         """The newest runs that compiled something in a file: the file's own first, then other scripts', newest first."""
-        key = file_key(path)
         own = self._scripts.get(key)
         others = [s.newest for name, s in self._scripts.items() if name != key and s.newest]
         others.sort(key=lambda ended: ended.run, reverse=True)
         mine = [own.newest] if own and own.newest else []
-        return mine + [ended for ended in others if any(file_key(c.file) == key for c in ended.report.compiles)]
+        return mine + [ended for ended in others if key in ended.compiles]
 
-    def deep_runs_touching(self, path: str) -> list[Ended]:
+    def deep_runs_touching(self, key: FileKey) -> list[Ended]:
         """The newest deep runs that may have results for a file's kernels: the file's own first."""
-        key = file_key(path)
         own = self._scripts.get(key)
         others = [s.deep for name, s in self._scripts.items() if name != key and s.deep]
         others.sort(key=lambda ended: ended.run, reverse=True)
         return ([own.deep] if own and own.deep else []) + [e for e in others if key in e.texts]
 
-    def files(self) -> set[str]:
-        """Paths (as `file_key`) of the files in which something was found."""
-        return {file_key(found.finding.file) for found in self._all()}
+    def files(self) -> set[FileKey]:
+        """The files in which something was found."""
+        return {found.key for found in self._all()}
 
-    def findings_in(self, path: str) -> list[Found]:
+    def findings_in(self, key: FileKey) -> list[Found]:
         """What the runs of all entries found in a file; what a run found a moment ago before what an older one did."""
-        key = file_key(path)
-        return [found for found in self._all() if file_key(found.finding.file) == key]
+        return [found for found in self._all() if found.key == key]
 
     def _all(self) -> Iterator[Found]:
         for script in self._scripts.values():
             if script.live:
-                yield from _found_live(script.live, self._shown_live(script.live))
+                yield from _found(script.live, self._shown_live(script.live))
             yield from script.cut
             newest, deep = script.newest, script.deep
             if newest:
-                yield from _found(newest, newest.report.findings)
+                yield from _found(newest, newest.report.findings, newest.report.outcome)
             if newest and deep and deep is not newest and deep.source == newest.source:
-                yield from _found(deep, (f for f in deep.report.findings if f.kind not in _SEEN_BY_FAST))
+                seen = (finding for finding in deep.report.findings if finding.kind not in _SEEN_BY_FAST)
+                yield from _found(deep, seen, deep.report.outcome)
 
     def _of(self, key: str) -> _Script:
         return self._scripts.setdefault(key, _Script())
@@ -279,32 +298,35 @@ def _comparable(before: Ended | None, now: Ended) -> bool:
     return before is not None and before.report.outcome.kind is now.report.outcome.kind
 
 
-def _found_live(live: Live, findings: Sequence[Finding]) -> Iterator[Found]:
+def _found(run: Ended | Live, findings: Iterable[Finding], outcome: Outcome | None = None) -> Iterator[Found]:
     for finding in findings:
-        yield Found(finding, live.run, live.texts.get(file_key(finding.file)), live.texts)
+        yield Found(finding, file_key(finding.file), run.run, run.texts, outcome)
 
 
-def _found(ended: Ended, findings: Iterator[Finding] | Sequence[Finding]) -> Iterator[Found]:
-    for finding in findings:
-        lines = ended.texts.get(file_key(finding.file))
-        yield Found(finding, ended.run, lines, ended.texts, ended.report.outcome)
+def by_origin(kernels: Iterable[AnyKernel]) -> dict[FileKey, dict[int, list[AnyKernel]]]:
+    """Kernels by the files and the lines (1-based) that they came from, in their order."""
+    files: dict[FileKey, dict[int, list[AnyKernel]]] = {}
+    for kernel in kernels:
+        for key, line in dict.fromkeys((file_key(origin.file), origin.line) for origin in kernel.origins):
+            files.setdefault(key, {}).setdefault(line, []).append(kernel)
+    return files
 
 
-def touches(report: Report, key: str) -> bool:
-    """Whether a run compiled or found something in a file, which is named by its `file_key`."""
-    files = {*(compile.file for compile in report.compiles), *(finding.file for finding in report.findings)}
-    return any(file_key(file) == key for file in files)
+def touches(report: Report, key: FileKey) -> bool:
+    """Whether a run compiled or found something in a file."""
+    return key in by_file(report.compiles) or key in by_file(report.findings)
 
 
-def files_of(report: Report) -> set[str]:
+def files_of(report: Report) -> dict[FileKey, str]:
     """Paths of the files that a report names."""
-    return {
+    files = {
         report.script,
         *(finding.file for finding in report.findings),
         *(fix.file for finding in report.findings for fix in finding.fixes if fix.file),
         *(compile.file for compile in report.compiles),
         *(origin.file for kernel in report.kernels for origin in kernel.origins),
     }
+    return {file_key(file): file for file in files}
 
 
 def with_findings(report: Report, extra: Sequence[Finding]) -> Report:

@@ -29,7 +29,7 @@ from irscope.protocol import (
 from irscope.store.store import Store, StoreError
 from irscope.usercode.source import digest_of
 
-from irscope_server.base.texts import file_key, split_lines, text_on_disk
+from irscope_server.base.texts import FileKey, split_lines, text_on_disk
 from irscope_server.running.outcomes import findings_of
 from irscope_server.running.output import OutputRelay
 from irscope_server.running.plans import Plan
@@ -148,7 +148,7 @@ class Runs:
         uri: str,
         plan: Plan,
         spec: RunSpec,
-        texts: Mapping[str, Sequence[str]],
+        texts: Mapping[FileKey, Sequence[str]],
         store_path: str,
         *,
         automatic: bool = False,
@@ -159,7 +159,7 @@ class Runs:
         Parameters
         ----------
         texts
-            Lines of files as they run, by `file_key`: of the entry's file and of whatever is open.
+            Lines of files as they run: of the entry's file and of whatever is open.
         automatic
             Nobody asked for it, an open or a save did: it waits while others like it are running.
         check
@@ -167,7 +167,7 @@ class Runs:
             follows this run.
         """
         entry = plan.entry
-        source = digest_of("\n".join(texts.get(file_key(entry.file), ())))
+        source = digest_of("\n".join(texts.get(entry.file_key, ())))
         run = Run(uri, plan, Live(entry.file, spec.lane, source, texts, entry=entry.key), automatic, spec, check)
         key = run.key
         older = self._current.get(key)
@@ -329,9 +329,9 @@ def _tidy(store_path: str, run: str) -> None:
 def with_texts(live: Live, report: Report) -> Ended:
     """An ended run with the texts of the files that it names; those that the run did not bring are read from disk."""
     texts = dict(live.texts)
-    for file in files_of(report):
-        if file_key(file) not in texts and (text := text_on_disk(file)):
-            texts[file_key(file)] = split_lines(text)
+    for key, file in files_of(report).items():
+        if key not in texts and (text := text_on_disk(file)):
+            texts[key] = split_lines(text)
     return Ended(live.script, live.lane, live.source, report, texts, entry=live.entry)
 
 
@@ -341,7 +341,7 @@ def _ended_without_report(live: Live, outcome: Outcome) -> Ended:
 
 
 def _about_the_end(live: Live, outcome: Outcome) -> list[Finding]:
-    return findings_of(outcome, live.script, live.texts.get(file_key(live.script), ()))
+    return findings_of(outcome, live.script, live.texts.get(live.script_key, ()))
 
 
 def _check(

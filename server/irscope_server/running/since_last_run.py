@@ -131,7 +131,7 @@ class SinceLastRun:
         older = await context.archive.report(before.run)
         sources = await context.archive.ask(lambda store: store.sources(before.run))
         texts_before = {file: split_lines(text) for file, text in sources.items()}
-        texts = {file: list(lines) for file, lines in ended.texts.items()}
+        texts: dict[str, list[str]] = {file: list(lines) for file, lines in ended.texts.items()}
         hidden_before = self._hidden_in(older, ended.lane, texts_before)
         hidden = self._hidden_in(ended.report, ended.lane, texts)
         text = await context.archive.ask_aside(

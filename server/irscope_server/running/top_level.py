@@ -192,25 +192,30 @@ def _is_work(call: ast.Call, names: _Names, *, alone: bool) -> bool:
     arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
     if call.args and all(_is_definition(argument, names) for argument in call.args):
         return _last(call.func) in _WORK  # `torch.compile(mode=…)(f)` wraps; `asyncio.run(main)` runs
-    func = call.func
-    if isinstance(func, ast.Name):
-        name = func.id
-        if name in names.classes or name[:1].isupper():
-            return False
-        if name in names.functions or name in names.values:
-            return not (alone and _prepares(name) and not _has_data("", arguments))
-        if name in names.imported:
-            return not _prepares(name) and (alone or name in _WORK or _has_data(names.imported[name], arguments))
-        return name in _RUNS or not hasattr(builtins, name)
-    if not isinstance(func, ast.Attribute):
-        return not isinstance(func, ast.Subscript)  # the result of a call is called: `torch.compile(f)(x)`
-    if func.attr in _WORK:
+    if isinstance(call.func, ast.Name):
+        return _is_work_by_name(call.func.id, arguments, names, alone=alone)
+    if isinstance(call.func, ast.Attribute):
+        return _is_work_of_method(call.func, arguments, names, alone=alone)
+    return not isinstance(call.func, ast.Subscript)  # the result of a call is called: `torch.compile(f)(x)`
+
+
+def _is_work_by_name(name: str, arguments: list[ast.expr], names: _Names, *, alone: bool) -> bool:
+    if name in names.classes or name[:1].isupper():
+        return False
+    if name in names.functions or name in names.values:
+        return not (alone and _prepares(name) and not _has_data("", arguments))
+    if name in names.imported:
+        return not _prepares(name) and (alone or name in _WORK or _has_data(names.imported[name], arguments))
+    return name in _RUNS or not hasattr(builtins, name)
+
+
+def _is_work_of_method(function: ast.Attribute, arguments: list[ast.expr], names: _Names, *, alone: bool) -> bool:
+    if function.attr in _WORK:
         return True
-    root = _root(func)
+    root = _root(function)
     if root in names.imported and root not in names.values:
-        package = names.imported[root]
-        return not _prepares(func.attr) and (alone or _has_data(package, arguments))
-    return alone and not _prepares(func.attr) and func.attr not in _CHANGES
+        return not _prepares(function.attr) and (alone or _has_data(names.imported[root], arguments))
+    return alone and not _prepares(function.attr) and function.attr not in _CHANGES
 
 
 def _has_data(package: str, arguments: list[ast.expr]) -> bool:

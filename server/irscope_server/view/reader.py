@@ -21,7 +21,7 @@ from irscope_server.base.archive import Archive
 from irscope_server.base.messages import Encoded, RequestFailed
 from irscope_server.base.params import PARAMS, UriParams
 from irscope_server.base.results import DocumentResult, StageOfCompile
-from irscope_server.base.texts import Texts, file_key, text_on_disk
+from irscope_server.base.texts import Texts, file_key, keyed, text_on_disk
 from irscope_server.graph.requests import GraphCache
 from irscope_server.panels.findings import FindingsParams, findings
 from irscope_server.panels.requests import REQUESTS
@@ -107,11 +107,10 @@ class AsRan:
     """A `ReadContext` to which the files of a run are as they ran."""
 
     def __init__(self, reader: Reader, sources: Mapping[str, str]) -> None:
-        by_key = {file_key(file): text for file, text in sources.items()}
         self.archive = reader.archive
         self.stages = reader.stages
         self.graphs = reader.graphs
-        self.texts = Texts(by_key.get)
+        self.texts = Texts(keyed(sources).get)
         self.path_of = reader.path_of
         self.uri_of = reader.uri_of
 
@@ -229,17 +228,15 @@ class Reader:
         report = await self.archive.report(params.run)
         if path is None:
             raise LookupError(f"{params.uri} is not a file.")
-        key = file_key(path)
-        language = _LANGUAGES.get(os.path.splitext(path)[1].lower())
-        sources = await self.archive.ask(lambda store: store.sources(params.run))
-        for file, text in sources.items():
-            if file_key(file) == key:
-                return SourceText(text, language or "plaintext", True)
+        key, language = file_key(path), _LANGUAGES.get(os.path.splitext(path)[1].lower())
+        sources = keyed(await self.archive.ask(lambda store: store.sources(params.run)))
+        if key in sources:
+            return SourceText(sources[key], language or "plaintext", True)
         told = {self.path_of(self.uri_of(report.script)) or "", *(compile.file for compile in report.compiles)}
         told.update(finding.file for finding in report.findings)
         told.update(related.file for finding in report.findings for related in finding.related)
         told.update(origin.file for kernel in report.kernels for origin in kernel.origins)
-        if language is None or key not in {file_key(file) for file in told if file}:
+        if language is None or key not in map(file_key, filter(None, told)):
             raise LookupError(f"The run has no information about {os.path.basename(path)}.")
         if not os.path.isfile(path):
             raise LookupError(f"{os.path.basename(path)} no longer exists, and the run kept no copy of it.")
@@ -247,7 +244,7 @@ class Reader:
 
     async def _below(self, params: BelowParams) -> Below:
         report = await self.archive.report(params.run)
-        return Below(tuple(one for one in stages_of(report) if one.stage.startswith(f"{params.stage}/")))
+        return Below(tuple(stage for stage in stages_of(report) if stage.stage.startswith(f"{params.stage}/")))
 
     async def _latest(self, params: LatestParams) -> Latest:
         """The newest run that has something in a file; deep ones first, since they tell more."""
@@ -257,8 +254,8 @@ class Reader:
             if path is None:
                 return None
             runs = store.runs_of_file(path)
-            deep = [one for one in runs if one.lane is Lane.DEEP]
-            return next((one.run for one in deep or runs), None)
+            deep = [run for run in runs if run.lane is Lane.DEEP]
+            return next((run.run for run in deep or runs), None)
 
         return Latest(await self.archive.ask(find))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from irscope.protocol import RecompilationFacts
 from test_fix_families import changed
 
 COUNT = "Count before the compiled code"
@@ -30,8 +31,8 @@ def _after(body: list[str], title: str, name: str = "self.step", was: str = "1")
     """The method as a fix has it."""
     lines = "".join(f"        {line}\n" for line in body)
     text = f"{HEAD}    def forward(self, x):\n{lines}\n\nnet = torch.compile(Net())\n"
-    message = f"`Net.forward` was compiled again: `{name}` was {was} when this was compiled."
-    after = changed(text, name, "recompile-value", kind="recompilation", message=message).get(title)
+    facts = RecompilationFacts(name, number=was)
+    after = changed(text, name, "recompile-value", kind="recompilation", facts=facts).get(title)
     return None if after is None else after.removeprefix(HEAD).removesuffix("\n\nnet = torch.compile(Net())\n")
 
 

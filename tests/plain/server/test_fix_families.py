@@ -5,12 +5,25 @@ from __future__ import annotations
 import dataclasses
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 from irscope.driver.fixing import needs
 from irscope.fixing.registry import all_rules
 from irscope.fixing.texts import applied
-from irscope.protocol import Finding, Position, Range, Related, Severity
+from irscope.protocol import (
+    BreakFacts,
+    Finding,
+    FindingFacts,
+    Marks,
+    Position,
+    Range,
+    RecompilationFacts,
+    Related,
+    RelatedRole,
+    Severity,
+    VaryingSize,
+)
 from irscope_server.fixing import registry
 from irscope_server.fixing.model import Family
 from irscope_server.fixing.proposals import proposals
@@ -19,20 +32,18 @@ from irscope_server.language.fixes import _ON_A_TREE
 HEAD = "import torch\n"
 
 
-def found(
-    text: str, at: str, code: str, kind: str = "graph-break", message: str = "", hints: tuple[str, ...] = ()
-) -> Finding:
+def found(text: str, at: str, code: str, kind: str = "graph-break", facts: FindingFacts | None = None) -> Finding:
     """A finding at the first place of a piece of text."""
     line = text[: text.index(at)].count("\n")
     column = text.split("\n")[line].index(at.split("\n")[0])
     place = Range(Position(line + 1, column), Position(line + 1, column + len(at)))
-    return Finding(kind, code, Severity.WARNING, message, "", hints, None, "script.py", place, 1, ())
+    return Finding(kind, code, Severity.WARNING, "", "", (), None, "script.py", place, 1, (), facts=facts)
 
 
-def changed(body: str, at: str, code: str, **more: str) -> dict[str, str]:
+def changed(body: str, at: str, code: str, **more: Any) -> dict[str, str]:
     """The function as each fix would have it, by title."""
     text = textwrap.dedent(body).lstrip("\n")
-    fixes = proposals(found(text, at, code, **more), text)  # type: ignore[arg-type]
+    fixes = proposals(found(text, at, code, **more), text)
     return {fix.title: applied(text, fix.edits) for fix in reversed(fixes)}
 
 
@@ -157,6 +168,11 @@ CASES = {
         "\n_RATES = [float(v) for v in np.linspace(0, 1, 4)]\n\n\n# rates\ndef f(x):\n    rates = _RATES\n",
     ),
     "contexts": (
+        "import warnings\nimport torch\n\ndef f(x):\n    with warnings.catch_warnings():\n        warnings.warn('odd')\n    return x\n",
+        "warnings.warn", "GB0007", {},
+        "    if not torch.compiler.is_compiling():\n        with warnings.catch_warnings():\n            warnings.warn('odd')\n    return x\n",
+    ),
+    "contexts of warnings": (
         "import warnings\nimport torch\n\ndef f(x):\n    with warnings.catch_warnings():\n        warnings.simplefilter('ignore')\n        y = x + 1\n    return y\n",
         "warnings.simplefilter", "GB0007", {}, "def f(x):\n    y = x + 1\n    return y\n",
     ),
@@ -189,16 +205,20 @@ CASES = {
     ),
     "plain functions": (
         "import torch\n\ndef f(x):\n    for y in x:\n        if y > 0:\n            g(y)\n", "y > 0", "GB0170",
-        {"message": "the whole function runs as plain Python"}, "@torch.compiler.disable(recursive=False)\ndef f(x):\n",
+        {"facts": BreakFacts(leaves_function_to_python=True)}, "@torch.compiler.disable(recursive=False)\ndef f(x):\n",
     ),
     "helpers": (
+        "import torch\n\ndef helper(x):\n    return odd(x)\n\ndef f(x):\n    return helper(x)\n", "odd(x)", "GB0007", {},
+        "mutates_args=())\ndef helper(x: torch.Tensor) -> torch.Tensor:\n",
+    ),
+    "left out helpers": (
         "import torch\n\ndef helper(x):\n    return odd(x)\n\ndef f(x):\n    return helper(x)\n", "odd(x)", "GB0007", {},
         "@torch.compiler.disable\ndef helper(x):\n",
     ),
     "numbers": (
         "import torch\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n        self.scale = 1.0\n    def forward(self, x):\n        return x * self.scale\n\nnet.scale = 0.5\n",
         "def forward", "recompile-value",
-        {"kind": "recompilation", "message": "`self.scale` was 1.0 when this was compiled and is 0.5 now."},
+        {"kind": "recompilation", "facts": RecompilationFacts("self.scale", number="1.0")},
         "net.scale = torch.tensor(0.5, dtype=torch.float64)\n",
     ),
     "sizes": (
@@ -239,10 +259,11 @@ def test_a_helper_that_acts_on_its_next_call_becomes_no_operator(body: str, is_o
     assert ("Make the helper an operator that the graph calls as a whole" in found) is is_offered
 
 
-def test_what_varies_is_marked_where_the_hint_says() -> None:
+def test_what_varies_is_marked_where_the_facts_say() -> None:
     text = "import torch\ng = torch.compile(f)\nfor n in (2, 3):\n    # a batch\n    g(torch.ones(n), y)\n"
-    hint = "Before the call on line 5: `x = torch.ones(n); torch._dynamo.mark_dynamic(x, 0); torch._dynamo.mark_dynamic(y, 1)`, and pass `x` in the call. One compile then serves every size."
-    finding = found(text, "g(torch", "recompile-size", "recompilation", hints=(hint,))
+    marked = ("torch._dynamo.mark_dynamic(x, 0)", "torch._dynamo.mark_dynamic(y, 1)")
+    marks = Marks(5, (("x", "torch.ones(n)"),), marked, are_unbacked=False)
+    finding = found(text, "g(torch", "recompile-size", "recompilation", RecompilationFacts(marks=marks))
     texts = {fix.title: applied(text, fix.edits) for fix in proposals(finding, text)}
     assert texts["Mark the sizes that vary, before the call"] == text.replace(
         "    g(torch.ones(n), y)\n",
@@ -253,24 +274,23 @@ def test_what_varies_is_marked_where_the_hint_says() -> None:
 @pytest.mark.parametrize(
     ("call", "varying", "expected"),
     [
-        ("g(*make(n))", "`x` in dimension 2, `x` in dimension 3",
+        ("g(*make(n))", {"x": (2, 3)},
          "arguments = make(n)\ntorch._dynamo.mark_dynamic(arguments[0], [2, 3])\ng(*arguments)"),
-        ("g(a, y=b)", "`x` in dimension 0, `y['m']` in dimension 1",
+        ("g(a, y=b)", {"x": (0,), "y['m']": (1,)},
          "torch._dynamo.mark_dynamic(a, 0)\ntorch._dynamo.mark_dynamic(b['m'], 1)\ng(a, y=b)"),
-        ("g(make(1), y=make(2))", "`y` in dimension 0",
+        ("g(make(1), y=make(2))", {"y": (0,)},
          "argument_0 = make(1)\ny_2 = make(2)\ntorch._dynamo.mark_dynamic(y_2, 0)\ng(argument_0, y=y_2)"),
-        ("g(**all)", "`x` in dimension 0", None),
+        ("g(**all)", {"x": (0,)}, None),
     ],
 )  # fmt: skip
-def test_all_sizes_that_vary_are_marked_before_the_call(call: str, varying: str, expected: str | None) -> None:
+def test_all_sizes_that_vary_are_marked_before_the_call(
+    call: str, varying: dict[str, tuple[int, ...]], expected: str | None
+) -> None:
     text = f"import torch\n\ndef f(x, y):\n    return x + y\n\ng = torch.compile(f)\n{call}\n"
-    finding = found(text, "x + y", "recompile-size", "recompilation", message="`x`: size 8 → 6 in dimension 0.")
+    facts = RecompilationFacts("x", varying=tuple(VaryingSize(*size) for size in varying.items()))
+    finding = found(text, "x + y", "recompile-size", "recompilation", facts)
     place = Range(Position(7, 0), Position(7, len(call)))
-    finding = dataclasses.replace(
-        finding,
-        related=(Related("script.py", place, Related.TRIGGERED),),
-        explanation=f"The guard that failed: …\nSizes that were not the same in all compiles: {varying}.",
-    )
+    finding = dataclasses.replace(finding, related=(Related("script.py", place, "", RelatedRole.TRIGGER),))
     texts = [applied(text, fix.edits) for fix in proposals(finding, text) if fix.title.startswith("Mark")]
     assert texts == ([] if expected is None else [text.replace(f"{call}\n", f"{expected}\n")])
 
@@ -364,10 +384,8 @@ def test_printing_from_the_graph(call: str, printed: str | None) -> None:
 def test_a_number_of_a_call(call: str, after: str | None) -> None:
     text = f"import torch\n\ndef f(x, scale=1.0):\n    return x * scale\n\n{call}\n"
     place = found(text, call, "").range
-    one = found(
-        text, "def f", "recompile-value", "recompilation", "`scale` was 1.0 when this was compiled and is 0.1 now."
-    )
-    one = dataclasses.replace(one, related=(Related("script.py", place, Related.TRIGGERED),))
+    one = found(text, "def f", "recompile-value", "recompilation", RecompilationFacts("scale", number="1.0"))
+    one = dataclasses.replace(one, related=(Related("script.py", place, "", RelatedRole.TRIGGER),))
     titles = {fix.title: applied(text, fix.edits) for fix in proposals(one, text)}
     assert titles.get("Pass the number as a tensor") == (text.replace(call, after) if after else None)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from irscope.fixing.static_sizes import static_sizes
 from irscope.fixing.texts import applied
+from irscope.protocol import RecompilationFacts, VaryingSize
 from irscope_server.fixing.proposals import proposals
-from irscope_server.fixing.static_sizes import static_sizes
 from test_fix_families import changed, found
 
 INDEX = "Give the index a fixed size with `torch.nonzero_static`, and leave out what is too much"
@@ -89,10 +88,7 @@ def in_buckets(compiled):
 """
 FUNCTION = "def f(x, m, scale=2):\n    return x * m\n"
 METHOD = "    def forward(self, x, m, scale=2):\n        return x * m\n"
-EXPLAINED = (
-    "The guard that failed: tensor 'x' size mismatch at index 1. expected 9, actual 7\n"
-    "Sizes that were not the same in all compiles: `x` in dimension 1, `m` in dimension 1."
-)
+VARYING = (VaryingSize("x", (1,)), VaryingSize("m", (1,)))
 
 
 @pytest.mark.parametrize(
@@ -117,11 +113,11 @@ EXPLAINED = (
     ],
 )
 def test_sizes_in_buckets(before: str, after: str | None) -> None:
-    finding = found(before, "x, m", "recompile-size", "recompilation", "`x`: size 9 → 7 in dimension 1")
-    for explanation in (EXPLAINED, EXPLAINED.replace("expected 9", "expected 0")):
-        one = dataclasses.replace(finding, explanation=explanation)
+    for sizes in ((9, 7), (0, 7)):
+        facts = RecompilationFacts("x", varying=VARYING, sizes=sizes)
+        one = found(before, "x, m", "recompile-size", "recompilation", facts)
         titles = {fix.title: applied(before, fix.edits) for fix in proposals(one, before)}
-        wanted = after if explanation is EXPLAINED else None
+        wanted = after if sizes == (9, 7) else None
         assert titles.get("Pad the size to a multiple of 16 before the call, and cut the result") == wanted
         assert (wanted is not None) is any("Pad the size" in title and "cut" not in title for title in titles)
 

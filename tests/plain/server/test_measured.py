@@ -29,7 +29,7 @@ from irscope_server.running.measured import Measured, Profiles
 from irscope_server.running.results import Ended, Results
 
 RECORDED = Path(__file__).parent.parent / "profiles"
-SCRIPT = "/tmp/g/break.py"
+SCRIPT = file_key("/tmp/g/break.py")
 
 
 def recorded(folder: Path) -> Path:
@@ -57,7 +57,7 @@ class Desk:
     def __init__(self, store: Path) -> None:
         self.archive = Archive(str(store))
         self.text = (RECORDED / "models" / "break.py").read_text()
-        self.texts = Texts(lambda key: self.text if key == file_key(SCRIPT) else None)
+        self.texts = Texts(lambda key: self.text if key == SCRIPT else None)
         self.views = Views(Results(), self.texts)
         self.settings = Settings()
         self.profiles = Profiles(self, SimpleNamespace(plans={}))  # type: ignore[arg-type]
@@ -131,11 +131,11 @@ async def test_a_hover_has_kernels_rates_and_why_they_are_not_fused(store: Path)
 
 async def test_a_run_that_ends_brings_its_profile_and_files_without_one_have_none(store: Path) -> None:
     desk = Desk(store)
-    assert await desk.profiles.touching("/w/other.py") is None
+    assert await desk.profiles.touching(file_key("/w/other.py")) is None
     known = await desk.profiles.touching(SCRIPT)
     assert known is not None and known.ended.run
     lines: Sequence[str] = split_lines(desk.text)
-    newer = Ended(SCRIPT, Lane.DEEP, "", known.ended.report, {file_key(SCRIPT): lines},
+    newer = Ended(SCRIPT, Lane.DEEP, "", known.ended.report, {SCRIPT: lines},
                   profile=replace(known.profile, step_seconds=2 * known.profile.step_seconds))  # fmt: skip
     desk.profiles.remember(SCRIPT, newer)
     assert (await lenses(desk))[21].startswith("55.8 µs of 1.09 ms (5.1 %)")

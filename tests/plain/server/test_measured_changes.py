@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from irscope.internals.tuning_hooks import Choice, Tuned
-from irscope.pipelines.inductor.autotuning import operator_data
+from irscope.pipeline_captures.inductor.autotuning import operator_data
 from irscope.profiling.break_words import BreakCost, RecompileCost
 from irscope.profiling.profile import CudaGraphs, MeasuredLine, MeasuredProgram, Profile
 from irscope.protocol import Compile, CompileOutcome, Lane, Outcome, OutcomeKind, StageRef, to_json

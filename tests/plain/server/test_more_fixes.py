@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from irscope.fixing.texts import applied
-from irscope.protocol import Edit, Fix, Position, Range
+from irscope.protocol import BreakFacts
 from irscope_server.fixing.proposals import proposals
 from test_fix_families import changed, found
 
@@ -63,52 +61,21 @@ def test_what_is_set_already_is_not_set_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("decorator", "message", "offered"),
+    ("decorator", "is_plain", "offered"),
     [
-        ("", "the whole function runs as plain Python.", True),
-        ("", "the graph is cut here.", False),
-        ("@torch.no_grad()\n", "the whole function runs as plain Python.", False),
+        ("", True, True),
+        ("", False, False),
+        ("@torch.no_grad()\n", True, False),
     ],
 )
-def test_a_function_that_is_plain_python_already(decorator: str, message: str, offered: bool) -> None:
+def test_a_function_that_is_plain_python_already(decorator: str, is_plain: bool, offered: bool) -> None:
     text = f"import torch\n\n\n{decorator}def f(x):\n    for one in x:\n        if one > 0:\n            g(one)\n"
-    fixes = proposals(found(text, "one > 0", "GB0170", message=f"Graph break: {message}"), text)
+    fixes = proposals(found(text, "one > 0", "GB0170", facts=BreakFacts(is_plain)), text)
     titles = {fix.title: applied(text, fix.edits) for fix in fixes}
     assert (PLAIN in titles) == offered
     if offered:
         assert titles[PLAIN] == text.replace("def f", "@torch.compiler.disable(recursive=False)\ndef f")
         assert fixes[-1].title == PLAIN
-
-
-COMMENTED = """\
-import torch
-
-
-def f(x):
-    # first
-    y = torch.stack(
-        [
-            x,  # the input
-            x + 1,  # and more
-        ]
-    ).sum().item()  # a number
-    return y  # the end
-"""
-
-
-def test_what_a_finding_carries_keeps_the_comments_that_it_replaces() -> None:
-    where = Range(Position(6, 8), Position(11, 18))
-    own = (
-        Fix("Keep it a tensor", "why", (Edit(where, "x.sum().detach()"), Edit(Range(Position(4, 0), Position(4, 0)), "A = 1\n\n\n"))),
-        Fix("Another", "", (Edit(Range(Position(12, 11), Position(12, 12)), "-y"),)),
-        Fix("In a library", "", (Edit(Range(Position(12, 0), Position(12, 25)), "    return"),), "other.py"),
-    )  # fmt: skip
-    finding = dataclasses.replace(found(COMMENTED, "torch.stack", "GB0124"), fixes=own)
-    (fix,) = proposals(finding, COMMENTED)
-    assert (fix.title, fix.caveat) == ("Keep it a tensor", "why")
-    assert applied(COMMENTED, fix.edits).split("def f(x):\n")[1] == (
-        "    # first\n    # the input\n    # and more\n    y = x.sum().detach()  # a number\n    return y  # the end\n"
-    )
 
 
 PYTHON = "Compute the number with Python instead of NumPy"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from irscope_server.fixing.families import gradient_modes
-from irscope_server.fixing.source import Source
+from irscope.fixing.rules import gradient_modes
+from irscope.fixing.source import Source
+from irscope.protocol import GRAD_MODE, RecompilationFacts
 from test_fix_families import WHERE, changed, found
 
 BEFORE = "Do it before the compiled code, and pass on what comes of it"
@@ -160,7 +163,7 @@ def test_a_divisor_that_the_condition_is_about() -> None:
     assert "torch.where(n > 0, x, x / torch.where(~(n > 0), n, torch.ones_like(n)))" in other
 
 
-MODE = {"kind": "recompilation", "message": "`f` was compiled again: global state changed: grad_mode."}
+MODE: dict[str, Any] = {"kind": "recompilation", "facts": RecompilationFacts(state=GRAD_MODE)}
 GRADIENTS = "Run one graph with gradients, and detach its result where they are off"
 
 
@@ -173,11 +176,11 @@ def test_one_graph_for_both_gradient_modes() -> None:
     )
     several = text.replace("x * 2", "x, 2")
     assert GRADIENTS not in changed(several, "def f", "recompile-global-state", **MODE)
-    other = {**MODE, "message": "global state changed: num_threads"}
+    other = {**MODE, "facts": RecompilationFacts(state="num_threads")}
     assert GRADIENTS not in changed(text, "def f", "recompile-global-state", **other)
     nothing = text.replace("return x * 2", "x.mul_(2)")
     assert GRADIENTS not in changed(nothing, "def f", "recompile-global-state", **MODE)
-    made = list(gradient_modes.FAMILY.propose(Source(text), found(text, "def f", "recompile-global-state", **MODE)))  # type: ignore[arg-type]
+    made = list(gradient_modes.RULE.propose(Source(text), found(text, "def f", "recompile-global-state", **MODE)))
     assert [one.last for one in made] == [True]  # it costs memory
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from irscope.protocol import CompileOutcome, Finding, Lane, OutcomeKind, Position, Range, Related
-from irscope_server.base.texts import Texts, split_lines
+from irscope.protocol import CompileOutcome, Finding, Lane, OutcomeKind, Position, Range, Related, RelatedRole
+from irscope_server.base.texts import FileKey, Texts, file_key, split_lines
 from irscope_server.language.finding_text import finding_text, told_apart
 from irscope_server.language.hovers import function_text
 from irscope_server.language.lenses import lens_title
@@ -14,8 +14,8 @@ from irscope_server.language.views import PlacedFinding, Views
 from irscope_server.running.results import Live, Results
 from made import SCRIPT, compile_of, ended, finding, kernel, related, stage
 
-PATH = "/w/script.py"
-OTHER = "/w/module.py"
+PATH = file_key("/w/script.py")
+OTHER = file_key("/w/module.py")
 
 
 class Desk:
@@ -26,10 +26,10 @@ class Desk:
         self.results = Results()
         self.views = Views(self.results, Texts(self.texts.get))
 
-    def places(self, path: str = PATH) -> list[tuple[str, int, int]]:
+    def places(self, path: FileKey = PATH) -> list[tuple[str, int, int]]:
         return [(one.finding.kind, one.line, one.column) for one in self.views.findings(path)]
 
-    def lenses(self, path: str = PATH) -> list[tuple[int, str]]:
+    def lenses(self, path: FileKey = PATH) -> list[tuple[int, str]]:
         return [(function.first_line, lens_title(function)) for function in self.views.functions(path)]
 
 
@@ -262,9 +262,9 @@ def placed(one: Finding) -> PlacedFinding:
 
 
 LED_HERE = (
-    related(PATH, 12, 0, 4, "called at module level"),
-    related(OTHER, 7, 0, 1, "called in `g`"),
-    related(OTHER, 2, 0, 1, "the cause lies here, in `h` of a library"),
+    related(PATH, 12, 0, 4, "called at module level", RelatedRole.CALLER),
+    related(OTHER, 7, 0, 1, "called in `g`", RelatedRole.CALLER),
+    related(OTHER, 2, 0, 1, "the cause lies here, in `h` of a library", RelatedRole.CAUSE),
 )
 
 
@@ -319,7 +319,11 @@ def test_a_hover_beside_the_diagnostic_repeats_nothing() -> None:
 
 def test_related_places_move_with_edits() -> None:
     desk = Desk()
-    here = finding(PATH, 6, related=(related(PATH, 8, 4, 9, "called at module level"), related(PATH, 1, 0, 5, "gone")))
+    here = finding(
+        PATH,
+        6,
+        related=(related(PATH, 8, 4, 9, "called at module level", RelatedRole.CALLER), related(PATH, 1, 0, 5, "gone")),
+    )
     desk.results.end(None, ended(PATH, {PATH: SCRIPT}, findings=[here]))
     lines = SCRIPT.split("\n")
     desk.texts[PATH] = "\n".join(["# changed", *lines[1:5], "# new", *lines[5:]])

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from irscope.driver.fixing.candidates import Candidate, Tried
 from irscope.driver.fixing.proving import Gain, Proof, Status
-from irscope.driver.fixing.repairs import HELPER_LEFT_OUT
-from irscope.fixing.texts import applied
-from irscope.protocol import Edit, Finding, Fix, Position, Range
+from irscope.fixing.repairs import chained
+from irscope.protocol import Edit, Finding, Fix, FixMethod, Position, Range
 from irscope_server.language.tried_fixes import _apart, gain_text, offered
 from irscope_server.language.views import PlacedFinding
 from irscope_server.running.proofs import Combined, Proofs, Proven
@@ -92,12 +91,16 @@ def _fix(name: str) -> Fix:
     return Fix(name, "", (Edit(Range(Position(1, 0), Position(1, 0)), name),))
 
 
-def _tried(found: Finding, *known: tuple[str, Status]) -> Proven:
+def _chain(*names: str) -> Fix:
+    return chained([_fix(name) for name in names], ())
+
+
+LEFT_OUT = dataclasses.replace(_fix("left out"), method=FixMethod.HELPER_TO_PYTHON)
+
+
+def _tried(found: Finding, *known: tuple[Fix, Status]) -> Proven:
     gain = Gain((2, 1), (1.0, 0.5))
-    candidates = tuple(
-        Candidate(name, "", found.file, _fix(name).edits, Proof(status, "", (found,), (), (), gain))
-        for name, status in known
-    )
+    candidates = tuple(Candidate(fix, found.file, Proof(status, "", (found,), (), (), gain)) for fix, status in known)
     return Proven({found.cause: Tried(found, candidates)})
 
 
@@ -106,24 +109,24 @@ def _tried(found: Finding, *known: tuple[str, Status]) -> Proven:
     [
         ((), [("a (GB0170)", False), ("b (GB0170)", False)]),
         (
-            (("b", Status.VERIFIED), ("a", Status.DISPROVEN)),
+            ((_fix("b"), Status.VERIFIED), (_fix("a"), Status.DISPROVEN)),
             [("Verified: b (GB0170: 1 break fewer, 1 graph (was 2), same outputs)", True)],
         ),
-        ((("a", Status.UNPROVEN), ("b", Status.DISPROVEN)), [("Not proven: a (GB0170)", False)]),
+        (((_fix("a"), Status.UNPROVEN), (_fix("b"), Status.DISPROVEN)), [("Not proven: a (GB0170)", False)]),
         (
-            (("a; then more", Status.VERIFIED),),
+            ((_chain("a", "more"), Status.VERIFIED),),
             [
                 ("Verified: a; then more (GB0170: 1 break fewer, 1 graph (was 2), same outputs)", True),
                 ("b (GB0170)", False),
             ],
         ),
         (
-            ((HELPER_LEFT_OUT, Status.VERIFIED), ("a", Status.DISPROVEN), ("b", Status.DISPROVEN)),
-            [(f"{HELPER_LEFT_OUT} (GB0170: repairs nothing: plain Python, same outputs)", False)],
+            ((LEFT_OUT, Status.VERIFIED), (_fix("a"), Status.DISPROVEN), (_fix("b"), Status.DISPROVEN)),
+            [("left out (GB0170: repairs nothing: plain Python, same outputs)", False)],
         ),
     ],
 )
-def test_what_trials_say_of_fixes(known: tuple[tuple[str, Status], ...], expected: list[tuple[str, bool]]) -> None:
+def test_what_trials_say_of_fixes(known: tuple[tuple[Fix, Status], ...], expected: list[tuple[str, bool]]) -> None:
     found = finding("script.py", 1, 0, 1, code="GB0170", fixes=(_fix("a"), _fix("b")))
     placed = PlacedFinding(found, "run", 0, 0, 0, 1)
     context = _Context(_tried(found, *known) if known else Proven())
@@ -131,19 +134,11 @@ def test_what_trials_say_of_fixes(known: tuple[tuple[str, Status], ...], expecte
     assert [(one.title("GB0170"), one.is_preferred) for one in offers] == expected
 
 
-def test_a_change_that_was_not_tried_keeps_comments() -> None:
-    source = ["y = f(", "    x,  # the input", ").item()"]
-    own = Fix("keep it", "", (Edit(Range(Position(1, 4), Position(3, 8)), "f(x)"),))
-    found = finding("script.py", 1, 0, 1, code="GB0124", fixes=(own,))
-    placed = PlacedFinding(found, "run", 0, 0, 0, 1, source)
-    (offer,) = offered(_Context(Proven()), placed)  # type: ignore[arg-type]
-    assert applied("\n".join(source), offer.fix.edits) == "# the input\ny = f(x)"
-
-
 def test_a_change_of_which_a_better_form_was_tried_is_offered_once() -> None:
-    found = finding("script.py", 1, 0, 1, code="GB0170", fixes=(_fix("a"), _fix("b")))
-    other = dataclasses.replace(_fix("a"), edits=_fix("the same, with comments").edits)
-    tried = Tried(found, (Candidate("a", "", found.file, other.edits, Proof(Status.UNPROVEN, "")),))
+    own = dataclasses.replace(_fix("a"), method=FixMethod.CHOOSE_BY_VALUE)
+    found = finding("script.py", 1, 0, 1, code="GB0170", fixes=(own, _fix("b")))
+    other = dataclasses.replace(own, edits=_fix("the same, with comments").edits)
+    tried = Tried(found, (Candidate(other, found.file, Proof(Status.UNPROVEN, "")),))
     context, placed = _Context(Proven({found.cause: tried})), PlacedFinding(found, "run", 0, 0, 0, 1)
     assert [offer.fix for offer in offered(context, placed)] == [other, _fix("b")]  # type: ignore[arg-type]
 
@@ -151,7 +146,7 @@ def test_a_change_of_which_a_better_form_was_tried_is_offered_once() -> None:
 @pytest.mark.parametrize("status", Status)
 def test_the_hover_says_what_a_verified_fix_gains(status: Status) -> None:
     found = finding("script.py", 1, 0, 1, code="GB0170")
-    proven = _tried(found, ("keep it", status))
+    proven = _tried(found, (_fix("keep it"), status))
     context, placed = _Context(proven), PlacedFinding(found, "run", 0, 0, 0, 1)
     text = gain_text(context, placed)  # type: ignore[arg-type]
     expected = "**Verified fix**: keep it  \n1 break fewer, 1 graph (was 2), traced in 500 ms (was 1.0 s)."

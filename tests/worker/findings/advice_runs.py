@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irscope.findings.advice import Option
+from irscope.fixing.advice import Option
 from irscope.protocol import CompileOutcome, Report, from_json
 from support import Ran, run_forked
 
@@ -19,9 +19,9 @@ import sys
 
 import torch
 
-import irscope.findings.advice as advice
-from irscope.findings.advice import RULES
-from irscope.findings.advice.spot import Spot
+import irscope.fixing.advice as advice
+from irscope.fixing.advice import RULES
+from irscope.fixing.advice.spot import Spot
 from irscope.protocol import to_json
 
 # Not asked for here: PyTorch empties the processor's caches before it measures, for each compile.

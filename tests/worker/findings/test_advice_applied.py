@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from advice_cases import CASES, BreakCase
 from advice_runs import Session, session
-from irscope.findings.advice import Edit, Option
+from irscope.fixing.advice import Edit, Option
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from irscope.cli.main import main
 from irscope.driver import checking
 from irscope.driver.checking import check_without_compile
 from irscope.driver.driver import RunSpec, execute
-from irscope.protocol import Finding, Lane, OutcomeKind, Severity
+from irscope.protocol import Finding, Lane, OutcomeKind, RelatedRole, Severity
 from irscope.store.store import Store
 from support import Ran, lines_marked, run_forked, shared_worker, write
 
@@ -207,7 +207,9 @@ def test_an_error_in_a_compiled_backward(tmp_path: Path) -> None:
     ran, after = checked(BACKWARD, tmp_path)
     found = the_one(ran, BACKWARD)
     assert "ValueError raised inside compiled code of `fn` (0/0), in `torch.ops.mine.gradient.default`" in found.message
-    assert {one.range.start.line for one in found.related if one.is_call} == lines_marked(BACKWARD, "called")
+    assert {one.range.start.line for one in found.related if one.role is RelatedRole.CALLER} == lines_marked(
+        BACKWARD, "called"
+    )
     assert found.related[0].message == "raised here, in `gradient`"
     assert "It fails without compile, too" in after.message
 

@@ -12,10 +12,9 @@ import pytest
 from irscope.cli import fixing
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.proving import Proof, Prover, Status
-from irscope.driver.fixing.repairs import LIBRARY_TO_PYTHON
 from irscope.driver.fixing.trying import Trying
 from irscope.fixing.texts import applied, diff_of, edits_between, without_gaps
-from irscope.protocol import Edit, Fix, Position, Range
+from irscope.protocol import Edit, Fix, FixMethod, Position, Range
 from irscope_server.fixing.proposals import proposals
 from support import run_cli, run_cli_forked, shared_worker, write
 
@@ -240,7 +239,7 @@ def test_a_function_of_a_library_is_left_to_python(tmp_path: Path) -> None:
     with Prover(RunSpec(str(script))) as prover:
         (finding,) = prover.begin().findings
         best = Trying(prover, 100).finding(finding).candidates[0]
-    assert (best.title, best.proof.status) == (LIBRARY_TO_PYTHON, Status.VERIFIED), best
+    assert (best.fix.method, best.proof.status) == (FixMethod.LIBRARY_TO_PYTHON, Status.VERIFIED), best
     assert best.proof.gain is not None and best.proof.gain.graphs[1] == 1  # that of `helped`
     assert "leave_to_python(looping_2.looped)\n" in applied(script.read_text(), best.edits)
 

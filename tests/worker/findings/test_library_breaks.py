@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from irscope.protocol import RelatedRole
 from support import run_forked, write
 
 LIBRARY = """\
@@ -43,7 +44,7 @@ def test_two_causes_below_one_call_and_one_cause_below_two(tmp_path: Path) -> No
     assert set(breaks) == {6, 10, 11}
     lines = {finding.file for finding in breaks.values()}
     assert lines == {str(script)}
-    causes = [place.range.start.line for place in breaks[6].related if place.message.startswith("the cause lies here")]
+    causes = [place.range.start.line for place in breaks[6].related if place.role is RelatedRole.CAUSE]
     assert causes == [5, 7]
     assert breaks[6].explanation.endswith(
         "Another cause below the same call: `torch._dynamo.graph_break()  # @second` (noisy.py:7)."

@@ -406,7 +406,9 @@ def test_a_run_takes_the_spare_which_has_its_pages(warm: Warm, tmp_path: Path) -
     spare = at_rest(pid)
     assert warm.run(script)[0].kind is OutcomeKind.COMPLETED
     ran, parent, with_spare, name = warm.output.split()
-    assert int(ran) == spare and int(parent) == pid and name == name_of(pid), "it is called what any other run is called"
+    assert int(ran) == spare and int(parent) == pid and name == name_of(pid), (
+        "it is called what any other run is called"
+    )
     other = at_rest(pid)
     assert other != spare
     os.kill(other, signal.SIGKILL)

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from irscope.capture.trace import Record, TraceHandler
+from irscope.events.trace import Record, TraceHandler
 from irscope.internals import loop_text as looptext
 from irscope.internals import unread
 from support import run_captured, run_forked, write

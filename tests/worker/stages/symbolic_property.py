@@ -12,9 +12,9 @@ from typing import Any
 import torch
 import torch._dynamo.symbolic_convert as symbolic_convert
 import torch.utils.checkpoint
-from irscope.capture.recording import guard_text
-from irscope.capture.symbolic import Recorder
-from irscope.capture.trackers import describe, text_of
+from irscope.events.recording import guard_text
+from irscope.events.symbolic import Recorder
+from irscope.events.trackers import describe, text_of
 from irscope.internals.hooks import Hooks
 from irscope.symbolic.trace import Walk
 

@@ -236,9 +236,9 @@ import logging, sys
 sys.path.insert(0, COMPILER)
 import torch
 from irscope.internals import frames
-from irscope.capture.stack import _translators
+from irscope.events.stack import _translators
 from irscope.findings.moment import look
-from irscope.capture.trace import Record, TraceHandler
+from irscope.events.trace import Record, TraceHandler
 from irscope.internals.dynamo_frames import code_being_compiled
 
 met = set()

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import torch
 from irscope.ir.guard_text import parse_failed_guard
-from irscope.protocol import Finding, OutcomeKind, Related
+from irscope.protocol import Finding, OutcomeKind, Related, RelatedRole
 from irscope.worker.client import Worker
 from support import Ran, lines_marked, log_as, run_captured, run_plain_forked
 
@@ -169,7 +169,7 @@ def test_models(names: tuple[str, ...], tmp_path: Path, shared_worker: Worker | 
 
 def blamed(finding: Finding) -> list[FileLine]:
     """The library's lines that are at fault, if some are, else the user's."""
-    at_fault = [place for place in finding.related if place.message.startswith("the cause lies here")]
+    at_fault = [place for place in finding.related if place.role is RelatedRole.CAUSE]
     places: Sequence[Related | Finding] = at_fault or [finding]
     return [(place.file, place.range.start.line) for place in places]
 

@@ -4,25 +4,37 @@ from __future__ import annotations
 
 from irscope.driver.fixing.library import Patch
 from irscope.driver.fixing.proving import Proof, Status
-from irscope.driver.fixing.repairs import is_repair
-from irscope.protocol import Edit, Finding
+from irscope.protocol import Edit, Finding, Fix
 from irscope.vocabulary.records import dataclass
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to remove a finding, tried; ``edits`` are those of one file of the original."""
+    """One way to remove a finding, tried, with the file that its edits are for."""
 
-    title: str
-    caveat: str
+    fix: Fix
     file: str
-    edits: tuple[Edit, ...]
     proof: Proof
+
+    @property
+    def title(self) -> str:
+        """What it does."""
+        return self.fix.title
+
+    @property
+    def caveat(self) -> str:
+        """What else it changes; may be empty."""
+        return self.fix.caveat
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The edits of the original's text."""
+        return self.fix.edits
 
     @property
     def is_repair(self) -> bool:
         """Whether it repairs what broke; what leaves it to Python is never applied with others."""
-        return is_repair(self.title)
+        return self.fix.repairs
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 from irscope.driver.fixing.candidates import Candidate, Together, Tried
 from irscope.driver.fixing.proving import Proof, Prover, Status
-from irscope.driver.fixing.repairs import is_repair
 from irscope.fixing.texts import applied, without_gaps
 from irscope.protocol import Edit, Finding, Fix
 
@@ -70,7 +69,7 @@ class Combining:
             for fix in self._fixes_in(now, finding.file, text):
                 if self._has_ended():
                     return made
-                if not is_repair(fix.title):
+                if not fix.repairs:
                     continue
                 self._on_try(f"with the others: {fix.title}")
                 with contextlib.suppress(ValueError):

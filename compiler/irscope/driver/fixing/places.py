@@ -6,8 +6,7 @@ import dataclasses
 import os
 import re
 
-from irscope.capture.stack import CAUSE_IN_LIBRARY
-from irscope.protocol import Finding
+from irscope.protocol import Finding, RelatedRole
 from irscope.usercode.user_files import is_package_file
 
 
@@ -19,7 +18,7 @@ def path_in_library(file: str) -> str:
 def in_library(finding: Finding) -> Finding | None:
     """The finding at the library's line; None if the cause is in the user's code."""
     for place in finding.related:
-        if place.message.startswith(CAUSE_IN_LIBRARY) and is_of_library(place.file):
+        if place.role is RelatedRole.CAUSE and is_of_library(place.file):
             return dataclasses.replace(finding, file=place.file, range=place.range, fixes=(), related=())
     return None
 

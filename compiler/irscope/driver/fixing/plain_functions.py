@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from irscope.driver.fixing.places import is_of_library
-from irscope.driver.fixing.repairs import LIBRARY_TO_PYTHON
 from irscope.driver.fixing.workarounds import after_imports, attribute_at, fresh, has_line, module_of
-from irscope.protocol import Compile, Edit, Finding, Fix, Position, Range
+from irscope.protocol import Compile, Edit, Finding, Fix, FixMethod, Position, Range
 from irscope.usercode.user_files import is_package_file
 
 _CAVEAT = (
@@ -68,7 +67,8 @@ def plain_functions(
         return
     edits = tuple(Edit(Range(at, at), made) for made in _pieces(text, list(functions)))
     if edits:
-        yield Fix(LIBRARY_TO_PYTHON, caveat_of("".join(edit.text for edit in edits)), edits)
+        caveat = caveat_of("".join(edit.text for edit in edits))
+        yield Fix(FixMethod.LIBRARY_TO_PYTHON.title, caveat, edits, method=FixMethod.LIBRARY_TO_PYTHON)
 
 
 def caveat_of(text: str) -> str:

@@ -7,11 +7,11 @@ text shows that the results are the same, and the whole pipeline is timed with b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.gains import MeasuredGain, measure
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
+from irscope.fixing.static_sizes import static_sizes
 from irscope.fixing.texts import applied
 from irscope.protocol import Finding, Fix
 from irscope.vocabulary.records import dataclass
@@ -19,9 +19,6 @@ from irscope.vocabulary.records import dataclass
 MOST_SIZES = 4
 """Compiles of one function that are few."""
 _OF_SIZES = ("recompile-size", "recompile-condition")
-
-Static = Callable[[str, bool], Fix | None]
-"""Gives the change of a text; the other argument says whether a run has made sizes dynamic by itself."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +32,12 @@ class StaticSizes:
     why_not: str
 
 
-def static_sizes(prover: Prover, spec: RunSpec, file: str, static: Static) -> StaticSizes | None:
+def measured_static_sizes(prover: Prover, spec: RunSpec, file: str) -> StaticSizes | None:
     """None if the sizes of a script, an absolute path, are not dynamic."""
     assert prover.original is not None
     by_itself = any(one.code in _OF_SIZES for one in prover.original.findings)
     text = prover.text_of(file)
-    fix = static(text, by_itself)
+    fix = static_sizes(text, by_itself)
     if fix is None or not fix.edits:
         return None
     changed = {file: applied(text, fix.edits)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -11,10 +12,10 @@ from irscope.driver.fixing.library import Patch
 from irscope.driver.fixing.places import in_library
 from irscope.driver.fixing.plain_functions import caveat_of, plain_functions
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
-from irscope.driver.fixing.repairs import LIBRARY_TO_PYTHON, chained, is_repair
-from irscope.driver.fixing.workarounds import CAVEAT, IN_A_COPY, as_patches, workarounds
+from irscope.driver.fixing.workarounds import as_patches, workarounds
+from irscope.fixing.repairs import chained
 from irscope.fixing.texts import applied, edits_between
-from irscope.protocol import Finding, Fix
+from irscope.protocol import Finding, Fix, FixMethod
 
 _LONGEST_CHAIN = 5
 _MOST_CANDIDATES = 6
@@ -32,15 +33,6 @@ Propose = Callable[[Finding, str], Sequence[Fix]]
 
 def _none(finding: Finding, text: str) -> Sequence[Fix]:
     return ()
-
-
-def _joined(cause: Fix, fix: Fix) -> Fix:
-    return Fix(chained([cause.title, fix.title]), _caveats(cause.caveat, fix.caveat), (*cause.edits, *fix.edits))
-
-
-def _caveats(*caveats: str) -> str:
-    """What fixes that are made together cost, each caveat once."""
-    return " ".join(dict.fromkeys(filter(None, caveats)))
 
 
 class Trying:
@@ -111,18 +103,12 @@ class Trying:
         if best is not None and best.file == finding.file:
             changed = as_patches(before, applied(before, best.edits), {there.file: text, **self._libraries})
             if changed and not self.is_over:
+                made = _of_library(best.fix)
                 self._on_try(f"{finding.code} in {there.file}")
                 proof, _ = self._prover.prove(changed, finding)
                 for path, new in changed.items():
                     old = self._prover.text_of(path)
-                    yield Patch(
-                        best.title.split(IN_A_COPY)[0],
-                        best.caveat.split(f" {CAVEAT}")[0],
-                        path,
-                        old,
-                        edits_between(old, new),
-                        proof,
-                    )
+                    yield Patch(made.title, made.caveat, path, old, edits_between(old, new), proof)
                 return
         for fix in list(self._propose(there, text))[:_MOST_CANDIDATES]:
             if self.is_over:
@@ -147,8 +133,10 @@ class Trying:
         order = [each for own in finding.fixes for each in _as_proposed(own, proposed)]
         causes = () if texts else self._specializations(finding)
         of_causes = [each for one in causes for each in (*self._propose(one, text), *self._workarounds(one, text))]
-        own = {fix.title: fix for fix in reversed((*order, *proposed)) if fix.file in ("", finding.file)}
-        joined = [_joined(cause, fix) for cause in of_causes for fix in reversed(own.values())][:_MOST_JOINED]
+        own = {fix.identity: fix for fix in reversed((*order, *proposed)) if fix.file in ("", finding.file)}
+        joined = [
+            chained([cause, fix], (*cause.edits, *fix.edits)) for cause in of_causes for fix in reversed(own.values())
+        ][:_MOST_JOINED]
         for fix in (*of_causes, *joined, *order, *proposed, *self._workarounds(finding, text)):
             try:
                 changed = fix.file if fix.file not in ("", finding.file) else applied(text, fix.edits)
@@ -159,7 +147,7 @@ class Trying:
                 found.append(fix)
         original = self._prover.original
         compiles = original.compiles if original is not None and not texts else ()
-        found.sort(key=lambda fix: not is_repair(fix.title))
+        found.sort(key=lambda fix: not fix.repairs)
         return [*found[:_MOST_CANDIDATES], *plain_functions(finding, text, compiles, self._prover.text_of)]
 
     def _specializations(self, finding: Finding) -> list[Finding]:
@@ -184,7 +172,7 @@ class Trying:
     def _candidate(self, finding: Finding, fix: Fix, file: str) -> Candidate:
         if self.is_over:
             unproven = Proof(Status.UNPROVEN, "There was no time left to try it.")
-            return Candidate(fix.title, fix.caveat, file, fix.edits, unproven)
+            return Candidate(fix, file, unproven)
         self._on_try(f"{finding.code}: {fix.title}")
         try:
             before = self._prover.text_of(file)
@@ -192,18 +180,16 @@ class Trying:
             proof, trial = self._prover.prove({file: text}, finding)
         except (OSError, ValueError) as error:
             proof = Proof(Status.UNPROVEN, f"It could not be applied: {error}.")
-            return Candidate(fix.title, fix.caveat, file, fix.edits, proof)
-        titles, caveat, edits = fix.title, fix.caveat, fix.edits
-        if fix.title == LIBRARY_TO_PYTHON:
+            return Candidate(fix, file, proof)
+        if fix.method is FixMethod.LIBRARY_TO_PYTHON:
             text, proof, trial = self._more_plain(finding, file, text, proof, trial)
-            caveat, edits = caveat_of(text), edits_between(before, text)
+            fix = dataclasses.replace(fix, caveat=caveat_of(text), edits=edits_between(before, text))
         if proof.status is Status.UNPROVEN and proof.adds:
             chain = self._chain(finding, file, text, proof, trial)
             if chain is not None:
                 text, proof, more = chain
-                titles, edits = chained([fix.title, *(one.title for one in more)]), edits_between(before, text)
-                caveat = _caveats(caveat, *(one.caveat for one in more))
-        return Candidate(titles, caveat, file, edits, proof)
+                fix = chained([fix, *more], edits_between(before, text))
+        return Candidate(fix, file, proof)
 
     def _more_plain(
         self, finding: Finding, file: str, text: str, proof: Proof, trial: Trial
@@ -273,5 +259,11 @@ class Trying:
 
 
 def _as_proposed(own: Fix, proposed: Sequence[Fix]) -> list[Fix]:
-    """A change of a finding's own as it is tried: first what else has its title."""
-    return [*(one for one in proposed if one.title == own.title), own]
+    """A change of a finding's own as it is tried: first other forms of it."""
+    return [*(fix for fix in proposed if fix.identity == own.identity), own]
+
+
+def _of_library(fix: Fix) -> Fix:
+    """What a fix of the user's file does to a library, of whose functions it makes copies."""
+    steps = fix.steps or (fix,)
+    return next((step.of_library for step in steps if step.of_library is not None), fix)

@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from irscope.driver.fixing.definitions import imports_for, needed_by, text_of
 from irscope.driver.fixing.places import in_library, path_in_library
-from irscope.driver.fixing.repairs import THEN
+from irscope.fixing.repairs import THEN, together
 from irscope.fixing.texts import applied, edits_between
 from irscope.protocol import Edit, Finding, Fix, Position, Range
 
-IN_A_COPY = ", in a copy of the function of "
-CAVEAT = "It is for the version of the library that is installed. Remove it when a release has the change."
+_IN_A_COPY = ", in a copy of the function of "
+_CAVEAT = "It is for the version of the library that is installed. Remove it when a release has the change."
 _SUFFIX = "_without_break"
 _PUT = re.compile(rf"^(?:inspect\.unwrap\()?(\w+)\.([\w.]+?)\)?\.__code__ = (\w+{_SUFFIX}\w*)\.__code__$", re.MULTILINE)
 """The line that puts a copy in the place of the library's function."""
@@ -73,17 +73,17 @@ def workarounds(
         edits = _in_place(text, there, library, applied(small, fix.edits), fix.edits)
         if edits:
             name = os.path.basename(there.file)
-            alone = Fix(f"{fix.title}{IN_A_COPY}{name}", f"{fix.caveat} {CAVEAT}".strip(), edits)
+            alone = Fix(f"{fix.title}{_IN_A_COPY}{name}", together([fix.caveat, _CAVEAT]), edits, of_library=fix)
             yield alone
-            yield from _with_draws(alone, text, there, library, propose)
+            yield from _with_draws(fix, alone, text, there, library, propose)
 
 
 def _with_draws(
-    fix: Fix, text: str, there: Finding, library: str, propose: Callable[[Finding, str], Sequence[Fix]]
+    fix: Fix, alone: Fix, text: str, there: Finding, library: str, propose: Callable[[Finding, str], Sequence[Fix]]
 ) -> Iterator[Fix]:
-    """A fix together with operators for what the same module draws with NumPy.  Compiled code draws other numbers than
+    """A fix of a library, in a copy, together with operators for what the same module draws with NumPy.  Compiled code draws other numbers than
     plain code, so while that is so no fix of another line can be proven."""
-    made, titles, caveats = applied(text, fix.edits), [fix.title], [fix.caveat]
+    made, titles, caveats = applied(text, alone.edits), [alone.title], list[str]()
     for line in _draws(library):
         place = Range(Position(line, 0), Position(line, len(library.split("\n")[line - 1])))
         at = dataclasses.replace(there, code="GB0033", range=place)
@@ -93,11 +93,13 @@ def _with_draws(
             edits = _in_place(made, at, library, changed, one.edits) if _OPERATOR in changed else ()
             if edits:
                 made = applied(made, edits)
-                titles.append(f"{one.title}{IN_A_COPY}{os.path.basename(there.file)}")
+                titles.append(f"{one.title}{_IN_A_COPY}{os.path.basename(there.file)}")
                 caveats.append(one.caveat)
                 break
     if len(titles) > 1:
-        yield Fix(THEN.join(titles), " ".join(dict.fromkeys([*caveats[1:], *caveats[:1]])), edits_between(text, made))
+        both = dataclasses.replace(fix, caveat=together([*caveats, fix.caveat]))
+        title, caveat = THEN.join(titles), together([*caveats, alone.caveat])
+        yield Fix(title, caveat, edits_between(text, made), of_library=both)
 
 
 def _draws(library: str) -> list[int]:

@@ -6,9 +6,9 @@ import dataclasses
 import re
 from collections.abc import Iterator
 
-from irscope.capture.break_message import DATA_DEPENDENT_GUARD, parse_break_messages, sentences
-from irscope.capture.printed_frames import FRAME, range_of
-from irscope.capture.stack import FramePlace, innermost_user, related_to, traced_places, with_traced
+from irscope.events.break_message import DATA_DEPENDENT_GUARD, parse_break_messages, sentences
+from irscope.events.printed_frames import FRAME, range_of
+from irscope.events.stack import FramePlace, innermost_user, related_to, traced_places, with_traced
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import graph_break
 from irscope.findings.moment import Moment

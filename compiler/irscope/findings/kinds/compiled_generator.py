@@ -10,8 +10,8 @@ import dataclasses
 import types
 from collections.abc import Iterator
 
-from irscope.capture.break_message import BreakMessage, code_of_type
-from irscope.capture.stack import FramePlace, related_to, with_traced
+from irscope.events.break_message import BreakMessage, code_of_type
+from irscope.events.stack import FramePlace, related_to, with_traced
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import compile_error, graph_break
 from irscope.findings.moment import Moment

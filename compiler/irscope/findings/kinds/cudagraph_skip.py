@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from irscope.capture.listening import LogHandler
+from irscope.events.listening import LogHandler
 from irscope.findings import signals
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment

@@ -7,18 +7,18 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from irscope.capture.break_message import BreakMessage, parse_break_messages, parse_data_dependent_guard
-from irscope.capture.stack import FramePlace, innermost_user, places_now, related_to
-from irscope.capture.trace import GRAPH_BREAK, is_skipped
+from irscope.events.break_message import BreakMessage, parse_break_messages, parse_data_dependent_guard
+from irscope.events.stack import FramePlace, innermost_user, places_now, related_to
+from irscope.events.trace import GRAPH_BREAK, is_skipped
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
 from irscope.internals.dynamo_frames import is_polyfill
-from irscope.protocol import Finding, Fix, Severity
+from irscope.protocol import BreakFacts, Finding, Fix, Severity
 from irscope.usercode.source import node_at_range, range_of_line
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
 
 if TYPE_CHECKING:
-    from irscope.findings.advice import Words
+    from irscope.fixing.advice import Words
 
 KIND = FindingKind(
     id="graph-break",
@@ -28,6 +28,7 @@ KIND = FindingKind(
     severity=Severity.WARNING,
     stops_debugger=True,
     explains_steps=("graph-break",),
+    facts=BreakFacts,
     order=10,
 )
 _BRANCH = "GB0170"
@@ -79,6 +80,7 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         compiles=(moment.record.compile,) if moment.record.compile else (),
         related=related_to(places, at),
         fixes=fixes_of(words),
+        facts=BreakFacts(skipped),
     )
     inside = _break_inside(moment, finding)
     if inside is not None:
@@ -131,12 +133,14 @@ def with_guard(messages: list[BreakMessage], error: BaseException | None) -> lis
 
 def fixes_of(words: Words) -> tuple[Fix, ...]:
     """The options that can be applied as they are."""
-    return tuple(Fix(option.do, option.caveat, option.edits) for option in words.options if option.edits)
+    return tuple(
+        Fix(option.do, option.caveat, option.edits, method=option.method) for option in words.options if option.edits
+    )
 
 
 def words_at(places: list[FramePlace], at: int, messages: list[BreakMessage], payload: str, skipped: bool) -> Words:
     """What to say of a break at one of the places of a stack."""
-    from irscope.findings.advice import BreakContext, words_for  # here: with it come the rules for all breaks
+    from irscope.fixing.advice import BreakContext, words_for  # here: with it come the rules for all breaks
 
     place, beneath = places[at], places[at + 1 :]
     context = BreakContext(

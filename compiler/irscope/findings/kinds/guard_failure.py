@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Iterator
 
-from irscope.capture.stack import innermost_user, live_places, related_to
+from irscope.events.stack import innermost_user, live_places, related_to
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import compile_error, recompilation
 from irscope.findings.moment import Moment

@@ -6,7 +6,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 
-from irscope.capture.listening import listen
+from irscope.events.listening import listen
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
 from irscope.findings.places import at_function

@@ -8,15 +8,25 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from irscope.capture.stack import call_into_compiled_code
-from irscope.capture.trace import RECOMPILATION, reasons_in
+from irscope.events.stack import call_into_compiled_code
+from irscope.events.trace import RECOMPILATION, reasons_in
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import graph_break
 from irscope.findings.moment import Known, Moment
 from irscope.findings.places import function_of
 from irscope.findings.recompiling.calls import Call, remember
 from irscope.ir.guard_text import FailedGuard, about, parse_failed_guard
-from irscope.protocol import Compile, Finding, Position, Range, Related, Severity
+from irscope.protocol import (
+    Compile,
+    Finding,
+    Position,
+    Range,
+    RecompilationFacts,
+    Related,
+    RelatedRole,
+    Severity,
+    VaryingSize,
+)
 from irscope.usercode.source import (
     function_around,
     nodes_at,
@@ -33,6 +43,7 @@ from irscope.vocabulary.records import dataclass
 
 if TYPE_CHECKING:
     from irscope.findings.recompiling.facts import Facts, Now
+    from irscope.protocol import Marks
 
 # What only a recompilation needs is imported when there is one: most compiles are none, and it would delay every script.
 
@@ -43,12 +54,14 @@ KIND = FindingKind(
     lanes=FAST_AND_DEEP,
     severity=Severity.INFORMATION,
     newest_speaks=True,
+    facts=RecompilationFacts,
     order=20,
 )
 UNKNOWN = FailedGuard("", "", "recompile-unknown", "PyTorch gives no reason", ())
 _WRAPPERS = ("len", "list", "dict", "tuple", "set", "type", "iter", "next", "id")
 _WRAPPED = "fn"
 """PyTorch's name for a compiled module of `torch.nn`: what is compiled is a function around it."""
+_NUMBER = re.compile(r"-?\d[\d.e+-]*")
 _LEFT = "___stack"  # PyTorch's name for what lay on the stack at a graph break
 
 
@@ -114,7 +127,11 @@ def detect(moment: Moment) -> Iterator[Finding]:
 def call_site() -> Related | None:
     """The user's call into the compiled region that is running now."""
     place = call_into_compiled_code()
-    return None if place is None else Related(place.file, place.range, Related.TRIGGERED)
+    return (
+        None
+        if place is None
+        else Related(place.file, place.range, "this call triggered the recompilation", RelatedRole.TRIGGER)
+    )
 
 
 def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Finding, Facts] | None:
@@ -145,6 +162,7 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Findi
         if not subject and guard.source.startswith(_WRAPPED) and _root(guard.source) == _WRAPPED:
             subject = name + guard.source.removeprefix(_WRAPPED)
     what = f"`{name}` was compiled again: {change_of(trigger, left, subject)}."
+    known = _known(facts, words.marks, source_of(guard, left, subject))
     earlier = [f"{i + 2}. {each.text}" for i, each in enumerate(trigger.guards[1:8])]
     finding = Finding(
         kind=KIND.id,
@@ -155,7 +173,7 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Findi
             [
                 f"The guard that failed: {guard.text or 'unknown'}",
                 *(["Guards of older compiles that failed too:", *earlier] if earlier else []),
-                *_all_sizes(facts),
+                *_all_sizes(known),
             ]
         ),
         hints=words.hints,
@@ -166,13 +184,28 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Findi
         compiles=(compile.id,),
         related=(call,) if call else (),
         fixes=words.fixes,
+        facts=known,
     )
     return finding, facts
 
 
-def _all_sizes(facts: Facts) -> list[str]:
+def _known(facts: Facts, marks: Marks | None, source: str) -> RecompilationFacts:
+    guard = facts.guard
+    is_number = guard.code == "recompile-value" and _NUMBER.fullmatch(guard.was) is not None
+    return RecompilationFacts(
+        source,
+        number=guard.was if is_number else "",
+        state=guard.state,
+        varying=tuple(VaryingSize(path, dimensions) for path, dimensions in facts.varying.items()),
+        sizes=tuple(size for failed in (guard, *facts.older) for size in failed.sizes),
+        has_size_0_or_1=facts.has_size_0_or_1,
+        marks=marks,
+    )
+
+
+def _all_sizes(known: RecompilationFacts) -> list[str]:
     """All sizes that changed, where they are more than the one that the guard names."""
-    changed = [f"`{path}` in dimension {i}" for path, dims in facts.varying.items() for i in dims]
+    changed = [f"`{size.path}` in dimension {i}" for size in known.varying for i in size.dimensions]
     return [f"Sizes that were not the same in all compiles: {', '.join(changed[:12])}."] if len(changed) > 1 else []
 
 
@@ -201,12 +234,8 @@ def change_of(trigger: Trigger, left: tuple[str, Range] | None = None, name: str
         What the user calls the guarded thing, where it is not what the guard calls it.
     """
     guard, current = trigger.guards[0] if trigger.guards else UNKNOWN, trigger.now
-    subject = f"`{name or guard.source}`" if guard.source and guard.code != "recompile-aliasing" else ""
-    if guard.source.startswith(_LEFT):
-        one_line = left is not None and left[1].start.line == left[1].end.line
-        subject = f"`{text_of_range(*left)}`" if left is not None and one_line else "a value"
-    elif "___" in guard.source:
-        subject = ""
+    source = source_of(guard, left, name)
+    subject = f"`{source}`" if source else "a value" if guard.source.startswith(_LEFT) else ""
     is_now = ""
     if guard.code == "recompile-type" and guard.was and " now" not in guard.what and current.type:
         is_now = f"a `{current.type}`"
@@ -215,6 +244,15 @@ def change_of(trigger: Trigger, left: tuple[str, Range] | None = None, name: str
     if is_now:
         is_now = f" and is {is_now} now" if guard.what.startswith("it ") else f", now it is {is_now}"
     return f"{about(subject, guard.what)}{is_now}"
+
+
+def source_of(guard: FailedGuard, left: tuple[str, Range] | None = None, name: str = "") -> str:
+    """What a guard watches, as the user would write it; empty if it has no name.  The parameters are those of `change_of`."""
+    if guard.source.startswith(_LEFT):
+        is_on_one_line = left is not None and left[1].start.line == left[1].end.line
+        return text_of_range(*left) if left is not None and is_on_one_line else ""
+    has_no_name = "___" in guard.source or guard.code == "recompile-aliasing" or not guard.source
+    return "" if has_no_name else name or guard.source
 
 
 def _left_by_break(guard: FailedGuard, compile: Compile, findings: Iterable[Finding]) -> tuple[str, Range] | None:

@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 
-from irscope.capture.listening import LogHandler
+from irscope.events.listening import LogHandler
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import recompilation
 from irscope.findings.moment import Moment
@@ -64,7 +64,7 @@ def detect(
     pending = recompilation.take_pending(moment.known)
     call = pending[1].call if pending else recompilation.call_site()
     if call is not None:
-        call = dataclasses.replace(call, message="this call matches no compiled version")
+        call = dataclasses.replace(call, message="this call matches no compiled version", role=None)
     if mine := moment.known.compiles.of_function(file, line):
         compiles = tuple(compile.id for compile in mine)
         change = recompilation.change_of(pending[1]) if pending else about_reason(last_reason)

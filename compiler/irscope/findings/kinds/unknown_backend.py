@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from irscope.capture.stack import innermost_user, live_places, related_to
+from irscope.events.stack import innermost_user, live_places, related_to
 from irscope.findings.detector import Detector
 from irscope.findings.kinds.compile_error import KIND
 from irscope.findings.moment import Moment

@@ -13,7 +13,7 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from irscope.capture.stack import FramePlace, call_into_compiled_code
+from irscope.events.stack import FramePlace, call_into_compiled_code
 from irscope.findings.moment import Known
 from irscope.internals.dynamo_frames import Entrance, call_to_compile, entrance
 from irscope.internals.modes import sizes_of

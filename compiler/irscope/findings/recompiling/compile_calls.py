@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from irscope.fixing.changes import ChangeKind, SyntaxChange
 from irscope.fixing.edits import edits_of
 from irscope.fixing.source import source_of_file
-from irscope.protocol import Fix, Range
+from irscope.protocol import Fix, FixMethod, Range
 from irscope.usercode.source import node_at_range, parents, parse, range_of_node
 
 _COMPILE = ("torch.compile", "torch._dynamo.optimize")
-_TITLE = "Compile with `dynamic=True`"
 _CAVEAT = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
 
 
@@ -36,12 +35,13 @@ def dynamic_fix(call: tuple[str, Range] | None, file: str, function: ast.AST | N
         return None
     ((where, _), node) = found.popitem()
     compiling = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Call) else node
-    source = source_of_file(where)
+    source, method = source_of_file(where), FixMethod.DYNAMIC_SIZES
     change = SyntaxChange(ChangeKind.ARGUMENT, range_of_node(where, compiling), "dynamic=True")
     try:
-        return Fix(_TITLE, _CAVEAT, edits_of(source, [change]), where) if source is not None else None
+        edits = edits_of(source, [change]) if source is not None else ()
     except ValueError:  # what the call is given is not known
         return None
+    return Fix(method.title, _CAVEAT, edits, where, method) if edits else None
 
 
 def _decorators(function: ast.AST | None) -> Iterator[ast.expr]:

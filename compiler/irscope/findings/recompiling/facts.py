@@ -82,6 +82,12 @@ class Facts:
         return found
 
     @property
+    def has_size_0_or_1(self) -> bool:
+        """Whether one of the two sizes that differ is 0 or 1, for which PyTorch always compiles."""
+        is_checked = self.guard.text.startswith("2 <= ") and self.guard.dimension is not None
+        return is_checked or any(size <= 1 for size in self.guard.sizes)
+
+    @property
     def tensors(self) -> Mapping[str, Sizes]:
         """The tensors of the call."""
         return self.calls[-1].tensors if self.calls else {}

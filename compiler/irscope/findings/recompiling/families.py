@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import field
 
 from irscope.findings.moment import Known
 from irscope.findings.recompiling.facts import Facts
 from irscope.findings.recompiling.words import DYNAMIC
-from irscope.protocol import Finding, Range, Related, Severity
+from irscope.protocol import Finding, FindingFacts, Range, RecompilationFacts, Related, Severity
 from irscope.vocabulary.records import dataclass
 
 NOTES = "parents-of-recompilations"
 _MOST_NAMED = 3
-_SIZE = re.compile(r"size (\d+) → (\d+) in dimension")
 
 
 @dataclass
@@ -72,6 +70,7 @@ def _child(finding: Finding, parent: Finding) -> Finding:
         severity=Severity.HINT,
         message=f"{_sentence(finding)} It follows from the recompilation on {line}, for the same change in the same call.",
         hints=(f"Fix the recompilation on {line}: it has the same cause.",),
+        facts=_without_marks(finding),
         fixes=(),
         follows=Related(parent.file, parent.range, "the recompilation that it follows from"),
     )
@@ -86,9 +85,16 @@ def _with_children(parent: Parent, newest: Finding) -> Finding:
         count=0,  # it is known already; this adds to it
         message=f"{finding.message} The same change in this call also recompiled {_named(list(parent.children.values()))}.",
         hints=(f"{DYNAMIC} makes every size dynamic from the start, in all {count + 1} compiled parts.", *own),
+        facts=finding.facts if own else _without_marks(finding),
         related=(Related(newest.file, newest.range, _sentence(newest).removesuffix(".")),),
         fixes=finding.fixes or newest.fixes,
     )
+
+
+def _without_marks(finding: Finding) -> FindingFacts | None:
+    """What is known about one of several recompilations: to mark the sizes of one function is not enough for all."""
+    known = finding.facts
+    return dataclasses.replace(known, marks=None) if isinstance(known, RecompilationFacts) else known
 
 
 def _named(titles: list[str]) -> str:
@@ -105,8 +111,8 @@ def _sentence(finding: Finding) -> str:
 
 
 def _guarded_change(facts: Facts) -> tuple[int, int] | None:
-    match = _SIZE.match(facts.guard.what)
-    return (int(match[1]), int(match[2])) if match is not None else None
+    sizes = facts.guard.sizes
+    return (sizes[0], sizes[1]) if sizes else None
 
 
 def _changes(facts: Facts) -> set[tuple[int, int]]:

@@ -7,7 +7,7 @@ import re
 from irscope.findings.recompiling.facts import Facts
 from irscope.findings.recompiling.uses import uses
 from irscope.findings.recompiling.words import MOST_TWO, Words
-from irscope.protocol import Severity
+from irscope.protocol import GRAD_MODE, Severity
 
 _DTYPES = {
     "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64", "Int": "int32",
@@ -102,7 +102,7 @@ def training_changed(facts: Facts) -> Words:
 
 def global_state_changed(facts: Facts) -> Words:
     """A setting of PyTorch as a whole changed."""
-    if "grad_mode" in facts.guard.what:
+    if facts.guard.state == GRAD_MODE:
         return Words(
             f"{MOST_TWO}, one with grad mode and one without.",
             ("This is normal where training and evaluation alternate. Warm up both before you measure.",),

@@ -8,6 +8,7 @@ from irscope.findings.recompiling.compile_calls import dynamic_fix
 from irscope.findings.recompiling.facts import Facts
 from irscope.findings.recompiling.words import DYNAMIC, Words
 from irscope.internals.dynamo_frames import Entrance
+from irscope.protocol import Marks
 
 _MARK, _UNBACKED = "torch._dynamo.mark_dynamic", "torch._dynamo.decorators.mark_unbacked"
 
@@ -20,8 +21,8 @@ def size(facts: Facts) -> Words:
     seen = sum(g.source == facts.guard.source and g.dimension == facts.guard.dimension for g in facts.older)
     if owned:
         return Words("Each new size is one more compile, up to the recompile limit.", _parameters(owned))
-    if re.search(r"size [01] →|→ [01] ", facts.guard.what):
-        return Words("Sizes 0 and 1 always get compiles of their own: at most one for each.", zero_or_one(facts))
+    if facts.has_size_0_or_1:
+        return zero_or_one(facts)
     more = (
         "It is not the first time for this size: each new size is one more compile, up to the recompile limit."
         if seen
@@ -29,17 +30,18 @@ def size(facts: Facts) -> Words:
     )
     place = facts.calls[-1].place if facts.calls else None
     fix = dynamic_fix((place.file, place.range) if place is not None else None, facts.file, facts.function)
-    return Words(more, _dynamic(facts), fixes=(fix,) if fix is not None else ())
+    marks = _marks(facts, _MARK)
+    return Words(more, _dynamic(facts, marks), fixes=(fix,) if fix is not None else (), marks=marks)
 
 
-def _dynamic(facts: Facts) -> tuple[str, ...]:
+def _dynamic(facts: Facts, marks: Marks | None) -> tuple[str, ...]:
     whole = f"{DYNAMIC} makes every size dynamic from the start."
     if facts.is_cut:
         return (f"{whole} Marking one tensor is not enough here: a graph break cuts the function into several graphs.",)
-    if marks := _marks(facts, _MARK):
-        shared = " All tensors that changed together are marked." if marks.count(_MARK) > 1 else ""
+    if marks is not None:
+        shared = " All tensors that changed together are marked." if len(marks.marked) > 1 else ""
         return (
-            f"{marks}. One compile then serves every size.{shared} It raises where the code fixes such a size.",
+            f"{_before_the_call(marks)}. One compile then serves every size.{shared} It raises where the code fixes such a size.",
             f"Or {whole}",
         )
     source, code = facts.guard.source, f"`{_MARK}({_last_name(facts.guard.source)}, {facts.guard.dimension})`"
@@ -50,41 +52,45 @@ def _dynamic(facts: Facts) -> tuple[str, ...]:
     return (whole,)
 
 
-def _marks(facts: Facts, mark: str) -> str:
-    """Code that marks all dimensions that vary, of all tensors, before the first call; empty if not all tensors can be
-    named there."""
+def _marks(facts: Facts, mark: str) -> Marks | None:
+    """Marks all dimensions that vary, of all tensors, before the first call; None if not all tensors can be named there, or
+    if a graph break cuts the function: it is then compiled for more than the call passes."""
     line = facts.line(first=True)
-    if line is None or facts.sites is None:
-        return ""
-    names, made, marked, passed = facts.sites[0].names(), [], [], []
+    if line is None or facts.sites is None or facts.is_cut:
+        return None
+    names, made, marked = facts.sites[0].names(), list[tuple[str, str]](), list[str]()
     for path, dims in facts.varying.items():
         if (argument := facts.argument(path, first=True)) is None:
-            return ""
+            return None
         name = argument.expression
         if not argument.plain:
             name = argument.parameter.replace("*", "argument")
             name = name if name not in names else f"{name}_input"
-            made.append(f"{name} = {argument.expression}")
-            passed.append(name)
+            made.append((name, argument.expression))
         marked.append(f"{mark}({name}, {dims[0] if len(dims) == 1 else list(dims)})")
-    code = "; ".join([*made, *marked])
-    then = f", and pass {' and '.join(f'`{name}`' for name in passed)} in the call" if passed else ""
-    return f"Before the call on line {line}: `{code}`{then}"
+    return Marks(line, tuple(made), tuple(marked), are_unbacked=mark == _UNBACKED)
 
 
-def zero_or_one(facts: Facts) -> tuple[str, ...]:
-    """What to do where one of the sizes is 0 or 1, for which PyTorch always compiles again."""
+def _before_the_call(marks: Marks) -> str:
+    passed = " and ".join(f"`{name}`" for name, _ in marks.made)
+    then = f", and pass {passed} in the call" if passed else ""
+    return f"Before the call on line {marks.line}: `{'; '.join(marks.statements)}`{then}"
+
+
+def zero_or_one(facts: Facts) -> Words:
+    """What is said, and what to do, where one of the sizes is 0 or 1, for which PyTorch always compiles again."""
     source, dimension = facts.guard.source, facts.guard.dimension
-    marks = "" if facts.is_cut else _marks(facts, _UNBACKED)
+    marks = _marks(facts, _UNBACKED)
     code = (
-        f"{marks}. One compile then serves"
-        if marks
+        f"{_before_the_call(marks)}. One compile then serves"
+        if marks is not None
         else f"`{_UNBACKED}({source}, {dimension})` makes one compile serve"
     )
-    return (
+    hints = (
         f"Pad `{source}` to at least 2, or warm up each of these sizes before you measure.",
         f"{code} 0 and 1 too. It raises where the code depends on the size.",
     )
+    return Words("Sizes 0 and 1 always get compiles of their own: at most one for each.", hints, marks=marks)
 
 
 def _parameters(owned: list[str]) -> tuple[str, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from irscope.findings.recompiling.facts import Facts
 from irscope.findings.recompiling.sizes import zero_or_one
 from irscope.findings.recompiling.uses import growth, uses
@@ -16,9 +14,8 @@ _BOUNDED = "Or bound it: with `collections.deque(maxlen=...)` for the list the r
 
 def condition(facts: Facts) -> Words:
     """A condition on sizes or values does not hold."""
-    guard = facts.guard.text
-    if re.search(r"^2 <= ", guard) and facts.guard.dimension is not None:
-        return Words("Sizes 0 and 1 always get compiles of their own: at most one for each.", zero_or_one(facts))
+    if facts.has_size_0_or_1:
+        return zero_or_one(facts)
     if (grown := _growing(facts)) is not None:
         return grown
     return Words(

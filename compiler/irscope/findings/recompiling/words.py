@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irscope.protocol import Fix, Severity
+from irscope.protocol import Fix, Marks, Severity
 from irscope.vocabulary.records import dataclass
 
 DYNAMIC = "`torch.compile(..., dynamic=True)`"
@@ -24,9 +24,12 @@ class Words:
         None for that of the kind.
     fixes
         Hints that can be applied.
+    marks
+        What a hint says to put before the first call; None if none does.
     """
 
     more: str
     hints: tuple[str, ...]
     severity: Severity | None = None
     fixes: tuple[Fix, ...] = ()
+    marks: Marks | None = None

@@ -10,12 +10,12 @@ from irscope.fixing.conditions import condition_of, is_flag
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.predication import RETURNED, Flattening, bound_before
 from irscope.fixing.source import Source, parse_expression, tight
-from irscope.protocol import Finding
+from irscope.protocol import Finding, FixMethod
 
-_TITLE = "Compute both sides and choose by value"
-_SAFE_TITLE = f"{_TITLE}, and divide by 1 where a side does not count"
-_ROOT_TITLE = f"{_TITLE}, and take the root or logarithm of 1 where a side does not count"
-_IN_PLACE_TITLE = f"{_TITLE}, in place"
+_TITLE = FixMethod.CHOOSE_BY_VALUE
+_SAFE_TITLE = f"{_TITLE.title}, and divide by 1 where a side does not count"
+_ROOT_TITLE = f"{_TITLE.title}, and take the root or logarithm of 1 where a side does not count"
+_IN_PLACE_TITLE = f"{_TITLE.title}, in place"
 _ROOTS = frozenset({"sqrt", "rsqrt", "log", "log2", "log10", "reciprocal"})
 """Functions whose gradient at zero is not finite."""
 _CAVEAT = "Both sides are computed, and their shapes must broadcast."
@@ -32,7 +32,8 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     whole = [_with_elifs(source, decision)]
     while isinstance(outer := source.parent(whole[-1]), ast.If):
         whole.append(_with_elifs(source, outer))
-    candidates = [(_TITLE, _flattened(source, outer, torch)) for outer in whole]
+    candidates: list[tuple[FixMethod | str, str | None]] = []
+    candidates += [(_TITLE, _flattened(source, outer, torch)) for outer in whole]
     title, safe = _with_safe_divisors(source, whole[0], torch)
     if safe:
         again = Source(safe)

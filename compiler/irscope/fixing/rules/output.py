@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from irscope.fixing.edits import reindented
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
-from irscope.protocol import Finding
+from irscope.protocol import Finding, FixMethod
 
-_LEFT_OUT = "Leave it out while compiling"
+_LEFT_OUT = FixMethod.LEAVE_OUT
 _CAVEAT = "Then it is not done in compiled runs."
 _LOOSE = (ast.IfExp, ast.NamedExpr, ast.Lambda)
 """What binds less than ``and`` does."""

@@ -26,6 +26,6 @@ PIPELINE = Pipeline(
     title="AOTInductor",
     stages=STAGES,
     findings=(EXPORT_ERROR, DRAFT_EXPORT_ISSUE),
-    capture="irscope.pipelines.aotinductor.capture:AotInductorCapture",
+    capture="irscope.pipeline_captures.aotinductor.capture:AotInductorCapture",
     trial=_TRIAL,
 )

@@ -46,7 +46,7 @@ PIPELINE = Pipeline(
     title="torch.compile with the backend that the script names",
     stages=STAGES,
     findings=(NOT_COMPILED,),
-    capture="irscope.pipelines.dynamo.capture:BackendCapture",
+    capture="irscope.pipeline_captures.dynamo.capture:BackendCapture",
     trial=_WATCHING + _TRIAL,
     variants=Variants("backend", _INSTALLED),
 )

@@ -21,6 +21,6 @@ PIPELINE = Pipeline(
     title="torch.export",
     stages=STAGES,
     findings=(EXPORT_ERROR, DRAFT_EXPORT_ISSUE),
-    capture="irscope.pipelines.export.capture:ExportCapture",
+    capture="irscope.pipeline_captures.export.capture:ExportCapture",
     trial=_TRIAL,
 )

@@ -21,7 +21,7 @@ PIPELINE = Pipeline(
     title="ONNX Runtime",
     stages=STAGES,
     findings=(EXPORT_ERROR, DRAFT_EXPORT_ISSUE, UNSUPPORTED_OPERATOR),
-    capture="irscope.pipelines.onnx.capture:OnnxCapture",
+    capture="irscope.pipeline_captures.onnx.capture:OnnxCapture",
     needs=(Package("onnxscript", "onnxscript>=0.7,<0.8"), Package("onnxruntime", "onnxruntime>=1.31,<1.33")),
     megabytes=60,
     trial=_TRIAL,

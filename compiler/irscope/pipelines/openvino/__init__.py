@@ -22,7 +22,7 @@ PIPELINE = Pipeline(
     title="OpenVINO",
     stages=STAGES,
     findings=(EXPORT_ERROR, DRAFT_EXPORT_ISSUE, UNSUPPORTED_OPERATOR),
-    capture="irscope.pipelines.openvino.capture:OpenVinoCapture",
+    capture="irscope.pipeline_captures.openvino.capture:OpenVinoCapture",
     needs=(Package("openvino", "openvino>=2026.4,<2026.5"),),
     megabytes=75,
     trial=_TRIAL,

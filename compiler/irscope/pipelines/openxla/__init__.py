@@ -32,7 +32,7 @@ PIPELINE = Pipeline(
     title="OpenXLA",
     stages=STAGES,
     findings=(EXPORT_ERROR, DRAFT_EXPORT_ISSUE, UNSUPPORTED_OPERATOR, STATIC_SIZE),
-    capture="irscope.pipelines.openxla.capture:OpenXlaCapture",
+    capture="irscope.pipeline_captures.openxla.capture:OpenXlaCapture",
     needs=(Package("jax", "jax[cpu]>=0.10.2,<0.11"), Package("torchax", "torchax==0.0.13")),
     megabytes=135,
     trial=_TRIAL,

@@ -21,6 +21,6 @@ PIPELINE = Pipeline(
     title="Pruned models with Inductor",
     stages=STAGES,
     findings=(MASK,),
-    capture="irscope.pipelines.pruning.capture:PruningCapture",
+    capture="irscope.pipeline_captures.pruning.capture:PruningCapture",
     trial=_TRIAL,
 )

@@ -34,7 +34,7 @@ PIPELINE = Pipeline(
     title="Torch-TensorRT, a dry run",
     stages=STAGES,
     findings=(EXPORT_ERROR, DRAFT_EXPORT_ISSUE),
-    capture="irscope.pipelines.tensorrt.capture:TensorRtCapture",
+    capture="irscope.pipeline_captures.tensorrt.capture:TensorRtCapture",
     needs=(Package("torch_tensorrt", "torch-tensorrt>=2.11,<2.14"),),
     trial=_TRIAL,
 )

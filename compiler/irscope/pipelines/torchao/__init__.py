@@ -27,7 +27,7 @@ PIPELINE = Pipeline(
     title="Quantization with torchao, then Inductor",
     stages=STAGES,
     findings=(NOT_QUANTIZED,),
-    capture="irscope.pipelines.torchao.capture:TorchaoCapture",
+    capture="irscope.pipeline_captures.torchao.capture:TorchaoCapture",
     needs=(Package("torchao", "torchao>=0.18,<0.19"),),
     megabytes=5,
     trial=_TRIAL,

@@ -19,6 +19,6 @@ PIPELINE = Pipeline(
     title="TorchScript",
     stages=STAGES,
     findings=FINDINGS,
-    capture="irscope.pipelines.torchscript.capture:TorchScriptCapture",
+    capture="irscope.pipeline_captures.torchscript.capture:TorchScriptCapture",
     trial=_TRIAL,
 )

@@ -26,7 +26,7 @@ PIPELINE = Pipeline(
     title="TVM",
     stages=STAGES,
     findings=(EXPORT_ERROR, DRAFT_EXPORT_ISSUE, UNSUPPORTED_OPERATOR),
-    capture="irscope.pipelines.tvm.capture:TvmCapture",
+    capture="irscope.pipeline_captures.tvm.capture:TvmCapture",
     needs=(Package("tvm", "apache-tvm>=0.27.0.post1,<0.28"),),
     megabytes=115,
     trial=_TRIAL,

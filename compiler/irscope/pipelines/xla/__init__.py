@@ -19,7 +19,7 @@ PIPELINE = Pipeline(
     title="PyTorch/XLA",
     stages=STAGES,
     findings=(NOT_COMPILED,),
-    capture="irscope.pipelines.xla.capture:XlaCapture",
+    capture="irscope.pipeline_captures.xla.capture:XlaCapture",
     needs=(Package("torch_xla", "torch_xla==2.9.0"),),
     torch="torch==2.9.0",
     megabytes=1000,

@@ -68,43 +68,60 @@ def locate(moment: CallMoment, kept: KeptGraph, found: CompiledValues, wrong: Co
     if len(nodes) > _MOST_NODES:
         tried.append(f"{len(nodes)} nodes lie between what the kernel read and what is wrong: too many to look into.")
         return whole
-    config = moment.compiled.config
-
-    def look(
-        part: Sequence[Any], outputs: Sequence[str], what: str, **patches: Any
-    ) -> tuple[Region, Compared | None] | None:
-        region = region_of(part, values.__getitem__, outputs)
-        try:
-            compared = differing(region, config, draw, **patches)
-        except Exception as error:  # noqa: BLE001  Inductor may refuse a part that it takes as a whole
-            tried.append(f"{what}: could not be compiled ({type(error).__name__}: {first_line(error)}).")
-            return None
-        tried.append(f"{what}: {'differs at ' + compared.node.name if compared else 'right'}.")
-        return region, compared
-
-    every = (
-        look(nodes, _tensors(nodes), f"{count(len(nodes), 'node')}, each written to memory") if len(nodes) > 1 else None
-    )
-    suspect = (
-        every[1].node.name if every is not None and every[1] is not None else (nodes[0].name if len(nodes) == 1 else "")
-    )
-    if suspect:
-        node = next(each for each in nodes if each.name == suspect)
-        alone = look([node], [suspect], f"{suspect} alone")
-        if alone is not None and alone[1] is not None:
-            return Location(suspect, LOWERING, True, alone[0], alone[1].local, tried, alone[1].tensors)
-        if every is not None and every[1] is not None:
-            smaller = _ancestors(node, nodes)
-            fewer = look(smaller, _tensors(smaller), f"{suspect} with its inputs ({count(len(smaller), 'node')})")
-            region, at = fewer if fewer is not None and fewer[1] is not None else every
-            at = at or wrong
-            return Location(suspect, LOWERING, False, region, at.local, tried, at.tensors)
-    fused = look(nodes, [wrong.node.name], f"{count(len(nodes), 'node')}, fused")
+    parts = _Parts(values, moment.compiled.config, draw, tried)
+    if (lowering := _wrong_lowering(parts, nodes, wrong)) is not None:
+        return lowering
+    fused = parts.look(nodes, [wrong.node.name], f"{count(len(nodes), 'node')}, fused")
     if fused is None or fused[1] is None:
         return whole
-    apart = look(nodes, [wrong.node.name], f"{count(len(nodes), 'node')}, not fused", max_fusion_size=1)
+    apart = parts.look(nodes, [wrong.node.name], f"{count(len(nodes), 'node')}, not fused", max_fusion_size=1)
     how = FUSION if apart is not None and apart[1] is None else CODE
     return Location(wrong.node.name, how, False, fused[0], fused[1].local, tried, fused[1].tensors)
+
+
+@dataclass
+class _Parts:
+    """Compiles parts of a graph by themselves, and keeps what came of it."""
+
+    values: Mapping[Any, Any]
+    config: Mapping[str, Any]
+    draw: Draw
+    tried: list[str]
+
+    def look(
+        self, nodes: Sequence[Any], outputs: Sequence[str], what: str, **patches: Any
+    ) -> tuple[Region, Compared | None] | None:
+        """The part, and where it differs, if it does; None if it could not be compiled."""
+        region = region_of(nodes, self.values.__getitem__, outputs)
+        try:
+            compared = differing(region, self.config, self.draw, **patches)
+        except Exception as error:  # noqa: BLE001  Inductor may refuse a part that it takes as a whole
+            self.tried.append(f"{what}: could not be compiled ({type(error).__name__}: {first_line(error)}).")
+            return None
+        self.tried.append(f"{what}: {'differs at ' + compared.node.name if compared else 'right'}.")
+        return region, compared
+
+
+def _wrong_lowering(parts: _Parts, nodes: Sequence[Any], wrong: Compared) -> Location | None:
+    """The first node that is wrong where each one is written to memory, so that its own lowering is."""
+    every = None
+    suspect = nodes[0]
+    if len(nodes) > 1:
+        every = parts.look(nodes, _tensors(nodes), f"{count(len(nodes), 'node')}, each written to memory")
+        if every is None or every[1] is None:
+            return None
+        name = every[1].node.name
+        suspect = next(node for node in nodes if node.name == name)
+    alone = parts.look([suspect], [suspect.name], f"{suspect.name} alone")
+    if alone is not None and alone[1] is not None:
+        return Location(suspect.name, LOWERING, True, alone[0], alone[1].local, parts.tried, alone[1].tensors)
+    if every is None:
+        return None
+    smaller = _ancestors(suspect, nodes)
+    fewer = parts.look(smaller, _tensors(smaller), f"{suspect.name} with its inputs ({count(len(smaller), 'node')})")
+    region, compared = fewer if fewer is not None and fewer[1] is not None else every
+    compared = compared or wrong
+    return Location(suspect.name, LOWERING, False, region, compared.local, parts.tried, compared.tensors)
 
 
 def differing(region: Region, config: Mapping[str, Any], draw: Draw | None, **patches: Any) -> Compared | None:
@@ -152,7 +169,7 @@ def _between(node: Any, found: CompiledValues, values: Mapping[Any, Any]) -> lis
             if not stops and used not in chosen:
                 chosen.add(used)
                 open_.append(used)
-    return [each for each in node.graph.nodes if each in chosen]
+    return [above for above in node.graph.nodes if above in chosen]
 
 
 def _ancestors(node: Any, nodes: Sequence[Any]) -> list[Any]:
@@ -162,7 +179,7 @@ def _ancestors(node: Any, nodes: Sequence[Any]) -> list[Any]:
             if used in inside and used not in chosen:
                 chosen.add(used)
                 open_.append(used)
-    return [each for each in nodes if each in chosen]
+    return [above for above in nodes if above in chosen]
 
 
 def _tensors(nodes: Sequence[Any]) -> list[str]:

@@ -336,10 +336,7 @@ class StepCheck:
     ) -> Any:
         name = str(node.target) if node.op == "get_attr" else node.name
         if node.op == "placeholder" or name in given:
-            value = runner.widened(given.get(name, MISSING))
-            if name in wanted and isinstance(value, self._torch.Tensor) and value.is_floating_point():
-                value = run.leaves[name] = value.detach().clone().requires_grad_()
-            return value
+            return self._leaf(name, runner.widened(given.get(name, MISSING)), wanted, run)
         if any(env[used] is MISSING for used in node.all_input_nodes):
             return MISSING
         if is_higher_order(node) and not below(node) and node.graph is self.before.graph:
@@ -352,6 +349,12 @@ class StepCheck:
             return MISSING
         if node.name in runner.narrow and (runner.is_disturbed or node.graph is self.before.graph):
             return MISSING  # the last bit of its input may decide over much more
+        return value
+
+    def _leaf(self, name: str, value: Any, wanted: set[str], run: _Run) -> Any:
+        """A given value, as a leaf of autograd where its gradient is wanted."""
+        if name in wanted and isinstance(value, self._torch.Tensor) and value.is_floating_point():
+            value = run.leaves[name] = value.detach().clone().requires_grad_()
         return value
 
     @contextlib.contextmanager

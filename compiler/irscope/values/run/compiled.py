@@ -16,7 +16,7 @@ import ast
 import re
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -116,16 +116,20 @@ def _never_written(tree: ast.Module) -> _Arguments:
         if isinstance(node, ast.Call) and _called(node) == "async_compile.triton" and len(node.args) > 1:
             name, text = (each.value if isinstance(each, ast.Constant) else None for each in node.args[:2])
             if isinstance(name, str) and isinstance(text, str):
-                head = re.search(rf"^def {re.escape(name)}\((.*?)\):$(.*)", text, re.MULTILINE | re.DOTALL)
-                parameters = head[1].split(", ") if head else []
-                stores = [line for line in head[2].split("\n") if "store" in line or "atomic" in line] if head else []
-                found[name] = frozenset(
-                    number
-                    for number, parameter in enumerate(parameters)
-                    if parameter.startswith("in_out_ptr")
-                    and not any(re.search(rf"\b{parameter}\b", line) for line in stores)
-                )
+                found[name] = frozenset(_without_store(name, text))
     return found
+
+
+def _without_store(name: str, text: str) -> Iterator[int]:
+    """The positions of the parameters of a kernel that it may write to, and does not."""
+    head = re.search(rf"^def {re.escape(name)}\((.*?)\):$(.*)", text, re.MULTILINE | re.DOTALL)
+    if head is None:
+        return
+    stores = [line for line in head[2].split("\n") if "store" in line or "atomic" in line]
+    for number, parameter in enumerate(head[1].split(", ")):
+        is_stored = any(re.search(rf"\b{parameter}\b", line) for line in stores)
+        if parameter.startswith("in_out_ptr") and not is_stored:
+            yield number
 
 
 class _Marker(ast.NodeTransformer):

@@ -97,10 +97,7 @@ def _value(node: ast.expr, lookup: Callable[[str], Any]) -> Any:
         if isinstance(node.value, (bool, int, float, str, type(None), type(...))):
             return node.value
     elif isinstance(node, ast.Name):
-        try:
-            return lookup(node.id)
-        except LookupError as error:
-            raise BadExpression(str(error.args[0]) if error.args else f"unknown name: {node.id}") from None
+        return _named(node.id, lookup)
     elif isinstance(node, ast.Attribute):
         return _attribute(node, lookup)
     elif isinstance(node, ast.Call):
@@ -108,21 +105,35 @@ def _value(node: ast.expr, lookup: Callable[[str], Any]) -> Any:
     elif isinstance(node, ast.Subscript):
         return _value(node.value, lookup)[_index(node.slice, lookup)]
     elif isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
-        left, right = _value(node.left, lookup), _value(node.right, lookup)
-        numbers = isinstance(left, int) and isinstance(right, int)
-        if numbers and isinstance(node.op, ast.Pow) and (abs(left) > 1 and abs(right) > 64):
-            left = float(left)
-        if isinstance(left, (str, list, tuple)) or isinstance(right, (str, list, tuple)):
-            raise BadExpression(f"{ast.unparse(node)[:60]}: arithmetic is for tensors and numbers")
-        return _bounded(_BINARY[type(node.op)](left, right))
+        return _bounded(_binary(node, _value(node.left, lookup), _value(node.right, lookup)))
     elif isinstance(node, ast.UnaryOp):
         return _UNARY[type(node.op)](_value(node.operand, lookup))
     elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARE:
         return _COMPARE[type(node.ops[0])](_value(node.left, lookup), _value(node.comparators[0], lookup))
     elif isinstance(node, (ast.List, ast.Tuple)):
-        items = [_value(each, lookup) for each in node.elts]
+        items = _values(node.elts, lookup)
         return items if isinstance(node, ast.List) else tuple(items)
     raise BadExpression(f"{ast.unparse(node)[:60]} is not supported here")
+
+
+def _values(nodes: list[ast.expr], lookup: Callable[[str], Any]) -> list[Any]:
+    return [_value(node, lookup) for node in nodes]
+
+
+def _named(name: str, lookup: Callable[[str], Any]) -> Any:
+    try:
+        return lookup(name)
+    except LookupError as error:
+        raise BadExpression(str(error.args[0]) if error.args else f"unknown name: {name}") from None
+
+
+def _binary(node: ast.BinOp, left: Any, right: Any) -> Any:
+    if isinstance(left, (str, list, tuple)) or isinstance(right, (str, list, tuple)):
+        raise BadExpression(f"{ast.unparse(node)[:60]}: arithmetic is for tensors and numbers")
+    numbers = isinstance(left, int) and isinstance(right, int)
+    if numbers and isinstance(node.op, ast.Pow) and abs(left) > 1 and abs(right) > 64:
+        left = float(left)
+    return _BINARY[type(node.op)](left, right)
 
 
 def _attribute(node: ast.Attribute, lookup: Callable[[str], Any]) -> Any:
@@ -143,8 +154,8 @@ def _attribute(node: ast.Attribute, lookup: Callable[[str], Any]) -> Any:
 
 def _call(node: ast.Call, lookup: Callable[[str], Any]) -> Any:
     torch: Any = sys.modules["torch"]
-    args = [_value(each, lookup) for each in node.args]
-    kwargs = {each.arg: _value(each.value, lookup) for each in node.keywords if each.arg}
+    args = _values(node.args, lookup)
+    kwargs = {keyword.arg: _value(keyword.value, lookup) for keyword in node.keywords if keyword.arg}
     if len(kwargs) != len(node.keywords) or "out" in kwargs:
         raise BadExpression(f"{ast.unparse(node)[:60]} is not supported here")
     function = node.func

@@ -118,19 +118,22 @@ def inputs_of(
         desc = node.meta.get("desc")
         above = placed[desc.idx] if type(desc).__name__ == "PlainAOTInput" and desc.idx < len(placed) else None
         found.append(_input(node.name, above, arguments))
-    short = [each.names[0] for each in found]
+    return _distinct(found)
+
+
+def _distinct(inputs: list[Input]) -> list[Input]:
+    """Without the short names that several have."""
+    short = [given.names[0] for given in inputs]
     return [
-        Input(each.names[1:], each.order) if short.count(each.names[0]) > 1 and len(each.names) > 1 else each
-        for each in found
+        Input(given.names[1:], given.order) if short.count(given.names[0]) > 1 and len(given.names) > 1 else given
+        for given in inputs
     ]
 
 
 def _input(name: str, above: Any, arguments: Sequence[str]) -> Input:
     if above is None:
         return Input((name,))
-    source = getattr(above.meta.get("grapharg"), "source", None)
-    told_by: Any = getattr(source, "name", "")
-    path = str(told_by() if callable(told_by) else told_by)
+    path = _source_of(above)
     keys: list[str | int] = [word or other or int(number) for word, other, number in _KEYS.findall(path)]
     if not keys or _MODULE.search(path) or _MODULE.search(above.name):
         return Input((above.name, name), None if keys or _MODULE.search(above.name) else (len(arguments), above.name))
@@ -138,6 +141,13 @@ def _input(name: str, above: Any, arguments: Sequence[str]) -> Input:
     told = str(rest[-1]) if rest and isinstance(rest[-1], str) else local + "".join(f"[{key}]" for key in rest)
     at = arguments.index(local) if local in arguments else len(arguments)
     return Input((told, above.name, name), (at, *(str(key).rjust(8) for key in rest)))
+
+
+def _source_of(node: Any) -> str:
+    """Where Dynamo took an input from: ``L['x']``."""
+    source = getattr(node.meta.get("grapharg"), "source", None)
+    name: Any = getattr(source, "name", "")
+    return str(name() if callable(name) else name)
 
 
 def _by_name(given: Mapping[Any, Any], inputs: Sequence[Input], backward: bool) -> dict[int, Any]:

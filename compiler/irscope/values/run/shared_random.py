@@ -67,19 +67,16 @@ def _drawn(draws: Draws, func: Any, args: Any, kwargs: Any) -> Any:
     torch: Any = sys.modules["torch"]
     name = func.name().partition("::")[2].partition(".")[0]
     if name == "native_dropout":
-        mask = draws.uniform(args[0]) > args[1] if args[2] else torch.ones_like(args[0], dtype=torch.bool)
-        return args[0] * mask / (1 - args[1] if args[2] and args[1] < 1 else 1), mask
+        return _native_dropout(draws, *args[:3])
     if name in ("bernoulli", "bernoulli_"):
         chance = args[1] if len(args) > 1 else kwargs.get("p", args[0])
-        numbers = draws.uniform(args[0])
-        hit = numbers > 1 - chance if name == "bernoulli_" and not draws.in_place_below else numbers < chance
-        return args[0].copy_(hit) if name == "bernoulli_" else hit.to(args[0].dtype)
+        return _bernoulli(draws, args[0], chance, in_place=name == "bernoulli_")
     if name in ("uniform", "uniform_"):
         low, high = (*args[1:3], *(0.0, 1.0)[len(args) - 1 :]) if len(args) < 3 else args[1:3]
         numbers = low + (high - low) * draws.uniform(args[0])
         return args[0].copy_(numbers) if name == "uniform_" else numbers.to(args[0].dtype)
     if "attention" in name:
-        if any(isinstance(each, float) and each for each in (*args[3:], kwargs.get("dropout_p", 0.0))):
+        if any(isinstance(arg, float) and arg for arg in (*args[3:], kwargs.get("dropout_p", 0.0))):
             draws.shapes.append(tuple(args[0].shape))
         return func(*args, **kwargs)
     result = func(*args, **kwargs)
@@ -90,3 +87,15 @@ def _drawn(draws: Draws, func: Any, args: Any, kwargs: Any) -> Any:
     torch.manual_seed(len(draws.shapes))
     draws.shapes.append(tuple(getattr(result, "shape", ())))
     return func(*args, **kwargs)
+
+
+def _native_dropout(draws: Draws, given: Any, chance: Any, is_training: Any) -> tuple[Any, Any]:
+    torch: Any = sys.modules["torch"]
+    mask = draws.uniform(given) > chance if is_training else torch.ones_like(given, dtype=torch.bool)
+    return given * mask / (1 - chance if is_training and chance < 1 else 1), mask
+
+
+def _bernoulli(draws: Draws, given: Any, chance: Any, in_place: bool) -> Any:
+    numbers = draws.uniform(given)
+    hit = numbers > 1 - chance if in_place and not draws.in_place_below else numbers < chance
+    return given.copy_(hit) if in_place else hit.to(given.dtype)

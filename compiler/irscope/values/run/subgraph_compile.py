@@ -1,6 +1,6 @@
 """A part of a graph, compiled by itself with Inductor as it is set at this moment.
 
-It does not use PyTorch's caches of graphs, and is not captured (see `irscope.pipelines.inductor.value_run`).
+It does not use PyTorch's caches of graphs, and is not captured (see `irscope.pipeline_captures.inductor.value_run`).
 """
 
 from __future__ import annotations

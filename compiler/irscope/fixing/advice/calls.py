@@ -1,0 +1,240 @@
+"""Calls into code that Dynamo does not look into: C functions, skipped modules, methods of unknown objects."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+
+from irscope.fixing.advice import arrays, output, randomness
+from irscope.fixing.advice.common import around, custom_op, hoist, pass_in, some
+from irscope.fixing.advice.fallback import from_registry
+from irscope.fixing.advice.families import FAMILIES, OUTSIDE, in_caller, name_at
+from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.spot import Spot
+
+_CONTEXT = re.compile(r"module: (?P<module>[^,]*), qualname: (?P<name>[^,]*), skip reason")
+_DISABLE = ("torch.compiler.disable", "torch._dynamo.disable")
+_KEPT = "The reason why it was put there may still apply."
+_SHARDING = "/torch/distributed/fsdp/_fully_shard/"
+_ONCE = "It is then the same in every call."
+
+
+def skipped_call(spot: Spot) -> Advice:
+    """GB0007, GB0008, GB0147, GB0148, GB0156 and their like: by what the user's line calls."""
+    name = name_at(spot)
+    if any(_SHARDING in place.file.replace(os.sep, "/") for place in spot.context.beneath):
+        return _sharded(spot)
+    if _steps(spot, name):
+        return stepped(spot)
+    if name in ("warnings.warn", "warnings.warn_explicit"):
+        return output.warning(spot)
+    if name.startswith("logging."):
+        return output.root_logging(spot)
+    for family in FAMILIES:
+        if any(name == p or (p[-1] == "." and name.startswith(p)) for p in family.prefixes):
+            return Advice(f"{spot.short(spot.expression)} {family.what}", family.why, family.options(spot))
+    return by_method(spot) or _unknown(spot)
+
+
+def _sharded(spot: Spot) -> Advice:
+    """A module under ``fully_shard`` (FSDP2), whose hooks are under ``torch._dynamo.disable``."""
+    return Advice(
+        f"{spot.short(spot.expression)} runs a module under `fully_shard`, and Dynamo does not trace the hooks of FSDP2",
+        "They gather the parameters before the module runs, and scatter the gradients after it. PyTorch runs them as plain "
+        "Python, so no graph goes across a sharded module, and none has FSDP2's collectives.",
+        (
+            Option(
+                "Compile each module before it is sharded, in place of the model around them",
+                "block = torch.compile(block)\nfully_shard(block)",
+                "Names in its state dict begin with `_orig_mod.` then; `block.compile()` keeps the names, "
+                "and compiles a `forward` of your own, but not a block of PyTorch's, such as `nn.Sequential`.",
+            ),
+        ),
+    )
+
+
+def _steps(spot: Spot, name: str) -> bool:
+    """Whether the line steps through an object: ``next(it)``, or ``for x in it`` where ``it`` is not a call."""
+    parent = spot.parent(spot.expression) if spot.expression is not None else None
+    return name == "next" or (spot.call is None and isinstance(parent, ast.For) and parent.iter is spot.expression)
+
+
+# --- methods of objects -----------------------------------------------------------------------------------------------
+
+
+def by_method(spot: Spot) -> Advice | None:
+    """By the name of the method, where the object is a variable: ``lock.acquire()``, ``file.write(…)``."""
+    call = spot.call
+    if call is None or not isinstance(call.func, ast.Attribute):
+        return None
+    method, receiver = call.func.attr, spot.tight(call.func.value)
+    shown = spot.short(call)
+    if method in ("acquire", "release"):
+        outside = around(spot, "Hold the lock in the caller", f"with {receiver}:")
+        outside = Option(outside.do, outside.code.replace("\n", "\n    "), outside.caveat)
+        return Advice(f"{shown} acquires or releases a lock while tracing", OUTSIDE, (outside,))
+    if method in ("write", "writelines", "flush", "close", "read", "readline", "seek"):
+        return Advice(f"{shown} works on a file while tracing", OUTSIDE, in_caller(spot))
+    if method == "rotate" and "deque" in spot.cause.explanation and call.args:
+        n = spot.text(call.args[0])
+        code = f"{receiver}.extendleft([{receiver}.pop() for _ in range({n})])"
+        changes = (
+            (spot.replace(call, code),)
+            if isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, int)
+            else ()
+        )
+        return Advice(
+            f"{shown} is a method that Dynamo has no rule for", spot.cause.explanation,
+            (Option("Use the methods that it knows", code, "For a positive number.", changes),),
+        )  # fmt: skip
+    if arrays.asks_for_memory(call) is call:
+        return arrays.storage(spot)
+    if spot.cause.explanation.endswith(("of class `Generator`", "of class `Random`", "of class `RandomState`")):
+        return randomness.number_drawn(spot)
+    if method in ("manual_seed", "seed", "get_state", "set_state"):
+        return randomness.generator_method(spot)
+    return None
+
+
+def stepped(spot: Spot) -> Advice:
+    """``next(it)`` and ``for x in it`` over an iterator that Dynamo does not know."""
+    node = spot.expression
+    parent = spot.parent(node) if node is not None else None
+    loop = spot.statement if isinstance(spot.statement, ast.For) else parent if isinstance(parent, ast.For) else None
+    if node is None and loop is not None:
+        node = loop.iter
+    what = f"{spot.short(node)} steps through an iterator that Dynamo does not know"
+    why = "Its state lives outside of the graph, in C code, a file or another object."
+    if loop is None:
+        passed = pass_in(spot, node, "A Python number would be compiled in; wrap it in `torch.tensor(...)`.")
+        return Advice(what, why, some(passed or Option("Take the next element in the caller, and pass it in")))
+    made = None
+    if node is not None and spot.hoistable(node):
+        name = spot.fresh("_ITEMS")
+        text = f"{name} = list({spot.text(node)})"
+        code = f"{text}   # above the function\n{spot.line_with(node, name)}"
+        changes = (spot.above(text), spot.replace(node, name))
+        made = Option("Make it a list before the compiled code", code, "For elements that fit into memory.", changes)
+    outside = Option("Loop in the caller, and compile what is done with each element")
+    return Advice(
+        what, why, some(outside if _may_be_long(spot) else None, made, None if _may_be_long(spot) else outside)
+    )
+
+
+def _may_be_long(spot: Spot) -> bool:
+    return "DataLoader" in spot.cause.explanation
+
+
+def _unknown(spot: Spot) -> Advice:
+    """A function of an extension, or one that PyTorch has marked as not to be traced."""
+    match = _CONTEXT.search(spot.cause.context)
+    c_function = "builtin" in spot.cause.explanation or "C extension" in spot.cause.context
+    what = f"{spot.short(spot.expression)} calls code that Dynamo does not trace"
+    if match is not None:
+        full = f"{match['module']}.{match['name']}"
+        why = f"It calls `{full}`, which " + (
+            "is C code and has no Python bytecode to follow."
+            if c_function
+            else "PyTorch has marked as not to be traced."
+        )
+    else:
+        why = spot.cause.explanation
+    return Advice(
+        what, why,
+        some(
+            hoist(spot, spot.call, _ONCE) if not spot.alone else None,
+            custom_op(spot, spot.call) if spot.call is not None and not spot.alone else None,
+            *(in_caller(spot) if spot.alone else ()),
+        ),
+    )  # fmt: skip
+
+
+def concatenated(spot: Spot) -> Advice:
+    """``b"head" + data``, where Dynamo cannot join the two types."""
+    node = spot.expression
+    what = f"{spot.short(node)} joins two sequences of types that Dynamo cannot join"
+    return Advice(
+        what, spot.cause.explanation,
+        some(hoist(spot, node, _ONCE), pass_in(spot, node, "The function is compiled once for each value.")),
+    )  # fmt: skip
+
+
+def disabled(spot: Spot) -> Advice:
+    """A function under ``torch.compiler.disable``."""
+    call = spot.call
+    function = call.func if call is not None else None
+    what = f"{spot.short(call)} is marked with `torch.compiler.disable`"
+    why = f"It is marked to run uncompiled.{_reason(spot)}"
+    return Advice(what, why, some(_enabled(spot, function), custom_op(spot, call)))
+
+
+def _reason(spot: Spot) -> str:
+    reason = re.search(r"\(reason: (?P<reason>.*)\)", spot.cause.explanation)
+    return f' Its reason: "{reason["reason"]}".' if reason and reason["reason"] != "None" else ""
+
+
+def delayed(spot: Spot) -> Advice:
+    """What breaks only when it is called: a module under ``torch.compiler.disable``, a view of an input in place."""
+    if "torch.compiler.disable" in spot.cause.explanation:
+        function = spot.call.func if spot.call is not None else spot.expression
+        what = f"{spot.short(function)} is a module wrapped with `torch.compiler.disable`"
+        return Advice(what, f"It is marked to run uncompiled.{_reason(spot)}", some(_enabled(spot, function)))
+    if "inplace view" in spot.cause.explanation:
+        return arrays.resized(spot)
+    return from_registry(spot)
+
+
+def _enabled(spot: Spot, function: ast.expr | None) -> Option:
+    """Without the mark: a decorator of the function, or a call around the function or module."""
+    word = (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
+    nodes = list(ast.walk(spot.tree))
+    decorators = [decorator for node in nodes for decorator in _decorators(spot, node, word)]
+    wraps = [call for node in nodes if (call := _wrap(spot, node, word)) is not None]
+    if len(decorators) + len(wraps) != 1:
+        return Option(f"Remove the `torch.compiler.disable` of `{word}`", "", _KEPT)
+    if wraps:
+        (call,) = wraps
+        do = f"Remove the `{spot.text(call.func)}` around `{word}` (line {call.lineno})"
+        if spot.qualified(call.args[0]).startswith("torch.ops."):
+            return Option(do, "", f"{_KEPT} An operator can break the graph for reasons of its own.")
+        return Option(do, "", _KEPT, (spot.replace(call, spot.text(call.args[0])),))
+    (decorator,) = decorators
+    do = f"Remove `@{spot.text(decorator)}` from `{word}` (line {decorator.lineno})"
+    return Option(do, "", _KEPT, (spot.without(decorator),))
+
+
+def _decorators(spot: Spot, node: ast.AST, word: str) -> list[ast.expr]:
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name != word:
+        return []
+    return [
+        decorator
+        for decorator in node.decorator_list
+        if spot.qualified(decorator.func if isinstance(decorator, ast.Call) else decorator) in _DISABLE
+    ]
+
+
+def _wrap(spot: Spot, node: ast.AST, word: str) -> ast.Call | None:
+    """``word = torch.compiler.disable(…)`` and ``self.word = torch.compiler.disable(…)``."""
+    if not isinstance(node, ast.Assign) or not isinstance(call := node.value, ast.Call) or not call.args:
+        return None
+    names = {target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "") for target in node.targets}
+    return call if word in names and spot.qualified(call.func) in _DISABLE else None
+
+
+def user_break(spot: Spot) -> Advice:
+    """``torch._dynamo.graph_break()`` and ``skip_frame()``."""
+    if spot.call is None or spot.qualified(spot.call.func) not in (
+        "torch._dynamo.graph_break",
+        "torch._dynamo.skip_frame",
+    ):
+        what = f"{spot.short(spot.expression)} calls code in which PyTorch itself asks for a graph break"
+        return Advice(what, "PyTorch runs this part of its library as plain Python on purpose.", in_caller(spot))
+    what = f"{spot.short(spot.call)} asks for it"
+    option = None
+    if spot.alone and spot.statement is not None:
+        unseen = "Dynamo has not seen what comes after it: there may be more breaks." if spot.context.skipped else ""
+        option = Option("Remove the line", "", unseen, (spot.replace_statements([spot.statement], "pass"),))
+    return Advice(what, "It is a request in the code, not a limit of the compiler.", some(option))

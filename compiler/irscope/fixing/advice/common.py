@@ -1,0 +1,146 @@
+"""Ways out that fit many breaks."""
+
+from __future__ import annotations
+
+import ast
+
+from irscope.fixing.advice.model import Option
+from irscope.fixing.advice.spot import Spot
+from irscope.fixing.source import loaded_names
+from irscope.protocol import FixMethod
+from irscope.usercode.effects import effects_of
+
+
+def setting(
+    spot: Spot,
+    name: str,
+    caveat: str,
+    do: str = "Let Dynamo put it into the graph",
+    anywhere: bool = True,
+    needs: tuple[str, ...] = (),
+) -> Option:
+    """Turns on a setting of ``torch._dynamo.config`` at the top of the user's file.
+
+    ``anywhere`` is False for a setting that names something of the code at hand; ``needs`` are further modules.
+    """
+    torch = spot.home.name_of_module("torch") or "torch"
+    code = f"{torch}._dynamo.config.{name}"
+    changes = (spot.home.with_setting(code, (*needs, "torch")),)
+    return Option(f"{do}, once at the top of the file", code, caveat, changes, anywhere)
+
+
+def guard(spot: Spot, caveat: str) -> Option | None:
+    """Leaves output out while compiling.  None for all else: nobody can know that no other effect is missed."""
+    method = FixMethod.LEAVE_OUT
+    statement = spot.statement
+    written = _in_lambda(spot) or (statement.value if isinstance(statement, ast.Expr) else None)
+    if written is None or statement is None or not effects_of(spot.tree).only_writes(written):
+        return None
+    torch, imports = spot.need("torch")
+    if not isinstance(statement, ast.Expr) or _in_lambda(spot) is not None or not spot.owns_lines([statement]):
+        text = f"None if {torch}.compiler.is_compiling() else {spot.text(written)}"
+        changes = (*imports, spot.replace(written, text))
+        return Option(method.title, spot.line_with(written, text), caveat, changes, method=method)
+    body = spot.block([statement]).replace("\n", "\n    ")
+    code = f"if not {torch}.compiler.is_compiling():\n    {body}"
+    changes = (*imports, spot.replace_statements([statement], code))
+    return Option(method.title, code, caveat, changes, method=method)
+
+
+def _in_lambda(spot: Spot) -> ast.expr | None:
+    """The expression at hand, if it is all that a lambda does."""
+    function = spot.functions[0] if spot.functions else None
+    return function.body if isinstance(function, ast.Lambda) and function.body is spot.expression else None
+
+
+def hoist(spot: Spot, node: ast.expr | None, caveat: str, name: str = "") -> Option | None:
+    """Computes an expression once, above the function; None if it needs something local."""
+    if node is None or not spot.hoistable(node) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        return None
+    name = spot.fresh(name or _constant_name(spot, node))
+    text = spot.text(node)
+    code = f"{name} = {text}   # above the function\n{spot.line_with(node, name)}"
+    return Option(
+        FixMethod.COMPUTE_ONCE.title,
+        code,
+        caveat,
+        (spot.above(f"{name} = {text}"), spot.replace(node, name)),
+        method=FixMethod.COMPUTE_ONCE,
+    )
+
+
+def _constant_name(spot: Spot, node: ast.expr) -> str:
+    statement = spot.parent(node)
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        return "_" + statement.targets[0].id.lstrip("_").upper()
+    function = node.func if isinstance(node, ast.Call) else node
+    word = (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
+    return "_" + (word.strip("_") or "value").upper()
+
+
+def around(spot: Spot, do: str, before: str, caveat: str = "", after: str = "") -> Option:
+    """An example for the place that calls the compiled function; without code where ``before`` holds local names."""
+    if before and spot.inner_names(ast.parse(before + (" pass" if before.endswith(":") else ""))):
+        return Option(do, "", caveat)
+    if not before and not after:
+        return Option(do, "", caveat)
+    lines = [before, f"result = {called(spot)}", after]
+    return Option(do, "\n".join(line for line in lines if line), caveat)
+
+
+def called(spot: Spot) -> str:
+    """How the function at hand is called, for an example."""
+    function = next((f for f in reversed(spot.functions) if not isinstance(f, ast.Lambda)), None)
+    if function is None:
+        return "compiled(...)"
+    names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
+    in_class = isinstance(spot.parent(function), ast.ClassDef)
+    name = "model" if in_class and function.name == "forward" else function.name
+    return f"{name}({', '.join(names[1:] if in_class else names)})"
+
+
+def pass_in(spot: Spot, node: ast.expr | None, caveat: str) -> Option | None:
+    """Computes a value in the caller and hands it over as an argument; None if it is made of local names."""
+    if node is None or not spot.functions or spot.inner_names(node):
+        return None
+    name = "value"
+    statement = spot.parent(node)
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        name = statement.targets[0].id
+    call = called(spot)
+    separator = "" if call.endswith("()") else ", "
+    code = f"{name} = {spot.text(node)}\nresult = {call[:-1]}{separator}{name})"
+    return Option("Compute it in the caller and pass it in", code, caveat)
+
+
+def custom_op(spot: Spot, call: ast.Call | None) -> Option | None:
+    """Makes a function of tensors an operator that the compiler calls without looking into it."""
+    if call is None or not isinstance(call.func, (ast.Name, ast.Attribute)):
+        return None
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id
+    local = spot.local_names()
+    names = list(dict.fromkeys(n for arg in call.args for n in loaded_names(arg) if n in local))
+    if not names or "self" in names or name.startswith("__"):
+        return None
+    typed = ", ".join(f"{n}: torch.Tensor" for n in names)
+    code = (
+        f'@torch.library.custom_op("mylib::{name}", mutates_args=())\n'
+        f"def {name}_op({typed}) -> torch.Tensor:\n"
+        f"    return {spot.text(call)}\n"
+        f"\n"
+        f"@{name}_op.register_fake\n"
+        f"def _({', '.join(names)}):\n"
+        f"    return torch.empty_like({names[0]})   # shape and dtype of the result"
+    )
+    return Option(
+        f"Make it an operator that the graph calls as a whole (then call `{name}_op`)",
+        code,
+        "For functions of tensors that return a new tensor; it needs `register_autograd` for training.",
+    )
+
+
+def some(*options: Option | None) -> tuple[Option, ...]:
+    """Those that apply."""
+    return tuple(option for option in options if option is not None)

@@ -1,0 +1,46 @@
+"""Breaks without a rule: PyTorch's own words, cleaned."""
+
+from __future__ import annotations
+
+import re
+
+from irscope.events.break_message import BreakMessage
+from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.spot import Spot
+
+_EMPTY_ADVICE = re.compile(
+    r"^(It may be possible to write Dynamo tracing rules|This is likely to be a Dynamo bug|Please (report|file|open) an issue"
+    r"|This graph break is fundamental|This graph break may be difficult to debug|Report an issue to PyTorch"
+    r"|File an issue to PyTorch|Your code may result in an error when running in eager)"
+)
+_OBJECTS = re.compile(r" at 0x[0-9a-f]+")
+_INTERNALS = re.compile(r"\b(LazyVariableTracker\(\w+: )?(\w+Variable)\((?:[^()]|\([^()]*\))*\)\)?")
+
+
+def from_registry(spot: Spot) -> Advice:
+    """Advice from PyTorch's own type, explanation and hints of a break."""
+    cause = spot.cause
+    node = spot.expression or spot.statement
+    at = f" at {spot.short(node)}" if node is not None else ""
+    what = f"{_sentence_case(cause.type)}{at}" if cause.type else f"Dynamo cannot trace this{at}"
+    return Advice(what, explanation_of(cause), tuple(Option(hint) for hint in hints_of(cause)))
+
+
+def explanation_of(message: BreakMessage) -> str:
+    """PyTorch's reason on one line, without addresses and the names of its inner classes."""
+    text = _OBJECTS.sub("", " ".join(message.explanation.split()))
+    context = _OBJECTS.sub("", " ".join(message.context.split()))
+    if context and len(context) <= 120 and not _INTERNALS.search(context) and context not in text:
+        text = f"{text} ({context})" if text else context
+    return text
+
+
+def hints_of(message: BreakMessage) -> list[str]:
+    """PyTorch's hints that say something about this break."""
+    return [" ".join(h.split()).rstrip(".") for h in message.hints if not _EMPTY_ADVICE.match(h.strip())]
+
+
+def _sentence_case(text: str) -> str:
+    """As it is after a colon: ``Data-dependent`` is ``data-dependent``, ``RNN`` stays."""
+    text = text.strip().rstrip(".")
+    return text[:1].lower() + text[1:] if text[:2].istitle() else text

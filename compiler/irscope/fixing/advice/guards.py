@@ -1,0 +1,176 @@
+"""A number that the graph computes (``u0``), where Python must know something of it while the graph is traced."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from irscope.fixing.advice.branches import WHILE_LOOP, WHILE_LOOP_CAVEAT, branch_options
+from irscope.fixing.advice.common import some
+from irscope.fixing.advice.conditions import decision_at, symbols_readable
+from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.spot import Spot
+
+_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+}
+_SIGNS = {ast.Lt: "<", ast.GtE: ">=", ast.Gt: ">", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!="}
+_EMPTY = (
+    "Most operations accept empty tensors: `x[token]`, `index_add_` and linear layers then do nothing. "
+    "`mean()` and `max()` of an empty tensor do not."
+)
+_SIZES = ("numel", "size", "nelement", "__len__")
+_STATED = "A call for which it does not hold raises a RuntimeError."
+_APART = Option(
+    "Make two functions of it, the first up to where the number is made; call this line in the second",
+    "",
+    "What the first one returns has known sizes and numbers in the second.",
+)
+_LEAVES = (ast.Continue, ast.Return, ast.Raise, ast.Break)
+_NUMBERS = re.compile(r"\bz?u[a-z]?\d+\b")
+
+
+def data_dependent_guard(spot: Spot) -> Advice:
+    """Advice for a guard on a number whose value is known only when the graph runs."""
+    asked = symbols_readable(spot.cause.context)
+    symbols = " and ".join(f"`{name}`" for name in dict.fromkeys(_NUMBERS.findall(asked))) or "It"
+    plural = " and " in symbols
+    why = (
+        f"{symbols} {'are numbers' if plural else 'is a number'} that the graph computes from the values of a tensor, "
+        f"so {'they are' if plural else 'it is'} known only when the graph runs."
+    )
+    question = f"whether `{asked}`" if re.search(r"[<>=]", asked) else f"the value of `{asked}`"
+    decision = decision_at(spot)
+    if decision is None:
+        what = f"{spot.short(spot.expression or spot.statement)} needs to know {question} while tracing"
+        node = spot.expression
+        value = node.slice if isinstance(node, ast.Subscript) else node
+        return Advice(what, why, some(_indexed(spot), _APART), value)
+    word = {ast.While: "while", ast.Assert: "assert"}.get(type(decision), "if")
+    what = f"`{word}` needs to know {spot.short(decision.test)} while tracing"
+    if asked:
+        why = f"{why} Python asks {question}."
+    if isinstance(decision, ast.While):
+        do = "Keep the number a tensor (without `.item()`), and put the loop into the graph"
+        return Advice(what, why, (Option(do, WHILE_LOOP, WHILE_LOOP_CAVEAT),), decision.test)
+    options = some(_left_out(spot, decision), _stated(spot, decision), _chosen(spot, decision), _kept(spot, decision))
+    return Advice(what, why, options, decision.test)
+
+
+def _left_out(spot: Spot, decision: ast.AST) -> Option | None:
+    """``if token.numel() == 0: continue`` and ``if token.numel() > 0: …``: for an empty tensor, the rest does nothing."""
+    if not isinstance(decision, ast.If) or decision.orelse or not spot.owns_lines([decision]):
+        return None
+    asked = spot.short(decision.test)
+    rest = decision.body if _asks_for_elements(decision.test) else spot.siblings_after(decision)
+    if any(_counts(statement) for statement in rest):
+        return None
+    if _asks_for_elements(decision.test) and spot.block([decision]).startswith("if"):
+        code = spot.block(decision.body)
+        return Option(f"Remove the check {asked}", code, _EMPTY, (spot.replace_statements([decision], code),))
+    skips = isinstance(decision.body[0], ast.Continue) and bool(spot.siblings_after(decision))
+    if skips and _asks_for_empty(decision.test):
+        return Option(f"Remove the check {asked}, with its `continue`", "", _EMPTY, (spot.without(decision),))
+    return None
+
+
+def _counts(statement: ast.stmt) -> bool:
+    """Whether a statement does something for an empty tensor, too: it counts, prints or fills a list."""
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.value, ast.Constant):
+        return True
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    name = getattr(call.func, "attr", getattr(call.func, "id", "")) if isinstance(call, ast.Call) else ""
+    return isinstance(call, ast.Call) and not name.endswith("_")
+
+
+def _asks_for_empty(test: ast.expr) -> bool:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _asks_for_elements(test.operand)
+    return _is_size(getattr(test, "left", test)) and _compared(test) in (("==", 0), ("<=", 0), ("<", 1))
+
+
+def _asks_for_elements(test: ast.expr) -> bool:
+    compared = _compared(test)
+    return _is_size(getattr(test, "left", test)) and (compared is None or compared in ((">", 0), ("!=", 0), (">=", 1)))
+
+
+def _compared(test: ast.expr) -> tuple[str, object] | None:
+    """The sign and the number of ``size > 0``."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.comparators[0], ast.Constant):
+        return None
+    return _SIGNS.get(type(test.ops[0]), ""), test.comparators[0].value
+
+
+def _is_size(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        return name in (*_SIZES, "len")
+    return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+
+
+def _chosen(spot: Spot, decision: ast.If | ast.IfExp | ast.Assert) -> Option | None:
+    """``torch.cond``, which takes a condition on such numbers; ``torch.where`` and ``torch.logical_and`` do not."""
+    for option in branch_options(spot, decision) if not isinstance(decision, ast.Assert) else ():
+        if "torch.cond(" in option.code and "logical_" not in option.code:
+            return option
+    return None
+
+
+def _stated(spot: Spot, decision: ast.If | ast.IfExp | ast.Assert) -> Option | None:
+    """``torch._check(…)`` of the condition or of its opposite, before the decision."""
+    sides = _both_sides(spot, decision.test)
+    if sides is None:
+        return None
+    holds, fails = sides
+    if isinstance(decision, ast.If) and isinstance(decision.body[-1], _LEAVES):
+        holds, fails = fails, holds
+    torch = spot.name_of_module("torch") or "torch"
+    other = f" Or state the opposite: `{torch}._check({fails})`."
+    return Option("If it is always so, state it before this line", f"{torch}._check({holds})", f"{_STATED}{other}")
+
+
+def _both_sides(spot: Spot, test: ast.expr) -> tuple[str, str] | None:
+    """A condition and its opposite, each as one comparison: PyTorch learns nothing from ``not``."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        sides = _both_sides(spot, test.operand)
+        return None if sides is None else (sides[1], sides[0])
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and (opposite := _OPPOSITE.get(type(test.ops[0]))):
+        turned = ast.Compare(test.left, [opposite()], test.comparators)
+        return spot.text(test), ast.unparse(turned)
+    if _is_size(test):
+        return f"{spot.text(test)} > 0", f"{spot.text(test)} == 0"
+    return None
+
+
+def _kept(spot: Spot, decision: ast.AST) -> Option | None:
+    """Where the number is made by ``.item()`` in this function."""
+    function = spot.functions[0] if spot.functions else None
+    items = (
+        node.lineno
+        for node in (ast.walk(function) if function is not None else ())
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item"
+    )
+    line = next((line for line in items if line <= getattr(decision, "lineno", 0)), None)
+    if line is None:
+        return None
+    return Option(f"Remove the `.item()` in line {line}, and choose with `torch.where` by the tensor")
+
+
+def _indexed(spot: Spot) -> Option | None:
+    """``[1, 2, 3][n]``, a list indexed by such a number."""
+    node = spot.expression
+    if not isinstance(node, ast.Subscript) or not isinstance(node.value, (ast.List, ast.Tuple)):
+        return None
+    if isinstance(node.slice, ast.Slice):
+        return None
+    if not all(isinstance(item, ast.Constant) and isinstance(item.value, (int, float)) for item in node.value.elts):
+        return None
+    torch, imports = spot.need("torch")
+    code = f"{torch}.tensor({spot.text(node.value)})[{spot.text(node.slice)}]"
+    changes = (*imports, spot.replace(node, code))
+    return Option("Index a tensor instead of a list", spot.line_with(node, code), "The result is a tensor.", changes)

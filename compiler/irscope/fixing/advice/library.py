@@ -1,0 +1,82 @@
+"""A break inside of a library: its place is the user's call, but the line that broke is the library's.
+
+The words are those for the library's own line.  Of the options only those remain that need no change of the library.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from irscope.events.stack import cause_among
+from irscope.fixing.advice.families import name_at
+from irscope.fixing.advice.model import Advice, BreakContext, Option
+from irscope.fixing.advice.spot import Spot
+from irscope.usercode.source import node_at_range
+from irscope.usercode.user_files import is_package_file
+
+_STANDARD = ("GB0007", "GB0008", "GB0009", "GB0147", "GB0156", "GB4841", "GB0291")
+_KNOWN_CALLS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(_STANDARD, ("",)),
+    "GB0208": ("copy.copy",),
+    "GB4198": ("copy.", "dataclasses."),
+    "GB0179": ("copy.", "dataclasses."),
+    "GB0264": ("torch.nn.",),
+    "GB0228": ("torch.nn.",),
+    "GB0149": ("torch.",),
+    "GB0067": ("torch.",),
+    "GB4413": ("torch.",),
+}
+"""Ids of which a rule knows functions of Python or torch that break inside, by the beginning of their full names: the
+user's call says enough."""
+_KNOWN_METHODS = {"GB0467": "hook", "GB0125": "requires_grad_"}
+"""The same for methods of modules, by a part of their names."""
+
+
+def is_for_library(spot: Spot) -> bool:
+    """Whether the user's line does not show the cause, so that no rule may read it as if it did."""
+    context = spot.context
+    if not context.beneath:
+        return False
+    if not context.traced or any(is_package_file(place.file) for place in context.beneath):
+        return True
+    if (method := _KNOWN_METHODS.get(spot.cause.code)) is not None:
+        return spot.call is None or method not in getattr(spot.call.func, "attr", "")
+    known = _KNOWN_CALLS.get(spot.cause.code)
+    return known is None or not name_at(spot).startswith(known)
+
+
+def advice_in_library(spot: Spot, advise: Callable[[Spot], Advice]) -> Advice:
+    """What the rules say of the library's line, and what the user can do without a change of it."""
+    inner = _cause(spot)
+    place = inner.context
+    told = advise(inner)
+    call = spot.short(spot.expression or spot.statement)
+    where = f"{os.path.basename(place.file)}, line {place.range.start.line}"
+    what = f"{call} runs code of a library, and there {told.what} ({where})"
+    options = tuple(option for option in told.options if option.anywhere)
+    if spot.context.traced:
+        apart = Option("Call it outside of the compiled code, or change that line of the library")
+    else:
+        apart = Option("Compile a function that does not reach that line, or change the line in the library")
+    return Advice(what, told.why, (*options, apart))
+
+
+def _cause(spot: Spot) -> Spot:
+    context = spot.context
+    at = cause_among(context.beneath)
+    place = context.beneath[at]
+    return Spot(
+        BreakContext(
+            context.messages,
+            place.file,
+            place.function,
+            place.range,
+            node_at_range(place.file, place.range),
+            context.payload,
+            context.skipped,
+            beneath=context.beneath[at + 1 :],
+            inlined=context.inlined or context.traced or at > 0,
+        ),
+        home=spot,
+    )

@@ -1,0 +1,132 @@
+"""What goes into the words of a graph break, and what comes out."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from irscope.events.break_message import BreakMessage
+from irscope.fixing.changes import SyntaxChange
+from irscope.protocol import Edit, FixMethod, Range
+from irscope.vocabulary.records import dataclass
+
+if TYPE_CHECKING:
+    from irscope.events.stack import FramePlace
+
+
+@dataclass(frozen=True)
+class BreakContext:
+    """A graph break as PyTorch tells it, at the place where irscope found it.
+
+    Parameters
+    ----------
+    messages
+        PyTorch's messages, the cause first; the others say what the cause led to.
+    file, function, range
+        The innermost user frame and the expression it was at.
+    node
+        The syntax node at the range, if the file has one there.
+    payload
+        The whole text of the trace record, with PyTorch's stack source attribution.
+    skipped
+        Whether the whole function runs as plain Python.
+    beneath
+        The frames below the place, down to what broke, outermost first: all are of libraries.
+    traced
+        Whether the place is in the code that is compiled; else it is a call of compiled code that is in a library.
+    inlined
+        Whether what broke is in a function that is called from the one that is compiled.
+    resumed
+        Whether an earlier break has cut the function, so that this graph begins in the middle of it.
+    """
+
+    messages: tuple[BreakMessage, ...]
+    file: str
+    function: str
+    range: Range
+    node: ast.expr | ast.stmt | None
+    payload: str
+    skipped: bool
+    beneath: tuple[FramePlace, ...] = ()
+    traced: bool = True
+    inlined: bool = False
+    resumed: bool = False
+
+
+@dataclass(frozen=True)
+class Option:
+    """One way to avoid a graph break.
+
+    Parameters
+    ----------
+    do
+        What to do, as a phrase without its full stop: ``Keep the value as a tensor``.
+    code
+        The code that does it, made from the line at hand; may be empty.
+    caveat
+        What it changes, or when it does not apply; whole sentences.
+    changes
+        What the code replaces, where applying it is safe to do for the user; empty if the code is an example for
+        another place (the caller, another file) or holds something only the user knows.
+    anywhere
+        Whether it helps wherever the cause lies, also inside of a library: a setting that names nothing of the code.
+    edits
+        The changes as plain text, which `words_for` makes of them; rules leave it empty.
+    method
+        What it does, where a family of fixes does the same.
+    """
+
+    do: str
+    code: str = ""
+    caveat: str = ""
+    changes: tuple[SyntaxChange, ...] = ()
+    anywhere: bool = False
+    edits: tuple[Edit, ...] = ()
+    method: FixMethod | None = None
+
+    @property
+    def replaces_line(self) -> bool:
+        """Whether the edits can be applied as they are."""
+        return bool(self.edits)
+
+    @property
+    def hint(self) -> str:
+        """The option as text: one line where the code is one, else the code as an indented block."""
+        if not self.code:
+            return " ".join(part for part in (f"{self.do}.", self.caveat) if part)
+        if "\n" not in self.code and len(self.code) <= 100:
+            return " ".join(part for part in (f"{self.do}: `{self.code}`.", self.caveat) if part)
+        block = "\n".join(f"    {line}" if line else "" for line in self.code.split("\n"))
+        return "\n".join(part for part in (f"{self.do}:", block, self.caveat) if part)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a rule says of one break.
+
+    Parameters
+    ----------
+    what
+        What happened, in the user's words, as a sentence without its full stop.
+    why
+        Why it cannot be traced; whole sentences.
+    options
+        What to do, in order of preference.
+    value
+        The expression whose origin explains the break, if there is one.
+    """
+
+    what: str
+    why: str
+    options: tuple[Option, ...] = ()
+    value: ast.expr | None = None
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of one graph break; the hints are the options as text."""
+
+    message: str
+    explanation: str
+    hints: tuple[str, ...]
+    options: tuple[Option, ...] = ()

@@ -1,0 +1,97 @@
+"""Operators whose output shape depends on values."""
+
+from __future__ import annotations
+
+import ast
+
+from irscope.fixing.advice.common import setting, some
+from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.spot import Spot
+
+_WHY = "A graph must know the shapes of its tensors, and this one depends on the values of the input."
+_CAPTURE = "capture_dynamic_output_shape_ops = True"
+_CAVEAT = "The size becomes a symbol of the graph; Python that branches on it breaks again."
+
+
+def dynamic_shape(spot: Spot) -> Advice:
+    """``nonzero``, ``x[mask]``, ``unique``, ``masked_select``, ``repeat_interleave``, ``bincount``, …"""
+    node = spot.expression
+    operator = spot.cause.context.removeprefix("aten.").partition(".")[0] or "this operator"
+    what = f"the shape of the result of {spot.short(node)} depends on values"
+    capture = setting(spot, _CAPTURE, _CAVEAT)
+    return Advice(what, _WHY, some(_masked_reduction(spot), capture, _static_form(spot, operator)), _source(node))
+
+
+def no_meta_kernel(spot: Spot) -> Advice:
+    """As above, for an operator that cannot be traced with a dynamic shape at all."""
+    what = f"the shape of the result of {spot.short(spot.expression)} depends on values"
+    return Advice(what, f"{_WHY} This operator cannot be put into a graph even so.", (), _source(spot.expression))
+
+
+def one_hot(spot: Spot) -> Advice:
+    """Advice for ``one_hot`` without a number of classes."""
+    call = spot.call
+    what = f"the width of the result of {spot.short(call)} is the largest value plus one"
+    if call is None or not call.args:
+        return Advice(what, _WHY)
+    code = f"{spot.text(call.func)}({spot.text(call.args[0])}, num_classes=NUM_CLASSES)"
+    return Advice(what, _WHY, (Option("State the number of classes", code),), call.args[0])
+
+
+def _source(node: ast.expr | None) -> ast.expr | None:
+    if isinstance(node, ast.Subscript):
+        return node.slice
+    return node.args[0] if isinstance(node, ast.Call) and node.args else node
+
+
+def _masked_reduction(spot: Spot) -> Option | None:
+    """``x[x > 0].sum()`` is ``torch.where(x > 0, x, 0).sum()``."""
+    node = spot.expression
+    if not isinstance(node, ast.Subscript) or not isinstance(mask := node.slice, ast.Compare) or len(mask.ops) != 1:
+        return None
+    same = ast.dump(mask.left) == ast.dump(node.value) and isinstance(mask.comparators[0], ast.Constant)
+    attribute = spot.parent(node)
+    call = (
+        spot.parent(attribute) if isinstance(attribute, ast.Attribute) and attribute.attr in ("sum", "mean") else None
+    )
+    if (
+        not same
+        or not isinstance(call, ast.Call)
+        or call.args
+        or call.keywords
+        or not isinstance(attribute, ast.Attribute)
+    ):
+        return None
+    torch, imports = spot.need("torch")
+    text = f"{torch}.where({spot.text(mask)}, {spot.text(node.value)}, 0).sum()"
+    if attribute.attr == "mean":
+        text = f"{text} / ({spot.text(mask)}).sum()"
+        text = f"({text})" if isinstance(spot.parent(call), (ast.BinOp, ast.UnaryOp, ast.Attribute)) else text
+    return Option(
+        "Keep the shape and let the others be zero",
+        spot.line_with(call, text),
+        "",
+        (*imports, spot.replace(call, text)),
+    )
+
+
+def _static_form(spot: Spot, operator: str) -> Option | None:
+    """The operator with its output size given."""
+    node, call = spot.expression, spot.call
+    if operator == "nonzero" and call is not None:
+        method = isinstance(call.func, ast.Attribute) and call.func.attr == "nonzero" and not call.args
+        tensor = (
+            call.func.value if method and isinstance(call.func, ast.Attribute) else call.args[0] if call.args else None
+        )
+        if tensor is not None:
+            code = f"torch.nonzero_static({spot.text(tensor)}, size=MAX_COUNT)"
+            return Option("Give it a fixed size", code, "Missing rows are -1.")
+    if operator == "repeat_interleave" and call is not None:
+        code = f"{spot.text(call)[:-1]}, output_size=TOTAL)"
+        return Option("State the length of the result", code, "If the sum of the repeats is known in advance.")
+    if operator == "nonzero" and isinstance(node, ast.Subscript):
+        mask, values = spot.text(node.slice), spot.text(node.value)
+        return Option(
+            "Keep the shape and mask the rest", f"torch.where({mask}, {values}, 0)", "The others stay, as zeros."
+        )
+    return None

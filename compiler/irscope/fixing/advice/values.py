@@ -1,0 +1,310 @@
+"""A tensor's value is asked for as a Python number, list or text."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from irscope.fixing.advice import randomness
+from irscope.fixing.advice.branches import branch_options
+from irscope.fixing.advice.common import guard, pass_in, setting, some
+from irscope.fixing.advice.conditions import all_equal, decision_at
+from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.spot import Spot
+from irscope.fixing.advice.uses import readers_of_value, uses_of_value
+from irscope.fixing.source import bound_names
+
+_WHY = "While a graph is traced, tensors have shapes but no values, and a Python number must have one."
+_SCALARS = "capture_scalar_outputs = True"
+_SCALARS_CAVEAT = (
+    "Try it out: where Python asks for the number later (an `if`, an index of a list), it fails with a data-dependent "
+    "guard, and it holds for all compiled functions of the process: others may be compiled more often."
+)
+_RANGE_CAVEAT = (
+    "The loop is unrolled, and compiled once for each number. It holds for all compiled functions of the process, of "
+    "which others may then fail with a data-dependent guard."
+)
+_NUMBER = {"item": "", "float": "", "int": ".long()", "bool": ".bool()", "__index__": ""}
+_MATH = {"sqrt", "exp", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan", "tanh", "sinh", "cosh", "floor",
+         "ceil", "trunc", "erf", "isnan", "isinf", "isfinite", "atan", "asin", "acos", "atan2", "pow", "fabs"}  # fmt: skip
+
+
+def scalar(spot: Spot) -> Advice:
+    """``.item()`` and what calls it: ``float(x)``, an index, a slice."""
+    decision = decision_at(spot)
+    if decision is not None and not isinstance(decision, ast.While):
+        options = branch_options(spot, decision)
+        if options:
+            return Advice(
+                f"{spot.short(spot.expression)} needs the value of a tensor while tracing", _WHY, options, decision.test
+            )
+    node = spot.expression
+    tensor, kind = _tensor_of(spot, node)
+    what = f"{spot.short(node)} needs the value of a tensor while tracing"
+    if tensor is None:
+        return _in_slice_or_index(spot, what)
+    keep = _keep(spot, node, tensor, kind)
+    capture = setting(spot, _SCALARS, _SCALARS_CAVEAT, "Let the number be a symbol of the graph")
+    uses = uses_of_value(spot)
+    if "decision" in uses:
+        options = some(_decide_by_tensor(spot, keep))
+    elif "range" in uses:
+        passed = pass_in(spot, node, "The function is compiled again for each number.")
+        unrolled = setting(spot, _SCALARS, _RANGE_CAVEAT, "Let the loop run to a number of the graph")
+        options = some(passed, unrolled)
+    elif uses & {"index", "argument"}:
+        options = some(capture)
+    elif uses == {"text"}:
+        options = some(guard(spot, "Then it is not done in compiled runs."), capture)
+    else:
+        options = some(keep, capture)
+    return Advice(what, _WHY, options, tensor)
+
+
+def _tensor_of(spot: Spot, node: ast.expr | None) -> tuple[ast.expr | None, str]:
+    """The tensor whose value a call asks for, and by which call."""
+    if not isinstance(node, ast.Call):
+        return None, ""
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "item":
+        return node.func.value, "item"
+    if isinstance(node.func, ast.Name) and node.func.id in ("int", "float", "bool") and len(node.args) == 1:
+        return node.args[0], node.func.id
+    return None, ""
+
+
+def _keep(spot: Spot, node: ast.expr | None, tensor: ast.expr, kind: str) -> Option | None:
+    if node is None:
+        return None
+    text = f"{spot.tight(tensor)}.detach(){_NUMBER[kind]}"
+    return Option(
+        "Keep it a tensor",
+        spot.line_with(node, text),
+        "It is then a tensor without dimensions, not a Python number: take `.item()` of it outside of compiled code.",
+        (spot.replace(node, text),),
+    )
+
+
+def _decide_by_tensor(spot: Spot, keep: Option | None) -> Option | None:
+    """A number that an ``if`` uses later: no setting helps, the decision itself has to go."""
+    if keep is None:
+        return None
+    later = "\n".join(line.strip() for line in _decisions_later(spot))
+    return Option(
+        "Keep it a tensor, and write what depends on it with torch.where or torch.cond",
+        f"{keep.code}\n{later}   # this line will be the next break" if later else keep.code,
+        "`capture_scalar_outputs` does not help here: Python still has to decide.",
+    )
+
+
+def _decisions_later(spot: Spot) -> list[str]:
+    return [spot.text(node).split("\n")[0] for node in readers_of_value(spot, (ast.If, ast.While))][:1]
+
+
+def _in_slice_or_index(spot: Spot, what: str) -> Advice:
+    """``y[:n]`` and ``numbers[n]``, where ``n`` is a tensor, and calls that ask for a value by themselves."""
+    node = spot.node
+    capture = setting(spot, _SCALARS, _SCALARS_CAVEAT, "Let the number be a symbol of the graph")
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+        torch, imports = spot.need("torch")
+        code = f"{torch}.tensor({node.value.id})[{spot.text(node.slice)}]"
+        numbers = _is_list_of_numbers(spot, node.value.id)
+        changes = (*imports, spot.replace(node, code)) if numbers else ()
+        caveat = (
+            "The result is a tensor."
+            if numbers
+            else f"If `{node.value.id}` holds numbers; `torch.stack` if it holds tensors."
+        )
+        return Advice(
+            what,
+            _WHY,
+            (Option("Index a tensor instead of a list", spot.line_with(node, code), caveat, changes),),
+            node.slice,
+        )
+    call = spot.call
+    if call is not None and (values := _mapped(spot, call)) is not None:
+        code = f"list({spot.tight(values)}.unbind())"
+        caveat = "For a tensor with one dimension; the elements are tensors, not Python numbers."
+        option = Option("Keep the elements tensors", spot.line_with(call, code), caveat, (spot.replace(call, code),))
+        return Advice(what, _WHY, (option, capture), values)
+    return Advice(what, _WHY, (capture,), spot.expression)
+
+
+def _mapped(spot: Spot, call: ast.Call) -> ast.expr | None:
+    """The tensor of ``map(float, x)`` or ``list(map(float, x))``."""
+    if spot.qualified(call.func) in ("list", "tuple") and len(call.args) == 1 and isinstance(call.args[0], ast.Call):
+        call = call.args[0]
+    if spot.qualified(call.func) != "map" or len(call.args) != 2:
+        return None
+    return call.args[1] if spot.qualified(call.args[0]) in ("float", "int", "bool") else None
+
+
+def _is_list_of_numbers(spot: Spot, name: str) -> bool:
+    for function in spot.functions:
+        for node in ast.walk(function):
+            if (
+                isinstance(node, ast.Assign)
+                and name in bound_names(node)
+                and isinstance(node.value, (ast.List, ast.Tuple))
+            ):
+                return all(isinstance(e, ast.Constant) and isinstance(e.value, (int, float)) for e in node.value.elts)
+    return False
+
+
+# --- lists, math, comparisons -----------------------------------------------------------------------------------------
+
+
+def tolist(spot: Spot) -> Advice:
+    """``.tolist()`` of a tensor that does not hold integers."""
+    call = spot.call
+    what = f"{spot.short(call)} needs the values of a tensor while tracing"
+    why = "Dynamo can trace `.tolist()` of integers only, and only with `capture_scalar_outputs`."
+    if call is None or not isinstance(call.func, ast.Attribute):
+        return Advice(what, why)
+    tensor = call.func.value
+    if _is_scalar(tensor):
+        code = f"{spot.tight(tensor)}.detach()"
+        caveat = "The result is a tensor, not a Python number."
+        option = Option("Keep it a tensor", spot.line_with(call, code), caveat, (spot.replace(call, code),))
+        return Advice(what, why, (option,), tensor)
+    text = spot.text(tensor)
+    for numpy in (".numpy()", ".cpu().numpy()", ".detach().cpu().numpy()"):
+        text = text.removesuffix(numpy) if text.endswith(numpy) else text
+    code = f"list({text if text != spot.text(tensor) else spot.tight(tensor)}.detach().unbind())"
+    option = Option(
+        "Keep the elements tensors",
+        spot.line_with(call, code),
+        "For a tensor with one dimension; the elements are tensors, not Python numbers.",
+        (spot.replace(call, code),),
+    )
+    return Advice(what, why, (option,), tensor)
+
+
+def _is_scalar(tensor: ast.expr) -> bool:
+    """Whether a tensor has no dimensions for sure: it is a reduction over all of them."""
+    return (
+        isinstance(tensor, ast.Call)
+        and isinstance(tensor.func, ast.Attribute)
+        and tensor.func.attr in ("sum", "mean", "prod", "max", "min", "argmax", "argmin", "any", "all", "std", "var")
+        and not tensor.args
+        and not tensor.keywords
+    )
+
+
+def data_dependent_operator(spot: Spot) -> Advice:
+    """An operator whose result is a Python value: ``torch.equal``, ``math.sqrt`` of a tensor, an array's element."""
+    decision = decision_at(spot)
+    call = spot.call
+    node = spot.expression
+    what = f"{spot.short(node)} gives a Python value that depends on the values of a tensor"
+    name = spot.qualified(call.func) if call is not None else ""
+    if name.startswith("numpy.random."):
+        return randomness.number_drawn(spot)
+    if call is not None and name in ("torch.equal", "torch.allclose"):
+        if decision is not None and (options := branch_options(spot, decision)):
+            return Advice(what, _WHY, options, decision.test)
+        if (text := all_equal(spot, call)) is not None:
+            caveat = "The result is a tensor: an `if` on it breaks again."
+            return Advice(
+                what,
+                _WHY,
+                (Option("Keep the answer a tensor", spot.line_with(call, text), caveat, (spot.replace(call, text),)),),
+                call,
+            )
+    if call is not None and name.startswith("math.") and name[5:] in _MATH:
+        torch, imports = spot.need("torch")
+        word = {"fabs": "abs"}.get(name[5:], name[5:])
+        code = f"{torch}.{word}({', '.join(spot.text(arg) for arg in call.args)})"
+        option = Option(
+            "Use torch's function",
+            spot.line_with(call, code),
+            "The result is a tensor.",
+            (*imports, spot.replace(call, code)),
+        )
+        return Advice(what, _WHY, (option,), call.args[0] if call.args else None)
+    if (formatted := _percent_format(spot, node)) is not None:
+        return Advice(what, _WHY, (formatted,), node)
+    capture = setting(spot, _SCALARS, _SCALARS_CAVEAT, "Let the number be a symbol of the graph")
+    return Advice(what, _WHY, (capture,), node)
+
+
+def _percent_format(spot: Spot, node: ast.expr | None) -> Option | None:
+    """``"%.2f" % x`` as an f-string, which can wait until the graph has run."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mod) or not isinstance(node.left, ast.Constant):
+        return None
+    pattern = node.left.value
+    if not isinstance(pattern, str) or isinstance(node.right, (ast.Tuple, ast.Dict)) or set('{}"\\\n') & set(pattern):
+        return None
+    found = re.findall(r"%([0 +]?\d*(?:\.\d+)?[feg])", pattern)
+    value = spot.text(node.right)
+    if len(found) != 1 or pattern.count("%") != 1 or '"' in value:
+        return None
+    code = 'f"' + pattern.replace(f"%{found[0]}", f"{{{value}:{found[0]}}}") + '"'
+    caveat = "The text is then made when the graph has run."
+    return Option("Use an f-string", spot.line_with(node, code), caveat, (spot.replace(node, code),))
+
+
+def sort_by_tensors(spot: Spot) -> Advice:
+    """Advice for sorting a list of tensors by their values."""
+    call = spot.call
+    what = f"{spot.short(call)} compares tensors by their values while tracing"
+    torch, imports = spot.need("torch")
+    values, reverse = None, False
+    if call is not None and spot.qualified(call.func) == "sorted" and call.args:
+        values = call.args[0]
+    elif call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "sort":
+        values = call.func.value
+    keywords = {k.arg: k.value for k in call.keywords} if call is not None else {}
+    if values is None or call is None or "key" in keywords:
+        return Advice(what, _WHY, (), values)
+    order = keywords.get("reverse")
+    reverse = isinstance(order, ast.Constant) and order.value is True
+    code = f"list({torch}.stack({_as_list(spot, values)}).sort({'descending=True' if reverse else ''}).values)"
+    if isinstance(call.func, ast.Attribute):
+        code = f"{spot.text(values)}[:] = {code}"
+        edit = spot.replace_statements([spot.statement], code) if spot.alone and spot.statement else None
+    else:
+        edit = spot.replace(call, code)
+    caveat = "For tensors of one shape without dimensions and of one dtype."
+    return Advice(
+        what, _WHY, (Option("Sort inside of the graph", code, caveat, (*imports, edit) if edit else ()),), values
+    )
+
+
+def _as_list(spot: Spot, values: ast.expr) -> str:
+    return spot.text(values) if isinstance(values, (ast.List, ast.Tuple, ast.Name)) else f"list({spot.text(values)})"
+
+
+def min_or_max(spot: Spot) -> Advice:
+    """``max(a, b, key=…)`` and other calls of builtins that Dynamo has no rule for."""
+    call = spot.call
+    what = f"Dynamo has no rule for {spot.short(call)} with these arguments"
+    if call is None or spot.qualified(call.func) not in ("max", "min") or len(call.args) != 2:
+        return Advice(what, spot.cause.explanation)
+    torch, imports = spot.need("torch")
+    word = "maximum" if spot.qualified(call.func) == "max" else "minimum"
+    code = f"{torch}.{word}({spot.text(call.args[0])}, {spot.text(call.args[1])})"
+    option = Option(
+        "Compare inside of the graph",
+        code,
+        "For two tensors; a `key` is not applied.",
+        (*imports, spot.replace(call, code)),
+    )
+    return Advice(what, _WHY, (option,), call.args[0])
+
+
+def tensor_method(spot: Spot) -> Advice:
+    """A Python protocol of tensors that fake tensors lack: ``round(x)``."""
+    call = spot.call
+    what = f"{spot.short(spot.expression)} uses a method of tensors that cannot be traced"
+    if call is not None and spot.qualified(call.func) == "round" and call.args:
+        torch, imports = spot.need("torch")
+        digits = f", decimals={spot.text(call.args[1])}" if len(call.args) > 1 else ""
+        code = f"{torch}.round({spot.text(call.args[0])}{digits})"
+        option = Option(
+            "Use torch's function",
+            spot.line_with(call, code),
+            "The result is a tensor.",
+            (*imports, spot.replace(call, code)),
+        )
+        return Advice(what, _WHY, (option,), call.args[0])
+    return Advice(what, spot.cause.explanation)

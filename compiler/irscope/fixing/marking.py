@@ -1,0 +1,109 @@
+"""Marks on the tensors whose sizes vary, before the call that compiled the function again."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from irscope.fixing.source import Source
+from irscope.fixing.splitting import parameters
+from irscope.fixing.syntax import Function, is_simple
+from irscope.protocol import Finding, RecompilationFacts, RelatedRole
+
+
+def triggering_call(source: Source, finding: Finding) -> ast.Call | None:
+    """The call, in the file of the finding, whose arguments did not fit."""
+    place = next((related for related in finding.related if related.role is RelatedRole.TRIGGER), None)
+    call = source.at(place.range) if place is not None and place.file == finding.file else None
+    call = call.value if isinstance(call, ast.Expr) else call
+    return call if isinstance(call, ast.Call) else None
+
+
+def positional(function: Function) -> list[str]:
+    """The parameters that a call gives by position."""
+    names = parameters(function)
+    return names[1:] if names[:1] == ["self"] else names
+
+
+def values_by_parameter(source: Source, function: Function, call: ast.Call) -> dict[str, ast.expr]:
+    """What a call gives to which parameter; nothing if that is not certain."""
+    arguments = _arguments(source, call)
+    if any(how.startswith("*") for _, how in arguments):
+        return {}
+    by_position = [value for value, how in arguments if not how]
+    return dict(zip(positional(function), by_position, strict=False)) | {how: value for value, how in arguments if how}
+
+
+def marked_at_call(source: Source, finding: Finding) -> str | None:
+    """The text with all tensors marked whose sizes vary; None if it is not certain what the call passes."""
+    node, call, torch = source.at(finding.range), triggering_call(source, finding), source.module_name("torch")
+    function = source.function(node) if node is not None else None
+    statement = source.statement(call) if call is not None else None
+    varying = varying_sizes(finding)
+    if function is None or call is None or statement is None or not is_simple(statement) or not torch or not varying:
+        return None
+    is_small = isinstance(finding.facts, RecompilationFacts) and finding.facts.has_size_0_or_1
+    mark = f"{torch}._dynamo.decorators.mark_unbacked" if is_small else f"{torch}._dynamo.mark_dynamic"
+    names, marked = dict[ast.AST, str](), list[str]()
+    for path, dimensions in varying.items():
+        expression = _passed(source, function, call, path, names)
+        if expression is None:
+            return None
+        marked.append(f"{mark}({expression}, {dimensions[0] if len(dimensions) == 1 else dimensions})")
+    _keep_order(source, call, names)
+    made = [f"{names[value]} = {source.code(value)}" for value, _ in _arguments(source, call) if value in names]
+    return source.changed({statement: "\n".join([*made, *marked, source.code(statement, names)])})
+
+
+def varying_sizes(finding: Finding) -> dict[str, list[int]]:
+    """The dimensions that vary, by the path of the tensor: ``x``, ``batch['ids']``."""
+    varying = finding.facts.varying if isinstance(finding.facts, RecompilationFacts) else ()
+    is_about_sizes = finding.code == "recompile-size" or sum(len(size.dimensions) for size in varying) > 1
+    return {size.path: [*size.dimensions] for size in varying} if is_about_sizes else {}
+
+
+def _arguments(source: Source, call: ast.Call) -> list[tuple[ast.expr, str]]:
+    """What a call passes, in order, with how: by a name, as ``*`` or ``**``, or by position (empty)."""
+    passed = [(value.value, "*") if isinstance(value, ast.Starred) else (value, "") for value in call.args]
+    passed += [(keyword.value, keyword.arg or "**") for keyword in call.keywords]
+    return sorted(passed, key=lambda argument: source.span(argument[0]))
+
+
+def _passed(source: Source, function: Function, call: ast.Call, path: str, names: dict[ast.AST, str]) -> str | None:
+    """What the caller can call the tensor; new names are noted in ``names``."""
+    head = re.match(r"\w+", path)
+    if head is None:
+        return None
+    name, rest = head[0], path[head.end() :]
+    arguments = _arguments(source, call)
+    by_name = {how: value for value, how in arguments}
+    if name in by_name:
+        return f"{_named(source, by_name[name], name, names)}{rest}"
+    order = positional(function)
+    number = order.index(name) if name in order else -1
+    for position, (value, how) in enumerate(arguments[: number + 1]):
+        if how == "*":
+            return f"{_named(source, value, 'arguments', names)}[{number - position}]{rest}"
+        if how:
+            return None
+        if position == number:
+            return f"{_named(source, value, name, names)}{rest}"
+    return None
+
+
+def _keep_order(source: Source, call: ast.Call, names: dict[ast.AST, str]) -> None:
+    """Arguments before one that is made before the call are made before it, too: they may draw random numbers."""
+    arguments = _arguments(source, call)
+    last = max((number for number, (value, _) in enumerate(arguments) if value in names), default=-1)
+    for number, (value, how) in enumerate(arguments[: last + 1]):
+        if not isinstance(value, ast.Constant):
+            _named(source, value, "arguments" if how.startswith("*") else f"argument_{number}", names)
+
+
+def _named(source: Source, value: ast.expr, name: str, names: dict[ast.AST, str]) -> str:
+    """The name of an argument; what has none gets one before the call."""
+    if isinstance(value, ast.Name):
+        return value.id
+    if value not in names:
+        names[value] = source.fresh(name)
+    return names[value]

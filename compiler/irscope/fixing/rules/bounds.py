@@ -1,0 +1,174 @@
+"""Numbers of tensors that are compared with sizes: symbols of the graph, whose bounds the graph checks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from irscope.fixing.model import Example, Proposal, Rule
+from irscope.fixing.source import Source
+from irscope.fixing.syntax import Function
+from irscope.protocol import Finding
+
+_TITLE = "Let the number be a symbol of the graph, and check its bounds there"
+_CAVEAT = "The setting is for all compiled functions of the process."
+_CHECKS = " A failed check is a RuntimeError, without the values of the message."
+_SETTING = "capture_scalar_outputs"
+_SIGNS = {
+    ast.Lt: ("<", ">="), ast.LtE: ("<=", ">"), ast.Gt: (">", "<="), ast.GtE: (">=", "<"), ast.Eq: ("==", "!="),
+    ast.NotEq: ("!=", "=="),
+}  # fmt: skip
+"""How a comparison is written, and its opposite."""
+
+
+def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
+    """All decisions of the function on its numbers at once: each would be the next break."""
+    node = source.at(finding.range)
+    function = source.function(node) if node is not None else None
+    torch = source.module_name("torch")
+    if function is None or torch is None:
+        return
+    numbers = _numbers(source, function)
+    changes: dict[ast.AST, str | None] = {}
+    caveat = _CAVEAT
+    decisions: list[ast.If | ast.Assert] = source.all((ast.If, ast.Assert), function.body)
+    for decision in decisions:
+        reads = {name.id for name in source.all(ast.Name, decision.test)}
+        if getattr(decision, "orelse", ()) or source.function(decision) is not function or not reads & numbers:
+            continue
+        lines = _asserted(source, decision) if isinstance(decision, ast.Assert) else _raised(source, decision)
+        if lines:
+            lines = [f"{torch}.{line}" for line in lines]
+            caveat = _CAVEAT + _CHECKS
+        elif isinstance(decision, ast.If):
+            lines = _clamped(source, decision)
+        if not lines or source.is_elif(decision):
+            return
+        changes[decision] = "\n".join(lines)
+    if changes:
+        setting = source.setting(f"torch._dynamo.config.{_SETTING} = True", "torch._dynamo")
+        yield Proposal(_TITLE, caveat, source.changed(changes, [] if _SETTING in source.text else [setting]))
+
+
+def _numbers(source: Source, function: Function) -> set[str]:
+    """Names that the function gives the number of a tensor: ``n = lengths.max().item()``, ``for n in lengths.tolist()``."""
+    names = set()
+    for node in source.all((ast.Assign, ast.For), function.body):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if _is_number(call):
+                names.add(name)
+            case ast.For(target=ast.Name(id=name), iter=ast.Call() as call) if _is_number(call):
+                names.add(name)
+    return names
+
+
+def _is_number(call: ast.Call) -> bool:
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr in ("item", "tolist")
+    return isinstance(call.func, ast.Name) and call.func.id == "int" and len(call.args) + len(call.keywords) == 1
+
+
+def _raised(source: Source, decision: ast.If) -> list[str]:
+    """``if n > limit: raise ValueError("too long")`` as checks that the graph makes; one for each operand of ``or``."""
+    match decision.body:
+        case [ast.Raise(exc=ast.Call(args=[message, *_]), cause=None)]:
+            words = _words(source, message)
+        case [ast.Raise(exc=ast.Call() | ast.Name(), cause=None)]:
+            words = ""
+        case _:
+            return []
+    checks = [_opposite(source, operand) for operand in _operands(decision.test, ast.Or)]
+    return [f"_check({check}{words})" for check in checks] if all(checks) else []
+
+
+def _asserted(source: Source, statement: ast.Assert) -> list[str]:
+    """``assert n <= limit, "too long"`` as checks that the graph makes; one for each operand of ``and``."""
+    checks = _operands(statement.test, ast.And)
+    if not all(isinstance(check, ast.Compare) and len(check.ops) == 1 for check in checks):
+        return []
+    return [f"_check({source.code(check)}{_words(source, statement.msg)})" for check in checks]
+
+
+def _words(source: Source, message: ast.expr | None) -> str:
+    """The argument with the message of a check, if it is a constant text."""
+    is_text = isinstance(message, ast.Constant) and isinstance(message.value, str)
+    return f", lambda: {source.code(message)}" if message is not None and is_text else ""
+
+
+def _operands(test: ast.expr, word: type[ast.boolop]) -> list[ast.expr]:
+    """The operands of ``a or b or c``, where ``word`` is `ast.Or`."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, word):
+        return [operand for value in test.values for operand in _operands(value, word)]
+    return [test]
+
+
+def _opposite(source: Source, test: ast.expr) -> str:
+    """The opposite of a comparison of integers; empty for another test."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or type(test.ops[0]) not in _SIGNS:
+        return ""
+    (start, end), (_, left), (right, _) = map(source.span, (test, test.left, test.comparators[0]))
+    operator = source.text[left:right].replace(*_SIGNS[type(test.ops[0])])
+    return source.text[start:left] + operator + source.text[right:end]
+
+
+def _clamped(source: Source, decision: ast.If) -> list[str]:
+    """``if n > limit: n = limit`` as ``n = min(n, limit)``."""
+    match decision:
+        case ast.If(
+            test=ast.Compare(left=ast.Name(id=name), ops=[operator], comparators=[limit]),
+            body=[ast.Assign(targets=[ast.Name(id=target)], value=value)],
+        ) if name == target and source.code(value) == source.code(limit):
+            if isinstance(operator, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
+                function = "min" if isinstance(operator, (ast.Gt, ast.GtE)) else "max"
+                return [f"{name} = {function}({name}, {source.code(limit)})"]
+    return []
+
+
+_BEFORE = """
+import torch
+
+
+@torch.compile(backend="eager")
+def f(x):
+    n = x.sum().item()
+    if n > 8:
+        raise ValueError("too many")
+    return x[:n] + 1
+
+
+f(torch.ones(4, dtype=torch.long))
+"""
+_AFTER = """
+import torch
+import torch._dynamo
+
+torch._dynamo.config.capture_scalar_outputs = True
+
+
+@torch.compile(backend="eager")
+def f(x):
+    n = x.sum().item()
+    torch._check(n <= 8, lambda: "too many")
+    return x[:n] + 1
+
+
+f(torch.ones(4, dtype=torch.long))
+"""
+_RAISES, _CHECKED = (
+    '    if n > 8:\n        raise ValueError("too many")\n',
+    '    torch._check(n <= 8, lambda: "too many")\n',
+)
+RULE = Rule(
+    "bounds",
+    ("graph-break",),
+    _propose,
+    ("GB0124", "GB0033", "data-dependent-guard"),
+    examples=(
+        Example(_BEFORE, _AFTER, is_script=True),
+        Example(
+            _BEFORE.replace(_RAISES, "    if n > 8:\n        n = 8\n"),
+            _AFTER.replace(_CHECKED, "    n = min(n, 8)\n"),
+            is_script=True,
+        ),
+    ),
+)

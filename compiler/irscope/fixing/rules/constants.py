@@ -1,0 +1,123 @@
+"""What compiled code computes from constants alone: once, above the function."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+
+from irscope.fixing.edits import dedented
+from irscope.fixing.model import Example, Proposal, Rule
+from irscope.fixing.source import Source, bound_names, whole
+from irscope.protocol import Finding, FixMethod
+
+_CHANGING = (
+    "time.", "datetime.", "random.", "secrets.", "uuid.", "os.", "sys.", "threading.", "platform.", "socket.",
+    "numpy.random.", "torch.", "open", "input", "next", "iter", "id", "globals", "locals", "vars", "object",
+)  # fmt: skip
+"""What gives something else each time, or changes something: modules end with a dot."""
+_TITLE = FixMethod.COMPUTE_ONCE
+_CAVEAT = "It is then the same in every call."
+
+
+def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
+    node = source.at(finding.range)
+    statement = source.statement(node) if node is not None else None
+    if statement is None or source.function(statement) is None:
+        return
+    match statement:
+        case ast.For(iter=value):  # what a loop runs over
+            name = "items"
+        case ast.Assign(targets=[ast.Name(id=name), *_], value=value):
+            pass
+        case _:
+            return
+    if not isinstance(value, (ast.Constant, ast.Name)) and _is_constant(source, value):
+        constant = source.fresh(f"_{name.strip('_').upper()}")
+        code = dedented(source.code(value), " " * source.position(source.span(statement)[0]).column)
+        line = source.above(statement, f"{constant} = {whole(code)}")
+        yield Proposal(_TITLE, _CAVEAT, source.changed({value: constant}, [line]))
+
+
+def _is_constant(source: Source, value: ast.expr) -> bool:
+    """Whether an expression reads only modules, builtins, names of its own and constants of the file, and nothing that changes."""
+    calls = [source.full_name(call.func) for call in source.all(ast.Call, value)]
+    if any(call == name or (name.endswith(".") and call.startswith(name)) for call in calls for name in _CHANGING):
+        return False
+    own = {name for loop in source.all(ast.comprehension, value) for name in bound_names(loop.target)}
+    imported = {name for line in source.all((ast.Import, ast.ImportFrom)) for name in bound_names(line)}
+    names = {name.id for name in source.all(ast.Name, value)}
+    return names <= own | imported | source.constants | set(dir(builtins))
+
+
+RULE = Rule(
+    "constants",
+    ("graph-break",),
+    _propose,
+    examples=(
+        Example(
+            """
+            import json
+            import torch
+
+
+            @torch.compile(backend="eager")
+            def f(x):
+                scale = json.loads('{"x": 2.0}')["x"]
+                return x * scale
+
+
+            f(torch.ones(4))
+            """,
+            """
+            import json
+            import torch
+
+            _SCALE = json.loads('{"x": 2.0}')["x"]
+
+
+            @torch.compile(backend="eager")
+            def f(x):
+                scale = _SCALE
+                return x * scale
+
+
+            f(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+        Example(
+            """
+            import numpy as np
+            import torch
+
+
+            @torch.compile(backend="eager")
+            def f(x):
+                for rate in [float(number) for number in np.linspace(0, 0.1, 4)]:
+                    x = x * rate
+                return x
+
+
+            f(torch.ones(4))
+            """,
+            """
+            import numpy as np
+            import torch
+
+            _ITEMS = [float(number) for number in np.linspace(0, 0.1, 4)]
+
+
+            @torch.compile(backend="eager")
+            def f(x):
+                for rate in _ITEMS:
+                    x = x * rate
+                return x
+
+
+            f(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+    ),
+)

@@ -1,0 +1,116 @@
+"""``copy.deepcopy`` in forms that Dynamo traces."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from irscope.fixing.model import Example, Proposal, Rule
+from irscope.fixing.source import Source, tight
+from irscope.fixing.syntax import Function
+from irscope.protocol import Finding, FixMethod
+
+_LEAF = "A tensor that requires grad is a plain tensor after it."
+
+
+def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
+    torch = source.module_name("torch")
+    for call in source.on_line(finding.range.start.line, ast.Call):
+        if torch is None or not _copies(source, call) or len(call.args) != 1 or call.keywords:
+            continue
+        copied = call.args[0]
+        text, kind = tight(source.code(copied)), _kind(source, copied)
+        if kind is ast.Dict:
+            code = f"{{key: {_cloned('value', torch)} for key, value in {text}.items()}}"
+        elif kind is ast.List:
+            code = f"[{_cloned('item', torch)} for item in {text}]"
+        elif kind is ast.Tuple:
+            code = f"tuple({_cloned('item', torch)} for item in {text})"
+        else:
+            yield from _of_object(source, call, torch)
+            continue
+        yield Proposal(FixMethod.CLONE_TENSORS, _LEAF, source.changed({call: code}))
+
+
+def _cloned(name: str, torch: str) -> str:
+    return f"{name}.detach().clone() if isinstance({name}, {torch}.Tensor) else {name}"
+
+
+def _of_object(source: Source, call: ast.Call, torch: str) -> Iterator[Proposal]:
+    (copied,) = call.args
+    text = source.code(copied)
+    if isinstance(copied, ast.Attribute) and isinstance(copied.value, ast.Name) and copied.value.id == "self":
+        clones = f"{{name: value.detach().clone() for name, value in {text}.named_parameters()}}"
+        functional = f"functools.partial({torch}.func.functional_call, {text}, {clones})"
+        changed = source.changed({call: functional}, source.importing("import functools"))
+        yield Proposal("Call the module with copies of its parameters", "For a copy that is only called.", changed)
+    if isinstance(call.func, ast.Attribute):
+        yield Proposal(
+            "Copy the object, and share what it holds", "A change of a tensor in place is then seen in both.",
+            source.changed({call: f"{source.code(call.func.value)}.copy({text})"}),
+        )  # fmt: skip
+    changed = source.changed({call: tight(text)})
+    yield Proposal("Use it without a copy", "For an object that is not changed after it.", changed)
+
+
+def _kind(source: Source, copied: ast.expr) -> type[ast.expr] | None:
+    """The display that a local name was made with, if it is assigned once; that which an argument is used as."""
+    function = source.function(copied)
+    if not isinstance(copied, ast.Name) or function is None:
+        return type(copied)
+    assigns = [assign for assign in source.all(ast.Assign, function) if _target(assign) == copied.id]
+    values = [assign.value for assign in assigns if not _copies(source, assign.value)]
+    if values:
+        return type(values[0]) if len(values) == 1 else None
+    return _as_used(source, function, copied.id)
+
+
+def _copies(source: Source, value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and source.full_name(value.func) == "copy.deepcopy"
+
+
+def _target(assign: ast.Assign) -> str:
+    (target, *more) = assign.targets
+    return target.id if isinstance(target, ast.Name) and not more else ""
+
+
+def _as_used(source: Source, function: Function, name: str) -> type[ast.expr] | None:
+    """What an argument is, by how the function uses it or its copy: entries by texts, or by numbers."""
+    names = {name}
+    for assign in source.all(ast.Assign, function):
+        match assign.value:
+            case ast.Call(args=[ast.Name(id=passed)], keywords=[]) if passed == name:
+                names.add(_target(assign))
+    for entry in source.all(ast.Subscript, function.body):
+        if isinstance(entry.value, ast.Name) and entry.value.id in names and isinstance(entry.slice, ast.Constant):
+            key = type(entry.slice.value)
+            if key in (str, int):
+                return ast.Dict if key is str else ast.List
+    return None
+
+
+RULE = Rule(
+    "copies",
+    ("graph-break",),
+    _propose,
+    examples=(
+        Example(
+            """
+            state = {"h": x}
+            saved = copy.deepcopy(state)
+            return saved["h"] + 1
+            """,
+            """
+            state = {"h": x}
+            saved = {key: value.detach().clone() if isinstance(value, torch.Tensor) else value for key, value in state.items()}
+            return saved["h"] + 1
+            """,
+            above="import copy",
+        ),
+        Example(
+            "return x * copy.deepcopy(FACTORS)[0]",
+            "return x * FACTORS[0]",
+            above="import copy\n\nFACTORS = [torch.ones(4)]",
+        ),
+    ),
+)

@@ -1,0 +1,118 @@
+"""A function that is compiled with and without gradients: compiled once, with them, and its result is detached."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from irscope.fixing.model import Example, Proposal, Rule
+from irscope.fixing.source import Source
+from irscope.fixing.splitting import body_edit, can_be_split, is_method, parameters, renamed, split
+from irscope.protocol import GRAD_MODE, Finding, RecompilationFacts
+
+_TITLE = "Run one graph with gradients, and detach its result where they are off"
+_CAVEAT = (
+    "Calls without gradients then keep what a backward would need while they run: more memory, and maybe slower. "
+    "It is for where a second compile costs more."
+)
+_NO_TENSOR = (ast.Tuple, ast.List, ast.Dict, ast.Lambda, ast.ListComp, ast.DictComp)
+
+
+def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
+    torch = source.module_name("torch")
+    function = next(iter(source.on_line(finding.range.start.line, ast.FunctionDef)), None)
+    is_of_mode = isinstance(finding.facts, RecompilationFacts) and finding.facts.state == GRAD_MODE
+    if torch is None or function is None or not is_of_mode or not can_be_split(source, function):
+        return
+    returned = [statement.value for statement in source.all(ast.Return, function.body)]
+    if not returned or any(value is None or _is_no_tensor(value) for value in returned):
+        return
+    names, result = parameters(function), source.fresh("result")
+    inner = source.fresh(f"{function.name.strip('_')}_with_gradients")
+    own = is_method(source, function)
+    call = f"{f'{names[0]}.' if own else ''}{inner}({', '.join(names[own:])})"
+    code = (
+        f"with {torch}.enable_grad():\n    {result} = {call}\n"
+        f"return {result} if {torch}.is_grad_enabled() else {result}.detach()"
+    )
+    text = split(source, function, body_edit(source, function, code), renamed(source, function, inner), torch)
+    yield Proposal(_TITLE, _CAVEAT, text, last=True)
+
+
+def _is_no_tensor(value: ast.expr) -> bool:
+    return isinstance(value, _NO_TENSOR) or (isinstance(value, ast.Constant) and value.value is None)
+
+
+RULE = Rule(
+    "gradient modes",
+    ("recompilation",),
+    _propose,
+    ("recompile-global-state",),
+    examples=(
+        Example(
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f(x):
+                return x * 2
+
+            f(torch.ones(4))
+            with torch.no_grad():
+                f(torch.ones(4))
+            """,
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f_with_gradients(x):
+                return x * 2
+
+
+            @torch.compiler.disable(recursive=False)
+            def f(x):
+                with torch.enable_grad():
+                    result = f_with_gradients(x)
+                return result if torch.is_grad_enabled() else result.detach()
+
+            f(torch.ones(4))
+            with torch.no_grad():
+                f(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+        Example(
+            """
+            import torch
+
+            class Net(torch.nn.Module):
+                def forward(self, x):
+                    return x * 2
+
+            net = torch.compile(Net(), backend="eager")
+            net(torch.ones(4))
+            with torch.no_grad():
+                net(torch.ones(4))
+            """,
+            """
+            import torch
+
+            class Net(torch.nn.Module):
+                @torch.compiler.disable(recursive=False)
+                def forward(self, x):
+                    with torch.enable_grad():
+                        result = self.forward_with_gradients(x)
+                    return result if torch.is_grad_enabled() else result.detach()
+
+                def forward_with_gradients(self, x):
+                    return x * 2
+
+            net = torch.compile(Net(), backend="eager")
+            net(torch.ones(4))
+            with torch.no_grad():
+                net(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+    ),
+)

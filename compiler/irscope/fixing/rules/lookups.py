@@ -1,0 +1,77 @@
+"""A value of a list that is looked up by the number of a tensor: the list becomes a tensor, and the graph looks it up."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from irscope.fixing.model import Example, Proposal, Rule
+from irscope.fixing.source import Source
+from irscope.protocol import Finding
+
+_TITLE = "Look it up inside of the graph"
+_CAVEAT = "What is looked up is then a tensor."
+
+
+def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
+    torch = source.module_name("torch")
+    if torch is None:
+        return
+    for entry in source.on_line(finding.range.start.line, ast.Subscript):
+        values, index = _values(source, entry.value), _index(entry.slice)
+        if values and index is not None:
+            dtype = f", dtype={torch}.float64" if any(map(_is_float, values)) else ""  # one element does not widen
+            table = f"{torch}.tensor({source.code(entry.value)}{dtype})"
+            made = f"{table}.take({torch}.as_tensor({source.code(index)}).long())"
+            yield Proposal(_TITLE, _CAVEAT, source.changed({entry: made}))
+
+
+def _values(source: Source, node: ast.expr) -> list[ast.expr]:
+    """The numbers of a list or tuple, as it is written in the place or at the top of the file."""
+    if isinstance(node, ast.Name) and node.id in source.constants:
+        assigns = [assign for assign in source.all(ast.Assign) if source.code(assign.targets[0]) == node.id]
+        node = assigns[0].value if len(assigns) == 1 else node
+    values = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
+    return values if all(_is_float(value) or _is_integer(value) for value in values) else []
+
+
+def _number(node: ast.expr) -> object:
+    inner = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+    return inner.value if isinstance(inner, ast.Constant) else None
+
+
+def _is_float(node: ast.expr) -> bool:
+    return isinstance(_number(node), float)
+
+
+def _is_integer(node: ast.expr) -> bool:
+    return type(_number(node)) is int
+
+
+def _index(index: ast.expr) -> ast.expr | None:
+    """The tensor whose number is the index."""
+    match index:
+        case ast.Call(func=ast.Name(id="int"), args=[tensor], keywords=[]):
+            return tensor
+        case ast.Call(func=ast.Attribute(value=tensor, attr="item"), args=[], keywords=[]):
+            return tensor
+    return None
+
+
+RULE = Rule(
+    "lookups",
+    ("graph-break",),
+    _propose,
+    ("GB0124", "GB0033", "GB0170", "data-dependent-guard"),
+    examples=(
+        Example(
+            "return x * SCALES[int(x.sum())]",
+            "return x * torch.tensor(SCALES, dtype=torch.float64).take(torch.as_tensor(x.sum()).long())",
+            above="SCALES = [0.5, 1.0, 2.0, 4.0, 8.0]",
+        ),
+        Example(
+            "return x + (1, 2, 3, 5, 8)[x.argmax().item()]",
+            "return x + torch.tensor((1, 2, 3, 5, 8)).take(torch.as_tensor(x.argmax()).long())",
+        ),
+    ),
+)

@@ -1,0 +1,151 @@
+"""A loop that runs another number of times in each call: its body is compiled, once for all numbers of times.
+
+Compiled code has a loop unrolled, so each number is one more compile.  The function keeps its name and its loop, which is
+plain Python then; no operation on a tensor leaves the graph, since all of them are in the body.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from irscope.fixing.model import Example, Proposal, Rule
+from irscope.fixing.source import Source, changed_names
+from irscope.fixing.splitting import can_be_split, is_method, split
+from irscope.fixing.syntax import Definition, Function, is_simple
+from irscope.protocol import Edit, Finding, Position, Range
+
+_TITLE = "Compile the body of the loop, not the loop"
+_CAVEAT = "Each turn is a call of the graph, and nothing is fused across turns. Many short turns can be slower."
+_LENGTHS = ("range", "len", "enumerate", "zip", "reversed")
+_Nodes = tuple[type[ast.AST], ...]
+_ODD: _Nodes = (
+    ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal, ast.Delete, ast.Lambda, ast.Import,
+    ast.ImportFrom, ast.NamedExpr, *Definition,
+)  # fmt: skip
+_WORK: _Nodes = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.AugAssign)
+
+
+def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
+    node, torch = source.at(finding.range), source.module_name("torch")
+    function = source.function(node) if node is not None else None
+    function = function or next(iter(source.on_line(finding.range.start.line, ast.FunctionDef)), None)
+    if torch is None or function is None or is_method(source, function) or not can_be_split(source, function):
+        return
+    loops = [statement for statement in function.body if isinstance(statement, ast.For)]
+    if len(loops) == 1 and _is_only_work(source, function, loops[0]):
+        text = _with_body_apart(source, function, loops[0], torch)
+        if text is not None:
+            yield Proposal(_TITLE, _CAVEAT, text)
+
+
+def _is_only_work(source: Source, function: Function, loop: ast.For) -> bool:
+    """Whether a function computes nothing outside of the body of its loop: it names things, and returns one."""
+    inner = [node for statement in loop.body for node in ast.walk(statement)]
+    if loop.orelse or not source.owns_lines(*loop.body) or any(isinstance(node, _ODD) for node in inner):
+        return False
+    others = [statement for statement in function.body if statement is not loop]
+    calls = source.all(ast.Call, [*others, loop.iter])
+    return (
+        all(map(is_simple, others))
+        and not source.all(_WORK, others)
+        and all(source.code(call.func) in _LENGTHS for call in calls)
+    )
+
+
+def _with_body_apart(source: Source, function: Function, loop: ast.For, torch: str) -> str | None:
+    """The text with the body as a separate function; None if it changes nothing that is read after it."""
+    changed = sorted(changed_names(*loop.body))
+    read = {name.id for name in source.all(ast.Name, loop.body)}
+    given = sorted(read & changed_names(function) | set(changed))
+    above = function.body[: function.body.index(loop)]
+    targets = {name.id for name in source.all(ast.Name, loop.target)}
+    if not changed or not (changed_names(*above, function.args) | targets).issuperset(given):
+        return None
+    name, result = source.fresh(f"{function.name}_turn"), ", ".join(changed)
+    first, end = source.comments_above(loop.body[0]), source.range(*loop.body).end
+    lines, column = source.lines[first - 1 : end.line], source.range(loop.body[0]).start.column
+    indent = source.lines[source.first_line(loop.body[0]) - 1][:column]
+    turn = "\n".join([f"def {name}({', '.join(given)}):", *lines, f"{indent}return {result}"])
+    place = Range(Position(first, 0), min(Position(end.line, len(lines[-1])), source.range(function).end))
+    call = Edit(place, f"{indent}{result} = {name}({', '.join(given)})")
+    return split(source, function, call, turn, torch)
+
+
+RULE = Rule(
+    "loop bodies",
+    ("recompilation",),
+    _propose,
+    ("recompile-value", "recompile-condition"),
+    examples=(
+        Example(
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f(x, n):
+                for _ in range(n):
+                    x = x.sin()
+                return x
+
+            for n in (2, 3):
+                f(torch.ones(4), n)
+            """,
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f_turn(x):
+                x = x.sin()
+                return x
+
+
+            @torch.compiler.disable(recursive=False)
+            def f(x, n):
+                for _ in range(n):
+                    x = f_turn(x)
+                return x
+
+            for n in (2, 3):
+                f(torch.ones(4), n)
+            """,
+            is_script=True,
+        ),
+        Example(
+            """
+            import torch
+
+            def f(rows):
+                total = rows[0]
+                for row in rows[1:]:
+                    total = total + row  # all
+                return total
+
+            g = torch.compile(f, backend="eager")
+            for n in (2, 3):
+                g([torch.ones(4)] * n)
+            """,
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f_turn(row, total):
+                total = total + row  # all
+                return total
+
+
+            @torch.compiler.disable(recursive=False)
+            def f(rows):
+                total = rows[0]
+                for row in rows[1:]:
+                    total = f_turn(row, total)
+                return total
+
+            g = f
+            for n in (2, 3):
+                g([torch.ones(4)] * n)
+            """,
+            is_script=True,
+        ),
+    ),
+)

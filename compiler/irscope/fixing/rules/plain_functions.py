@@ -1,0 +1,89 @@
+"""A function that a break makes run as plain Python: it stays so, without a trial to trace it, and what it calls is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.fixing.model import Example, Proposal, Rule
+from irscope.fixing.source import Source
+from irscope.protocol import BreakFacts, Finding, FixMethod
+
+_CAVEAT = (
+    "The function runs as plain Python, as it does now: no graph grows. What is gone is the trial to trace it. "
+    "Each function that it calls is compiled by itself."
+)
+
+
+def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
+    node = source.at(finding.range)
+    function = source.function(node) if node is not None else None
+    torch = source.module_name("torch")
+    is_plain = isinstance(finding.facts, BreakFacts) and finding.facts.leaves_function_to_python
+    if function is None or torch is None or function.decorator_list or not is_plain:
+        return
+    decorator = source.before(function, f"@{torch}.compiler.disable(recursive=False)")
+    yield Proposal(FixMethod.FUNCTION_TO_PYTHON, _CAVEAT, source.changed({}, [decorator]), last=True)
+
+
+RULE = Rule(
+    "plain functions",
+    ("graph-break",),
+    _propose,
+    leaves_out=True,
+    examples=(
+        Example(
+            """
+            import torch
+
+            def f(x):
+                for _ in range(2):
+                    torch._dynamo.graph_break()
+                    x = x + 1
+                return x
+
+            torch.compile(f, backend="eager")(torch.ones(4))
+            """,
+            """
+            import torch
+
+            @torch.compiler.disable(recursive=False)
+            def f(x):
+                for _ in range(2):
+                    torch._dynamo.graph_break()
+                    x = x + 1
+                return x
+
+            torch.compile(f, backend="eager")(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+        Example(
+            """
+            import torch
+
+            class Net(torch.nn.Module):
+                def forward(self, x):
+                    for _ in range(2):
+                        torch._dynamo.graph_break()
+                        x = x + 1
+                    return x
+
+            torch.compile(Net(), backend="eager")(torch.ones(4))
+            """,
+            """
+            import torch
+
+            class Net(torch.nn.Module):
+                @torch.compiler.disable(recursive=False)
+                def forward(self, x):
+                    for _ in range(2):
+                        torch._dynamo.graph_break()
+                        x = x + 1
+                    return x
+
+            torch.compile(Net(), backend="eager")(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""What captures for AOTInductor: Inductor's stages of an exported program, and what its package has."""

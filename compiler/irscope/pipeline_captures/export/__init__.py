@@ -1,0 +1,1 @@
+"""What captures for ``torch.export``; other pipelines begin with what is exported here."""

@@ -1,0 +1,1 @@
+"""What captures for Inductor: deep lane, passes, fusion, memory plan, kernels, Triton stages, value runs."""

@@ -1,0 +1,1 @@
+"""What captures for ONNX: the exported model, and ONNX Runtime's sessions."""

@@ -1,0 +1,1 @@
+"""What captures for OpenXLA: the lowering through torchax and JAX, and the texts that XLA dumps."""

@@ -1,0 +1,1 @@
+"""What captures for Torch-TensorRT: a dry run of its partitioner."""

@@ -1,0 +1,1 @@
+"""What captures for the pipeline ``torchao``: quantization, beside the stages of Inductor."""

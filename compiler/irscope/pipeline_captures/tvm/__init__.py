@@ -1,0 +1,1 @@
+"""What captures for TVM: Relax and its passes, TIR, and what is below."""

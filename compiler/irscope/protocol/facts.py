@@ -1,0 +1,74 @@
+"""What is known about a finding, as data: fixes are made of it, and sentences are made from it and never read.
+
+Each class belongs to one kind of finding, whose declaration names it (`FindingKind.facts`); its field ``kind`` is that
+kind's id, by which JSON tells the classes apart.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Union
+
+from irscope.vocabulary.records import dataclass
+
+GRAD_MODE = "grad_mode"
+"""PyTorch's name of the state that says whether gradients are computed."""
+
+
+@dataclass(frozen=True)
+class BreakFacts:
+    """Of a graph break."""
+
+    leaves_function_to_python: bool = False
+    """Whether the whole function runs as plain Python; else the graph is cut at the break."""
+    kind: Literal["graph-break"] = "graph-break"
+
+
+@dataclass(frozen=True)
+class VaryingSize:
+    """Dimensions of a tensor that were not the same in all calls that compiled a function."""
+
+    path: str
+    """The tensor, in terms of the function's parameters: ``x``, ``batch['ids']``."""
+    dimensions: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Statements before the first call of a function that mark all sizes that vary."""
+
+    line: int
+    """Of the call."""
+    made: tuple[tuple[str, str], ...]
+    """Names that arguments of the call get before it, each with the argument's code.  The call passes the names."""
+    marked: tuple[str, ...]
+    """The calls that mark: ``torch._dynamo.mark_dynamic(x, 0)``."""
+    are_unbacked: bool
+    """Whether the sizes may be 0 and 1, too."""
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """The code, statement by statement."""
+        return (*(f"{name} = {code}" for name, code in self.made), *self.marked)
+
+
+@dataclass(frozen=True)
+class RecompilationFacts:
+    """Of a recompilation."""
+
+    source: str = ""
+    """What changed, as the user would write it: ``self.step``; empty if it has no name."""
+    number: str = ""
+    """The number that it was when the function was compiled, as code; empty if it was none."""
+    state: str = ""
+    """The state of PyTorch as a whole that changed, by PyTorch's name: `GRAD_MODE`; empty if none did."""
+    varying: tuple[VaryingSize, ...] = ()
+    sizes: tuple[int, ...] = ()
+    """The sizes of the compiled code and of the call, of all guards on a size that failed."""
+    has_size_0_or_1: bool = False
+    """Whether one of the two sizes that differ is 0 or 1, for which PyTorch always compiles."""
+    marks: Marks | None = None
+    """None if not all tensors can be named before the call, or if marks are not enough."""
+    kind: Literal["recompilation"] = "recompilation"
+
+
+FindingFacts = Union[BreakFacts, RecompilationFacts]
