@@ -15,8 +15,9 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from irscope.driver.fixing.definitions import imports_for, needed_by, text_of
-from irscope.driver.fixing.places import in_library, path_in_library
+from irscope.fixing.definitions import imports_for, needed_by, text_of
+from irscope.fixing.places import in_library, path_in_library
+from irscope.fixing.proposals import proposals
 from irscope.fixing.repairs import THEN, together
 from irscope.fixing.texts import applied, edits_between
 from irscope.protocol import Edit, Finding, Fix, Position, Range
@@ -55,10 +56,8 @@ class _Place:
         return f"{self.qualified}.fget" if is_property else self.qualified
 
 
-def workarounds(
-    finding: Finding, text: str, library: str, propose: Callable[[Finding, str], Sequence[Fix]]
-) -> Iterator[Fix]:
-    """Changes of the user's text that put what `propose` makes of a library's function in its place.
+def workarounds(finding: Finding, text: str, library: str) -> Iterator[Fix]:
+    """Changes of the user's text that put what the rules make of a library's function in its place.
 
     Parameters
     ----------
@@ -69,18 +68,16 @@ def workarounds(
     if there is None:
         return
     small = about_one_function(library, there.range.start.line)
-    for fix in propose(there, small) if small else ():
+    for fix in proposals(there, small) if small else ():
         edits = _in_place(text, there, library, applied(small, fix.edits), fix.edits)
         if edits:
             name = os.path.basename(there.file)
             alone = Fix(f"{fix.title}{_IN_A_COPY}{name}", together([fix.caveat, _CAVEAT]), edits, of_library=fix)
             yield alone
-            yield from _with_draws(fix, alone, text, there, library, propose)
+            yield from _with_draws(fix, alone, text, there, library)
 
 
-def _with_draws(
-    fix: Fix, alone: Fix, text: str, there: Finding, library: str, propose: Callable[[Finding, str], Sequence[Fix]]
-) -> Iterator[Fix]:
+def _with_draws(fix: Fix, alone: Fix, text: str, there: Finding, library: str) -> Iterator[Fix]:
     """A fix of a library, in a copy, together with operators for what the same module draws with NumPy.  Compiled code draws other numbers than
     plain code, so while that is so no fix of another line can be proven."""
     made, titles, caveats = applied(text, alone.edits), [alone.title], list[str]()
@@ -88,7 +85,7 @@ def _with_draws(
         place = Range(Position(line, 0), Position(line, len(library.split("\n")[line - 1])))
         at = dataclasses.replace(there, code="GB0033", range=place)
         small = about_one_function(library, line)
-        for one in propose(at, small) if small else ():
+        for one in proposals(at, small) if small else ():
             changed = applied(small, one.edits)
             edits = _in_place(made, at, library, changed, one.edits) if _OPERATOR in changed else ()
             if edits:
@@ -121,8 +118,7 @@ def _draws(library: str) -> list[int]:
 
 def about_one_function(text: str, line: int) -> str:
     """A text with the function or method at a line, the functions of the module that it calls, imports and loggers; the other
-    lines are empty, so that all lines keep their numbers.  Empty if there is none.  A tree that keeps formatting costs
-    seconds for a large file."""
+    lines are empty, so that all lines keep their numbers.  Empty if there is none."""
     try:
         module = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
