@@ -137,3 +137,18 @@ def test_the_sentence_names_what_the_guard_watches(subject: str, what: str, sent
 def test_what_the_code_was_compiled_for(reason: str, was: str, other: str) -> None:
     guard = parse_failed_guard(reason)
     assert (guard.was, guard.other) == (was, other)
+
+
+@pytest.mark.parametrize(
+    ("reason", "sizes", "state"),
+    [
+        ("0/0: tensor 'x' size mismatch at index 1. expected 4, actual 5", (4, 5), ""),
+        ("0/0: tensor 'x' size mismatch at index 1. expected s0, actual 5", (), ""),
+        ("0/0: tensor 'x' stride mismatch at index 1. expected 1, actual 8", (), ""),
+        ("0/0: GLOBAL_STATE changed: grad_mode autocast ", (), "grad_mode"),
+        ("0/0: GLOBAL_STATE changed", (), ""),
+    ],
+)
+def test_sizes_and_states(reason: str, sizes: tuple[int, ...], state: str) -> None:
+    guard = parse_failed_guard(reason)
+    assert (guard.sizes, guard.state) == (sizes, state)

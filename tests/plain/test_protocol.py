@@ -147,7 +147,8 @@ def test_facts_that_only_a_newer_irscope_has_and_those_of_an_older_run() -> None
     del data["facts"], data["related"][0]["role"]
     old = from_json(protocol.Finding, data)
     assert (old.facts, old.related[0].role) == (None, None)
-    for wrong in ([], {"kind": "graph-break", "leaves_function_to_python": 1}):
+    invalid: list[object] = [[], {"kind": "graph-break", "leaves_function_to_python": 1}]
+    for wrong in invalid:
         with pytest.raises(ValueError, match="expected"):
             from_json(protocol.Finding, {**data, "facts": wrong})
 

@@ -14,7 +14,7 @@ from irscope.fixing.syntax import Definition, Syntax, parsed, tokens_of
 from irscope.fixing.texts import applied
 from irscope.protocol import Position, Range
 from irscope.usercode import effects
-from irscope.usercode.bindings import dotted
+from irscope.usercode.bindings import dotted, targets_of
 from irscope.usercode.source import parse, read_source
 
 
@@ -41,6 +41,24 @@ class Source(Syntax):
         part = changed[start : len(changed) - len(self.text) + end]
         indent = self.lines[self.first_line(node) - 1][: self.position(start).column]
         return dedented(part, indent) if isinstance(node, ast.stmt) and not indent.strip() else part
+
+    def owns_lines(self, *statements: ast.stmt) -> bool:
+        """Whether nothing else is on the lines of statements that follow each other."""
+        return owns_lines(self.lines, self.range(*statements))
+
+    def comments_above(self, statement: ast.stmt) -> int:
+        """The first line of the comments and empty lines that are above a statement, or its own."""
+        comments = {token.start[0] for token in self.tokens if token.type == tokenize.COMMENT}
+        line = self.first_line(statement)
+        while line > 1 and (not (above := self.lines[line - 2].strip()) or (line - 1 in comments and above[0] == "#")):
+            line -= 1
+        return line
+
+    def code_with_comments(self, statement: ast.stmt) -> str:
+        """The code of a statement with the comments above it and behind it."""
+        lines = "\n".join(self.lines[self.comments_above(statement) - 1 : self.last_line(statement)])
+        indent = self.lines[self.first_line(statement) - 1][: self.range(statement).start.column]
+        return dedented(lines.strip(), indent)
 
     def changed(self, changes: Mapping[ast.AST, str | None], more: Sequence[SyntaxChange] = ()) -> str:
         """The text with code in the place of nodes, and with more changes, as `above` and `importing` make them.
@@ -194,6 +212,14 @@ def bound_names(node: ast.AST) -> set[str]:
         elif isinstance(inner, ast.ExceptHandler) and inner.name:
             names.add(inner.name)
     return names
+
+
+def changed_names(*nodes: ast.AST) -> set[str]:
+    """The names of parameters, and those that code binds or changes a part of, as `x[0] = 1` does; not those of comprehensions."""
+    parts = [part for node in nodes for part in ast.walk(node)]
+    targets = [target for part in parts if not isinstance(part, ast.comprehension) for target in targets_of(part)]
+    names = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+    return names | {part.arg for part in parts if isinstance(part, ast.arg)}
 
 
 def loaded_names(node: ast.AST) -> list[str]:

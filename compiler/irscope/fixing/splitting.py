@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-import tokenize
 from collections.abc import Mapping, Sequence
 
 from irscope.fixing.compile_calls import compiling
-from irscope.fixing.edits import dedented, owns_lines, reindented
+from irscope.fixing.edits import reindented
 from irscope.fixing.source import Source
 from irscope.fixing.syntax import Function
 from irscope.fixing.texts import applied
 from irscope.protocol import Edit, Position, Range
-from irscope.usercode.bindings import targets_of
 
 _WORDS = (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)
 
@@ -35,35 +33,13 @@ def given_parameters(source: Source, function: Function) -> list[str] | None:
     return parameters(function)[is_method(source, function) :]
 
 
-def changed_names(*nodes: ast.AST) -> set[str]:
-    """The names of parameters, and those that code binds or changes a part of, as `x[0] = 1` does; not those of comprehensions."""
-    parts = [part for node in nodes for part in ast.walk(node)]
-    targets = [target for part in parts if not isinstance(part, ast.comprehension) for target in targets_of(part)]
-    names = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
-    return names | {part.arg for part in parts if isinstance(part, ast.arg)}
-
-
-def is_docstring(statement: ast.stmt) -> bool:
-    """Whether a statement is a text alone."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
-
-
-def is_block(source: Source, statements: Sequence[ast.stmt]) -> bool:
-    """Whether nothing else is on the lines of the body of a function or a loop."""
-    return owns_lines(source.lines, source.range(*statements))
-
-
 def can_be_split(source: Source, function: Function) -> bool:
     """Whether it is a method, or the compiled function of the file, with plain parameters and no decorators but the one
     that compiles it."""
     if given_parameters(source, function) is None or isinstance(function, ast.AsyncFunctionDef):
         return False
     names = {name.id for name in source.all(ast.Name, function.body)}
-    if not is_block(source, function.body) or source.all(_WORDS, function.body) or names & {"super", "__class__"}:
+    if not source.owns_lines(*function.body) or source.all(_WORDS, function.body) or names & {"super", "__class__"}:
         return False
     if is_method(source, function):
         return not function.decorator_list
@@ -83,8 +59,9 @@ def split(source: Source, function: Function, outer: Edit, inner: str, torch: st
         The code of the other.
     """
     changes: dict[ast.AST, str | None] = {}
-    start, place = source.range(function).start, Position(function.lineno, _column(source, function))
-    disabled = f"@{torch}.compiler.disable(recursive=False)\n{' ' * place.column}"
+    start, indent = source.range(function).start, _indent(source, function)
+    disabled = f"@{torch}.compiler.disable(recursive=False)\n{indent}"
+    place = Position(function.lineno, len(indent))
     plain = source.part(function, applied(source.text, [Edit(Range(start, place), disabled), outer]))
     if is_method(source, function):
         return source.changed({function: f"{plain}\n\n{inner}"})
@@ -133,47 +110,30 @@ def with_before(
 
 def body_edit(source: Source, function: Function, code: str) -> Edit:
     """The edit that gives a function another body."""
-    end, column = _end_of_head(source, function), _column(source, function)
-    body = reindented(code, " " * column + source.indentation, source.indentation)
-    return Edit(Range(end, source.range(function).end), f":\n{body}")
+    body = reindented(code, _indent(source, function) + source.indentation, source.indentation)
+    return Edit(Range(_end_of_head(source, function), source.range(function).end), f":\n{body}")
 
 
 def renamed(source: Source, function: Function, name: str) -> str:
     """The code of a function with another name and without decorators."""
-    line, column = function.lineno, _column(source, function)
+    line, column = function.lineno, len(_indent(source, function))
     head = re.match(r"def\s+\w+", source.lines[line - 1][column:])
     assert head is not None
     whole = Range(source.range(function).start, Position(line, column + head.end()))
     return source.part(function, applied(source.text, [Edit(whole, f"def {name}")]))
 
 
-def code_with_comments(source: Source, statement: ast.stmt) -> str:
-    """The code of a statement with the comments above it and behind it."""
-    start, column = comments_above(source, statement), source.range(statement).start.column
-    lines = "\n".join(source.lines[start - 1 : source.last_line(statement)])
-    return dedented(lines.strip(), source.lines[source.first_line(statement) - 1][:column])
-
-
-def comments_above(source: Source, statement: ast.stmt) -> int:
-    """The first line of the comments and empty lines that are above a statement, or its own."""
-    comments = {token.start[0] for token in source.tokens if token.type == tokenize.COMMENT}
-    line = source.first_line(statement)
-    while line > 1 and (not (text := source.lines[line - 2].strip()) or (line - 1 in comments and text[0] == "#")):
-        line -= 1
-    return line
-
-
 def _with_comments(source: Source, statement: ast.AST, function: Function) -> Range:
     """From the end of the line above a statement and its comments to the end of its last line."""
     assert isinstance(statement, ast.stmt)
-    above, last = comments_above(source, statement) - 1, source.last_line(statement)
+    above, last = source.comments_above(statement) - 1, source.last_line(statement)
     end = min(Position(last, len(source.lines[last - 1])), source.range(function).end)
     return Range(Position(above, len(source.lines[above - 1])), end)
 
 
-def _column(source: Source, function: Function) -> int:
+def _indent(source: Source, function: Function) -> str:
     line = source.lines[function.lineno - 1]
-    return len(line) - len(line.lstrip())
+    return line[: len(line) - len(line.lstrip())]
 
 
 def _end_of_head(source: Source, function: Function) -> Position:

@@ -206,6 +206,15 @@ def is_simple(statement: ast.stmt) -> bool:
     return not hasattr(statement, "body") and not isinstance(statement, ast.Match)
 
 
+def is_docstring(statement: ast.stmt) -> bool:
+    """Whether a statement is a text alone."""
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
 def tokens_of(text: str) -> list[tokenize.TokenInfo]:
     """The tokens of a text; those before its first error."""
     tokens: list[tokenize.TokenInfo] = []

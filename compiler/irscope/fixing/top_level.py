@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from irscope.fixing.changes import ChangeKind, SyntaxChange
-from irscope.fixing.syntax import Definition, Syntax
+from irscope.fixing.syntax import Definition, Syntax, is_docstring
 from irscope.protocol import Position, Range
 
 _SETTING = re.compile(r"\w+\._(dynamo|inductor|functorch)\.config\.")
@@ -76,8 +76,7 @@ def _inserted(source: Syntax, text: str, after: ast.stmt | None, lead: int, trai
 
 def _docstring(source: Syntax) -> ast.stmt | None:
     first = next(iter(source.tree.body), None)
-    text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
-    return first if text else None
+    return first if first is not None and is_docstring(first) else None
 
 
 def _last_import(source: Syntax, top: ast.stmt | None) -> ast.stmt | None:

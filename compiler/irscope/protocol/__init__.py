@@ -2,6 +2,7 @@
 
 This is what the capture side and the server share for messages.  Each group has its module:
 
+* `places`, `fixes`: ranges of files, and changes of a source;
 * `report`: the *report* of a run (`Report` and what it is made of), which is also the JSON of ``irscope run --json``;
 * `request`: the *request* that starts a run (`RunRequest`);
 * `messages`: what a run in progress sends (`Message`, `StoreWrite`), each in one of the `frames` of a pipe;
@@ -23,6 +24,8 @@ from irscope.protocol.facts import FindingFacts as FindingFacts
 from irscope.protocol.facts import Marks as Marks
 from irscope.protocol.facts import RecompilationFacts as RecompilationFacts
 from irscope.protocol.facts import VaryingSize as VaryingSize
+from irscope.protocol.fixes import Edit as Edit
+from irscope.protocol.fixes import Fix as Fix
 from irscope.protocol.jobs import BucketSplit as BucketSplit
 from irscope.protocol.jobs import Collective as Collective
 from irscope.protocol.jobs import CollectiveOverlap as CollectiveOverlap
@@ -51,6 +54,8 @@ from irscope.protocol.messages import decode_message as decode_message
 from irscope.protocol.messages import encode_message as encode_message
 from irscope.protocol.messages import pack_message as pack_message
 from irscope.protocol.messages import unpack_message as unpack_message
+from irscope.protocol.places import Position as Position
+from irscope.protocol.places import Range as Range
 from irscope.protocol.plain import from_json as from_json
 from irscope.protocol.plain import json_text as json_text
 from irscope.protocol.plain import to_json as to_json
@@ -60,16 +65,12 @@ from irscope.protocol.report import CaptureGap as CaptureGap
 from irscope.protocol.report import Compile as Compile
 from irscope.protocol.report import CompileOutcome as CompileOutcome
 from irscope.protocol.report import Cost as Cost
-from irscope.protocol.report import Edit as Edit
 from irscope.protocol.report import Finding as Finding
-from irscope.protocol.report import Fix as Fix
 from irscope.protocol.report import Kernel as Kernel
 from irscope.protocol.report import Origin as Origin
 from irscope.protocol.report import Outcome as Outcome
 from irscope.protocol.report import OutcomeKind as OutcomeKind
-from irscope.protocol.report import Position as Position
 from irscope.protocol.report import Raised as Raised
-from irscope.protocol.report import Range as Range
 from irscope.protocol.report import RankReport as RankReport
 from irscope.protocol.report import Related as Related
 from irscope.protocol.report import RelatedRole as RelatedRole

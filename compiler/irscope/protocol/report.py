@@ -10,8 +10,9 @@ import enum
 from collections.abc import Sequence
 
 from irscope.protocol.facts import FindingFacts
+from irscope.protocol.fixes import Fix
 from irscope.protocol.jobs import BucketSplit, Collective, CollectiveOverlap, CollectiveWait, Piece
-from irscope.vocabulary.fix_methods import FixMethod
+from irscope.protocol.places import Range
 from irscope.vocabulary.function_names import function_title, plain_name
 from irscope.vocabulary.lanes import DEFAULT_PIPELINE, Lane
 from irscope.vocabulary.limits import Limit
@@ -50,22 +51,6 @@ class CompileOutcome(str, enum.Enum):
     ERROR = "error"
     RUNNING = "running"
     """Not ended yet, or the process died in it."""
-
-
-@dataclasses.dataclass(frozen=True, order=True)
-class Position:
-    """A place between two characters of a file."""
-
-    line: int
-    column: int
-
-
-@dataclasses.dataclass(frozen=True, order=True)
-class Range:
-    """A range of a file; `end` is exclusive."""
-
-    start: Position
-    end: Position
 
 
 class RelatedRole(str, enum.Enum):
@@ -112,47 +97,6 @@ class Raised:
     stack: tuple[StackFrame, ...]
     """The outermost frame first."""
     is_signal: bool = False
-
-
-@dataclass(frozen=True)
-class Edit:
-    """Replaces a range of a file by a text; an empty range inserts."""
-
-    range: Range
-    text: str
-
-
-@dataclass(frozen=True)
-class Fix:
-    """A change of the source that removes a finding.  Edits at one position apply in the order given."""
-
-    title: str
-    caveat: str
-    """What it changes, or when it does not apply; may be empty."""
-    edits: tuple[Edit, ...]
-    file: str = ""
-    """The file that the edits are for; empty: that of the finding."""
-    method: FixMethod | None = None
-    """What it does, where that is known beside the title."""
-    steps: tuple[Fix, ...] = ()
-    """The fixes of a chain, of which each leads to the next; empty: it is not a chain."""
-    of_library: Fix | None = None
-    """The fix of a library's function that it makes in a copy of that function."""
-
-    @property
-    def repairs(self) -> bool:
-        """Whether it, or each step of it, repairs what broke; what does not is offered last and by itself."""
-        return (self.method is None or self.method.repairs) and all(step.repairs for step in self.steps)
-
-    @property
-    def first(self) -> Fix:
-        """The first step of a chain, else the fix itself."""
-        return self.steps[0] if self.steps else self
-
-    @property
-    def identity(self) -> object:
-        """What all forms of one fix of a finding have in common: the finding's own, a rule's."""
-        return self.method or self.edits
 
 
 @dataclass(frozen=True)

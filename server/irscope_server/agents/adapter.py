@@ -146,21 +146,11 @@ async def set_breakpoints(
     Returns what to say of those that cannot be reached or were moved, and of each ``FILE:LINE`` where it is now, with the
     full path of the file.
     """
-    by_file: dict[str, list[tuple[str, Message]]] = {}
-    functions: list[tuple[str, Message]] = []
-    known = {one.get("filter") for one in filters}
-    chosen = [*always, *(each for each in breakpoints if each in known)]
+    kinds = {stop.get("filter") for stop in filters}
+    chosen = [*always, *(breakpoint for breakpoint in breakpoints if breakpoint in kinds)]
     if chosen:
         await adapter.ask("setExceptionBreakpoints", filters=chosen)
-    for each in (one for one in breakpoints if one not in known):
-        asked, _, condition = each.partition(" if ")
-        only = {"condition": condition} if condition else {}
-        match = re.fullmatch(r"(.+):(\d{1,9})", asked)
-        if match:
-            file = os.path.abspath(os.path.expanduser(match[1]))
-            by_file.setdefault(file, []).append((asked, {"line": int(match[2]), **only}))
-        else:
-            functions.append((asked, {"name": asked, **only}))
+    by_file, functions = _places_of([breakpoint for breakpoint in breakpoints if breakpoint not in kinds])
     said, places = [], {}
     for file, points in by_file.items():
         answer = await adapter.ask("setBreakpoints", source={"path": file}, breakpoints=[point for _, point in points])
@@ -174,6 +164,26 @@ async def set_breakpoints(
         for (asked, _), made in zip(functions, answer.get("breakpoints", ()), strict=False):
             said += [f"breakpoint {asked}: {made['message']}"] if made.get("message") else []
     return said, places
+
+
+_Asked = list[tuple[str, Message]]
+"""What was asked for, and how the protocol says that."""
+
+
+def _places_of(breakpoints: Sequence[str]) -> tuple[dict[str, _Asked], _Asked]:
+    """The breakpoints in lines, by file, and those of functions."""
+    by_file: dict[str, _Asked] = {}
+    functions: _Asked = []
+    for breakpoint in breakpoints:
+        asked, _, condition = breakpoint.partition(" if ")
+        only = {"condition": condition} if condition else {}
+        match = re.fullmatch(r"(.+):(\d{1,9})", asked)
+        if match:
+            file = os.path.abspath(os.path.expanduser(match[1]))
+            by_file.setdefault(file, []).append((asked, {"line": int(match[2]), **only}))
+        else:
+            functions.append((asked, {"name": asked, **only}))
+    return by_file, functions
 
 
 async def place(adapter: Adapter, stop: Message, thread: int) -> str:

@@ -30,15 +30,15 @@ async def compare(server: IrscopeServer, params: CompareParams) -> CompareResult
         dataclasses.replace(server.activity.spec_of(plan, Lane.DEEP, name), symbolic_trace=False) for name in names
     ]
     try:
-        found = await server.measurements.measure(
+        comparison = await server.measurements.measure(
             params.uri,
             plan.entry.key,
             f"irscope: comparing pipelines of {plan.entry.name}",
             lambda say, stop: compared(specs, server.archive.path, on_step=say, cancel=stop),
-            lambda found: [one.run for one in found.pipelines if one.run],
+            lambda comparison: [pipeline.run for pipeline in comparison.pipelines if pipeline.run],
         )
     except ComparisonCancelled:
         return CompareResult(None, "The comparison was cancelled.")
-    problems = [f"{one.pipeline}: {one.problem}" for one in found.pipelines if one.problem]
-    newest = next((one.run for one in reversed(found.pipelines) if one.run), None)
+    problems = [f"{pipeline.pipeline}: {pipeline.problem}" for pipeline in comparison.pipelines if pipeline.problem]
+    newest = next((pipeline.run for pipeline in reversed(comparison.pipelines) if pipeline.run), None)
     return CompareResult(newest, " ".join(problems))

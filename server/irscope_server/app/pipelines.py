@@ -27,8 +27,8 @@ async def pipelines(server: IrscopeServer, params: PipelinesParams) -> Pipelines
     document = server.document(params.uri) if params.uri else None
     plan = await server.activity.plan(document) if document is not None else None
     python = plan.python if plan else settings.interpreter
-    known = [one for one in known_pipelines().values() if not params.only or one.name in params.only]
+    listed = [pipeline for pipeline in known_pipelines().values() if not params.only or pipeline.name in params.only]
     # What is known is said at once: a trial that a list began which is closed by now may take minutes.
     async with _one_at_a_time if params.trials else contextlib.nullcontext():
-        found = await asyncio.to_thread(availability_of, known, python, trials_file(), with_trials=params.trials)
-    return PipelinesResult(python, settings.pipeline, tuple(found))
+        available = await asyncio.to_thread(availability_of, listed, python, trials_file(), with_trials=params.trials)
+    return PipelinesResult(python, settings.pipeline, tuple(available))

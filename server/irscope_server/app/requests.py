@@ -196,9 +196,9 @@ async def _kernels_of_stage(server: IrscopeServer, params: KernelsAtParams) -> K
 
     def read(reader: RunReader) -> list[Kernel]:
         stage = reader.stage_of(candidates)
-        found = reader.linked.kernels_of(stage.id, params.line + 1)
+        of_line = reader.linked.kernels_of(stage.id, params.line + 1)
         codes = reader.linked.thread.codes
-        return [kernel for kernel in reader.report.kernels if (output_code_of(codes, kernel), kernel.name) in found]
+        return [kernel for kernel in reader.report.kernels if (output_code_of(codes, kernel), kernel.name) in of_line]
 
     kernels = await server.stages.ask(run, read)
     items = await _choices(server, await server.archive.report(run), kernels)
@@ -219,10 +219,10 @@ async def stages(server: IrscopeServer, params: StagesOfParams) -> StagesResult:
     newest = deep.report
     with contextlib.suppress(LookupError):  # as it is in the store, with what was made since the run
         newest = await server.archive.report(deep.run)
-    found = stages_of(newest)
-    if not found and not reason:
+    listed = stages_of(newest)
+    if not listed and not reason:
         reason = f"The run has no stages. {deep.report.outcome.message}".strip()
-    return StagesResult(deep.run or None, found, reason)
+    return StagesResult(deep.run or None, listed, reason)
 
 
 async def text_of_document(server: IrscopeServer, params: UriParams) -> DocumentResult:
@@ -261,13 +261,19 @@ async def deep_run(
         return await _run_deep(server, document, plan, pipeline)
     if mine is not None:
         return mine, _OUTDATED
-    if others:
-        return others[0], _OUTDATED
-    script = plan.entry.stored_script if plan else notebook_of(path) or path
-    older = await server.archive.newest(script, Lane.DEEP, pipeline=pipeline)
-    if older is not None and key in files_of(older.report):
-        return Ended(path, Lane.DEEP, older.source, older.report, older.texts), _OUTDATED
+    older = others[0] if others else await _older_deep_run(server, plan, document, pipeline)
+    if older is not None:
+        return older, _OUTDATED
     return None, "This file has no deep run yet. Run it with Analyze This File." if plan else no_entry(path)
+
+
+async def _older_deep_run(server: IrscopeServer, plan: Plan | None, document: Document, pipeline: str) -> Ended | None:
+    """The store's newest deep run of what runs a document, if the document was a part of it."""
+    script = plan.entry.stored_script if plan else notebook_of(document.path) or document.path
+    older = await server.archive.newest(script, Lane.DEEP, pipeline=pipeline)
+    if older is None or document.key not in files_of(older.report):
+        return None
+    return Ended(document.path, Lane.DEEP, older.source, older.report, older.texts)
 
 
 async def _stored_deep_run(server: IrscopeServer, plan: Plan, key: FileKey, pipeline: str) -> Ended | None:

@@ -166,8 +166,8 @@ class IrscopeServer(LanguageServer):
 
     def open_beside(self, entry: FileKey | None) -> list[str]:
         """Paths of the open Python files that count in a run of a file: all but other notebooks with their cells."""
-        paths = [document.path for document in self._open.values()]
-        return [path for path in paths if not _is_of_notebook(path) or script_key(path) == entry]
+        documents = self._open.values()
+        return [file.path for file in documents if not _is_of_notebook(file.path) or file.script.key == entry]
 
     def overlays(self, entry: FileKey | None = None) -> dict[str, str]:
         """Texts of open Python files that differ from what is on disk, by path, for a run of a file."""

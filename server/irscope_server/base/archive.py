@@ -125,11 +125,11 @@ class Archive:
         """As `runs`, and also the newest run of each pipeline of the scripts that are among them."""
 
         def find(store: Store) -> list[RunSummary]:
-            found = store.runs(limit, script)
-            known = {run.run for run in found}
-            for each in dict.fromkeys(run.script for run in found):
-                found += [run for run in store.newest_of_each_pipeline(each) if run.run not in known]
-            return found
+            newest = store.runs(limit, script)
+            listed = {run.run for run in newest}
+            for name in dict.fromkeys(run.script for run in newest):
+                newest += [run for run in store.newest_of_each_pipeline(name) if run.run not in listed]
+            return newest
 
         return await self.ask(find)
 
@@ -155,8 +155,8 @@ class Archive:
         """Scripts whose runs compiled or found something in a file, newest run first."""
         if not os.path.exists(self.path):
             return []  # a look at a file makes no store
-        found = await self.ask(lambda store: store.runs_touching(file))
-        return list(dict.fromkeys(script for _, script in found))
+        runs = await self.ask(lambda store: store.runs_touching(file))
+        return list(dict.fromkeys(script for _, script in runs))
 
     async def compiled(self, script: str) -> bool:
         """Whether the last run of a script that ran compiled something."""
@@ -181,17 +181,17 @@ class Archive:
 
             return answer
 
-        found = []
+        lists = []
         for compile in compiles:
             key = (report.run, compile.id)
             if key not in self._guards:
                 self._guards[key] = await self.ask(read(compile))
             guards = self._guards.get(key)
             if guards is not None:
-                found.append(guards)
+                lists.append(guards)
         while len(self._guards) > 1 and sum(len(g.guards) for g in self._guards.values() if g) > _MOST_GUARDS:
             self._guards.popitem(last=False)
-        return found
+        return lists
 
     def close(self) -> None:
         """Stop both threads.  Questions that have not begun are cancelled."""

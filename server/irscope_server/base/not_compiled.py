@@ -60,10 +60,10 @@ def why_not_compiled(
     file, where = cause
     line = line_now(file, where.start.line - 1)
     here = file_key(file) in by_file(compiles)
-    at = f"line {line + 1}" if here else f"{os.path.basename(file)}:{line + 1}"
+    place = f"line {line + 1}" if here else f"{os.path.basename(file)}:{line + 1}"
     function = _function_around(lines_of(file), where.start.line)
     inside = f" in {function}" if function else ""
-    return NotCompiled(f"break at {at}{inside}", file, line)
+    return NotCompiled(f"break at {place}{inside}", file, line)
 
 
 def _cause_in(findings: Sequence[Finding]) -> Cause | None:

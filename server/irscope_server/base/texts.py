@@ -121,11 +121,10 @@ class Texts:
         if text is None:
             self._split.pop(key, None)
             return self._lines_on_disk(key)
-        known = self._split.get(key)
-        if known is None or (known[0] is not text and known[0] != text):
-            known = (text, split_lines(text))
-            self._split[key] = known
-        return known[1]
+        kept = self._split.get(key)
+        if kept is None or (kept[0] is not text and kept[0] != text):
+            kept = self._split[key] = (text, split_lines(text))
+        return kept[1]
 
     def changed(self) -> None:
         """A document was opened, edited, saved or closed."""
@@ -143,16 +142,16 @@ class Texts:
         ran
             Lines as they ran.  The answer is kept for as long as the object lives and no text changes.
         """
-        known = self._edited.get(id(ran))
-        if known is None or known[0] != self.revision or known[1] is not ran:
+        kept = self._edited.get(id(ran))
+        if kept is None or kept[0] != self.revision or kept[1] is not ran:
             if len(self._edited) > 64:
                 self._edited.clear()
             edited = any(
                 self.is_open(key) and (now := self.lines(key)) is not then and list(now) != list(then)
                 for key, then in ran.items()
             )
-            known = self._edited[id(ran)] = (self.revision, ran, edited)
-        return known[2]
+            kept = self._edited[id(ran)] = (self.revision, ran, edited)
+        return kept[2]
 
     def is_as_on_disk(self, path: str) -> bool:
         """Whether the text is what a reader of the file would get, line endings aside."""
@@ -164,13 +163,12 @@ class Texts:
         except OSError:
             return ()
         version = (status.st_mtime_ns, status.st_size)
-        known = self._disk.get(path)
-        if known is None or known[0] != version:
+        kept = self._disk.get(path)
+        if kept is None or kept[0] != version:
             if len(self._disk) > 64:
                 self._disk.clear()
-            known = (version, split_lines(text_on_disk(path)))
-            self._disk[path] = known
-        return known[1]
+            kept = self._disk[path] = (version, split_lines(text_on_disk(path)))
+        return kept[1]
 
 
 def text_on_disk(path: str) -> str:

@@ -51,17 +51,15 @@ def known_columns(
     kinds = zip(calls, nodes["op"], nodes["target"], nodes["name"], strict=True)
     op = [tables.ops((op_of[target] or name) if call else kind) for call, kind, target, name in kinds]
     original = _originals(data, calls, op_of, calls_above, tables.originals)
-    types = [tables.printed(detail) for detail in printed.details]
+    types, printed_sizes = _types(printed, tables)
     sizes = [_bytes(data, entry) for entry in data["values"]]
     columns: dict[str, list[Any]] = {
         "name": printed.names,
         "kind": [KINDS.get(kind, 2) for kind in nodes["op"]],
         "op": op,
         "original": original,
-        "detail": [detail for detail, _, _, _ in types],
-        "dtype": [dtype for _, dtype, _, _ in types],
-        "device": [device for _, _, device, _ in types],
-        "bytes": _sizes(data, sizes, [size for _, _, _, size in types]),
+        **types,
+        "bytes": _sizes(data, sizes, printed_sizes),
         "moved": _moved(nodes, sizes, calls, views),
         "flops": nodes["flops"],
         "module": _modules(data, tables.modules, modules_above),
@@ -70,10 +68,24 @@ def known_columns(
         **_places(printed, tables.files),
     }
     edges = [(source, user) for user, inputs in enumerate(nodes["inputs"]) for source in inputs]
-    stacks = nodes["stack"]
-    untold = [call and (stacks[number] < 0 or number in backward) for number, call in enumerate(calls)]
-    columns["home"] = tables.homes(columns, nodes["op"], untold, edges)
+    columns["home"] = tables.homes(columns, nodes["op"], _untold(calls, nodes["stack"], backward), edges)
     return tables.graph(columns, edges, [uri_of(file) for file in tables.files.entries])
+
+
+def _types(printed: PrintedNodes, tables: Tables) -> tuple[dict[str, list[int]], list[int | None]]:
+    """The columns of printed types, dtypes and devices; and the bytes as far as they tell them."""
+    rows = [tables.printed(detail) for detail in printed.details]
+    numbers = {
+        "detail": [detail for detail, _, _, _ in rows],
+        "dtype": [dtype for _, dtype, _, _ in rows],
+        "device": [device for _, _, device, _ in rows],
+    }
+    return numbers, [size for _, _, _, size in rows]
+
+
+def _untold(calls: list[bool], stacks: list[int], backward: set[int]) -> list[bool]:
+    """As `NodeFacts.is_untold`."""
+    return [call and (stacks[number] < 0 or number in backward) for number, call in enumerate(calls)]
 
 
 def _places(printed: PrintedNodes, files: Table) -> dict[str, list[int]]:

@@ -91,15 +91,15 @@ class Controls:
             changed = os.stat(path).st_mtime_ns
         except OSError:
             changed = -1
-        known = self._baselines.get(path)
-        if known is None or known[0] != changed:
+        kept = self._baselines.get(path)
+        if kept is None or kept[0] != changed:
             try:
-                known = (changed, read_baseline(path))
+                kept = (changed, read_baseline(path))
             except LookupError as error:
                 self._complain(str(error.args[0]))
-                known = (changed, {})
-            self._baselines[path] = known
-        return known[1]
+                kept = (changed, {})
+            self._baselines[path] = kept
+        return kept[1]
 
 
 def _has_comment(lines: Sequence[str]) -> bool:

@@ -39,8 +39,7 @@ async def hover_at(context: SourceContext, key: FileKey, position: types.Positio
     here = [placed for placed in context.views.findings(key) if _covers(placed, position.line, column, lines)]
     parts = []
     for placed in here:
-        texts = (finding_text(placed, context.uri_of, context.rich_hovers), gain_text(context, placed))
-        parts.append("\n\n".join(text for text in texts if text))
+        parts.append(_paragraphs(finding_text(placed, context.uri_of, context.rich_hovers), gain_text(context, placed)))
     place = here[0] if here else None
     span = (place.line, place.column, place.end_line, place.end_column) if place else None
     outline = outline_of("\n".join(lines))
@@ -52,15 +51,15 @@ async def hover_at(context: SourceContext, key: FileKey, position: types.Positio
             continue
         guarded, latency = await _guards(context, function, parameter.name if parameter else "")
         if parameter is not None:
-            parts += [guarded] if guarded else []
+            parts.append(guarded)
             span = span or (position.line, parameter.column, position.line, parameter.end_column)
         if on_head:
-            parts.append("\n\n".join(part for part in (function_text(function), latency) if part))
+            parts.append(_paragraphs(function_text(function), latency))
             heads = True
-    if measured := time_text(context, key, position.line, await context.profiles.touching(key)):
-        parts.append(measured)
-    if not heads and (line := await _line_text(context, key, position.line, column)):
-        parts.append(line)
+    parts.append(time_text(context, key, position.line, await context.profiles.touching(key)))
+    if not heads:
+        parts.append(await _line_text(context, key, position.line, column))
+    parts = [part for part in parts if part]
     if not parts:
         return None
     return types.Hover(
@@ -69,15 +68,19 @@ async def hover_at(context: SourceContext, key: FileKey, position: types.Positio
     )
 
 
+def _paragraphs(*texts: str) -> str:
+    return "\n\n".join(text for text in texts if text)
+
+
 def _parameter(
     function: PlacedFunction, outline: Outline | None, line: int, column: int, lines: Sequence[str]
 ) -> Parameter | None:
     """The parameter of a compiled function at a place (1-based line)."""
     if function.elsewhere or outline is None:
         return None
-    for known in outline.functions:
-        if known.line == function.line + 1 and known.title == function.title:
-            return known.parameter_at(line, column, lines)
+    for outlined in outline.functions:
+        if outlined.line == function.line + 1 and outlined.title == function.title:
+            return outlined.parameter_at(line, column, lines)
     return None
 
 

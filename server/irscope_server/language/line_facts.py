@@ -165,7 +165,7 @@ def _read_texts(store: Store, report: Report) -> list[CompileTexts]:
             seen[frame_of(compile)] = seen.get(frame_of(compile), 0) + 1
             if seen[frame_of(compile)] <= _NEWEST:
                 chosen.append(compile)
-    found, read = [], 0
+    texts, read = [], 0
     for compile in chosen:
         graph = [stage for stage in compile.stages if stage_kind(stage.name).is_captured][-1]
         read += graph.bytes
@@ -173,7 +173,7 @@ def _read_texts(store: Store, report: Report) -> list[CompileTexts]:
             break
         symbols = [stage for stage in compile.stages if role_of(stage.name) is Role.SYMBOLS]
         costed = [stage for stage in compile.stages if stage_kind(stage.name).takes_costs]
-        found.append(
+        texts.append(
             CompileTexts(
                 compile,
                 store.stage_text(report.run, graph.id),
@@ -181,7 +181,7 @@ def _read_texts(store: Store, report: Report) -> list[CompileTexts]:
                 tuple(store.stage_data(report.run, stage.id) for stage in costed),
             )
         )
-    return found[::-1]
+    return texts[::-1]
 
 
 def _read_overlaps(store: Store, report: Report) -> list[CollectiveOverlap]:
@@ -193,7 +193,7 @@ def _read_overlaps(store: Store, report: Report) -> list[CollectiveOverlap]:
 
 def _read_functions(store: Store, report: Report) -> dict[str, list[tuple[str, int, str]]]:
     """By compile, file, first line and name of the functions in it; of each frame those of the newest compiles."""
-    found: dict[str, list[tuple[str, int, str]]] = {}
+    functions: dict[str, list[tuple[str, int, str]]] = {}
     seen: dict[str, int] = {}
     for compile in reversed(report.compiles):
         stages = [stage for stage in compile.stages if role_of(stage.name) is Role.REWRITTEN]
@@ -202,8 +202,9 @@ def _read_functions(store: Store, report: Report) -> dict[str, list[tuple[str, i
             continue
         data = store.stage_data(report.run, stages[-1].id)
         if isinstance(data, dict):
-            found[compile.id] = [(str(file), int(line), str(name)) for file, line, name in data.get("functions", ())]
-    return found
+            places = data.get("functions", ())
+            functions[compile.id] = [(str(file), int(line), str(name)) for file, line, name in places]
+    return functions
 
 
 def facts_of_texts(
@@ -219,19 +220,19 @@ def facts_of_texts(
     arguments: dict[str, dict[str, str]] = {}
     symbols: dict[str, dict[str, SymbolFacts]] = {}
     flops: dict[FileKey, dict[int, int]] = {}
-    for one in texts:
+    for compiled in texts:
         try:
-            nodes = parse_graph(one.graph).nodes
+            nodes = parse_graph(compiled.graph).nodes
         except ValueError:
             continue
-        name = one.compile.id
-        symbols[name] = _symbols(one.symbols)
+        name = compiled.compile.id
+        symbols[name] = _symbols(compiled.symbols)
         for number, node in enumerate(nodes):
             if node.op == "placeholder" and (match := _ARGUMENT.match(node.name)) and node.detail:
                 arguments.setdefault(name, {})[match["name"]] = node.detail
             elif node.origin is not None and node.op == "call":
                 _append(ops, node.origin.file, node.origin.line, _op(name, node, number))
-        for key, costs in _flops(one.costed).items():
+        for key, costs in _flops(compiled.costed).items():
             flops.setdefault(key, {}).update(costs)
     for compile, walked in (functions or {}).items():
         for file, first_line, function in walked:
@@ -252,23 +253,23 @@ def _op(compile: str, node: GraphNode, number: int) -> Op:
 
 
 def _symbols(data: Any) -> dict[str, SymbolFacts]:
-    found = {}
+    symbols = {}
     for entry in data.get("symbols", ()) if isinstance(data, dict) else ():
         low, high = entry["narrowed"]
-        found[entry["symbol"]] = SymbolFacts(entry["symbol"], entry["hint"], entry["source"], low, high)
-    return found
+        symbols[entry["symbol"]] = SymbolFacts(entry["symbol"], entry["hint"], entry["source"], low, high)
+    return symbols
 
 
 def _flops(costed: Sequence[Any]) -> dict[FileKey, dict[int, int]]:
     """By file and line, of one compile."""
-    found: dict[FileKey, dict[int, int]] = {}
+    files: dict[FileKey, dict[int, int]] = {}
     for data in costed:
         for node in facts_of(data):
             if node.flops and node.stack and not node.is_backward:
                 frame = node.stack[-1]
-                lines = found.setdefault(file_key(frame.file), {})
+                lines = files.setdefault(file_key(frame.file), {})
                 lines[frame.line] = lines.get(frame.line, 0) + node.flops
-    return found
+    return files
 
 
 def type_text(detail: str) -> str:

@@ -24,29 +24,33 @@ _MOST_COLLECTIVES = 3
 async def line_text(context: SourceContext, key: FileKey, line: int, column: int) -> str:
     """A few lines of Markdown on the statement at a place (0-based line) of the text as it is now; mostly empty."""
     now = context.texts.lines(key)
-    text = now[line]
     statement = statement_of_line("\n".join(now)).get(line)
-    if statement is None or (not text[column:].strip() and column >= len(text.rstrip())):
-        return ""
-    if line == statement.end_line and column > statement.end_column:  # in a comment
+    if statement is None or not _is_code(statement, now[line], line, column):
         return ""
     view = await line_view(context, key)
     if view is None:
         return ""
     back = context.views.line_map(now, view.lines)
-    ran = [old for each in range(statement.line, statement.end_line + 1) if (old := back.exact(each)) is not None]
-    ops = [op for old in ran for op in view.ops_at(range(old, old + 1))]
-    collectives = [one for old in ran for one in view.facts.overlaps.get(view.key, {}).get(old + 1, ())]
-    note = "\n\n*Before your edit.*" if view.stale else ""
-    if not ops:  # PyTorch's functions start collectives, so the operation is at a line of theirs
-        return overlap_text(collectives) + note if collectives else ""
-    by_line = kernels_by_line(context, key)
     here = range(statement.line, statement.end_line + 1)
-    kernels = tuple({(k.stage, k.name): k for each in here for k in by_line.get(each, ())}.values())
-    flops = sum(view.facts.flops.get(view.key, {}).get(old + 1, 0) for old in ran)
-    said = statement_text(statement, ops, kernels, flops, view.facts)
-    said = "\n\n".join(text for text in (said, overlap_text(collectives)) if text)
+    ran = [old for number in here if (old := back.exact(number)) is not None]
+    ops = [op for old in ran for op in view.ops_at(range(old, old + 1))]
+    overlaps = view.facts.overlaps.get(view.key, {})
+    texts = [overlap_text([overlap for old in ran for overlap in overlaps.get(old + 1, ())])]
+    if ops:  # else a collective may be there all the same: a function of PyTorch's starts it
+        by_line = kernels_by_line(context, key)
+        kernels = tuple({(k.stage, k.name): k for number in here for k in by_line.get(number, ())}.values())
+        flops = sum(view.facts.flops.get(view.key, {}).get(old + 1, 0) for old in ran)
+        texts.insert(0, statement_text(statement, ops, kernels, flops, view.facts))
+    said = "\n\n".join(filter(None, texts))
+    note = "\n\n*Before your edit.*" if view.stale else ""
     return said + note if said else ""
+
+
+def _is_code(statement: Statement, text: str, line: int, column: int) -> bool:
+    """Whether a column of a statement's line is not after its end, nor in a comment."""
+    if line == statement.end_line and column > statement.end_column:
+        return False
+    return bool(text[column:].strip()) or column < len(text.rstrip())
 
 
 def overlap_text(overlaps: Sequence[CollectiveOverlap]) -> str:
@@ -58,13 +62,13 @@ def overlap_text(overlaps: Sequence[CollectiveOverlap]) -> str:
 
 
 def _overlap_row(row: OverlapRow) -> str:
-    one = row.first
+    first = row.first
     calls = f" ×{row.calls}" if row.calls > 1 else ""
-    among = f"among {units.count(one.group_size, 'rank')}, " if one.group_size is not None else ""
+    among = f"among {units.count(first.group_size, 'rank')}, " if first.group_size is not None else ""
     sent = f"sends {units.size(row.sent)}, " if row.sent is not None else ""
-    only = ": the rank only waits" if one.operations == 0 else ""
-    way_down = f" ({way(one)})" if way(one) else ""
-    said = f"{among}{sent}beside it: {beside(one)}{only}{way_down}"
+    only = ": the rank only waits" if first.operations == 0 else ""
+    way_down = f" ({way(first)})" if way(first) else ""
+    said = f"{among}{sent}beside it: {beside(first)}{only}{way_down}"
     return f"{words.code_span(row.title)}{calls} {words.markdown(said)}"
 
 
@@ -87,9 +91,13 @@ def statement_text(
         parts.append(units.flops(flops))
     rows = [" · ".join(parts)]
     if kernels:
-        links = ", ".join(words.code_span(kernel.name) for kernel in kernels[:_MOST_KERNELS])
-        more = f" and {len(kernels) - _MOST_KERNELS} more" if len(kernels) > _MOST_KERNELS else ""
-        rows.append(f"In {kernels_text(kernels)}: {links}{more}")
+        rows.append(_kernels_row(kernels))
     known = facts.symbols.get(compile, {})
     symbols = [known[name] for name in symbols_in(label[0] if label else "") if name in known]
     return "\n\n".join([*rows, *symbol_rows(symbols)])
+
+
+def _kernels_row(kernels: tuple[Kernel, ...]) -> str:
+    links = ", ".join(words.code_span(kernel.name) for kernel in kernels[:_MOST_KERNELS])
+    more = f" and {len(kernels) - _MOST_KERNELS} more" if len(kernels) > _MOST_KERNELS else ""
+    return f"In {kernels_text(kernels)}: {links}{more}"

@@ -83,7 +83,7 @@ def functions_with_time(context: SourceContext, key: FileKey, measured: Measured
 
 def _function_title(profile: Profile, compiles: set[str], places: set[str]) -> str:
     """``3.2 ms of 6.8 (47 %): kernels 1.49, launch 1.2, guards 0.1``; empty if it was not measured."""
-    kernels = sum(one.seconds for one in profile.kernels if one.stage.rpartition("/")[0] in compiles)
+    kernels = sum(kernel.seconds for kernel in profile.kernels if kernel.stage.rpartition("/")[0] in compiles)
     parts = {"kernels": kernels} if kernels else {}
     for gap in profile.gaps:
         if gap.where in places:
@@ -91,18 +91,18 @@ def _function_title(profile: Profile, compiles: set[str], places: set[str]) -> s
     whole = sum(parts.values())
     if whole <= 0:
         return ""
-    shown = sorted(parts.items(), key=lambda each: -each[1])[:_MOST_PARTS]
+    shown = sorted(parts.items(), key=lambda part: -part[1])[:_MOST_PARTS]
     told = ", ".join(f"{kind} {_beside(seconds, whole)}" for kind, seconds in shown)
     return f"{_of_step(whole, profile)}: {told}"
 
 
-def line_title(one: MeasuredLine, profile: Profile) -> str:
+def line_title(row: MeasuredLine, profile: Profile) -> str:
     """``1.49 ms of 6.8 (22 %), bound 0.61, memory-bound``."""
-    parts = [_of_step(one.seconds, profile)]
-    if one.bound_seconds is not None:
-        parts.append(f"bound {_beside(one.bound_seconds, one.seconds)}")
-    if one.bound_by:
-        parts.append(f"{one.bound_by}-bound")
+    parts = [_of_step(row.seconds, profile)]
+    if row.bound_seconds is not None:
+        parts.append(f"bound {_beside(row.bound_seconds, row.seconds)}")
+    if row.bound_by:
+        parts.append(f"{row.bound_by}-bound")
     return ", ".join(parts)
 
 

@@ -8,7 +8,7 @@ from irscope.findings.kinds import graph_break, skipped_frame
 from irscope.protocol import CompileOutcome, Kernel
 from irscope.vocabulary import units
 
-from irscope_server.base.functions import Function, function_of
+from irscope_server.base.functions import Function, Outline, function_of
 from irscope_server.base.params import UriParams
 from irscope_server.base.results import Region, RegionKind, RegionsResult
 from irscope_server.base.texts import FileKey
@@ -42,16 +42,7 @@ def _functions(view: LineView) -> Iterator[Region]:
     """Functions with their own compiles, and those that were compiled inside of them."""
     if (outline := view.outline) is None:
         return
-    compiled: dict[Function, list[str]] = {}
-    skipped: dict[Function, list[str]] = {}
-    for compile in view.ended.compiles.get(view.key, ()):
-        function = function_of(outline, compile.function, compile.line)
-        if function is None:
-            continue
-        if compile.outcome in (CompileOutcome.SKIPPED, CompileOutcome.ERROR):
-            skipped.setdefault(function, []).append(compile.id)
-        else:
-            compiled.setdefault(function, []).append(compile.id)
+    compiled, skipped = _by_outcome(view, outline)
     for line, ops in view.facts.ops.get(view.key, {}).items():
         around = [f for f in outline.functions if f.first_line <= line <= f.end_line and f.name != "<lambda>"]
         if around:
@@ -66,6 +57,18 @@ def _functions(view: LineView) -> Iterator[Region]:
     for function, ids in skipped.items():
         if function not in compiled:
             yield from _moved(view, function, "skipped", f"Not compiled: runs as plain Python ({_compiles(ids)})")
+
+
+def _by_outcome(view: LineView, outline: Outline) -> tuple[dict[Function, list[str]], dict[Function, list[str]]]:
+    """The functions with their own compiles: those that were compiled, and those that were not."""
+    compiled: dict[Function, list[str]] = {}
+    skipped: dict[Function, list[str]] = {}
+    for compile in view.ended.compiles.get(view.key, ()):
+        function = function_of(outline, compile.function, compile.line)
+        if function is not None:
+            is_skipped = compile.outcome in (CompileOutcome.SKIPPED, CompileOutcome.ERROR)
+            (skipped if is_skipped else compiled).setdefault(function, []).append(compile.id)
+    return compiled, skipped
 
 
 def _moved(view: LineView, function: Function, kind: RegionKind, text: str) -> Iterator[Region]:
@@ -120,6 +123,6 @@ def _kernel_text(kernels: tuple[Kernel, ...]) -> str:
 
 
 def _compiles(ids: Iterable[str]) -> str:
-    known = list(dict.fromkeys(ids))
-    more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
-    return f"compile{'s' if len(known) > 1 else ''} {', '.join(known[:_MOST_NAMES])}{more}"
+    compiles = list(dict.fromkeys(ids))
+    more = f" and {len(compiles) - _MOST_NAMES} more" if len(compiles) > _MOST_NAMES else ""
+    return f"compile{'s' if len(compiles) > 1 else ''} {', '.join(compiles[:_MOST_NAMES])}{more}"

@@ -126,23 +126,26 @@ def fixes_together(context: SourceContext, found: Sequence[PlacedFinding]) -> li
 
 def _in_workspace(context: SourceContext) -> Iterator[types.CodeAction]:
     """What is proven of all scripts that were run, as one edit; what is left out is named with the reason."""
-    apart = _apart([one.combined[""] for one in context.proofs.newest() if "" in one.combined])
-    left = [(one, why) for one in apart if (why := why_not_placed(context, one))]
-    placed = [one for one in apart if all(one is not other for other, _ in left)]
+    apart = _apart([proven.combined[""] for proven in context.proofs.newest() if "" in proven.combined])
+    reasons = [why_not_placed(context, combined) for combined in apart]
+    placed = [combined for combined, why in zip(apart, reasons, strict=True) if not why]
     if len(apart) < 2 or not placed:
         return
     whole: Changes = {}
-    for one in placed:
-        whole.update(placed_together(context, one) or {})
-    counts = [f"{sum(len(one.fixed) for one in placed)} verified"]
-    reasons = words.one_line(f"not included: {_listed([why for _, why in left])}") if left else ""
-    if left and context.reviews_edits:
-        counts.append(f"{sum(len(one.fixed) for one, _ in left)} left out")
-    elif left:
-        counts.append(reasons)
+    for combined in placed:
+        whole.update(placed_together(context, combined) or {})
+    verified = _number_fixed(placed)
+    counts, note = [f"{verified} verified"], ""
+    if len(placed) < len(apart):
+        note = words.one_line(f"not included: {_listed([why for why in reasons if why])}")
+        counts.append(f"{_number_fixed(apart) - verified} left out" if context.reviews_edits else note)
     title = f"Fix everything that is proven in the workspace ({'; '.join(counts)})"
-    review = types.ChangeAnnotation(title, False, reasons.capitalize() or None) if context.reviews_edits else None
+    review = types.ChangeAnnotation(title, False, note.capitalize() or None) if context.reviews_edits else None
     yield _action(title, workspace_edit(context, whole, review))
+
+
+def _number_fixed(all_combined: Sequence[Combined]) -> int:
+    return sum(len(combined.fixed) for combined in all_combined)
 
 
 def _listed(reasons: Sequence[str]) -> str:

@@ -125,25 +125,30 @@ class Views:
     def _place_findings(self, key: FileKey, lines: Sequence[str]) -> tuple[PlacedFinding, ...]:
         placed: dict[tuple[object, ...], PlacedFinding] = {}
         for found in self._results.findings_in(key):
-            here = self._place(found, lines)
-            if here is not None:
-                cause = (here.finding.kind, here.finding.code, here.line, here.column, here.end_line, here.end_column)
-                placed.setdefault(cause, here)
-        return tuple(sorted(placed.values(), key=lambda finding: (finding.line, finding.column)))
+            if (moved := self._place(found, lines)) is not None:
+                cause = (
+                    found.finding.kind,
+                    found.finding.code,
+                    moved.line,
+                    moved.column,
+                    moved.end_line,
+                    moved.end_column,
+                )
+                placed.setdefault(cause, moved)
+        return tuple(sorted(placed.values(), key=lambda moved: (moved.line, moved.column)))
 
     def _place(self, found: Found, lines: Sequence[str]) -> PlacedFinding | None:
-        line_map = self.line_map(found.lines, lines)
-        where = _moved(found.finding.range, found.lines, lines, line_map)
+        ran = found.texts.get(found.key)  # not known: taken to be as now
+        where = _moved(found.finding.range, ran, lines, self.line_map(ran, lines))
         if where is None:
-            start = found.finding.range.start
-            beyond = found.lines is None or start.line > len(found.lines)
-            if not beyond or not lines:
+            is_beyond = ran is None or found.finding.range.start.line > len(ran)
+            if not is_beyond or not lines:
                 return None
             last = len(lines) - 1  # a place that is not in the text: show it at the end rather than not at all
             where = (last, 0, last, len(lines[last]))
         stale = self._texts.are_edited(found.texts)
         related = tuple(self._place_related(related, found) for related in found.finding.related)
-        return PlacedFinding(found.finding, found.run, *where, found.lines, stale, found.outcome, related, found.texts)
+        return PlacedFinding(found.finding, found.run, *where, ran, stale, found.outcome, related, found.texts)
 
     def _place_related(self, related: Related, found: Found) -> Related:
         """A related place in the text as it is now; where its own text was edited, the line is near."""
@@ -176,8 +181,8 @@ class Views:
         deep_here, deep_elsewhere = ({}, ()) if deep is None else _group(deep, key, lines)
         previous = self._results.previous(ended.key)
         ran_before = previous.texts.get(key, lines) if previous else ()
-        before = _group(previous, key, ran_before)[0] if previous else {}
-        compiles_before = {name: compiles for (name, _), (_, compiles) in before.items()}
+        groups_before = _group(previous, key, ran_before)[0] if previous else {}
+        compiles_before = {name: compiles for (name, _), (_, compiles) in groups_before.items()}
         placed = []
         for (name, line), (function, compiles) in here.items():
             kernels: tuple[Kernel, ...] = ()

@@ -140,20 +140,22 @@ class Activity:
         if not (uses_torch(text) or (plan is not None and not plan.own and plan.touched)):
             return
         parts.warming.warm(settings, plan)
-        if plan is None or (plan.own and not uses_compile(text) and not await self._compiles(key, plan)):
+        if plan is None or not await self._tells_more(document.key, text, plan, saved):
             return
-        if not saved and await self._is_known(key, plan):
-            return
-        if settings.on_save is None or not editor.trusted:
-            return
-        running = parts.runs.current(plan.entry.key)
-        if (
-            running is not None
-            and self._runs_these_texts(running)
-            and running.live.lane in (settings.on_save, Lane.DEEP)
-        ):
+        if settings.on_save is None or not editor.trusted or self._is_under_way(plan, settings.on_save):
             return
         self._start(document.uri, plan, settings.on_save, automatic=True)
+
+    async def _tells_more(self, key: FileKey, text: str, plan: Plan, saved: bool) -> bool:
+        """Whether a run may find something that is not shown already."""
+        if plan.own and not uses_compile(text) and not await self._compiles(key, plan):
+            return False
+        return saved or not await self._is_known(key, plan)
+
+    def _is_under_way(self, plan: Plan, lane: Lane) -> bool:
+        """Whether a run goes on with the texts as they are now, which goes as far down as is wanted."""
+        running = self._parts.runs.current(plan.entry.key)
+        return running is not None and self._runs_these_texts(running) and running.live.lane in (lane, Lane.DEEP)
 
     async def _plan(self, document: Document, text: str, settings: Settings) -> Plan | None:
         """How a document is run; remembered, so that its lenses and diagnostics know whose results they show."""
@@ -194,15 +196,10 @@ class Activity:
         """Shows the store's newest run of these very texts, and says whether that spares a run."""
         editor, parts, entry, lane = self._editor, self._parts, plan.entry, plan.settings.on_save
         try:
-            source = digest_of("\n".join(editor.texts.lines(entry.file))) if entry.kind.is_file else None
-            # The fast lane is Dynamo's, so what it finds is known from runs of the usual pipeline only.
-            newest = await editor.archive.newest(entry.stored_script, None, source, DEFAULT_PIPELINE)
-            deep = await editor.archive.newest(entry.stored_script, Lane.DEEP, source, plan.settings.pipeline)
+            newest, deep = await self._stored(key, plan)
         except StoreError as error:
             self._show_once(str(error))
             return True
-        if not plan.own:
-            newest, deep = (stored if stored and self.has_text(stored, key) else None for stored in (newest, deep))
         if parts.runs.current(entry.key) is not None:
             return False
         if (shown := parts.results.newest(entry.key)) is not None:  # a request has had it read, or a run ended
@@ -214,6 +211,18 @@ class Activity:
         if newest or deep:
             self.results_changed()
         return (deep if lane is Lane.DEEP else newest) is not None
+
+    async def _stored(self, key: FileKey, plan: Plan) -> tuple[StoredRun | None, StoredRun | None]:
+        """The store's newest run of these texts, and its newest deep run of them."""
+        archive, entry = self._editor.archive, plan.entry
+        source = digest_of("\n".join(self._editor.texts.lines(entry.file))) if entry.kind.is_file else None
+        # The fast lane is Dynamo's, so what it finds is known from runs of the usual pipeline only.
+        newest = await archive.newest(entry.stored_script, None, source, DEFAULT_PIPELINE)
+        deep = await archive.newest(entry.stored_script, Lane.DEEP, source, plan.settings.pipeline)
+        if plan.own:
+            return newest, deep
+        newest, deep = (run if run and self.has_text(run, key) else None for run in (newest, deep))
+        return newest, deep
 
     def has_text(self, stored: StoredRun, key: FileKey) -> bool:
         """Whether a stored run is known to have had a file as it is now."""

@@ -79,31 +79,31 @@ def candidates_for(
     texts = dict(_texts(folder, buffers or {}))
     target, root = file_key(path), file_key(folder)
     distances = _distances(target, texts, root)
-    found: list[tuple[int, int, str, Candidate]] = []
+    ranked: list[tuple[int, int, str, Candidate]] = []
     for key, distance in distances.items():
         relative = os.path.relpath(key, root)
         how = "imports this module" if distance == 1 else "uses this module through another"
         if _TEST_FILE.match(os.path.basename(key)):
             entry = Entry(EntryKind.PYTEST, relative, (), folder)
-            found.append((distance, 1, relative, Candidate(entry.title, f"Tests; {how}")))
+            ranked.append((distance, 1, relative, Candidate(entry.title, f"Tests; {how}")))
         elif os.path.basename(key) == "__main__.py":
             if module := _package(os.path.dirname(key), texts):
                 entry = Entry(EntryKind.MODULE, module, (), folder)
-                found.append((distance, 0, relative, Candidate(entry.title, f"Package; {how}")))
+                ranked.append((distance, 0, relative, Candidate(entry.title, f"Package; {how}")))
         elif does_work(texts[key]):
             entry = Entry(EntryKind.SCRIPT, os.path.join(folder, relative), (), folder)
-            found.append((distance, 0, relative, Candidate(entry.title, f"Script; {how}")))
+            ranked.append((distance, 0, relative, Candidate(entry.title, f"Script; {how}")))
     if _TEST_FILE.match(os.path.basename(path)):
         own = Entry(EntryKind.PYTEST, os.path.relpath(target, root), (), folder)
-        found.append((0, 0, "", Candidate(own.title, "The tests of this file")))
-    known = [candidate for *_, candidate in sorted(found, key=lambda one: one[:3])]
-    titles = {candidate.entry for candidate in known}
+        ranked.append((0, 0, "", Candidate(own.title, "The tests of this file")))
+    candidates = [candidate for *_, candidate in sorted(ranked, key=lambda row: row[:3])]
+    titles = {candidate.entry for candidate in candidates}
     for launch in launches:
         if launch.entry is None or launch.any_file or launch.entry.title in titles:
             continue
         titles.add(launch.entry.title)
-        known.append(Candidate(launch.entry.title, f"Launch configuration {launch.name}"))
-    return tuple(known)
+        candidates.append(Candidate(launch.entry.title, f"Launch configuration {launch.name}"))
+    return tuple(candidates)
 
 
 def _texts(folder: str, buffers: Mapping[FileKey, str]) -> Iterator[tuple[FileKey, str]]:
@@ -184,6 +184,20 @@ def _imports(key: FileKey, text: str, names: Mapping[str, Sequence[FileKey]]) ->
     tree = tree_of(text)
     if tree is None:
         return ()
+    wanted, relative = _imported(tree, key)
+    # `import a.b` and `from a.b import c` run the packages above it, too
+    wanted |= {top for name in wanted for top in _above(name)}
+    imported = {
+        min(names[name], key=lambda file: (os.path.dirname(file) != os.path.dirname(key), file.count(os.sep)))
+        for name in wanted
+        if name in names
+    }
+    files = {file for keys in names.values() for file in keys} if relative else set()
+    return imported | (files & relative)
+
+
+def _imported(tree: ast.AST, key: str) -> tuple[set[str], set[str]]:
+    """The modules that a file imports by their whole names; and the files that relative imports may mean."""
     wanted: set[str] = set()
     relative: set[str] = set()
     for node in ast.walk(tree):
@@ -193,21 +207,18 @@ def _imports(key: FileKey, text: str, names: Mapping[str, Sequence[FileKey]]) ->
             wanted.add(node.module or "")
             wanted.update(f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            base: str = key
-            for _ in range(node.level):
-                base = os.path.dirname(base)
-            base = os.path.join(base, *(node.module or "").split(".")) if node.module else base
-            for one in [base, *(os.path.join(base, alias.name) for alias in node.names)]:
-                relative.update({f"{one}.py", os.path.join(one, "__init__.py")})
-    # `import a.b` and `from a.b import c` run the packages above it, too
-    wanted |= {top for name in wanted for top in _above(name)}
-    found = {
-        min(names[name], key=lambda one: (os.path.dirname(one) != os.path.dirname(key), one.count(os.sep)))
-        for name in wanted
-        if name in names
-    }
-    known = {one for keys in names.values() for one in keys} if relative else set()
-    return found | (known & relative)
+            relative |= _relative_files(node, key)
+    return wanted, relative
+
+
+def _relative_files(node: ast.ImportFrom, key: str) -> set[str]:
+    """The files that ``from .a import b`` may mean in a file."""
+    base = key
+    for _ in range(node.level):
+        base = os.path.dirname(base)
+    base = os.path.join(base, *node.module.split(".")) if node.module else base
+    modules = [base, *(os.path.join(base, alias.name) for alias in node.names)]
+    return {file for module in modules for file in (f"{module}.py", os.path.join(module, "__init__.py"))}
 
 
 def _above(name: str) -> Iterator[str]:

@@ -103,14 +103,7 @@ def parse_entry(text: str, folder: str) -> Entry:
     whole = os.path.join(folder, os.path.expanduser(text.strip()))
     if text.strip().endswith((".py", ".pyw", ".ipynb")) and os.path.isfile(whole):
         return script_entry(os.path.normpath(whole), folder)
-    try:
-        words = shlex.split(text)
-    except ValueError:
-        words = []
-    if words and words[0] in ("python", "python3"):
-        words = words[1:]
-    if words[:2] == ["-m", "pytest"]:
-        words = words[1:]
+    words = _words_of(text)
     if not words:
         raise BadEntry(_wrong(text))
     first, *rest = words
@@ -129,6 +122,17 @@ def parse_entry(text: str, folder: str) -> Entry:
         raise BadEntry(_wrong(text))
     path = os.path.normpath(os.path.join(folder, os.path.expanduser(first)))
     return Entry(script_entry(path).kind, path, tuple(rest), folder)
+
+
+def _words_of(text: str) -> list[str]:
+    """The words of a command line, without Python's; those of ``-m pytest`` begin with pytest."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return []
+    if words and words[0] in ("python", "python3"):
+        words = words[1:]
+    return words[1:] if words[:2] == ["-m", "pytest"] else words
 
 
 def _wrong(text: str) -> str:

@@ -56,8 +56,8 @@ class DeepWhenIdle:
         self._waiting[run.key] = (run, timer)
 
     def _stop(self, key: str) -> None:
-        if known := self._waiting.pop(key, None):
-            known[1].cancel()
+        if waiting := self._waiting.pop(key, None):
+            waiting[1].cancel()
 
     def _idle(self, run: Run) -> None:
         """The user has paused typing.  An edit that was not saved is not run: its save will be."""

@@ -140,11 +140,7 @@ def _launch(name: str, given: Mapping[str, Any], file: str, folder: str) -> Laun
         env.update(
             {str(key): resolve(str(value), file, folder) for key, value in merged["env"].items() if value is not None}
         )
-    args = merged.get("args")
-    if isinstance(args, str):
-        words = shlex.split(resolve(args, file, folder))
-    else:
-        words = [resolve(str(one), file, folder) for one in args] if isinstance(args, (list, tuple)) else []
+    words = _words(merged.get("args"), file, folder)
     try:
         python = merged.get("python") or merged.get("pythonPath")
         python = resolve(python, file, folder) if isinstance(python, str) else ""
@@ -154,15 +150,24 @@ def _launch(name: str, given: Mapping[str, Any], file: str, folder: str) -> Laun
     if isinstance(program, str) and program:
         path = os.path.normpath(os.path.join(folder, resolve(program, file, folder)))
         entry: Entry | None = Entry(EntryKind.SCRIPT, path, (), folder)
-    elif module == "pytest" and (nodes := [word for word in words if not word.startswith("-")]):
-        entry = Entry(EntryKind.PYTEST, nodes[0], (), folder)
-        words = [word for word in words if word != nodes[0]]
-    elif module:
-        entry = Entry(EntryKind.MODULE, module, (), folder)
     else:
-        entry = None
+        entry, words = _module_entry(module, words, folder)
     any_file = isinstance(program, str) and "${file" in program
     return Launch(name, entry, any_file, tuple(words), env, cwd, os.path.expanduser(python))
+
+
+def _module_entry(module: str, words: list[str], folder: str) -> tuple[Entry | None, list[str]]:
+    """The entry of a module, of pytest its first test; and the arguments that are left."""
+    if module == "pytest" and (nodes := [word for word in words if not word.startswith("-")]):
+        return Entry(EntryKind.PYTEST, nodes[0], (), folder), [word for word in words if word != nodes[0]]
+    return (Entry(EntryKind.MODULE, module, (), folder) if module else None), words
+
+
+def _words(args: Any, file: str, folder: str) -> list[str]:
+    """The arguments of a program, which may be one text."""
+    if isinstance(args, str):
+        return shlex.split(resolve(args, file, folder))
+    return [resolve(str(arg), file, folder) for arg in args] if isinstance(args, (list, tuple)) else []
 
 
 def resolve(text: str, file: str, folder: str) -> str:

@@ -111,11 +111,6 @@ class Found:
     outcome: Outcome | None = None
     """How the run ended; None during the run."""
 
-    @property
-    def lines(self) -> Sequence[str] | None:
-        """The file's lines when it ran; None if they are not known (then they are taken to be as now)."""
-        return self.texts.get(self.key)
-
 
 Control = Callable[[Report, Lane, Mapping[FileKey, Sequence[str]]], Report]
 """Gives a report as the user wants to see it, with the texts that it is about."""

@@ -42,10 +42,10 @@ class RunReader:
 
     def stage_of(self, candidates: Sequence[str]) -> StageRef:
         """Raises NoDocument."""
-        known = next((self.stages[name] for name in candidates if name in self.stages), None)
-        if known is None:
+        stage = next((self.stages[name] for name in candidates if name in self.stages), None)
+        if stage is None:
             raise NoDocument(f"Run {self.report.run} has no stage {candidates[0]}.")
-        return known
+        return stage
 
     def main_first(self, stage: str, lines: Sequence[int]) -> tuple[int, ...]:
         """Lines (1-based) of a stage, with the one that computes most before the others."""
@@ -54,8 +54,8 @@ class RunReader:
             return tuple(lines)
         rows = self._rows(stage)
         items = {item.element.line: item for item in self.linked.thread.items(stage).items}
-        known = [line for line in lines if line in items and line <= len(rows)]
-        main = min(known, key=lambda line: weight(ref.name, items[line], rows[line - 1]), default=lines[0])
+        computing = [line for line in lines if line in items and line <= len(rows)]
+        main = min(computing, key=lambda line: weight(ref.name, items[line], rows[line - 1]), default=lines[0])
         return (main, *(line for line in lines if line != main))
 
     def _rows(self, stage: str) -> Sequence[str]:
@@ -67,8 +67,8 @@ class RunReader:
 
     def code_at(self, origin: Origin) -> str:
         """A line of the user's files as the run had it; empty if it is not known."""
-        found = self.lines_as_run(origin.file)
-        return found[1][origin.line - 1].strip() if found and 0 < origin.line <= len(found[1]) else ""
+        _, lines = self.lines_as_run(origin.file) or ("", ())
+        return lines[origin.line - 1].strip() if 0 < origin.line <= len(lines) else ""
 
     def lines_as_run(self, path: str) -> tuple[str, Sequence[str]] | None:
         """A file of the user as the run names it, and its lines as they were."""
@@ -105,11 +105,11 @@ class StageReader:
         if self._store is None or self._store[0] != path:
             self._runs.clear()
             self._store = (path, Store(path))
-        known = self._runs.get(run)
-        if known is not None:
+        kept = self._runs.get(run)
+        if kept is not None:
             try:
                 self._runs.move_to_end(run)
-                return question(known)
+                return question(kept)
             except LookupError:
                 del self._runs[run]  # a stage may have been made since
         reader = RunReader(self._store[1], self._store[1].report(run).whole)

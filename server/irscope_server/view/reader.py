@@ -244,7 +244,7 @@ class Reader:
 
     async def _below(self, params: BelowParams) -> Below:
         report = await self.archive.report(params.run)
-        return Below(tuple(one for one in stages_of(report) if one.stage.startswith(f"{params.stage}/")))
+        return Below(tuple(stage for stage in stages_of(report) if stage.stage.startswith(f"{params.stage}/")))
 
     async def _latest(self, params: LatestParams) -> Latest:
         """The newest run that has something in a file; deep ones first, since they tell more."""
@@ -254,8 +254,8 @@ class Reader:
             if path is None:
                 return None
             runs = store.runs_of_file(path)
-            deep = [one for one in runs if one.lane is Lane.DEEP]
-            return next((one.run for one in deep or runs), None)
+            deep = [run for run in runs if run.lane is Lane.DEEP]
+            return next((run.run for run in deep or runs), None)
 
         return Latest(await self.archive.ask(find))
 

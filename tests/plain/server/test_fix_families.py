@@ -164,6 +164,11 @@ CASES = {
         "\n_RATES = [float(v) for v in np.linspace(0, 1, 4)]\n\n\n# rates\ndef f(x):\n    rates = _RATES\n",
     ),
     "contexts": (
+        "import warnings\nimport torch\n\ndef f(x):\n    with warnings.catch_warnings():\n        warnings.warn('odd')\n    return x\n",
+        "warnings.warn", "GB0007", {},
+        "    if not torch.compiler.is_compiling():\n        with warnings.catch_warnings():\n            warnings.warn('odd')\n    return x\n",
+    ),
+    "contexts of warnings": (
         "import warnings\nimport torch\n\ndef f(x):\n    with warnings.catch_warnings():\n        warnings.simplefilter('ignore')\n        y = x + 1\n    return y\n",
         "warnings.simplefilter", "GB0007", {}, "def f(x):\n    y = x + 1\n    return y\n",
     ),

@@ -12,18 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from irscope.fixing.conditions import is_tensor
-from irscope.fixing.model import Proposal, Rule
+from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.rules.clocks import is_clock
-from irscope.fixing.source import Source
-from irscope.fixing.splitting import (
-    can_be_split,
-    changed_names,
-    code_with_comments,
-    is_block,
-    is_docstring,
-    parameters,
-    with_before,
-)
+from irscope.fixing.source import Source, changed_names
+from irscope.fixing.splitting import can_be_split, parameters, with_before
+from irscope.fixing.syntax import is_docstring
 from irscope.protocol import Finding
 from irscope.usercode.bindings import dotted
 
@@ -84,7 +77,7 @@ def _move(source: Source, statement: ast.stmt, local: set[str], moved: _Moved) -
             moved.names.append(name)
             moved.runs_operations |= is_tensor(source, statement.test)
             moved.changes[statement.test] = name
-    elif isinstance(statement, (ast.Assign, ast.Expr)) and is_block(source, [statement]):
+    elif isinstance(statement, (ast.Assign, ast.Expr)) and source.owns_lines(statement):
         if not source.all(ast.Call, statement.value) or not _is_plain(source, statement.value, unknown):
             return
         if isinstance(statement, ast.Assign):
@@ -93,7 +86,7 @@ def _move(source: Source, statement: ast.stmt, local: set[str], moved: _Moved) -
             if len(statement.targets) > 1 or not isinstance(target, ast.Name) or is_argument > bool(moved.given):
                 return
             moved.names += [] if is_argument or target.id in moved.names else [target.id]
-        moved.lines.append(code_with_comments(source, statement))
+        moved.lines.append(source.code_with_comments(statement))
         moved.changes[statement] = None
 
 
@@ -131,4 +124,77 @@ def _read(value: ast.expr) -> set[str]:
     return {name.id for name in ast.walk(value) if isinstance(name, ast.Name)} - changed_names(value)
 
 
-RULE = Rule("before the call", ("graph-break",), _propose)
+RULE = Rule(
+    "before the call",
+    ("graph-break",),
+    _propose,
+    examples=(
+        Example(
+            """
+            import uuid
+
+            import torch
+
+            names = []
+
+            @torch.compile(backend="eager")
+            def f(x):
+                names.append(uuid.uuid4().hex)
+                return x + 1
+
+            f(torch.ones(4))
+            """,
+            """
+            import uuid
+
+            import torch
+
+            names = []
+
+            @torch.compile(backend="eager")
+            def f_after(x):
+                return x + 1
+
+
+            @torch.compiler.disable(recursive=False)
+            def f(x):
+                names.append(uuid.uuid4().hex)
+                return f_after(x)
+
+            f(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+        Example(
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f(x):
+                if x.sum() > 0:
+                    x = x + 1
+                return x * 2
+
+            f(torch.ones(4))
+            """,
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f_after(x, decided):
+                if decided:
+                    x = x + 1
+                return x * 2
+
+
+            @torch.compiler.disable(recursive=False)
+            def f(x):
+                decided = bool(x.sum() > 0)
+                return f_after(x, decided)
+
+            f(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+    ),
+)

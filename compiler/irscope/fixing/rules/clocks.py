@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.fixing.model import Proposal, Rule
+from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.protocol import Finding
 
@@ -41,4 +41,34 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     yield Proposal(_TITLE, _CAVEAT, source.changed(changes))
 
 
-RULE = Rule("clocks", ("graph-break",), _propose)
+RULE = Rule(
+    "clocks",
+    ("graph-break",),
+    _propose,
+    examples=(
+        Example(
+            """
+            start = time.perf_counter()
+            y = x * 2
+            return y, time.perf_counter() - start
+            """,
+            """
+            start = 0.0 if torch.compiler.is_compiling() else time.perf_counter()
+            y = x * 2
+            return y, (0.0 if torch.compiler.is_compiling() else time.perf_counter()) - start
+            """,
+            above="import time",
+        ),
+        Example(
+            """
+            log.append(time.time_ns())
+            return x + 1
+            """,
+            """
+            log.append((0 if torch.compiler.is_compiling() else time.time_ns()))
+            return x + 1
+            """,
+            above="import time\n\nlog = []",
+        ),
+    ),
+)

@@ -9,18 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.fixing.model import Proposal, Rule
+from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.rules.numbers import changed_number, is_integer
 from irscope.fixing.source import Source
-from irscope.fixing.splitting import (
-    can_be_split,
-    code_with_comments,
-    given_parameters,
-    is_block,
-    is_method,
-    parameters,
-    with_before,
-)
+from irscope.fixing.splitting import can_be_split, given_parameters, is_method, parameters, with_before
 from irscope.fixing.syntax import Function
 from irscope.protocol import Finding
 
@@ -53,7 +45,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
             named[code] = source.fresh(f"{_name(read)}_{len(named) + 1}" if named else _name(read))
             passed[named[code]] = _passed(source, read, torch, is_integer(number))
         changes[read] = named[code]
-    lines = [code_with_comments(source, count) for count in counts.values()]
+    lines = [source.code_with_comments(count) for count in counts.values()]
     if passed or counts:
         text = with_before(source, function, torch, lines, passed, changes)
         yield Proposal(_PASS if passed else _COUNT, _TENSOR if passed else _CAVEAT, text)
@@ -71,7 +63,7 @@ def _counts(source: Source, function: Function) -> dict[str, ast.AugAssign]:
         if any(isinstance(node, (ast.Return, ast.Raise)) for node in ast.walk(statement)):
             break  # what follows is not done in each call
         if isinstance(statement, ast.AugAssign) and _is_attribute(statement.target) and _is_number(statement.value):
-            if is_block(source, [statement]):
+            if source.owns_lines(statement):
                 counts[source.code(statement.target)] = statement
     return counts
 
@@ -171,4 +163,81 @@ def _gives_float(node: ast.AST) -> bool:
     return isinstance(node, (ast.Div, ast.Pow)) or (isinstance(node, ast.Constant) and isinstance(node.value, float))
 
 
-RULE = Rule("counters", ("recompilation",), _propose, ("recompile-value",))
+RULE = Rule(
+    "counters",
+    ("recompilation",),
+    _propose,
+    ("recompile-value",),
+    examples=(
+        Example(
+            """
+            import torch
+
+            class Net(torch.nn.Module):
+                step = 0
+
+                def forward(self, x):
+                    self.step += 1
+                    return x * self.step
+
+            net = torch.compile(Net(), backend="eager")
+            for _ in range(3):
+                net(torch.ones(4))
+            """,
+            """
+            import torch
+
+            class Net(torch.nn.Module):
+                step = 0
+
+                @torch.compiler.disable(recursive=False)
+                def forward(self, x):
+                    self.step += 1
+                    return self.forward_after(x, torch.tensor(self.step))
+
+                def forward_after(self, x, step_2):
+                    return x * step_2
+
+            net = torch.compile(Net(), backend="eager")
+            for _ in range(3):
+                net(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+        Example(
+            """
+            import torch
+
+            class Net(torch.nn.Module):
+                step = 0
+
+                def forward(self, x):
+                    return x * min(self.step / 10, 1.0)
+
+            module = Net()
+            net = torch.compile(module, backend="eager")
+            for module.step in range(3):
+                net(torch.ones(4))
+            """,
+            """
+            import torch
+
+            class Net(torch.nn.Module):
+                step = 0
+
+                @torch.compiler.disable(recursive=False)
+                def forward(self, x):
+                    return self.forward_after(x, torch.tensor(min(self.step / 10, 1.0), dtype=x.dtype))
+
+                def forward_after(self, x, from_step):
+                    return x * from_step
+
+            module = Net()
+            net = torch.compile(module, backend="eager")
+            for module.step in range(3):
+                net(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+    ),
+)

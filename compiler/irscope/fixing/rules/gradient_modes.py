@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.fixing.model import Proposal, Rule
+from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.fixing.splitting import body_edit, can_be_split, is_method, parameters, renamed, split
 from irscope.protocol import GRAD_MODE, Finding, RecompilationFacts
@@ -43,4 +43,76 @@ def _is_no_tensor(value: ast.expr) -> bool:
     return isinstance(value, _NO_TENSOR) or (isinstance(value, ast.Constant) and value.value is None)
 
 
-RULE = Rule("gradient modes", ("recompilation",), _propose, ("recompile-global-state",))
+RULE = Rule(
+    "gradient modes",
+    ("recompilation",),
+    _propose,
+    ("recompile-global-state",),
+    examples=(
+        Example(
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f(x):
+                return x * 2
+
+            f(torch.ones(4))
+            with torch.no_grad():
+                f(torch.ones(4))
+            """,
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f_with_gradients(x):
+                return x * 2
+
+
+            @torch.compiler.disable(recursive=False)
+            def f(x):
+                with torch.enable_grad():
+                    result = f_with_gradients(x)
+                return result if torch.is_grad_enabled() else result.detach()
+
+            f(torch.ones(4))
+            with torch.no_grad():
+                f(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+        Example(
+            """
+            import torch
+
+            class Net(torch.nn.Module):
+                def forward(self, x):
+                    return x * 2
+
+            net = torch.compile(Net(), backend="eager")
+            net(torch.ones(4))
+            with torch.no_grad():
+                net(torch.ones(4))
+            """,
+            """
+            import torch
+
+            class Net(torch.nn.Module):
+                @torch.compiler.disable(recursive=False)
+                def forward(self, x):
+                    with torch.enable_grad():
+                        result = self.forward_with_gradients(x)
+                    return result if torch.is_grad_enabled() else result.detach()
+
+                def forward_with_gradients(self, x):
+                    return x * 2
+
+            net = torch.compile(Net(), backend="eager")
+            net(torch.ones(4))
+            with torch.no_grad():
+                net(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+    ),
+)

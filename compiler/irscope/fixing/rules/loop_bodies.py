@@ -10,8 +10,8 @@ import ast
 from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
-from irscope.fixing.source import Source
-from irscope.fixing.splitting import can_be_split, changed_names, comments_above, is_block, is_method, split
+from irscope.fixing.source import Source, changed_names
+from irscope.fixing.splitting import can_be_split, is_method, split
 from irscope.fixing.syntax import Definition, Function, is_simple
 from irscope.protocol import Edit, Finding, Position, Range
 
@@ -42,7 +42,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 def _is_only_work(source: Source, function: Function, loop: ast.For) -> bool:
     """Whether a function computes nothing outside of the body of its loop: it names things, and returns one."""
     inner = [node for statement in loop.body for node in ast.walk(statement)]
-    if loop.orelse or not is_block(source, loop.body) or any(isinstance(node, _ODD) for node in inner):
+    if loop.orelse or not source.owns_lines(*loop.body) or any(isinstance(node, _ODD) for node in inner):
         return False
     others = [statement for statement in function.body if statement is not loop]
     calls = source.all(ast.Call, [*others, loop.iter])
@@ -63,7 +63,7 @@ def _with_body_apart(source: Source, function: Function, loop: ast.For, torch: s
     if not changed or not (changed_names(*above, function.args) | targets).issuperset(given):
         return None
     name, result = source.fresh(f"{function.name}_turn"), ", ".join(changed)
-    first, end = comments_above(source, loop.body[0]), source.range(*loop.body).end
+    first, end = source.comments_above(loop.body[0]), source.range(*loop.body).end
     lines, column = source.lines[first - 1 : end.line], source.range(loop.body[0]).start.column
     indent = source.lines[source.first_line(loop.body[0]) - 1][:column]
     turn = "\n".join([f"def {name}({', '.join(given)}):", *lines, f"{indent}return {result}"])
@@ -73,15 +73,79 @@ def _with_body_apart(source: Source, function: Function, loop: ast.For, torch: s
 
 
 RULE = Rule(
-    "loop bodies", ("recompilation",), _propose, ("recompile-value", "recompile-condition"),
+    "loop bodies",
+    ("recompilation",),
+    _propose,
+    ("recompile-value", "recompile-condition"),
     examples=(
         Example(
-            "import torch\n\n\n@torch.compile(backend=\"eager\")\ndef f(x, n):\n    for _ in range(n):\n        x = x.sin()\n"
-            "    return x\n\n\nfor n in (2, 3, 4):\n    f(torch.ones(4), n)\n",
-            "import torch\n\n\n@torch.compile(backend=\"eager\")\ndef f_turn(x):\n    x = x.sin()\n    return x\n\n\n"
-            "@torch.compiler.disable(recursive=False)\ndef f(x, n):\n    for _ in range(n):\n        x = f_turn(x)\n"
-            "    return x\n\n\nfor n in (2, 3, 4):\n    f(torch.ones(4), n)\n",
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f(x, n):
+                for _ in range(n):
+                    x = x.sin()
+                return x
+
+            for n in (2, 3):
+                f(torch.ones(4), n)
+            """,
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f_turn(x):
+                x = x.sin()
+                return x
+
+
+            @torch.compiler.disable(recursive=False)
+            def f(x, n):
+                for _ in range(n):
+                    x = f_turn(x)
+                return x
+
+            for n in (2, 3):
+                f(torch.ones(4), n)
+            """,
+            is_script=True,
+        ),
+        Example(
+            """
+            import torch
+
+            def f(rows):
+                total = rows[0]
+                for row in rows[1:]:
+                    total = total + row  # all
+                return total
+
+            g = torch.compile(f, backend="eager")
+            for n in (2, 3):
+                g([torch.ones(4)] * n)
+            """,
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f_turn(row, total):
+                total = total + row  # all
+                return total
+
+
+            @torch.compiler.disable(recursive=False)
+            def f(rows):
+                total = rows[0]
+                for row in rows[1:]:
+                    total = f_turn(row, total)
+                return total
+
+            g = f
+            for n in (2, 3):
+                g([torch.ones(4)] * n)
+            """,
             is_script=True,
         ),
     ),
-)  # fmt: skip
+)

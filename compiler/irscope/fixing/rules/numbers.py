@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from irscope.fixing.marking import triggering_call, values_by_parameter
-from irscope.fixing.model import Proposal, Rule
+from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.protocol import Finding, RecompilationFacts
 
@@ -58,4 +58,63 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         yield Proposal(_TITLE, _CAVEAT, source.changed(changes))
 
 
-RULE = Rule("numbers", ("recompilation",), _propose, ("recompile-value",))
+RULE = Rule(
+    "numbers",
+    ("recompilation",),
+    _propose,
+    ("recompile-value",),
+    examples=(
+        Example(
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f(x, scale):
+                return x * scale
+
+            f(torch.ones(4), 0.5)
+            f(torch.ones(4), 0.25)
+            """,
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f(x, scale):
+                return x * scale
+
+            f(torch.ones(4), 0.5)
+            f(torch.ones(4), torch.tensor(0.25, dtype=torch.float64))
+            """,
+            is_script=True,
+        ),
+        Example(
+            """
+            import torch
+
+            scale = 0.5
+
+            @torch.compile(backend="eager")
+            def f(x):
+                return x * scale
+
+            f(torch.ones(4))
+            scale = 0.25
+            f(torch.ones(4))
+            """,
+            """
+            import torch
+
+            scale = torch.tensor(0.5, dtype=torch.float64)
+
+            @torch.compile(backend="eager")
+            def f(x):
+                return x * scale
+
+            f(torch.ones(4))
+            scale = torch.tensor(0.25, dtype=torch.float64)
+            f(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+    ),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.fixing.model import Proposal, Rule
+from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.protocol import BreakFacts, Finding, FixMethod
 
@@ -25,4 +25,65 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     yield Proposal(FixMethod.FUNCTION_TO_PYTHON, _CAVEAT, source.changed({}, [decorator]), last=True)
 
 
-RULE = Rule("plain functions", ("graph-break",), _propose, leaves_out=True)
+RULE = Rule(
+    "plain functions",
+    ("graph-break",),
+    _propose,
+    leaves_out=True,
+    examples=(
+        Example(
+            """
+            import torch
+
+            def f(x):
+                for _ in range(2):
+                    torch._dynamo.graph_break()
+                    x = x + 1
+                return x
+
+            torch.compile(f, backend="eager")(torch.ones(4))
+            """,
+            """
+            import torch
+
+            @torch.compiler.disable(recursive=False)
+            def f(x):
+                for _ in range(2):
+                    torch._dynamo.graph_break()
+                    x = x + 1
+                return x
+
+            torch.compile(f, backend="eager")(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+        Example(
+            """
+            import torch
+
+            class Net(torch.nn.Module):
+                def forward(self, x):
+                    for _ in range(2):
+                        torch._dynamo.graph_break()
+                        x = x + 1
+                    return x
+
+            torch.compile(Net(), backend="eager")(torch.ones(4))
+            """,
+            """
+            import torch
+
+            class Net(torch.nn.Module):
+                @torch.compiler.disable(recursive=False)
+                def forward(self, x):
+                    for _ in range(2):
+                        torch._dynamo.graph_break()
+                        x = x + 1
+                    return x
+
+            torch.compile(Net(), backend="eager")(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+    ),
+)

@@ -6,9 +6,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.fixing.model import Proposal, Rule
-from irscope.fixing.source import Source
-from irscope.fixing.splitting import changed_names
+from irscope.fixing.model import Example, Proposal, Rule
+from irscope.fixing.source import Source, changed_names
 from irscope.fixing.syntax import is_simple
 from irscope.protocol import Finding
 
@@ -85,4 +84,58 @@ def _makers(source: Source, node: ast.AST) -> Iterator[ast.AST]:
             yield from (made for made in source.tree.body if isinstance(made, ast.FunctionDef) and made.name == called)
 
 
-RULE = Rule("plain numbers", ("graph-break",), _propose, ("GB0170", "GB0033", "GB0124", "data-dependent-guard"))
+RULE = Rule(
+    "plain numbers",
+    ("graph-break",),
+    _propose,
+    ("GB0170", "GB0033", "GB0124", "data-dependent-guard"),
+    examples=(
+        Example(
+            """
+            if x.shape[0] > np.max([2, 3]):
+                return x + 1
+            return x
+            """,
+            """
+            if x.shape[0] > max([2, 3]):
+                return x + 1
+            return x
+            """,
+            above="import numpy as np",
+        ),
+        Example(
+            """
+            import torch
+            import numpy as np
+
+            SIZES = [2, 2]
+
+            @torch.compile(backend="eager")
+            def f(x):
+                rows = np.prod(SIZES)
+                if rows == x.numel():
+                    return x + 1
+                return x
+
+            f(torch.ones(4))
+            """,
+            """
+            import torch
+            import numpy as np
+            import math
+
+            SIZES = [2, 2]
+
+            @torch.compile(backend="eager")
+            def f(x):
+                rows = math.prod(SIZES)
+                if rows == x.numel():
+                    return x + 1
+                return x
+
+            f(torch.ones(4))
+            """,
+            is_script=True,
+        ),
+    ),
+)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.fixing.model import Proposal, Rule
+from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
-from irscope.fixing.splitting import can_be_split, code_with_comments, given_parameters, is_docstring, with_before
-from irscope.fixing.syntax import Function
+from irscope.fixing.splitting import can_be_split, given_parameters, with_before
+from irscope.fixing.syntax import Function, is_docstring
 from irscope.protocol import Finding
 
 _TITLE = "Do what depends on sizes before the compiled code"
@@ -26,7 +26,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         return
     steps = _steps(source, function)
     if steps:
-        lines = [code_with_comments(source, step) for step in steps]
+        lines = [source.code_with_comments(step) for step in steps]
         text = with_before(source, function, torch, lines, {}, dict.fromkeys(steps))
         yield Proposal(_TITLE, _CAVEAT, text, last=True)
 
@@ -70,4 +70,78 @@ def _changes_argument(source: Source, node: ast.stmt, own: set[str]) -> bool:
     return isinstance(target, ast.Name) and target.id in own and read <= own | set(source.imports) | source.constants
 
 
-RULE = Rule("size steps", ("recompilation",), _propose, ("recompile-condition",))
+RULE = Rule(
+    "size steps",
+    ("recompilation",),
+    _propose,
+    ("recompile-condition",),
+    examples=(
+        Example(
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f(x):
+                if x.shape[-1] % 2:
+                    x = torch.nn.functional.pad(x, (0, 1))
+                return x * 2
+
+            for size in (4, 6, 5):
+                f(torch.ones(2, size))
+            """,
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f_after(x):
+                return x * 2
+
+
+            @torch.compiler.disable(recursive=False)
+            def f(x):
+                if x.shape[-1] % 2:
+                    x = torch.nn.functional.pad(x, (0, 1))
+                return f_after(x)
+
+            for size in (4, 6, 5):
+                f(torch.ones(2, size))
+            """,
+            is_script=True,
+        ),
+        Example(
+            """
+            import torch
+
+            def f(x):
+                # short ones
+                if x.size(0) < 8:
+                    x = torch.cat([x, x])
+                return x * 2
+
+            g = torch.compile(f, backend="eager", dynamic=True)
+            for size in (4, 9):
+                g(torch.ones(size))
+            """,
+            """
+            import torch
+
+            @torch.compile(backend="eager", dynamic=True)
+            def f_after(x):
+                return x * 2
+
+
+            @torch.compiler.disable(recursive=False)
+            def f(x):
+                # short ones
+                if x.size(0) < 8:
+                    x = torch.cat([x, x])
+                return f_after(x)
+
+            g = f
+            for size in (4, 9):
+                g(torch.ones(size))
+            """,
+            is_script=True,
+        ),
+    ),
+)

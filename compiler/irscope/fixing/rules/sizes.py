@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from irscope.fixing.compile_calls import compiling, with_dynamic
 from irscope.fixing.marking import marked_at_call
-from irscope.fixing.model import Proposal, Rule
+from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.fixing.syntax import is_simple
 from irscope.protocol import Finding, FixMethod, RecompilationFacts
@@ -50,4 +50,59 @@ def _marked(source: Source, finding: Finding) -> Iterator[Proposal]:
     yield Proposal(title, caveat, source.changed({calling: code}))
 
 
-RULE = Rule("sizes", ("recompilation",), _propose, ("recompile-size", "recompile-value", "recompile-condition"))
+RULE = Rule(
+    "sizes",
+    ("recompilation",),
+    _propose,
+    ("recompile-size", "recompile-value", "recompile-condition"),
+    examples=(
+        Example(
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f(x):
+                return x * 2
+
+            for size in (4, 5):
+                f(torch.ones(size))
+            """,
+            """
+            import torch
+
+            @torch.compile(backend="eager", dynamic=True)
+            def f(x):
+                return x * 2
+
+            for size in (4, 5):
+                f(torch.ones(size))
+            """,
+            is_script=True,
+        ),
+        Example(
+            """
+            import torch
+
+            def f(x):
+                return x * 2
+
+            g = torch.compile(f, backend="eager")
+            for size in (4, 5):
+                g(torch.ones(size))
+            """,
+            """
+            import torch
+
+            def f(x):
+                return x * 2
+
+            g = torch.compile(f, backend="eager")
+            for size in (4, 5):
+                x = torch.ones(size)
+                torch._dynamo.mark_dynamic(x, 0)
+                g(x)
+            """,
+            is_script=True,
+        ),
+    ),
+)

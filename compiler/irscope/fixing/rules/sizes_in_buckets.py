@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from irscope.fixing.compile_calls import compiling
 from irscope.fixing.marking import varying_sizes
-from irscope.fixing.model import Proposal, Rule
+from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
-from irscope.fixing.splitting import given_parameters, is_block, is_method
+from irscope.fixing.splitting import given_parameters, is_method
 from irscope.fixing.syntax import Function
 from irscope.protocol import Finding, RecompilationFacts
 
@@ -98,7 +98,7 @@ def _with(source: Source, compiled: ast.expr, name: str, code: str, is_module: b
         changes = {compiled: f"{name}\n{indent}@{source.code(compiled)}"}
     elif not is_module:
         changes = {compiled: f"{name}({source.code(compiled)})"}
-    elif isinstance(outer, ast.Assign) and is_block(source, [outer]):
+    elif isinstance(outer, ast.Assign) and source.owns_lines(outer):
         net = source.code(outer.targets[0])
         changes = {outer: f"{source.code(outer)}\n{net}.forward = {name}({net}.forward)"}
     else:
@@ -106,4 +106,86 @@ def _with(source: Source, compiled: ast.expr, name: str, code: str, is_module: b
     return source.changed(changes, [source.above(compiled, code)])
 
 
-RULE = Rule("sizes in buckets", ("recompilation",), _propose, ("recompile-size",))
+RULE = Rule(
+    "sizes in buckets",
+    ("recompilation",),
+    _propose,
+    ("recompile-size",),
+    examples=(
+        Example(
+            """
+            import torch
+
+            @torch.compile(backend="eager")
+            def f(x):
+                return x * 2
+
+            for size in (4, 5):
+                f(torch.ones(2, size))
+            """,
+            '''
+            import torch
+
+
+            def in_buckets(compiled):
+                """Pads dimension 1 of x to a multiple of 8, and cuts the result to its size."""
+
+                @torch.compiler.disable(recursive=False)
+                def call(x):
+                    size = x.shape[1]
+                    x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, -x.shape[1] % 8))
+                    return compiled(x).narrow(1, 0, size)
+
+                return call
+
+
+            @in_buckets
+            @torch.compile(backend="eager")
+            def f(x):
+                return x * 2
+
+            for size in (4, 5):
+                f(torch.ones(2, size))
+            ''',
+            is_script=True,
+        ),
+        Example(
+            """
+            import torch
+
+            class Net(torch.nn.Module):
+                def forward(self, x):
+                    return x.sum(1)
+
+            net = torch.compile(Net(), backend="eager")
+            for size in (4, 5):
+                net(torch.ones(2, size))
+            """,
+            '''
+            import torch
+
+            class Net(torch.nn.Module):
+                def forward(self, x):
+                    return x.sum(1)
+
+
+            def in_buckets(compiled):
+                """Pads dimension 1 of x to a multiple of 8."""
+
+                @torch.compiler.disable(recursive=False)
+                def call(x):
+                    x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, -x.shape[1] % 8))
+                    return compiled(x)
+
+                return call
+
+
+            net = torch.compile(Net(), backend="eager")
+            net.forward = in_buckets(net.forward)
+            for size in (4, 5):
+                net(torch.ones(2, size))
+            ''',
+            is_script=True,
+        ),
+    ),
+)

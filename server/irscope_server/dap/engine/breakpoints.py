@@ -238,13 +238,7 @@ class Stops:
         return first_change(before, section)
 
     def _stop_at(self, place: PlaceInRun) -> Stop | None:
-        found = self.recording.tracks[place.compile].stops_at if self.kinds else {}
-        findings = found.get(place.section, {}).get(place.spot, ())
-        if self.values is not None and KIND.id in self.kinds:  # a divergence stops at its node, not at the user's line
-            divergent = self.values.divergence_at(place)
-            findings = tuple(each for each in findings if not self.values.stops_elsewhere(place, each))
-            findings += (divergent.finding,) if divergent is not None else ()
-        finding = next((each for each in findings if self._excepted(each, place)), None)
+        finding = next((finding for finding in self._findings_at(place) if self._excepted(finding, place)), None)
         if finding is not None:
             return Stop(place, "exception", f"Finding: {finding.kind}", finding=finding)
         hit = [
@@ -259,6 +253,15 @@ class Stops:
         if self.each_stage and place.spot == 0:
             return Stop(place, "stage", f"The stage {section.title} begins")
         return None
+
+    def _findings_at(self, place: PlaceInRun) -> tuple[Finding, ...]:
+        stops = self.recording.tracks[place.compile].stops_at if self.kinds else {}
+        findings = tuple(stops.get(place.section, {}).get(place.spot, ()))
+        if self.values is not None and KIND.id in self.kinds:  # a divergence stops at its node, not at the user's line
+            divergent = self.values.divergence_at(place)
+            findings = tuple(finding for finding in findings if not self.values.stops_elsewhere(place, finding))
+            findings += (divergent.finding,) if divergent is not None else ()
+        return findings
 
     def _excepted(self, finding: Finding, place: PlaceInRun) -> bool:
         if finding.kind not in self.kinds:

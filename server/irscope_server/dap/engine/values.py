@@ -127,9 +127,10 @@ class RunValues:
         if data is None or not name:
             return None
         try:
-            found, node = data["found"], next((each for each in data["nodes"] if each["name"] == name), None)
-            local = found["local"] if found and found["node"] == name else node["local"] if node else None
-            if local is None and not (found and found["node"] == name):
+            found, node = data["found"], next((node for node in data["nodes"] if node["name"] == name), None)
+            is_first = bool(found) and found["node"] == name
+            local = found["local"] if is_first else node["local"] if node else None
+            if local is None and not is_first:
                 return None
             facts: dict[str, Any] = {}
             if local is not None:
@@ -139,14 +140,13 @@ class RunValues:
                     "error": local["compiled"], "eager_error": local["eager"], "allowed": local["allowed"],
                     "index": local["index"], "compiled": compiled, "eager": eager, "float64": wide,
                 }  # fmt: skip
-            if found and found["node"] == name:
+            if is_first:
                 facts |= {
                     "introduced_by": found["pass"] or found["how"],
                     "kernel": found["kernel"],
                     "tried": found["tried"],
                 }
-            told = str(found["message"]) if found and found["node"] == name else "no divergence"
-            return Facts("comparison", told, facts)
+            return Facts("comparison", str(found["message"]) if is_first else "no divergence", facts)
         except DAMAGED:
             return None
 

@@ -18,6 +18,12 @@ from irscope_server.dap.engine.recording import Recording
 from irscope_server.dap.protocol.wire import Arguments, RequestFailed
 
 _MOST_NAMED = 5
+_NOT_AGAIN = {
+    EntryKind.NOTEBOOK.value: "it is a run of a notebook, whose cells the editor runs: launch it there",
+    # its expressions are not kept: a store is not trusted
+    EntryKind.MODEL.value: "it is a run of irscope run --model: run it on the command line again",
+}
+"""Why runs of some kinds cannot be run again."""
 
 
 def values_are_there(recording: Recording, wanted: ValuesRequest) -> bool:
@@ -46,16 +52,10 @@ def spec_of(recording: Recording, wanted: ValuesRequest, arguments: Arguments) -
         raise _refused(
             run, "the store does not record how it was run (an older irscope wrote it): launch the script instead"
         )
-    if entry == EntryKind.NOTEBOOK.value:
-        raise _refused(run, "it is a run of a notebook, whose cells the editor runs: launch it there")
-    if entry == EntryKind.MODEL.value:  # its expressions are not kept: a store is not trusted
-        raise _refused(run, "it is a run of irscope run --model: run it on the command line again")
-    changed = _changed(recording, how.get("files"), digest if entry == EntryKind.SCRIPT.value else None)
-    if changed:
-        more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
-        gone = [path for path in changed if not os.path.isfile(path)]
-        what = "is gone" if gone == changed else "is another one now" if len(changed) == 1 else "are others now"
-        raise _refused(run, f"{', '.join(changed[:_MOST_NAMED])}{more} {what}")
+    if entry in _NOT_AGAIN:
+        raise _refused(run, _NOT_AGAIN[entry])
+    if changed := _changed(recording, how.get("files"), digest if entry == EntryKind.SCRIPT.value else None):
+        raise _refused(run, _words(changed))
     if not os.path.isdir(cwd):
         raise _refused(run, f"its working folder {cwd} is gone")
     given = arguments.variables("env")
@@ -66,6 +66,14 @@ def spec_of(recording: Recording, wanted: ValuesRequest, arguments: Arguments) -
         python=os.path.expanduser(arguments.text("python", "")) or sys.executable, cwd=cwd, env=given or None,
         entry=EntryKind(entry), values=wanted, pipeline=recording.report.pipeline,
     )  # fmt: skip
+
+
+def _words(changed: list[str]) -> str:
+    """Which files have changed, and how."""
+    more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
+    gone = [path for path in changed if not os.path.isfile(path)]
+    what = "is gone" if gone == changed else "is another one now" if len(changed) == 1 else "are others now"
+    return f"{', '.join(changed[:_MOST_NAMED])}{more} {what}"
 
 
 def _changed(recording: Recording, files: Any, script: str | None) -> list[str]:
