@@ -43,13 +43,12 @@ from irscope.driver.fixing.proving import Prover  # noqa: E402
 from irscope.driver.fixing.trying import Trying  # noqa: E402
 from irscope.fixing.texts import applied  # noqa: E402
 from irscope.worker.client import Worker  # noqa: E402
-from irscope_server.fixing.proposals import proposals  # noqa: E402
 from stronger import differences, differences_apart  # noqa: E402
 
 SCRIPTS = HERE / "fix_set"
 SETS = ("fix_set", "fix_models")
 KINDS = ("graph-break", "recompilation")
-PACKAGES = ("torch", "numpy", "libcst", "transformers", "timm")
+PACKAGES = ("torch", "numpy", "transformers", "timm")
 """Whose versions a result depends on."""
 
 
@@ -187,7 +186,7 @@ def of_script(path: Path, worker: Worker, timeout: float = 900) -> dict[str, Any
         with Prover(RunSpec(str(path), cwd=str(path.parent)), worker, cancel) as prover:
             original = prover.begin()
             ready = time.monotonic()
-            trying = Trying(prover, min(seconds, timeout), propose=proposals)
+            trying = Trying(prover, min(seconds, timeout))
             text, tried, first = path.read_text(), list[Tried](), None
             for finding in (one for one in original.findings if one.kind in KINDS):
                 tried.append(trying.finding(finding))

@@ -26,7 +26,6 @@ ROOMS = (
     "compiler/irscope/fixing",
     "compiler/irscope/fixing/advice",
     "compiler/irscope/driver/fixing",
-    "server/irscope_server/fixing",
 )
 """Where the fixing feature is; the first is where it should be."""
 SHOWN = "server/irscope_server/language/tried_fixes.py"

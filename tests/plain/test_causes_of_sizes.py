@@ -6,6 +6,7 @@ import dataclasses
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from irscope.driver.fixing.trying import Trying
 from irscope.fixing.texts import edits_between
 from irscope.protocol import Finding, Fix, Position, Range, Severity
@@ -26,7 +27,9 @@ def titles(one: Finding, *others: Finding, texts: Any = None) -> list[str]:
     prover: Any = SimpleNamespace(
         original=SimpleNamespace(compiles=(), findings=(one, *others)), text_of=lambda path: TEXT
     )
-    return [fix.title for fix in Trying(prover, 1, propose=propose)._fixes(one, texts or {})]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("irscope.driver.fixing.trying.proposals", propose)
+        return [fix.title for fix in Trying(prover, 1)._fixes(one, texts or {})]
 
 
 def test_what_fixed_the_size_is_tried_first() -> None:

@@ -146,6 +146,13 @@ def test_blocks_have_the_indentation_of_the_text(indent: str, unit: str) -> None
     assert f"\n{indent}{unit}# at the end\n{indent}{unit}return text" in code
 
 
+def test_the_code_of_a_node_is_without_comments_that_go_above_its_statement() -> None:
+    source = Source("if 1:\n    y = g(f(  # why\n        x), x)\n")
+    call, inner = source.all(ast.Call)
+    assert source.code(call, {inner: "h(x)"}) == "g(h(x), x)"
+    assert source.changed({inner: "h(x)"}) == "if 1:\n    # why\n    y = g(h(x), x)\n"
+
+
 def test_edits_are_as_few_characters_as_differ() -> None:
     old, new = "a = 1\nb = f(x.item())\nc = 3\n", "a = 1\nb = f(x)\nc = 3\n"
     (edit,) = least_edits(old, new)

@@ -130,6 +130,6 @@ def test_a_house_that_holds_and_one_that_falls_short() -> None:
     measured = list(house.rows(contracts, trees, dict.fromkeys(trees, 9500)))
     assert all(row.holds for row in measured)
     assert measured[0].measured == "9,500 in 1 room"
-    trees["server/irscope_server/fixing/rules.py"] = ast.parse("import libcst\ndef f(fix):\n return fix.title in A")
+    trees["compiler/irscope/driver/fixing/rules.py"] = ast.parse("import libcst\ndef f(fix):\n return fix.title in A")
     measured = list(house.rows(contracts, trees, dict.fromkeys(trees, 9500)))
     assert [row.measured for row in measured if not row.holds] == ["19,000 in 2 rooms", "1 in 1 files", "1 need libcst"]

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 COMPILER, SERVER = ROOT / "compiler", ROOT / "server"
 STDLIB = frozenset(sys.stdlib_module_names)
-SERVER_MAY = STDLIB | {"pygls", "lsprotocol", "attrs", "mcp", "libcst", "irscope", "irscope_server"}
+SERVER_MAY = STDLIB | {"pygls", "lsprotocol", "attrs", "mcp", "irscope", "irscope_server"}
 COMPILER_MAY = STDLIB | {"torch", "irscope"}
 IF_INSTALLED = {("kineto_quick.py", "msgspec"), ("lines.py", "anyio"), ("lines.py", "pydantic")}
 """A reader of files, which works without it; that it loads without it is tested below.  Packages that mcp itself needs: its streams

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from irscope.cli.fixing import _measured_lines
 from irscope.driver.fixing.gains import MeasuredGain, Side, Spread
-from irscope.driver.fixing.plain_functions import plain_functions
 from irscope.driver.fixing.proving import Proof, Status
 from irscope.driver.fixing.trying import Trying
+from irscope.fixing.plain_functions import plain_functions
 from irscope.fixing.texts import applied
 from irscope.protocol import Compile, CompileOutcome, Finding, Position, Range, Related, RelatedRole, Severity
 
@@ -196,7 +196,7 @@ def test_one_finding_may_be_of_several_functions(first: str, words: str) -> None
         text_of=lambda path: USER if path == "user.py" else LIBRARY[path],
         prove=lambda texts, finding: (proofs.pop(0), left),
     )
-    (tried,) = Trying(prover, 10).finding(one).candidates
+    (tried,) = Trying(prover, 10, with_rules=False).finding(one).candidates
     assert tried.proof.status is (Status.VERIFIED if words else Status.DISPROVEN)
     made = applied(USER, tried.edits)
     assert "leave_to_python(rules.Rule.inner)\n" in made

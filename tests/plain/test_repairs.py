@@ -44,7 +44,9 @@ def fix_of(what: str | FixMethod) -> Fix:
 def tried(*wanted: str | FixMethod) -> Tried:
     fixes = [fix_of(what) for what in wanted]
     prover: Any = Prover()
-    return Trying(prover, 60, propose=lambda finding, text: fixes).finding(FINDING)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("irscope.driver.fixing.trying.proposals", lambda finding, text: fixes)
+        return Trying(prover, 60).finding(FINDING)
 
 
 @pytest.mark.parametrize("method", [method for method in FixMethod if not method.repairs])
@@ -53,7 +55,7 @@ def test_it_is_last_and_not_the_verified_one(method: FixMethod) -> None:
     assert [each.fix.method for each in one.candidates] == [None, None, method]
     assert one.verified is None and one.left_to_python is not None and one.left_to_python.fix.method is method
     prover: Any = Prover()
-    together = Trying(prover, 60).together([one])
+    together = Trying(prover, 60, with_rules=False).together([one])
     assert (together.texts, together.fixed) == ({}, ())
 
 
@@ -61,7 +63,7 @@ def test_a_repair_is_applied() -> None:
     one = tried(FixMethod.FUNCTION_TO_PYTHON, "a repair")
     assert [each.title for each in one.candidates] == ["a repair"]  # no other is tried after a verified one
     prover: Any = Prover()
-    together = Trying(prover, 60).together([one])
+    together = Trying(prover, 60, with_rules=False).together([one])
     assert (together.texts, together.fixed) == ({"user.py": "a repair\n"}, (FINDING,))
 
 
@@ -90,7 +92,7 @@ def test_fixes_that_go_together_need_one_trial_and_others_are_added_one_by_one()
         proof = Proof(Status.VERIFIED, "")
         first = Tried(FINDING, (Candidate(Fix("a", "", (Edit(PLACE, "1"),)), "user.py", proof),))
         second = Tried(other, (Candidate(Fix("b", "", (Edit(place, "2"),)), "user.py", proof),))
-        found = Trying(prover, seconds).together([first, second])
+        found = Trying(prover, seconds, with_rules=False).together([first, second])
         return found.texts, found.fixed, [found.why_left_out(one) for one in (FINDING, other)], prover.seen
 
     assert fixed("") == ({"user.py": "1\n2\n"}, (FINDING, other), ["", ""], ["1\n2\n"])
@@ -104,7 +106,9 @@ def test_fixes_that_go_together_need_one_trial_and_others_are_added_one_by_one()
 @pytest.mark.parametrize(
     ("undone", "fixed"), [(False, ("x", "other")), (True, ("x",))], ids=["in the changed text", "undoes the first"]
 )
-def test_what_overlaps_is_proposed_again_in_the_changed_text(undone: bool, fixed: tuple[str, ...]) -> None:
+def test_what_overlaps_is_proposed_again_in_the_changed_text(
+    undone: bool, fixed: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Both repairs write the first line anew, so only one of them fits the original's text."""
     other = dataclasses.replace(FINDING, range=Range(Position(1, 4), Position(1, 5)))
     moved = dataclasses.replace(other, range=Range(Position(1, 6), Position(1, 7)))
@@ -131,12 +135,13 @@ def test_what_overlaps_is_proposed_again_in_the_changed_text(undone: bool, fixed
             (other, "x = z", Proof(Status.VERIFIED, "", (other,))),
         )
     ]
-    together = Trying(prover, 60, propose=propose).together(tried)
+    monkeypatch.setattr("irscope.driver.fixing.trying.proposals", propose)
+    together = Trying(prover, 60).together(tried)
     text = "new = z\n" if len(fixed) > 1 else "new = y\n"
     assert (together.texts, together.fixed) == ({"user.py": text}, tuple(names[one] for one in fixed))
 
 
-def test_what_is_proposed_again_may_remove_two() -> None:
+def test_what_is_proposed_again_may_remove_two(monkeypatch: pytest.MonkeyPatch) -> None:
     """The repairs of the second and third overlap with the first's; the second's, proposed again, removes the third."""
     second, third = (dataclasses.replace(FINDING, range=Range(Position(n, 0), Position(n, 1))) for n in (2, 3))
 
@@ -167,7 +172,8 @@ def test_what_is_proposed_again_may_remove_two() -> None:
         for one in (FINDING, second, third)
     ]
     again = Fix("again", "", (Edit(Range(Position(1, 0), Position(1, 3)), "all"),))
-    together = Trying(prover, 60, propose=lambda finding, text: [again]).together(tried)
+    monkeypatch.setattr("irscope.driver.fixing.trying.proposals", lambda finding, text: [again])
+    together = Trying(prover, 60).together(tried)
     assert (together.texts, together.fixed) == ({"user.py": "all"}, (FINDING, second, third))
     assert together.left_out == ()
 
@@ -190,7 +196,7 @@ def test_a_chain_repairs_if_each_of_it_does() -> None:
     assert (longer.first, first.first) == (first, first)
 
 
-def test_a_chain_says_what_each_of_it_costs() -> None:
+def test_a_chain_says_what_each_of_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     other = dataclasses.replace(FINDING, code="GB0124")
 
     class Next(Prover):
@@ -204,7 +210,8 @@ def test_a_chain_says_what_each_of_it_costs() -> None:
         return [Fix(word, f"The {word} costs.", (Edit(PLACE, word),))]
 
     prover: Any = Next()
-    (one,) = Trying(prover, 60, propose=propose).finding(FINDING).candidates
+    monkeypatch.setattr("irscope.driver.fixing.trying.proposals", propose)
+    (one,) = Trying(prover, 60).finding(FINDING).candidates
     assert (one.title, one.caveat) == (f"first{THEN}second", "The first costs. The second costs.")
 
 
@@ -222,7 +229,7 @@ def test_a_finding_that_another_fix_removes_needs_no_fix_of_its_own() -> None:
         Tried(one, (Candidate(Fix(name, "", (Edit(before, f"def {name}(): ...\n"),)), "user.py", proof),))
         for one, name in ((FINDING, "a"), (other, "b"))
     ]
-    together = Trying(prover, 60).together(both)
+    together = Trying(prover, 60, with_rules=False).together(both)
     assert (together.texts, together.fixed) == ({"user.py": "def a(): ...\nx\n"}, (FINDING, other))
     combining = Combining(prover, lambda what: None, lambda: False, lambda finding, file, text: [])
     one_by_one = combining._one_by_one([(one.finding, one.candidates[0]) for one in both])

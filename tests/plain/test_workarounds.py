@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import pytest
-from irscope.driver.fixing.workarounds import about_one_function, as_patches, module_of, workarounds
 from irscope.fixing.texts import applied, edits_between
+from irscope.fixing.workarounds import about_one_function, as_patches, module_of, workarounds
 from irscope.protocol import Finding, Fix, Position, Range, Related, RelatedRole, Severity
 
 FILE = "/env/lib/python3.11/site-packages/deciding/rules.py"
@@ -69,7 +70,10 @@ def finding(line: int) -> Finding:
     return Finding("graph-break", "GB0170", Severity.WARNING, "", "", (), None, "user.py", place, 1, (), (cause,))
 
 
-def replacing(old: str, new: str) -> object:
+Propose = Callable[[Finding, str], list[Fix]]
+
+
+def replacing(old: str, new: str) -> Propose:
     def propose(there: Finding, text: str) -> list[Fix]:
         assert (there.file, old in text) == (FILE, True)
         return [Fix("Change it", "It costs.", edits_between(text, text.replace(old, new)))]
@@ -77,12 +81,19 @@ def replacing(old: str, new: str) -> object:
     return propose
 
 
+def made(there: Finding, user: str, library: str, propose: Propose) -> list[Fix]:
+    """The workarounds where the rules propose that."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("irscope.fixing.workarounds.proposals", propose)
+        return list(workarounds(there, user, library))
+
+
 def line_of(text: str) -> int:
     return next(number for number, line in enumerate(LIBRARY.split("\n"), 1) if text in line)
 
 
 def changed(at: str, old: str, new: str, user: str = USER) -> str:
-    fixes = list(workarounds(finding(line_of(at)), user, LIBRARY, replacing(old, new)))  # type: ignore[arg-type]
+    fixes = made(finding(line_of(at)), user, LIBRARY, replacing(old, new))
     return applied(user, fixes[0].edits) if fixes else ""
 
 
@@ -118,7 +129,7 @@ def test_what_wraps_a_function_stays() -> None:
 def test_what_cannot_be_replaced(at: str) -> None:
     there = finding(line_of(at) + 1)
     old = LIBRARY.split("\n")[line_of(at)]
-    assert not list(workarounds(there, USER, LIBRARY, replacing(old, old + "; new()")))  # type: ignore[arg-type]
+    assert not made(there, USER, LIBRARY, replacing(old, old + "; new()"))
 
 
 def test_a_change_that_is_no_code_has_no_copy() -> None:
@@ -133,7 +144,7 @@ def test_a_change_outside_of_the_function_has_no_copy() -> None:
 def test_a_function_that_is_called_has_a_copy() -> None:
     library = LIBRARY.replace("if x.sum()", "if other(x).sum()")
     propose = replacing("def other(x):\n    return x", "def other(x):\n    return abs(x)")
-    (fix,) = workarounds(finding(line_of("if x.sum()")), USER, library, propose)  # type: ignore[arg-type]
+    (fix,) = made(finding(line_of("if x.sum()")), USER, library, propose)
     assert "\nrules.other.__code__ = other_without_break.__code__\n" in applied(USER, fix.edits)
 
 
@@ -142,7 +153,7 @@ def test_an_import_that_a_module_does_not_have_is_in_the_copy() -> None:
         new = text.replace("import torch\n", "import math\nimport torch\n").replace("x + 1", "math.tau")
         return [Fix("", "", edits_between(text, new))]
 
-    (fix,) = workarounds(finding(line_of("if x.sum()")), USER, LIBRARY, propose)
+    (fix,) = made(finding(line_of("if x.sum()")), USER, LIBRARY, propose)
     text = applied(USER, fix.edits)
     assert "more):\n    import math\n    # why\n    if x.sum() > 0:\n        return math.tau\n" in text
     assert "        import math\n        # why\n" in as_patches(USER, text, {FILE: LIBRARY})[FILE]
@@ -189,28 +200,28 @@ def drawing(there: Finding, text: str) -> list[Fix]:
 def test_an_operator_goes_with_the_copy() -> None:
     """While the library draws other numbers in compiled code, no other fix of it can be proven."""
     line = next(n for n, one in enumerate(DRAWING.split("\n"), 1) if "drawn(3)" in one)
-    alone, both = workarounds(finding(line), USER, DRAWING, drawing)
+    alone, both = made(finding(line), USER, DRAWING, drawing)
     assert (
         both.title
         == "Change it, in a copy of the function of rules.py; then Draw it, in a copy of the function of rules.py"
     )
     assert "def drawn" not in applied(USER, alone.edits)
     text = applied(USER, both.edits)
-    made = "def drawn_with_numpy(n: int) -> np.ndarray:\n    m = np.zeros(n)\n    m[0] = np.random.rand()\n    return m\n\n\n"
+    helper = "def drawn_with_numpy(n: int) -> np.ndarray:\n    m = np.zeros(n)\n    m[0] = np.random.rand()\n    return m\n\n\n"
     stub = "def drawn_without_break(n):\n    return torch.ops.draws.drawn(n)\n\n\n"
     assert (
-        f"import numpy as np\n\n\n{made}{OPERATOR}{stub}rules.drawn.__code__ = drawn_without_break.__code__\n" in text
+        f"import numpy as np\n\n\n{helper}{OPERATOR}{stub}rules.drawn.__code__ = drawn_without_break.__code__\n" in text
     )
     assert "    return x + 2\n" in text
     patched = as_patches(USER, text, {FILE: DRAWING})[FILE]
-    assert f"{made}{OPERATOR}def drawn(n: int) -> np.ndarray:\n    return torch.ops.draws.drawn(n)\n" in patched
+    assert f"{helper}{OPERATOR}def drawn(n: int) -> np.ndarray:\n    return torch.ops.draws.drawn(n)\n" in patched
     assert patched.count("return x + 2") == patched.count("def drawn_with_numpy") == 1
 
 
 def test_an_operator_that_reads_more_of_the_library_has_no_copy() -> None:
     line = next(n for n, one in enumerate(DRAWING.split("\n"), 1) if "drawn(3)" in one)
     library = DRAWING.replace("np.zeros(n)", "np.zeros(n + LONGEST)")
-    assert [fix.title.count("; then") for fix in workarounds(finding(line), USER, library, drawing)] == [0]
+    assert [fix.title.count("; then") for fix in made(finding(line), USER, library, drawing)] == [0]
 
 
 def test_only_what_matters_is_read() -> None:
@@ -229,7 +240,7 @@ def test_only_what_matters_is_read() -> None:
 
 def test_a_finding_of_the_user_has_no_workaround() -> None:
     own = dataclasses.replace(finding(3), related=())
-    assert not list(workarounds(own, USER, LIBRARY, replacing("x", "y")))  # type: ignore[arg-type]
+    assert not made(own, USER, LIBRARY, replacing("x", "y"))
 
 
 def test_the_name_of_a_module() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
-import importlib.util
 import json
 import os
 import sys
@@ -16,13 +14,12 @@ from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.candidates import Candidate, Together, Tried
 from irscope.driver.fixing.gains import ROUNDS, MeasuredGain, measure
 from irscope.driver.fixing.library import Patch, patch_file, workaround_of
-from irscope.driver.fixing.needs import NEEDS, install_command, is_missing
 from irscope.driver.fixing.proving import Prover, Status
 from irscope.driver.fixing.static_sizes import StaticSizes, measured_static_sizes
-from irscope.driver.fixing.trying import Propose, Trying
+from irscope.driver.fixing.trying import Trying
 from irscope.driver.fixing.writing import write
 from irscope.fixing.texts import applied, diff_of
-from irscope.protocol import Finding, Fix, OutcomeKind, to_json
+from irscope.protocol import Finding, OutcomeKind, to_json
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
 from irscope.usercode.writing import write_files
@@ -30,7 +27,6 @@ from irscope.vocabulary import units
 from irscope.vocabulary.visible import printable
 from irscope.worker.client import Worker
 
-_PROPOSALS = "irscope_server.fixing.proposals"
 _UNPROVEN = (
     "unproven: not shown to be wrong, but not proven. Read the reason; the finding's own hints have the change in words. "
     "Test it yourself before you use it."
@@ -51,12 +47,11 @@ def fix(options: argparse.Namespace) -> int:
             findings = sorted(original.findings, key=lambda f: (f.file, f.range))
             chosen = [f for f in findings if not options.only or f.code in options.only or f.kind in options.only]
             say = _say if sys.stderr.isatty() else lambda what: None
-            propose = _proposing()
-            trying = Trying(prover, options.seconds, say, propose or _nothing, patches=True)
+            trying = Trying(prover, options.seconds, say, patches=True)
             tried = [trying.finding(finding) for finding in chosen]
             together = trying.together(tried)
             before = {path: prover.text_of(path) for path in together.texts}
-            static = _static(prover, spec, options.script) if options.measure and propose is not None else None
+            static = _static(prover, spec, options.script) if options.measure else None
         gain = measure(spec, together.texts) if options.measure and together.texts else None
     finally:
         worker.stop()
@@ -108,23 +103,9 @@ def _patch_files(tried: list[Tried]) -> Iterator[tuple[str, str, str]]:
                 yield patch.diff, name, patch_file(one.finding, patch, workaround_of(one.finding, title))
 
 
-def _nothing(finding: Finding, text: str) -> tuple[Fix, ...]:
-    return ()
-
-
 def _static(prover: Prover, spec: RunSpec, script: str) -> StaticSizes | None:
     """What comes of static sizes, in the file of the script alone."""
     return measured_static_sizes(prover, spec, os.path.abspath(os.path.join(spec.cwd or "", script)))
-
-
-def _proposing() -> Propose | None:
-    """What gives more candidates: the server's package, which this one does not know, where it and LibCST are installed."""
-    if importlib.util.find_spec("irscope_server") is None or is_missing():
-        words = f"{NEEDS} is not installed, so most fixes are not tried. To install it: {install_command()}"
-        print(f"irscope fix: {words}", file=sys.stderr)
-        return None
-    propose: Propose = importlib.import_module(_PROPOSALS).proposals
-    return propose
 
 
 def _say(what: str) -> None:

@@ -126,7 +126,7 @@ def _verified(
     try:
         worker.wait_until_ready(90)
         with Prover(spec, worker, cancel) as prover:
-            trying = Trying(prover, _FIX_SECONDS)
+            trying = Trying(prover, _FIX_SECONDS, with_rules=False)
             for finding in prover.begin().findings:
                 if (place := _place(finding)) in places:
                     found[place] = _best(prover, trying, finding)

@@ -30,7 +30,10 @@ class Source(Syntax):
             return self.changed(changes or {})
         if node not in self._parents:
             return ast.unparse(node)
-        return self.part(node, self.changed(changes)) if changes else self.part(node, self.text)
+        edits = edits_of(self, [self._change(inner, code) for inner, code in (changes or {}).items()])
+        start = self.span(node)[0]
+        # Comments that go above the statement are not of the node: what takes its place puts them there.
+        return self.part(node, applied(self.text, [edit for edit in edits if self.offset(edit.range.start) >= start]))
 
     def part(self, node: ast.AST, changed: str) -> str:
         """The code of a node in a text that has been changed inside of it alone."""

@@ -24,9 +24,7 @@ from irscope_server.base.settings import SECTION
 from irscope_server.graph import requests as graph_requests
 from irscope_server.language.fixes import (
     CHECK_WITHOUT_COMPILE,
-    HOW_TO_GET_MORE,
     actions_at,
-    how_to_get_more,
 )
 from irscope_server.language.hovers import hover_at
 from irscope_server.language.inlay_hints import inlay_hints_of
@@ -48,7 +46,6 @@ def make_server(execute: Execute | None = None) -> IrscopeServer:
     server.command("irscope.server.run")(_run_command)
     server.command("irscope.server.cancel")(_cancel_command)
     server.command(CHECK_WITHOUT_COMPILE)(_check_command)
-    server.command(HOW_TO_GET_MORE)(_how_to_get_more)
     return server
 
 
@@ -234,10 +231,6 @@ async def _cancel_command(ls: IrscopeServer, params: dict[str, Any]) -> Any:
 async def _check_command(ls: IrscopeServer, params: dict[str, Any]) -> Any:
     work = requests.check_without_compile
     return await _request(lambda ls, params: work(ls, wire.from_wire(CheckParams, params)))(ls, params)
-
-
-def _how_to_get_more(ls: IrscopeServer) -> None:
-    ls.show_message(how_to_get_more())
 
 
 _FEATURES: dict[str, Any] = {

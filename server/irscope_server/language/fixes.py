@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irscope.driver.fixing.needs import install_command, is_missing
-from irscope.findings.kinds import compiled_code_error, graph_break, recompilation, specialization
+from irscope.findings.kinds import compiled_code_error
 from irscope.protocol import Range
 from lsprotocol import types
 
@@ -20,10 +19,6 @@ from irscope_server.language.views import PlacedFinding
 CHECK_WITHOUT_COMPILE = "irscope.server.checkWithoutCompile"
 """The command that any client can ask the server for."""
 _CHECK = "Check Without Compile"
-HOW_TO_GET_MORE = "irscope.server.howToGetMoreFixes"
-"""The command that says how LibCST is installed."""
-_ON_A_TREE = (graph_break.KIND.id, recompilation.KIND.id, specialization.KIND.id)
-"""The kinds of findings that LibCST brings fixes for; a test compares them with the families."""
 
 
 def actions_at(context: SourceContext, key: FileKey, params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -40,11 +35,8 @@ def actions_at(context: SourceContext, key: FileKey, params: types.CodeActionPar
     checks = [_check(context, params.text_document.uri, one, lines) for one in found if _can_be_checked(context, one)]
     fixes += _fixes_at_calls(context, key, params.range, found)
     fixes += fixes_together(context, found)
-    about = [one for one in found if one.finding.kind in _ON_A_TREE]
-    more = [_how_to_get_more(context, about, lines)] if about and is_missing() else []
     return [
         *fixes,
-        *more,
         *checks,
         *shown[:1],
         *(_ignore(context, one, lines) for one in found),
@@ -115,22 +107,6 @@ def _ignore(context: SourceContext, placed: PlacedFinding, lines: Sequence[str])
         kind=types.CodeActionKind.QuickFix,
         diagnostics=[diagnostic_of(context, placed, lines)],
         edit=workspace_edit(context, {placed.finding.file: [types.TextEdit(types.Range(at, at), comment)]}),
-    )
-
-
-def _how_to_get_more(context: SourceContext, about: Sequence[PlacedFinding], lines: Sequence[str]) -> types.CodeAction:
-    """Without LibCST there may be no fix at all: that it is missing is said where the fixes would be."""
-    title = "How to Get More Fixes: LibCST Is Not Installed"
-    command = types.Command(title, HOW_TO_GET_MORE, arguments=[])
-    diagnostics = [diagnostic_of(context, one, lines) for one in about]
-    return types.CodeAction(title, types.CodeActionKind.QuickFix, diagnostics, command=command)
-
-
-def how_to_get_more() -> str:
-    """What the command `HOW_TO_GET_MORE` says."""
-    return (
-        "Most fixes are made with LibCST, which the interpreter of irscope's server does not have. "
-        f"To install it: {install_command()} Then run the script again."
     )
 
 

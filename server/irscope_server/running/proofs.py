@@ -11,8 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from irscope.driver.fixing.needs import install_command, is_missing
-from irscope.protocol import Edit, Finding, Fix, OutcomeKind
+from irscope.protocol import Edit, Finding, OutcomeKind
 from irscope.usercode.source import digest_of
 from irscope.vocabulary.records import dataclass
 
@@ -183,7 +182,7 @@ def _try(
         original = prover.begin()
         found_files = prover.eager.evidence.files if prover.eager and prover.eager.evidence else ()
         files = {file: _stamp(file) for file in found_files if file_key(file) not in own}
-        trying = Trying(prover, seconds, propose=_proposals())
+        trying = Trying(prover, seconds)
         tried: dict[Cause, Tried] = {}
         for finding in sorted(original.findings, key=lambda one: (one.file, one.range)):
             if trying.is_over:
@@ -210,16 +209,6 @@ def _try(
             tell(Proven(dict(tried), combined, files, is_whole=True))
 
 
-def _proposals() -> Callable[[Finding, str], Sequence[Fix]]:
-    """The fixes that are made on a syntax tree; none if LibCST is not installed beside the server."""
-    if is_missing():
-        log.warning("Most fixes are not tried: LibCST is not installed. To install it: %s", install_command())
-        return lambda finding, text: ()
-    from irscope_server.fixing.proposals import proposals
-
-    return proposals
-
-
 def _stamp(file: str) -> Stamp:
     """When a file was changed, in nanoseconds, and its size in bytes; zeros if it is not there."""
     try:
@@ -230,13 +219,12 @@ def _stamp(file: str) -> Stamp:
 
 
 def _content(run: Run, texts: Mapping[FileKey, Sequence[str]]) -> str:
-    """What the trials depend on: the files' texts, how the script is run and for how long, and whether LibCST is there."""
+    """What the trials depend on: the files' texts, how the script is run and for how long."""
     spec = run.spec
     files = sorted((key, digest_of("\n".join(lines))) for key, lines in texts.items())
     return digest_of(
         repr(
             (
-                is_missing(),
                 files,
                 spec.script,
                 spec.args,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
-from pathlib import Path
 from typing import Any
 
 import pytest
-from irscope.driver.fixing import needs
+from irscope.fixing.model import Rule
+from irscope.fixing.proposals import proposals
 from irscope.fixing.registry import all_rules
 from irscope.fixing.texts import applied
 from irscope.protocol import (
@@ -24,10 +24,6 @@ from irscope.protocol import (
     Severity,
     VaryingSize,
 )
-from irscope_server.fixing import registry
-from irscope_server.fixing.model import Family
-from irscope_server.fixing.proposals import proposals
-from irscope_server.language.fixes import _ON_A_TREE
 
 HEAD = "import torch\n"
 
@@ -235,9 +231,7 @@ APART = (
 """Those with tests of their own."""
 
 
-@pytest.mark.parametrize(
-    "name", [rule.name for rule in (*all_rules(), *registry.all_families()) if rule.name not in APART]
-)
+@pytest.mark.parametrize("name", [rule.name for rule in all_rules() if rule.name not in APART])
 def test_each_family(name: str) -> None:
     """Each has a case here: a family without one is not tested."""
     text, at, code, more, wanted = CASES[name]
@@ -397,13 +391,13 @@ def test_the_dearest_is_offered_last() -> None:
     assert all("two graphs more" in fix.caveat for fix in proposals(found(text, "x.sum() > 0", "GB0170"), text)[-1:])
 
 
-def test_a_family_that_fails_costs_its_own_fixes_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_that_fails_costs_its_own_fixes_only(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(source: object, finding: object) -> object:
         raise RuntimeError
 
-    broken = Family("broken", ("graph-break",), fails)  # type: ignore[arg-type]
-    families = (broken, *registry.all_families())
-    monkeypatch.setattr("irscope_server.fixing.proposals.all_families", lambda: families)
+    broken = Rule("broken", ("graph-break",), fails)  # type: ignore[arg-type]
+    rules = (broken, *all_rules())
+    monkeypatch.setattr("irscope.fixing.proposals.all_rules", lambda: rules)
     text = "import torch\n\ndef f(x):\n    if x.sum() > 0:\n        x = x + 1\n    return x\n"
     assert [fix.title for fix in proposals(found(text, "x.sum() > 0", "GB0170"), text)] == [WHERE]
 
@@ -413,9 +407,3 @@ def test_texts_that_are_not_read(text: str) -> None:
     place = Range(Position(1, 0), Position(1, 1))
     finding = Finding("graph-break", "GB0170", Severity.WARNING, "", "", (), None, "script.py", place, 1, ())
     assert proposals(finding, text) == ()
-
-
-def test_what_is_said_without_libcst_is_about_the_kinds_that_it_brings_fixes_for() -> None:
-    assert set(_ON_A_TREE) == {kind for rule in (*all_rules(), *registry.all_families()) for kind in rule.kinds}
-    assert f'fix = ["{needs.NEEDS}"]' in (Path(__file__).parents[3] / "pyproject.toml").read_text()
-    assert needs.install_command("/a b/python") == f'"/a b/python" -m pip install "{needs.NEEDS}"'

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from irscope.fixing.proposals import proposals
 from irscope.fixing.static_sizes import static_sizes
 from irscope.fixing.texts import applied
 from irscope.protocol import RecompilationFacts, VaryingSize
-from irscope_server.fixing.proposals import proposals
 from test_fix_families import changed, found
 
 INDEX = "Give the index a fixed size with `torch.nonzero_static`, and leave out what is too much"

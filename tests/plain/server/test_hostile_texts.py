@@ -12,11 +12,11 @@ import time
 import pytest
 from irscope.fixing.changes import ChangeKind, SyntaxChange
 from irscope.fixing.edits import edits_of
+from irscope.fixing.proposals import proposals
 from irscope.fixing.source import Source, parse_expression
 from irscope.fixing.texts import applied, edits_between, least_edits
 from irscope.protocol import Position, Range
 from irscope_server.base.trees import tree_of
-from irscope_server.fixing.proposals import proposals
 from made import finding
 
 HEAD = "import torch\ndef f(x):\n    if (x.sum()  # a\n      .item()) > 0:\n        x = x + 1\n    return x\n"
@@ -29,6 +29,8 @@ READ = {
     "a long line": f"y = [{'1, ' * 2_000}]\n",
     "a long text": f"y = '{'a' * 250_000}'\n",
     "comparisons": f"y = {'1 < ' * 2_000}1\n",
+    "many numbers": f"y = [{'1, ' * 90_000}]\n",
+    "many comments": "#\n" * 90_000,
 }
 NOT_READ = {
     "parentheses": "(" * 100_000 + ")" * 100_000,
@@ -39,8 +41,6 @@ NOT_READ = {
     "sums": f"y = {'1 + ' * 50_000}1\n",
     "attributes": f"y = x{'.a' * 2_500}\n",
     "branches": "if x: pass\n" + "elif x: pass\n" * 20_000,
-    "many numbers": f"y = [{'1, ' * 90_000}]\n",
-    "many comments": "#\n" * 90_000,
     "a null byte": "y = 1\0\n",
     "a lone surrogate": "y = '\ud800'\n",
     "megabytes": "y = g(x)  # c\n" * 700_000,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from irscope.fixing.proposals import proposals
 from irscope.fixing.texts import applied
 from irscope.protocol import BreakFacts
-from irscope_server.fixing.proposals import proposals
 from test_fix_families import changed, found
 
 TITLE = "Let the number be a symbol of the graph, and check its bounds there"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ast
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from irscope.protocol import Edit, Fix, Position, Range, to_json
-from irscope_server.language.fixes import HOW_TO_GET_MORE
 from lsp_editor import Editor, StartEditor, edits_in
 from lsprotocol import types
 from made import compile_of, finding, kernel
@@ -150,23 +148,3 @@ async def test_the_kernels_of_a_findings_lines(
     command = {"title": title, "command": "irscope.showKernel", "arguments": [{"uri": uri, "line": 4}]}
     assert await kernel_actions(editor, uri) == ([(title, command)] if offered else [])
     assert len(await actions(editor, uri)) == 3
-
-
-async def test_without_libcst_the_actions_say_how_it_is_installed(
-    start_editor: StartEditor, play: Play, script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "start").mkdir()
-    (tmp_path / "start" / "sitecustomize.py").write_text("import sys\nsys.modules['libcst'] = None\n")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "start"))
-    play(act(script))
-    editor = await start_editor(playing=True, fresh=True)
-    uri = editor.open(script)
-    await editor.until_ended()
-    params = types.CodeActionParams(types.TextDocumentIdentifier(uri), AT, types.CodeActionContext([]))
-    *_, more, ignore = await editor.client.text_document_code_action_async(params) or []
-    assert ignore.title.startswith("Ignore")
-    assert isinstance(more, types.Command), "lsprotocol reads what has a command only as that, its command as text"
-    assert HOW_TO_GET_MORE in more.command
-    await editor.client.workspace_execute_command_async(types.ExecuteCommandParams(HOW_TO_GET_MORE))
-    await editor.until(lambda: bool(editor.client.messages))
-    assert f'{sys.executable} -m pip install "libcst' in editor.client.messages[-1].message

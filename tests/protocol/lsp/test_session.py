@@ -74,7 +74,6 @@ async def test_capabilities(start_editor: StartEditor) -> None:
         "irscope.server.run",
         "irscope.server.cancel",
         "irscope.server.checkWithoutCompile",
-        "irscope.server.howToGetMoreFixes",
     }
     sync = capabilities.text_document_sync
     assert isinstance(sync, types.TextDocumentSyncOptions)

@@ -15,8 +15,8 @@ import pytest
 from hint_cases import CASES
 from irscope.driver.fixing.proving import Proof, Status
 from irscope.driver.fixing.trying import Trying
+from irscope.fixing.proposals import proposals
 from irscope.protocol import Finding, Fix, Report
-from irscope_server.fixing.proposals import proposals
 from script_runs import run_all
 
 T = TypeVar("T")
@@ -97,8 +97,10 @@ def tried(
     if with_other_words:
         finding, report = changed(finding), changed(report)
     prover: Any = AnyProver(report, finding, ends)
-    propose = all_changed if with_other_words else proposals
-    made = Trying(prover, 100, propose=propose, patches=True).finding(finding)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("irscope.driver.fixing.trying", "irscope.fixing.workarounds"):
+            patch.setattr(f"{module}.proposals", all_changed if with_other_words else proposals)
+        made = Trying(prover, 100, patches=True).finding(finding)
     candidates = tuple((one.file, one.edits, one.is_repair, len(one.fix.steps)) for one in made.candidates)
     return candidates, tuple((patch.file, patch.edits) for patch in made.patches)
 

@@ -15,7 +15,6 @@ from irscope.driver.fixing.proving import Proof, Prover, Status
 from irscope.driver.fixing.trying import Trying
 from irscope.fixing.texts import applied, diff_of, edits_between, without_gaps
 from irscope.protocol import Edit, Fix, FixMethod, Position, Range
-from irscope_server.fixing.proposals import proposals
 from support import run_cli, run_cli_forked, shared_worker, write
 
 BRANCH = """\
@@ -88,7 +87,7 @@ def changed(prover: Prover, old: str, new: str) -> Proof:
 @pytest.mark.parametrize("prover", [FORMS["branch"], FORMS["module"]], indirect=True, ids=["branch", "module"])
 def test_a_fix_is_verified(prover: Prover) -> None:
     assert prover.original is not None
-    tried = Trying(prover, 100).finding(prover.original.findings[0])
+    tried = Trying(prover, 100, with_rules=False).finding(prover.original.findings[0])
     best = tried.candidates[0]
     assert best.proof.status is Status.VERIFIED, best.proof
     assert best.proof.removes == (tried.finding,)
@@ -172,7 +171,7 @@ def test_one_action_removes_all_breaks_of_a_function(prover: Prover) -> None:
     finding = prover.original.findings[0]
     hand = (Edit(Range(Position(5, 8), Position(5, 22)), "x.sum().detach()"),)
     only = dataclasses.replace(finding, fixes=(Fix("Keep it a tensor", "", hand),))
-    tried = Trying(prover, 100).finding(only)
+    tried = Trying(prover, 100, with_rules=False).finding(only)
     best = tried.candidates[0]
     assert best.proof.status is Status.VERIFIED, best.proof
     assert "; then " in best.title
@@ -238,7 +237,7 @@ def test_a_function_of_a_library_is_left_to_python(tmp_path: Path) -> None:
     script = write(tmp_path, f"{head}torch.compile(looping.looped)(torch.ones(3))\n")
     with Prover(RunSpec(str(script))) as prover:
         (finding,) = prover.begin().findings
-        best = Trying(prover, 100).finding(finding).candidates[0]
+        best = Trying(prover, 100, with_rules=False).finding(finding).candidates[0]
     assert (best.fix.method, best.proof.status) == (FixMethod.LIBRARY_TO_PYTHON, Status.VERIFIED), best
     assert best.proof.gain is not None and best.proof.gain.graphs[1] == 1  # that of `helped`
     assert "leave_to_python(looping_2.looped)\n" in applied(script.read_text(), best.edits)
@@ -499,7 +498,7 @@ def test_a_decision_that_a_chain_makes_one_of_tensors_went_both_ways(tmp_path: P
     script.write_text(WARMING.format(asked="x.max().item()", bound=bound))
     with Prover(RunSpec(str(script), cwd=str(tmp_path)), shared_worker()) as prover:
         (finding,) = prover.begin().findings
-        trying = Trying(prover, 100, propose=proposals)
+        trying = Trying(prover, 100)
         tensor = Fix("Keep it a tensor", "", (Edit(Range(Position(9, 12), Position(9, 26)), "x.max()"),))
         tried = trying.finding(dataclasses.replace(finding, fixes=(tensor,)))
     (chain,) = [one for one in tried.candidates if one.title.startswith("Keep it a tensor; then compute both")]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.proving import Proof, Prover, Status
+from irscope.fixing.proposals import proposals
 from irscope.fixing.texts import applied
 from irscope.protocol import Finding, Position, Range, Severity
-from irscope_server.fixing.proposals import proposals
 from support import run_forked, shared_worker, write
 
 DRAW = "Draw with NumPy in one operation of the graph"

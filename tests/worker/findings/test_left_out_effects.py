@@ -11,9 +11,9 @@ import pytest
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.proving import Prover, Status
 from irscope.driver.fixing.trying import Trying
+from irscope.fixing.proposals import proposals
 from irscope.fixing.texts import applied
 from irscope.protocol import Finding
-from irscope_server.fixing.proposals import proposals
 from support import shared_worker, write
 
 EFFECTS = {
@@ -172,7 +172,7 @@ def test_training_goes_on(tmp_path: Path) -> None:
     """Nothing that the script prints depends on its training, and no program gives the weights."""
     with begun(tmp_path, SILENT) as prover:
         finding = breaks_at(prover, SILENT, "opt.step()")[0]
-        tried = Trying(prover, 300, propose=proposals).finding(finding)
+        tried = Trying(prover, 300).finding(finding)
         assert tried.verified is None and tried.left_to_python is None, tried.candidates
         before = SILENT.replace(
             "    factor = scale.clamp(max=1.0) * 2\n    opt.step()\n",

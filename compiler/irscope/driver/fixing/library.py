@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from irscope.driver.fixing.places import path_in_library
 from irscope.driver.fixing.proving import Proof
+from irscope.fixing.places import path_in_library
 from irscope.fixing.texts import applied, diff_of
 from irscope.protocol import Edit, Finding
 from irscope.vocabulary.records import dataclass

@@ -18,9 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.fixing.errors import caught_otherwise
-from irscope.driver.fixing.places import in_library, is_of_library
-from irscope.driver.fixing.workarounds import as_patches
+from irscope.fixing.places import in_library, is_of_library
 from irscope.fixing.texts import LineMatch
+from irscope.fixing.workarounds import as_patches
 from irscope.protocol import (
     Compile,
     CompileSeen,

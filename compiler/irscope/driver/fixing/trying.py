@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from irscope.driver.fixing.candidates import Candidate, Together, Tried
 from irscope.driver.fixing.combining import Combining
 from irscope.driver.fixing.library import Patch
-from irscope.driver.fixing.places import in_library
-from irscope.driver.fixing.plain_functions import caveat_of, plain_functions
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
-from irscope.driver.fixing.workarounds import as_patches, workarounds
+from irscope.fixing.places import in_library
+from irscope.fixing.plain_functions import caveat_of, plain_functions
+from irscope.fixing.proposals import proposals
 from irscope.fixing.repairs import chained
 from irscope.fixing.texts import applied, edits_between
+from irscope.fixing.workarounds import as_patches, workarounds
 from irscope.protocol import Finding, Fix, FixMethod
 
 _LONGEST_CHAIN = 5
@@ -27,13 +28,6 @@ _SHARE_OF_SINGLES = 0.75
 _MOST_JOINED = 3
 """Pairs of a fix of what fixed a size, and one that makes the size dynamic from the start."""
 
-Propose = Callable[[Finding, str], Sequence[Fix]]
-"""Gives further candidates for a finding in a text, beside those that the finding carries."""
-
-
-def _none(finding: Finding, text: str) -> Sequence[Fix]:
-    return ()
-
 
 class Trying:
     """Tries until a time is over.
@@ -44,8 +38,8 @@ class Trying:
         After which no other trial begins; those of single fixes end earlier.
     on_try
         Called before each trial with what is tried.
-    propose
-        Gives candidates beside those of the findings.
+    with_rules
+        Whether rules are asked for candidates, beside those that the findings carry.
     patches
         Whether changes of installed libraries are tried, too; each trial is then a fresh process.
     """
@@ -55,13 +49,13 @@ class Trying:
         prover: Prover,
         seconds: float,
         on_try: Callable[[str], None] = lambda what: None,
-        propose: Propose = _none,
+        with_rules: bool = True,
         patches: bool = False,
     ) -> None:
         now = time.monotonic()
         self._prover, self._on_try = prover, on_try
         self._until, self._singles_until = now + seconds, now + _SHARE_OF_SINGLES * seconds
-        self._propose, self._patched = propose, patches
+        self._with_rules, self._patched = with_rules, patches
         self._libraries: dict[str, str] = {}
 
     @property
@@ -110,7 +104,7 @@ class Trying:
                     old = self._prover.text_of(path)
                     yield Patch(made.title, made.caveat, path, old, edits_between(old, new), proof)
                 return
-        for fix in list(self._propose(there, text))[:_MOST_CANDIDATES]:
+        for fix in list(self._proposed(there, text))[:_MOST_CANDIDATES]:
             if self.is_over:
                 return
             self._on_try(f"{finding.code} in {there.file}: {fix.title}")
@@ -129,10 +123,10 @@ class Trying:
         except OSError:
             return list(finding.fixes)
         found, seen = list[Fix](), set[str]()
-        proposed = self._propose(finding, text)
+        proposed = self._proposed(finding, text)
         order = [each for own in finding.fixes for each in _as_proposed(own, proposed)]
         causes = () if texts else self._specializations(finding)
-        of_causes = [each for one in causes for each in (*self._propose(one, text), *self._workarounds(one, text))]
+        of_causes = [each for one in causes for each in (*self._proposed(one, text), *self._workarounds(one, text))]
         own = {fix.identity: fix for fix in reversed((*order, *proposed)) if fix.file in ("", finding.file)}
         joined = [
             chained([cause, fix], (*cause.edits, *fix.edits)) for cause in of_causes for fix in reversed(own.values())
@@ -150,6 +144,9 @@ class Trying:
         found.sort(key=lambda fix: not fix.repairs)
         return [*found[:_MOST_CANDIDATES], *plain_functions(finding, text, compiles, self._prover.text_of)]
 
+    def _proposed(self, finding: Finding, text: str) -> Sequence[Fix]:
+        return proposals(finding, text) if self._with_rules else ()
+
     def _specializations(self, finding: Finding) -> list[Finding]:
         """What may have fixed the size for which something was compiled again."""
         original = self._prover.original
@@ -160,14 +157,14 @@ class Trying:
 
     def _workarounds(self, finding: Finding, text: str) -> Iterator[Fix]:
         """Changes of the user's text for a break in a library."""
-        there = in_library(finding)
+        there = in_library(finding) if self._with_rules else None
         if there is None:
             return
         try:
             library = self._libraries.setdefault(there.file, self._prover.text_of(there.file))
         except OSError:
             return
-        yield from workarounds(finding, text, library, self._propose)
+        yield from workarounds(finding, text, library)
 
     def _candidate(self, finding: Finding, fix: Fix, file: str) -> Candidate:
         if self.is_over:

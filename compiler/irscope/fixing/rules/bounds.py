@@ -36,12 +36,9 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         reads = {name.id for name in source.all(ast.Name, decision.test)}
         if getattr(decision, "orelse", ()) or source.function(decision) is not function or not reads & numbers:
             continue
-        lines = _asserted(source, decision) if isinstance(decision, ast.Assert) else _raised(source, decision)
-        if lines:
-            lines = [f"{torch}.{line}" for line in lines]
-            caveat = _CAVEAT + _CHECKS
-        elif isinstance(decision, ast.If):
-            lines = _clamped(source, decision)
+        lines = _checks(source, decision, torch)
+        caveat = _CAVEAT + _CHECKS if lines else caveat
+        lines = lines or _clamped(source, decision)
         if not lines or source.is_elif(decision):
             return
         changes[decision] = "\n".join(lines)
@@ -66,6 +63,12 @@ def _is_number(call: ast.Call) -> bool:
     if isinstance(call.func, ast.Attribute):
         return call.func.attr in ("item", "tolist")
     return isinstance(call.func, ast.Name) and call.func.id == "int" and len(call.args) + len(call.keywords) == 1
+
+
+def _checks(source: Source, decision: ast.If | ast.Assert, torch: str) -> list[str]:
+    """The checks that the graph makes in the place of an assertion or an exception."""
+    checks = _asserted(source, decision) if isinstance(decision, ast.Assert) else _raised(source, decision)
+    return [f"{torch}.{check}" for check in checks]
 
 
 def _raised(source: Source, decision: ast.If) -> list[str]:
@@ -111,7 +114,7 @@ def _opposite(source: Source, test: ast.expr) -> str:
     return source.text[start:left] + operator + source.text[right:end]
 
 
-def _clamped(source: Source, decision: ast.If) -> list[str]:
+def _clamped(source: Source, decision: ast.If | ast.Assert) -> list[str]:
     """``if n > limit: n = limit`` as ``n = min(n, limit)``."""
     match decision:
         case ast.If(

@@ -124,11 +124,7 @@ class _Helper:
 
         It is one array, made once with a shape, and filled in place.
         """
-        own = [node for node in self._nodes if isinstance(node, ast.Return)]
-        values = [node.value for node in own if self._source.function(node) is self.function]
-        names = {value.id if isinstance(value, ast.Name) else "" for value in values}
-        if len(names) != 1 or not (name := names.pop()):
-            return None
+        name = self._returned
         stores = [node for node in self._names if node.id == name and not isinstance(node.ctx, ast.Load)]
         assigns = [node for node in self.function.body if isinstance(node, ast.Assign) and node.targets[0] in stores]
         is_reshaped = any(
@@ -138,6 +134,14 @@ class _Helper:
         if len(stores) != 1 or len(assigns) != 1 or is_reshaped or not isinstance(assigns[0].value, ast.Call):
             return None
         return self._made_by(assigns[0].value)
+
+    @property
+    def _returned(self) -> str:
+        """The name that each of its own returns gives; empty if they give something else."""
+        returns = [node for node in self._nodes if isinstance(node, ast.Return)]
+        values = [node.value for node in returns if self._source.function(node) is self.function]
+        names = {value.id if isinstance(value, ast.Name) else "" for value in values}
+        return names.pop() if len(names) == 1 else ""
 
     def _made_by(self, call: ast.Call) -> tuple[str, str] | None:
         if self._word(call.func) not in _MAKERS or not call.args or len(call.args) > 2:

@@ -15,8 +15,9 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from irscope.driver.fixing.definitions import imports_for, needed_by, text_of
-from irscope.driver.fixing.places import in_library, path_in_library
+from irscope.fixing.definitions import imports_for, needed_by, text_of
+from irscope.fixing.places import in_library, path_in_library
+from irscope.fixing.proposals import proposals
 from irscope.fixing.repairs import THEN, together
 from irscope.fixing.texts import applied, edits_between
 from irscope.protocol import Edit, Finding, Fix, Position, Range
@@ -55,10 +56,8 @@ class _Place:
         return f"{self.qualified}.fget" if is_property else self.qualified
 
 
-def workarounds(
-    finding: Finding, text: str, library: str, propose: Callable[[Finding, str], Sequence[Fix]]
-) -> Iterator[Fix]:
-    """Changes of the user's text that put what `propose` makes of a library's function in its place.
+def workarounds(finding: Finding, text: str, library: str) -> Iterator[Fix]:
+    """Changes of the user's text that put what the rules make of a library's function in its place.
 
     Parameters
     ----------
@@ -69,18 +68,16 @@ def workarounds(
     if there is None:
         return
     small = about_one_function(library, there.range.start.line)
-    for fix in propose(there, small) if small else ():
+    for fix in proposals(there, small) if small else ():
         edits = _in_place(text, there, library, applied(small, fix.edits), fix.edits)
         if edits:
             name = os.path.basename(there.file)
             alone = Fix(f"{fix.title}{_IN_A_COPY}{name}", together([fix.caveat, _CAVEAT]), edits, of_library=fix)
             yield alone
-            yield from _with_draws(fix, alone, text, there, library, propose)
+            yield from _with_draws(fix, alone, text, there, library)
 
 
-def _with_draws(
-    fix: Fix, alone: Fix, text: str, there: Finding, library: str, propose: Callable[[Finding, str], Sequence[Fix]]
-) -> Iterator[Fix]:
+def _with_draws(fix: Fix, alone: Fix, text: str, there: Finding, library: str) -> Iterator[Fix]:
     """A fix of a library, in a copy, together with operators for what the same module draws with NumPy.  Compiled code draws other numbers than
     plain code, so while that is so no fix of another line can be proven."""
     made, titles, caveats = applied(text, alone.edits), [alone.title], list[str]()
@@ -88,7 +85,7 @@ def _with_draws(
         place = Range(Position(line, 0), Position(line, len(library.split("\n")[line - 1])))
         at = dataclasses.replace(there, code="GB0033", range=place)
         small = about_one_function(library, line)
-        for one in propose(at, small) if small else ():
+        for one in proposals(at, small) if small else ():
             changed = applied(small, one.edits)
             edits = _in_place(made, at, library, changed, one.edits) if _OPERATOR in changed else ()
             if edits:
@@ -121,8 +118,7 @@ def _draws(library: str) -> list[int]:
 
 def about_one_function(text: str, line: int) -> str:
     """A text with the function or method at a line, the functions of the module that it calls, imports and loggers; the other
-    lines are empty, so that all lines keep their numbers.  Empty if there is none.  A tree that keeps formatting costs
-    seconds for a large file."""
+    lines are empty, so that all lines keep their numbers.  Empty if there is none."""
     try:
         module = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -195,52 +191,55 @@ def attribute_at(text: str, line: int) -> str:
 
 def _in_place(text: str, there: Finding, library: str, changed: str, edits: Sequence[Edit]) -> tuple[Edit, ...]:
     """The edit of the user's text; empty if the copy cannot take the place of the library's function."""
-    tree = ast.parse(library)
     imported, edits = _imports_apart(library, edits)
+    tree = ast.parse(library)
     lines = (*(edit.range.start.line for edit in edits[:1]), there.range.start.line)
     before = next(filter(None, (_function_at(tree, line) for line in lines)), None)
     after = _named(changed, before.qualified) if before is not None else None
-    if before is None or after is None or not _can_be_replaced(before.node):
+    place = after_imports(text)
+    if before is None or after is None or place is None or not _is_changed_alone(before.node, after, changed, edits):
         return ()
-    if list(map(ast.dump, before.node.body)) == list(map(ast.dump, after.body)):
-        return ()  # only a decorator or a comment is changed
-    if any(
-        quotes in "\n".join(changed.split("\n")[_body_start(changed, after) - 1 : after.end_lineno]) for quotes in _LONG
-    ):
+    beside, more = _beside(text, changed, after)
+    if more is None:
         return ()
-    last = before.node.end_lineno or before.node.lineno
-    if any(edit.range.start.line < before.node.lineno or edit.range.end.line > last + 1 for edit in edits):
-        return ()  # it also needs something that the library's module does not have
-    at = after_imports(text)
-    if at is None:
-        return ()
-    module = module_of(there.file)
-    package, _, alias = module.rpartition(".")
-    name = fresh(f"{before.node.name.strip('_')}{_SUFFIX}", text)
-    line = f"from {package} import {alias}" if package else f"import {alias}"
-    target = f"{alias}.{before.attribute}"
-    unwraps = any(_word(one) not in ("staticmethod", "property") for one in before.node.decorator_list)
-    with_names = ast.parse(changed)
-    beside = needed_by(after, with_names)
-    more = imports_for(beside, with_names)
-    if more is None or any(
-        re.search(rf"\b{one.name}\b", text) for one in beside if isinstance(one, ast.FunctionDef) and one.name != "_"
-    ):
-        return ()
-    imports = ["import inspect" if unwraps else "", *more, line]
-    imports = [one for one in imports if one and not has_line(text, one)]
-    code = text_of(beside, changed) + _copied(changed, after, name, imported)
-    put = f"{f'inspect.unwrap({target})' if unwraps else target}.__code__ = {name}.__code__"
-    made = "".join(f"{one}\n" for one in imports) + f"\n\n{code}\n\n\n{put}\n"
-    return (Edit(Range(at, at), made),)
+    package, _, alias = module_of(there.file).rpartition(".")
+    name, target = fresh(f"{before.node.name.strip('_')}{_SUFFIX}", text), f"{alias}.{before.attribute}"
+    if any(_word(decorator) not in ("staticmethod", "property") for decorator in before.node.decorator_list):
+        more, target = ["import inspect", *more], f"inspect.unwrap({target})"
+    imports = [*more, f"from {package} import {alias}" if package else f"import {alias}"]
+    missing = "".join(f"{line}\n" for line in imports if not has_line(text, line))
+    code = beside + _copied(changed, after, name, imported)
+    made = f"{missing}\n\n{code}\n\n\n{target}.__code__ = {name}.__code__\n"
+    return (Edit(Range(place, place), made),)
+
+
+def _beside(text: str, changed: str, function: Function) -> tuple[str, list[str] | None]:
+    """What a copy needs beside it, and the imports of that; None for them if the user's file cannot have it."""
+    module = ast.parse(changed)
+    needed = needed_by(function, module)
+    names = [node.name for node in needed if isinstance(node, ast.FunctionDef) and node.name != "_"]
+    is_taken = any(re.search(rf"\b{name}\b", text) for name in names)
+    return text_of(needed, changed), None if is_taken else imports_for(needed, module)
+
+
+def _is_changed_alone(before: Function, after: Function, changed: str, edits: Sequence[Edit]) -> bool:
+    """Whether the code of a function that can be replaced is changed, and nothing else of its module."""
+    if not _can_be_replaced(before) or list(map(ast.dump, before.body)) == list(map(ast.dump, after.body)):
+        return False  # only a decorator or a comment is changed
+    body = "\n".join(changed.split("\n")[_body_start(changed, after) - 1 : after.end_lineno])
+    last = before.end_lineno or before.lineno
+    inside = all(edit.range.start.line >= before.lineno and edit.range.end.line <= last + 1 for edit in edits)
+    return inside and not any(quotes in body for quotes in _LONG)
 
 
 def _imports_apart(library: str, edits: Sequence[Edit]) -> tuple[str, list[Edit]]:
     """The imports that edits add to a module, and the other edits."""
-    first = next((n for n, one in enumerate(library.split("\n"), 1) if one.startswith(("def ", "class ", "@"))), 0)
-    added = [one for one in edits if one.range.start == one.range.end and one.range.start.line <= first]
-    texts = [one.text for one in added if _IMPORTS.fullmatch(one.text)]
-    return "".join(texts), [one for one in edits if one not in added or one.text not in texts]
+    lines = enumerate(library.split("\n"), 1)
+    first = next((number for number, line in lines if line.startswith(("def ", "class ", "@"))), 0)
+    inserted = [edit for edit in edits if edit.range.start == edit.range.end and edit.range.start.line <= first]
+    texts = {edit.range: edit.text.strip("\n") + "\n" for edit in inserted}
+    imports = {where: text for where, text in texts.items() if _IMPORTS.fullmatch(text)}
+    return "".join(imports.values()), [edit for edit in edits if edit.range not in imports]
 
 
 def _can_be_replaced(node: Function) -> bool:

@@ -10,8 +10,8 @@ import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from irscope.driver.fixing.places import is_of_library
-from irscope.driver.fixing.workarounds import after_imports, attribute_at, fresh, has_line, module_of
+from irscope.fixing.places import is_of_library
+from irscope.fixing.workarounds import after_imports, attribute_at, fresh, has_line, module_of
 from irscope.protocol import Compile, Edit, Finding, Fix, FixMethod, Position, Range
 from irscope.usercode.user_files import is_package_file
 

@@ -1,1 +1,0 @@
-"""One module for each family of fixes; each has an attribute ``FAMILY``."""
