@@ -23,29 +23,36 @@ _MOST_COLLECTIVES = 3
 async def line_text(context: SourceContext, path: str, line: int, column: int) -> str:
     """A few lines of Markdown on the statement at a place (0-based line) of the text as it is now; mostly empty."""
     now = context.texts.lines(path)
-    text = now[line]
-    statement = statement_of_line("\n".join(now)).get(line)
-    if statement is None or (not text[column:].strip() and column >= len(text.rstrip())):
-        return ""
-    if line == statement.end_line and column > statement.end_column:  # in a comment
+    statement = _statement_at(now, line, column)
+    if statement is None:
         return ""
     view = await line_view(context, path)
     if view is None:
         return ""
     back = context.views.line_map(now, view.lines)
-    ran = [old for each in range(statement.line, statement.end_line + 1) if (old := back.exact(each)) is not None]
+    here = range(statement.line, statement.end_line + 1)
+    ran = [old for number in here if (old := back.exact(number)) is not None]
     ops = [op for old in ran for op in view.ops_at(range(old, old + 1))]
-    collectives = [one for old in ran for one in view.facts.overlaps.get(view.key, {}).get(old + 1, ())]
+    overlaps = view.facts.overlaps.get(view.key, {})
+    collectives = [overlap for old in ran for overlap in overlaps.get(old + 1, ())]
     note = "\n\n*Before your edit.*" if view.stale else ""
     if not ops:  # PyTorch's functions start collectives, so the operation is at a line of theirs
         return overlap_text(collectives) + note if collectives else ""
     by_line = kernels_by_line(context, path)
-    here = range(statement.line, statement.end_line + 1)
-    kernels = tuple({(k.stage, k.name): k for each in here for k in by_line.get(each, ())}.values())
+    kernels = tuple({(k.stage, k.name): k for number in here for k in by_line.get(number, ())}.values())
     flops = sum(view.facts.flops.get(view.key, {}).get(old + 1, 0) for old in ran)
     said = statement_text(statement, ops, kernels, flops, view.facts)
     said = "\n\n".join(text for text in (said, overlap_text(collectives)) if text)
     return said + note if said else ""
+
+
+def _statement_at(lines: Sequence[str], line: int, column: int) -> Statement | None:
+    """The statement at a place; None after its end, as in a comment."""
+    text = lines[line]
+    statement = statement_of_line("\n".join(lines)).get(line)
+    if statement is None or (not text[column:].strip() and column >= len(text.rstrip())):
+        return None
+    return None if line == statement.end_line and column > statement.end_column else statement
 
 
 def overlap_text(overlaps: Sequence[CollectiveOverlap]) -> str:
@@ -86,9 +93,13 @@ def statement_text(
         parts.append(units.flops(flops))
     rows = [" · ".join(parts)]
     if kernels:
-        links = ", ".join(words.code_span(kernel.name) for kernel in kernels[:_MOST_KERNELS])
-        more = f" and {len(kernels) - _MOST_KERNELS} more" if len(kernels) > _MOST_KERNELS else ""
-        rows.append(f"In {kernels_text(kernels)}: {links}{more}")
+        rows.append(_kernels_row(kernels))
     known = facts.symbols.get(compile, {})
     symbols = [known[name] for name in symbols_in(label[0] if label else "") if name in known]
     return "\n\n".join([*rows, *symbol_rows(symbols)])
+
+
+def _kernels_row(kernels: tuple[Kernel, ...]) -> str:
+    names = ", ".join(words.code_span(kernel.name) for kernel in kernels[:_MOST_KERNELS])
+    more = f" and {len(kernels) - _MOST_KERNELS} more" if len(kernels) > _MOST_KERNELS else ""
+    return f"In {kernels_text(kernels)}: {names}{more}"

@@ -73,18 +73,22 @@ async def step(context: ReadContext, params: StepParams) -> Encoded:
                 return _to_source(provenance, stage, params.line, context.uri_of)
         if target is None:
             return StepResult(None, 0, None, False, "This is the last stage of this compile.")
-        element = provenance.at(stage.id, params.line + 1)
-        other = None
-        for alike in _alike(provenance, report, target):
-            if element is not None and (other := _counterpart(provenance, element, alike.id)) is not None:
-                target = alike
-                break
-        uri = uri_of_stage(report.run, target.id, target.language)
-        return StepResult(uri, other.line - 1 if other else 0, target.id, other is not None, "")
+        return _to_stage(provenance, report, provenance.at(stage.id, params.line + 1), target)
 
     text = hash(tuple(lines))  # a line of the user's text is one of the text as it is now
     key = ("step", text, params.run, params.uri, params.stage, params.line, params.by, params.target)
     return await answer(context, key, params.run, read)
+
+
+def _to_stage(provenance: Provenance, report: Report, element: Element | None, target: StageRef) -> StepResult:
+    """The place in a stage that belongs to an element of another one, in the first stage like the wanted one that has it."""
+    other = None
+    for alike in _alike(provenance, report, target):
+        if element is not None and (other := _counterpart(provenance, element, alike.id)) is not None:
+            target = alike
+            break
+    uri = uri_of_stage(report.run, target.id, target.language)
+    return StepResult(uri, other.line - 1 if other else 0, target.id, other is not None, "")
 
 
 def _from_source(provenance: Provenance, report: Report, source: Element, target: StageRef) -> StepResult:
