@@ -41,8 +41,9 @@ async def line_text(context: SourceContext, path: str, line: int, column: int) -
     by_line = kernels_by_line(context, path)
     kernels = tuple({(k.stage, k.name): k for number in here for k in by_line.get(number, ())}.values())
     flops = sum(view.facts.flops.get(view.key, {}).get(old + 1, 0) for old in ran)
-    said = statement_text(statement, ops, kernels, flops, view.facts)
-    said = "\n\n".join(text for text in (said, overlap_text(collectives)) if text)
+    said = "\n\n".join(
+        filter(None, (statement_text(statement, ops, kernels, flops, view.facts), overlap_text(collectives)))
+    )
     return said + note if said else ""
 
 
