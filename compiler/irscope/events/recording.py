@@ -278,14 +278,7 @@ class Recording:
             rows.of(instruction, code) for instruction, code in zip(self._instructions, self._codes, strict=True)
         ]
         frames = [[rows.code(code)] for code in self._frame_codes]
-        listings: list[list[int]] = [[] for _ in rows.codes]
-        listed = dict(self._listings)
-        for code in self._frame_codes:
-            for instruction in listed.pop(id(code), ()):
-                known = self._known.get(id(instruction))
-                listings[rows.code(code)].append(len(instructions) if known is None else known[0])
-                if known is None:
-                    instructions.append(rows.of(instruction, code))
+        listings = self._listings_of(instructions)
         return {
             "version": VERSION,
             "attempt": self.attempt,
@@ -313,6 +306,19 @@ class Recording:
             ],
             "strings": [text_of(text) for text in self._strings],  # last: all of them are known now
         }
+
+    def _listings_of(self, instructions: list[Any]) -> list[list[int]]:
+        """The instructions of each code object by number; those that no step ran are added to the others."""
+        rows = self._rows
+        listings: list[list[int]] = [[] for _ in rows.codes]
+        listed = dict(self._listings)
+        for code in self._frame_codes:
+            for instruction in listed.pop(id(code), ()):
+                known = self._known.get(id(instruction))
+                listings[rows.code(code)].append(len(instructions) if known is None else known[0])
+                if known is None:
+                    instructions.append(rows.of(instruction, code))
+        return listings
 
 
 class _Rows:

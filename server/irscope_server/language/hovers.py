@@ -37,13 +37,13 @@ async def hover_at(context: SourceContext, key: FileKey, position: types.Positio
         return None
     column = from_units(lines[position.line], position.character, context.encoding)
     here = [placed for placed in context.views.findings(key) if _covers(placed, position.line, column, lines)]
-    parts = []
-    for placed in here:
-        parts.append(_paragraphs(finding_text(placed, context.uri_of, context.rich_hovers), gain_text(context, placed)))
-    place = here[0] if here else None
-    span = (place.line, place.column, place.end_line, place.end_column) if place else None
+    parts = [
+        _paragraphs(finding_text(placed, context.uri_of, context.rich_hovers), gain_text(context, placed))
+        for placed in here
+    ]
+    span = next(((placed.line, placed.column, placed.end_line, placed.end_column) for placed in here), None)
     outline = outline_of("\n".join(lines))
-    heads = False
+    has_head = False
     for function in context.views.functions(key):
         parameter = _parameter(function, outline, position.line + 1, column, lines)
         on_head = function.first_line <= position.line <= function.line
@@ -55,15 +55,15 @@ async def hover_at(context: SourceContext, key: FileKey, position: types.Positio
             span = span or (position.line, parameter.column, position.line, parameter.end_column)
         if on_head:
             parts.append(_paragraphs(function_text(function), latency))
-            heads = True
+            has_head = True
     parts.append(time_text(context, key, position.line, await context.profiles.touching(key)))
-    if not heads:
+    if not has_head:
         parts.append(await _line_text(context, key, position.line, column))
-    parts = [part for part in parts if part]
-    if not parts:
+    text = "\n\n---\n\n".join(filter(None, parts))
+    if not text:
         return None
     return types.Hover(
-        types.MarkupContent(types.MarkupKind.Markdown, "\n\n---\n\n".join(parts)),
+        types.MarkupContent(types.MarkupKind.Markdown, text),
         lsp_range(lines, *span, context.encoding) if span else None,
     )
 

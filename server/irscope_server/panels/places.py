@@ -63,11 +63,7 @@ async def step(context: ReadContext, params: StepParams) -> Encoded:
             sources = store.sources(report.run)
             file = name_among(sources, path)
             line = line_as_ran(sources.get(file, ""), lines, params.line)
-            found = provenance.below(provenance.source(file, line + 1))
-            target = next((one for one in _alike(provenance, report, target) if one.id in found), target)
-            uri = uri_of_stage(report.run, target.id, target.language)
-            here = found[target.id][0].line - 1 if target.id in found else 0
-            return StepResult(uri, here, target.id, target.id in found, "")
+            return _from_source(provenance, report, provenance.source(file, line + 1), target)
         compile, stage = stage_named(report, params.stage)
         versions = chain.is_version(stage) or (target is not None and chain.is_version(target))
         provenance = _provenance(context.archive, store, report, compile, versions)
@@ -77,18 +73,31 @@ async def step(context: ReadContext, params: StepParams) -> Encoded:
                 return _to_source(provenance, stage, params.line, context.uri_of)
         if target is None:
             return StepResult(None, 0, None, False, "This is the last stage of this compile.")
-        element = provenance.at(stage.id, params.line + 1)
-        other = None
-        for one in _alike(provenance, report, target):
-            if element is not None and (other := _counterpart(provenance, element, one.id)) is not None:
-                target = one
-                break
-        uri = uri_of_stage(report.run, target.id, target.language)
-        return StepResult(uri, other.line - 1 if other else 0, target.id, other is not None, "")
+        return _to_stage(provenance, report, provenance.at(stage.id, params.line + 1), target)
 
     text = hash(tuple(lines))  # a line of the user's text is one of the text as it is now
     key = ("step", text, params.run, params.uri, params.stage, params.line, params.by, params.target)
     return await answer(context, key, params.run, read)
+
+
+def _to_stage(provenance: Provenance, report: Report, element: Element | None, target: StageRef) -> StepResult:
+    """The place in a stage that belongs to an element of another one, in the first stage like the wanted one that has it."""
+    other = None
+    for alike in _alike(provenance, report, target):
+        if element is not None and (other := _counterpart(provenance, element, alike.id)) is not None:
+            target = alike
+            break
+    uri = uri_of_stage(report.run, target.id, target.language)
+    return StepResult(uri, other.line - 1 if other else 0, target.id, other is not None, "")
+
+
+def _from_source(provenance: Provenance, report: Report, source: Element, target: StageRef) -> StepResult:
+    """The place in a stage that came from a line of the user's, in the first stage like the wanted one that has it."""
+    below = provenance.below(source)
+    target = next((alike for alike in _alike(provenance, report, target) if alike.id in below), target)
+    uri = uri_of_stage(report.run, target.id, target.language)
+    line = below[target.id][0].line - 1 if target.id in below else 0
+    return StepResult(uri, line, target.id, target.id in below, "")
 
 
 def _provenance(archive: Archive, store: Store, report: Report, compile: Compile, versions: bool) -> Provenance:

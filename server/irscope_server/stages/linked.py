@@ -215,11 +215,9 @@ async def counterparts(context: LinkContext, params: CounterpartsParams) -> Coun
         else:
             return [], []
         places = [_lines_of(run, stage, stages[stage], lines) for stage, lines in found.items()]
-        for uri, (path, now) in texts.items():
-            if uri != params.uri and (lines := _placed(run, path, now, origins)):
-                places.append(LinesOf(uri, lines))
-        ran = {origin.file: (run.lines_as_run(origin.file) or ("", ()))[1] for origin in sources}
-        return places, [(origin, ran[origin.file]) for origin in sources[:_MOST_PLACES]]
+        others = ((uri, _placed(run, path, now, origins)) for uri, (path, now) in texts.items() if uri != params.uri)
+        places += [LinesOf(uri, lines) for uri, lines in others if lines]
+        return places, _as_run(run, sources)
 
     places, sources = await context.stages.ask(params.run, read)
     return CounterpartsResult((*places, *await _in_other_runs(context, params, sources)))
@@ -228,6 +226,11 @@ async def counterparts(context: LinkContext, params: CounterpartsParams) -> Coun
 _Places = list[tuple[Origin, Sequence[str]]]
 """Lines of the user's files, each with the text of its file as the run had it."""
 _MOST_PLACES = 50
+
+
+def _as_run(run: RunReader, sources: tuple[Origin, ...]) -> _Places:
+    ran = {origin.file: (run.lines_as_run(origin.file) or ("", ()))[1] for origin in sources}
+    return [(origin, ran[origin.file]) for origin in sources[:_MOST_PLACES]]
 
 
 async def _in_other_runs(context: LinkContext, params: CounterpartsParams, sources: _Places) -> list[LinesOf]:

@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -228,15 +228,13 @@ class Reader:
         report = await self.archive.report(params.run)
         if path is None:
             raise LookupError(f"{params.uri} is not a file.")
-        key, language = file_key(path), _LANGUAGES.get(os.path.splitext(path)[1].lower())
+        key = file_key(path)
+        language = _LANGUAGES.get(os.path.splitext(path)[1].lower())
         sources = keyed(await self.archive.ask(lambda store: store.sources(params.run)))
         if key in sources:
             return SourceText(sources[key], language or "plaintext", True)
-        told = {self.path_of(self.uri_of(report.script)) or "", *(compile.file for compile in report.compiles)}
-        told.update(finding.file for finding in report.findings)
-        told.update(related.file for finding in report.findings for related in finding.related)
-        told.update(origin.file for kernel in report.kernels for origin in kernel.origins)
-        if language is None or key not in map(file_key, filter(None, told)):
+        told = {self.path_of(self.uri_of(report.script)) or "", *_files_of(report)}
+        if language is None or key not in {file_key(file) for file in told if file}:
             raise LookupError(f"The run has no information about {os.path.basename(path)}.")
         if not os.path.isfile(path):
             raise LookupError(f"{os.path.basename(path)} no longer exists, and the run kept no copy of it.")
@@ -266,3 +264,11 @@ def _not_made(report: Report, stage: str) -> str:
         f"{stage} is made by the compilers of the interpreter that ran the script, on request.\n"
         f"This page only reads (--read-only). To see it here, make it once:\n\n  irscope show {report.run} --stage {stage}\n"
     )
+
+
+def _files_of(report: Report) -> Iterator[str]:
+    """The files that a run names."""
+    yield from (compile.file for compile in report.compiles)
+    yield from (finding.file for finding in report.findings)
+    yield from (related.file for finding in report.findings for related in finding.related)
+    yield from (origin.file for kernel in report.kernels for origin in kernel.origins)

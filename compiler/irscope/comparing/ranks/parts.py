@@ -6,7 +6,7 @@ So stages are matched by the number that Inductor's output code has (``# AOT ID:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import StageRef
@@ -57,18 +57,23 @@ def parts_of(stages: Sequence[StageRef], text: Callable[[str], str]) -> list[Par
     ids = {stage.id: (int(match[1]), match[2]) for stage in codes if (match := _AOT_ID.search(text(stage.id)[:200]))}
     forwards = sorted(number for number, side in ids.values() if side != _BACKWARD)
     found: list[Part] = []
-    for is_backward, mine_above in traced.items():
+    for is_backward, tops_of_side in traced.items():
         mine = [stage for stage in codes if (ids.get(stage.id, (0, ""))[1] == _BACKWARD) is is_backward]
-        by_number = {_place(ids.get(stage.id), forwards, at): stage for at, stage in enumerate(mine)}
-        for number in range(max(len(mine_above), *(at + 1 for at in by_number), 0)):
-            code = by_number.get(number)
-            top = mine_above[number : number + 1]
-            below = _lowered(stages, code) if code is not None else []
-            if top or code is not None:
-                found.append(Part(number, is_backward, (*top, *below), code))
-    if found:
-        return found
-    return [Part(0, False, (stage,)) for stage in tops]
+        by_number = {_place(ids.get(stage.id), forwards, number): stage for number, stage in enumerate(mine)}
+        found += _of_side(stages, tops_of_side, by_number, is_backward)
+    return found or [Part(0, False, (stage,)) for stage in tops]
+
+
+def _of_side(
+    stages: Sequence[StageRef], tops: list[StageRef], codes: Mapping[int, StageRef], is_backward: bool
+) -> Iterator[Part]:
+    """The forwards, or the backwards, by the graphs that were traced and the code by number."""
+    for number in range(max(len(tops), *(number + 1 for number in codes), 0)):
+        code = codes.get(number)
+        top = tops[number : number + 1]
+        below = _lowered(stages, code) if code is not None else []
+        if top or code is not None:
+            yield Part(number, is_backward, (*top, *below), code)
 
 
 def tops_of(stages: Sequence[StageRef]) -> list[StageRef]:

@@ -55,32 +55,33 @@ def graphs_in(log: str) -> Iterator[Logged]:
     """The graphs in the order of the log."""
     title, level, rows = "", "", list[str]()
     running: list[str] = []
-
-    def whole() -> Iterator[Logged]:
-        text = "\n".join(rows) + "\n"
-        head = text.partition("):\n")[0]
-        if rows and (name := _name(title)):
-            inputs = tuple(re.findall(r"%([\w.]+) : ", head))
-            yield Logged(name, text, inputs, running[-1] if running else "")
-        if rows and level == "DUMP" and running:  # the last that an executor logs: it returns to the one that called it
-            running.pop()
-
     for line in log.split("\n"):
         match = _PREFIX.match(line)
         content = match["content"] if match else ""
         if begins := (_BEGINS.match(content) if not content.startswith(("with ", " ")) else None):
-            yield from whole()
+            yield from _whole(title, level, rows, running)
             title, rows = begins["title"] or title, [begins["graph"]]
             level = match["level"] if match else ""
         elif rows and content.startswith((" ", "with ")):
             rows.append(content)
         else:
-            yield from whole()
+            yield from _whole(title, level, rows, running)
             rows = []
             title = content or title
             if content.startswith(_RUNNING):
                 running.append(content.removeprefix(_RUNNING).strip())
-    yield from whole()
+    yield from _whole(title, level, rows, running)
+
+
+def _whole(title: str, level: str, rows: list[str], running: list[str]) -> Iterator[Logged]:
+    """The graph that ends, if it is one; ``running`` loses the executor that ends with it."""
+    text = "\n".join(rows) + "\n"
+    head = text.partition("):\n")[0]
+    if rows and (name := _name(title)):
+        inputs = tuple(re.findall(r"%([\w.]+) : ", head))
+        yield Logged(name, text, inputs, running[-1] if running else "")
+    if rows and level == "DUMP" and running:  # the last that an executor logs: it returns to the one that called it
+        running.pop()
 
 
 def _name(title: str) -> str:

@@ -153,15 +153,14 @@ class Shown:
                 self.show_text(stages.FUSER, fuser_facts(one.text.count(f"with {GROUP}")))
                 self._show_loops(one, before)
             else:
-                # Most passes change nothing: what is printed already is not read once more.
-                after = before if one.text == last else printed(parse_script(one.text), self.memory, before)
+                after = _read(one.text, last, before, self.memory)
                 if not after.is_like(before):
                     number += 1
                     put_version(self._book, self._compile, kind, one.title, number, before, after)
                 before = after
                 guarded = (one, after) if one.title == GUARDED else guarded
             last = one.text
-        if not any(one.title == OPTIMIZED and one.takes(inputs) for one in logged):
+        if not _has_optimized(logged, inputs):
             self.gap("the optimized graph", "the executor did not log one; a script can turn its profiling off")
         return derived
 
@@ -187,7 +186,7 @@ class Shown:
             for one in mine:
                 if ended or one.executor != mine[0].executor or one.title in (FORWARD, BACKWARD):
                     continue
-                after = before if one.text == last else printed(parse_script(one.text), memory, before)
+                after = _read(one.text, last, before, memory)
                 last = one.text
                 if one.title in (PROFILED, OPTIMIZED):
                     self._put_backward(stages.PROFILED if one.title == PROFILED else stages.OPTIMIZED, after)
@@ -205,3 +204,12 @@ class Shown:
 
     def _put_backward(self, kind: StageKind, graph: PrintedGraph) -> None:
         self._book.put_stage(self._compile, kind.name, graph.text, data=graph.data, backward=True)
+
+
+def _has_optimized(logged: Sequence[Logged], inputs: tuple[str, ...]) -> bool:
+    return any(graph.title == OPTIMIZED and graph.takes(inputs) for graph in logged)
+
+
+def _read(text: str, last: str, before: PrintedGraph, memory: Memory) -> PrintedGraph:
+    """A graph after a pass.  Most passes change nothing: what is printed already is not read once more."""
+    return before if text == last else printed(parse_script(text), memory, before)

@@ -155,11 +155,9 @@ class _Reading:
         callee, arguments = _callee(path, call.args)
         inputs: list[str] = []
         written = [self._written(argument, values, inputs) for argument in arguments]
-        value = _tensor(annotation)
+        value = _type_of(call, annotation)
         for keyword in call.keywords:
-            if keyword.arg in ("out_ty", "ty_args"):
-                value = value or _tensor(keyword.value)
-            else:
+            if keyword.arg not in _TYPES:
                 written.append(f"{keyword.arg}={self._written(keyword.value, values, inputs)}")
         if callee in self._functions and callee not in self._kernels:
             inputs = written = self._inlined(callee, arguments, values)
@@ -323,6 +321,16 @@ def _tensor(annotation: ast.expr | None) -> Tensor | None:
     if not annotation.args or not isinstance(annotation.args[0], ast.Tuple):
         return Tensor(str(dtype), None)
     return Tensor(str(dtype), tuple(_sizes(annotation.args[0])))
+
+
+_TYPES = ("out_ty", "ty_args")
+"""Keywords that tell the type of what a call gives."""
+
+
+def _type_of(call: ast.Call, annotation: ast.expr | None) -> Tensor | None:
+    """What a call gives, by the annotation of its variable, else by its keywords."""
+    told = (annotation, *(keyword.value for keyword in call.keywords if keyword.arg in _TYPES))
+    return next(filter(None, map(_tensor, told)), None)
 
 
 def _is_dtype(keyword: ast.keyword) -> bool:

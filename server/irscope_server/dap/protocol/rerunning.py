@@ -45,8 +45,8 @@ def spec_of(recording: Recording, wanted: ValuesRequest, arguments: Arguments) -
     if entry == EntryKind.SCRIPT.value:
         target = recording.report.script  # as it was typed it may begin in an unknown folder
     args, variables = how.get("args"), how.get("variables")
-    known = entry in [kind.value for kind in EntryKind]
-    if not (known and isinstance(target, str) and isinstance(cwd, str)) or not (
+    is_kind = entry in [kind.value for kind in EntryKind]
+    if not (is_kind and isinstance(target, str) and isinstance(cwd, str)) or not (
         isinstance(args, list) and isinstance(variables, list)
     ):
         raise _refused(
