@@ -246,11 +246,10 @@ async def deep_run(
     """
     plan = await server.activity.plan(uri, path)
     pipeline = pipeline or (plan.settings if plan else await server.settings_for(uri)).pipeline
-    mine = server.results.deep(plan.entry.key if plan else file_key(path))
-    mine = mine if mine is not None and mine.report.pipeline == pipeline else None
+    mine = _own_deep_run(server, plan, path, pipeline)
     if mine is not None and _is_of_now(server, mine, path):
         return mine, ""
-    if plan is not None and (stored := await _stored_deep_run(server, plan, path, pipeline)) is not None:
+    if (stored := await _stored_deep_run(server, plan, path, pipeline)) is not None:
         server.results.remember_deep(stored)
         server.activity.results_changed()
         return stored, ""
@@ -261,20 +260,32 @@ async def deep_run(
             return ended, ""
     if may_run:
         return await _run_deep(server, uri, path, plan, pipeline)
-    if mine is not None:
-        return mine, _OUTDATED
-    if others:
-        return others[0], _OUTDATED
-    script = plan.entry.stored_script if plan else notebook_of(path) or path
-    older = await server.archive.newest(script, Lane.DEEP, pipeline=pipeline)
-    if older is not None and file_key(path) in map(file_key, files_of(older.report)):
-        texts = {file_key(file): split_lines(text) for file, text in older.sources.items()}
-        return Ended(path, Lane.DEEP, older.source, older.report, texts), _OUTDATED
+    outdated = mine or next(iter(others), None) or await _outdated_deep_run(server, plan, path, pipeline)
+    if outdated is not None:
+        return outdated, _OUTDATED
     return None, "This file has no deep run yet. Run it with Analyze This File." if plan else no_entry(path)
 
 
-async def _stored_deep_run(server: IrscopeServer, plan: Plan, path: str, pipeline: str) -> Ended | None:
+def _own_deep_run(server: IrscopeServer, plan: Plan | None, path: str, pipeline: str) -> Ended | None:
+    """This session's deep run of what runs a file, if it went through the pipeline."""
+    ended = server.results.deep(plan.entry.key if plan else file_key(path))
+    return ended if ended is not None and ended.report.pipeline == pipeline else None
+
+
+async def _outdated_deep_run(server: IrscopeServer, plan: Plan | None, path: str, pipeline: str) -> Ended | None:
+    """The store's newest deep run of what runs a document, of whatever text, if it has results for the file."""
+    script = plan.entry.stored_script if plan else notebook_of(path) or path
+    older = await server.archive.newest(script, Lane.DEEP, pipeline=pipeline)
+    if older is None or file_key(path) not in map(file_key, files_of(older.report)):
+        return None
+    texts = {file_key(file): split_lines(text) for file, text in older.sources.items()}
+    return Ended(path, Lane.DEEP, older.source, older.report, texts)
+
+
+async def _stored_deep_run(server: IrscopeServer, plan: Plan | None, path: str, pipeline: str) -> Ended | None:
     """The store's newest deep run of what runs a document, where it is known to have had the texts as they are now."""
+    if plan is None:
+        return None
     entry = plan.entry
     source = digest_of("\n".join(server.texts.lines(entry.file))) if entry.kind.is_file else None
     stored = await server.archive.newest(entry.stored_script, Lane.DEEP, source, pipeline)

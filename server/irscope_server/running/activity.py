@@ -138,23 +138,17 @@ class Activity:
         if not editor.is_open(path):
             return
         parts.file_states.tell()
-        if not (uses_torch(text) or (plan is not None and not plan.own and plan.touched)):
+        if not (uses_torch(text) or (plan is not None and plan.runs_for_module)):
             return
         parts.warming.warm(settings, plan)
-        if plan is None or (plan.own and not uses_compile(text) and not await self._compiles(path, plan)):
+        if plan is None or not await self._compiles(path, text, plan):
             return
         if not saved and await self._is_known(path, plan):
             return
         if settings.on_save is None or not editor.trusted:
             return
-        running = parts.runs.current(plan.entry.key)
-        if (
-            running is not None
-            and self._runs_these_texts(running)
-            and running.live.lane in (settings.on_save, Lane.DEEP)
-        ):
-            return
-        self._start(uri, plan, settings.on_save, automatic=True)
+        if not self._is_under_way(plan, settings.on_save):
+            self._start(uri, plan, settings.on_save, automatic=True)
 
     async def _plan(self, path: str, text: str, settings: Settings) -> Plan | None:
         """How a document is run; remembered, so that its lenses and diagnostics know whose results they show."""
@@ -168,9 +162,11 @@ class Activity:
             parts.planner.plans[file_key(path)] = plan
         return plan
 
-    async def _compiles(self, path: str, plan: Plan) -> bool:
-        """Whether a script that does not say so itself is known to compile something: in a module that it imports."""
+    async def _compiles(self, path: str, text: str, plan: Plan) -> bool:
+        """Whether a script compiles something: itself, or a module that it imports.  A library module's script does."""
         editor, parts, key = self._editor, self._parts, plan.entry.key
+        if not plan.own or uses_compile(text):
+            return True
         if any(editor.key_of(other) == key for other, _ in editor.open_files() if file_key(other) != file_key(path)):
             return True
         newest = parts.results.newest(key)
@@ -178,9 +174,11 @@ class Activity:
             return bool(newest.report.compiles)
         return await editor.archive.compiled(plan.entry.stored_script)
 
-    def _runs_these_texts(self, run: Run) -> bool:
-        """Whether a run goes on with the texts as they are now."""
-        lines = self._editor.texts.lines
+    def _is_under_way(self, plan: Plan, lane: Lane) -> bool:
+        """Whether a run of this lane or the deep one goes on with the texts as they are now."""
+        run, lines = self._parts.runs.current(plan.entry.key), self._editor.texts.lines
+        if run is None or run.live.lane not in (lane, Lane.DEEP):
+            return False
         return all(list(lines(key)) == list(ran) for key, ran in run.live.texts.items())
 
     async def _is_known(self, path: str, plan: Plan) -> bool:
@@ -193,21 +191,16 @@ class Activity:
 
     async def _show_stored(self, path: str, plan: Plan) -> bool:
         """Shows the store's newest run of these very texts, and says whether that spares a run."""
-        editor, parts, entry, lane = self._editor, self._parts, plan.entry, plan.settings.on_save
+        parts, entry, lane = self._parts, plan.entry, plan.settings.on_save
         try:
-            source = digest_of("\n".join(editor.texts.lines(entry.file))) if entry.kind.is_file else None
-            # The fast lane is Dynamo's, so what it finds is known from runs of the usual pipeline only.
-            newest = await editor.archive.newest(entry.stored_script, None, source, DEFAULT_PIPELINE)
-            deep = await editor.archive.newest(entry.stored_script, Lane.DEEP, source, plan.settings.pipeline)
+            newest, deep = await self._stored_runs(path, plan)
         except StoreError as error:
             self._show_once(str(error))
             return True
-        if not plan.own:
-            newest, deep = (one if one and self.has_text(one, path) else None for one in (newest, deep))
         if parts.runs.current(entry.key) is not None:
             return False
-        if (known := parts.results.newest(entry.key)) is not None:  # a request has had it read, or a run ended
-            return (lane is not Lane.DEEP or known.lane is Lane.DEEP) and not editor.texts.are_edited(known.texts)
+        if (shown := parts.results.newest(entry.key)) is not None:  # a request has had it read, or a run ended
+            return (lane is not Lane.DEEP or shown.lane is Lane.DEEP) and not self._editor.texts.are_edited(shown.texts)
         if newest:
             parts.results.end(None, await self.ended_of(newest, plan))
         if deep and (newest is None or deep.report.run != newest.report.run):
@@ -215,6 +208,15 @@ class Activity:
         if newest or deep:
             self.results_changed()
         return (deep if lane is Lane.DEEP else newest) is not None
+
+    async def _stored_runs(self, path: str, plan: Plan) -> list[StoredRun | None]:
+        """The store's newest run of these very texts, and its newest deep one.  Raises StoreError."""
+        editor, entry = self._editor, plan.entry
+        source = digest_of("\n".join(editor.texts.lines(entry.file))) if entry.kind.is_file else None
+        # The fast lane is Dynamo's, so what it finds is known from runs of the usual pipeline only.
+        newest = await editor.archive.newest(entry.stored_script, None, source, DEFAULT_PIPELINE)
+        deep = await editor.archive.newest(entry.stored_script, Lane.DEEP, source, plan.settings.pipeline)
+        return [run if plan.own or (run and self.has_text(run, path)) else None for run in (newest, deep)]
 
     def has_text(self, stored: StoredRun, path: str) -> bool:
         """Whether a stored run is known to have had a file as it is now."""

@@ -178,35 +178,37 @@ def _module_names(key: str, folder: str) -> Iterator[str]:
 
 def _imports(key: str, text: str, names: Mapping[str, Sequence[str]]) -> Iterable[str]:
     """The files that a text imports, as `file_key`.  Of several with one name the one beside it, else the outermost."""
-    if not _IMPORT.search(text):
-        return ()
-    tree = tree_of(text)
+    tree = tree_of(text) if _IMPORT.search(text) else None
     if tree is None:
         return ()
-    wanted: set[str] = set()
+    dotted: set[str] = set()
     relative: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            wanted.update(alias.name for alias in node.names)
+            dotted.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            wanted.add(node.module or "")
-            wanted.update(f"{node.module}.{alias.name}" for alias in node.names)
+            dotted.add(node.module or "")
+            dotted.update(f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            base = key
-            for _ in range(node.level):
-                base = os.path.dirname(base)
-            base = os.path.join(base, *(node.module or "").split(".")) if node.module else base
-            for one in [base, *(os.path.join(base, alias.name) for alias in node.names)]:
-                relative.update({f"{one}.py", os.path.join(one, "__init__.py")})
+            relative.update(_relative_files(node, key))
     # `import a.b` and `from a.b import c` run the packages above it, too
-    wanted |= {top for name in wanted for top in _above(name)}
-    found = {
-        min(names[name], key=lambda one: (os.path.dirname(one) != os.path.dirname(key), one.count(os.sep)))
-        for name in wanted
+    dotted |= {package for name in dotted for package in _above(name)}
+    absolute = {
+        min(names[name], key=lambda file: (os.path.dirname(file) != os.path.dirname(key), file.count(os.sep)))
+        for name in dotted
         if name in names
     }
-    known = {one for keys in names.values() for one in keys} if relative else set()
-    return found | (relative & known)
+    return absolute | (relative and relative.intersection(itertools.chain.from_iterable(names.values())))
+
+
+def _relative_files(node: ast.ImportFrom, key: str) -> Iterator[str]:
+    """The files that ``from .a import b`` in a file can mean."""
+    base = key
+    for _ in range(node.level):
+        base = os.path.dirname(base)
+    base = os.path.join(base, *(node.module or "").split(".")) if node.module else base
+    for path in [base, *(os.path.join(base, alias.name) for alias in node.names)]:
+        yield from (f"{path}.py", os.path.join(path, "__init__.py"))
 
 
 def _above(name: str) -> Iterator[str]:

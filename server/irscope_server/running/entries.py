@@ -98,14 +98,7 @@ def parse_entry(text: str, folder: str) -> Entry:
     whole = os.path.join(folder, os.path.expanduser(text.strip()))
     if text.strip().endswith((".py", ".pyw", ".ipynb")) and os.path.isfile(whole):
         return script_entry(os.path.normpath(whole), folder)
-    try:
-        words = shlex.split(text)
-    except ValueError:
-        words = []
-    if words and words[0] in ("python", "python3"):
-        words = words[1:]
-    if words[:2] == ["-m", "pytest"]:
-        words = words[1:]
+    words = _words(text)
     if not words:
         raise BadEntry(_wrong(text))
     first, *rest = words
@@ -124,6 +117,17 @@ def parse_entry(text: str, folder: str) -> Entry:
         raise BadEntry(_wrong(text))
     path = os.path.normpath(os.path.join(folder, os.path.expanduser(first)))
     return Entry(script_entry(path).kind, path, tuple(rest), folder)
+
+
+def _words(text: str) -> list[str]:
+    """Without what means the same before an entry: ``python``, and ``-m`` before ``pytest``."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return []
+    if words and words[0] in ("python", "python3"):
+        words = words[1:]
+    return words[1:] if words[:2] == ["-m", "pytest"] else words
 
 
 def _wrong(text: str) -> str:

@@ -136,33 +136,32 @@ def _launch(name: str, given: Mapping[str, Any], file: str, folder: str) -> Laun
     cwd = os.path.normpath(os.path.join(folder, cwd))
     env_file = text("envFile")
     env = read_env_file(os.path.join(folder, env_file)) if env_file else {}
-    if isinstance(merged.get("env"), Mapping):
-        env.update(
-            {str(key): resolve(str(value), file, folder) for key, value in merged["env"].items() if value is not None}
-        )
+    if isinstance(own_env := merged.get("env"), Mapping):
+        env.update({str(key): resolve(str(value), file, folder) for key, value in own_env.items() if value is not None})
     args = merged.get("args")
     if isinstance(args, str):
         words = shlex.split(resolve(args, file, folder))
     else:
-        words = [resolve(str(one), file, folder) for one in args] if isinstance(args, (list, tuple)) else []
+        words = [resolve(str(word), file, folder) for word in args] if isinstance(args, (list, tuple)) else []
     try:
         python = merged.get("python") or merged.get("pythonPath")
         python = resolve(python, file, folder) if isinstance(python, str) else ""
     except Unresolved:  # as `${command:python.interpreterPath}`: the interpreter that irscope uses anyway
         python = ""
-    program, module = merged.get("program"), text("module")
-    if isinstance(program, str) and program:
-        path = os.path.normpath(os.path.join(folder, resolve(program, file, folder)))
-        entry: Entry | None = Entry(EntryKind.SCRIPT, path, (), folder)
-    elif module == "pytest" and (nodes := [word for word in words if not word.startswith("-")]):
-        entry = Entry(EntryKind.PYTEST, nodes[0], (), folder)
-        words = [word for word in words if word != nodes[0]]
-    elif module:
-        entry = Entry(EntryKind.MODULE, module, (), folder)
-    else:
-        entry = None
-    any_file = isinstance(program, str) and "${file" in program
-    return Launch(name, entry, any_file, tuple(words), env, cwd, os.path.expanduser(python))
+    module, given_program = text("module"), merged.get("program")
+    program = given_program if isinstance(given_program, str) else ""
+    path = os.path.normpath(os.path.join(folder, text("program"))) if program else ""
+    entry, words = _entry(path, module, words, folder)
+    return Launch(name, entry, "${file" in program, tuple(words), env, cwd, os.path.expanduser(python))
+
+
+def _entry(path: str, module: str, words: list[str], folder: str) -> tuple[Entry | None, list[str]]:
+    """What a configuration starts, if it names something, and the words that are its arguments."""
+    if path:
+        return Entry(EntryKind.SCRIPT, path, (), folder), words
+    if module == "pytest" and (nodes := [word for word in words if not word.startswith("-")]):
+        return Entry(EntryKind.PYTEST, nodes[0], (), folder), [word for word in words if word != nodes[0]]
+    return Entry(EntryKind.MODULE, module, (), folder) if module else None, words
 
 
 def resolve(text: str, file: str, folder: str) -> str:

@@ -36,6 +36,11 @@ class Plan:
     touched: bool = False
     """The entry is known to have something to do with the document: the user said so, or its last run had."""
 
+    @property
+    def runs_for_module(self) -> bool:
+        """Whether the document is a library module, and the entry has something to do with it."""
+        return not self.own and self.touched
+
 
 class Planner:
     """Makes plans from settings, launch configurations, the text and what has been run before."""

@@ -8,7 +8,7 @@ import dataclasses
 import logging
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from irscope.driver.fixing.needs import install_command, is_missing
@@ -23,6 +23,8 @@ from irscope_server.running.workers import Workers
 
 if TYPE_CHECKING:
     from irscope.driver.fixing.candidates import Tried
+    from irscope.driver.fixing.proving import Prover
+    from irscope.driver.fixing.trying import Trying
 
 log = logging.getLogger(__name__)
 
@@ -175,39 +177,46 @@ def _try(
     """Tells what each trial shows; ``own`` are the files whose texts are a part of the content."""
     from irscope.driver.fixing.proving import Prover
     from irscope.driver.fixing.trying import Trying
-    from irscope.fixing.texts import edits_between
     from irscope.worker.client import Worker
 
     assert isinstance(worker, Worker)
     with Prover(run.spec, worker, stop) as prover:
         original = prover.begin()
-        found_files = prover.eager.evidence.files if prover.eager and prover.eager.evidence else ()
-        files = {file: _stamp(file) for file in found_files if file_key(file) not in own}
+        imported = prover.eager.evidence.files if prover.eager and prover.eager.evidence else ()
+        files = {file: _stamp(file) for file in imported if file_key(file) not in own}
         trying = Trying(prover, seconds, propose=_proposals())
         tried: dict[Cause, Tried] = {}
-        for finding in sorted(original.findings, key=lambda one: (one.file, one.range)):
+        for finding in sorted(original.findings, key=lambda finding: (finding.file, finding.range)):
             if trying.is_over:
                 break
             if stop.is_set():
                 return
-            one = trying.finding(finding)
+            trial = trying.finding(finding)
             if stop.is_set():
                 return
-            tried[finding.cause] = one
+            tried[finding.cause] = trial
             tell(Proven(dict(tried), files=files))
-        combined: dict[str, Combined] = {}
-        found = [one for one in tried.values() if one.verified is not None]
-        codes = [one.finding.code for one in found]
-        for code in ("", *(code for code in dict.fromkeys(codes) if 1 < codes.count(code) < len(found))):
-            if not found or stop.is_set() or trying.has_ended:
-                break
-            together = trying.together([one for one in found if code in ("", one.finding.code)])
-            before = {path: prover.text_of(path) for path in together.texts}
-            edits = {path: edits_between(before[path], text) for path, text in together.texts.items()}
-            lines = {path: text.split("\n") for path, text in before.items()}
-            combined[code] = Combined(edits, together.fixed, lines)
+        combined = dict(_combined(prover, trying, list(tried.values()), stop))
         if not stop.is_set():
             tell(Proven(dict(tried), combined, files, is_whole=True))
+
+
+def _combined(
+    prover: Prover, trying: Trying, tried: Sequence[Tried], stop: threading.Event
+) -> Iterator[tuple[str, Combined]]:
+    """Verified fixes together: all of them, then those of each code that only some of them have."""
+    from irscope.fixing.texts import edits_between
+
+    verified = [trial for trial in tried if trial.verified is not None]
+    codes = [trial.finding.code for trial in verified]
+    for code in ("", *(code for code in dict.fromkeys(codes) if 1 < codes.count(code) < len(verified))):
+        if not verified or stop.is_set() or trying.has_ended:
+            break
+        together = trying.together([trial for trial in verified if code in ("", trial.finding.code)])
+        before = {path: prover.text_of(path) for path in together.texts}
+        edits = {path: edits_between(before[path], text) for path, text in together.texts.items()}
+        lines = {path: text.split("\n") for path, text in before.items()}
+        yield code, Combined(edits, together.fixed, lines)
 
 
 def _proposals() -> Callable[[Finding, str], Sequence[Fix]]:

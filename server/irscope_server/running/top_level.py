@@ -194,16 +194,23 @@ def _is_work(call: ast.Call, names: _Names, *, alone: bool) -> bool:
         return _last(call.func) in _WORK  # `torch.compile(mode=…)(f)` wraps; `asyncio.run(main)` runs
     func = call.func
     if isinstance(func, ast.Name):
-        name = func.id
-        if name in names.classes or name[:1].isupper():
-            return False
-        if name in names.functions or name in names.values:
-            return not (alone and _prepares(name) and not _has_data("", arguments))
-        if name in names.imported:
-            return not _prepares(name) and (alone or name in _WORK or _has_data(names.imported[name], arguments))
-        return name in _RUNS or not hasattr(builtins, name)
-    if not isinstance(func, ast.Attribute):
-        return not isinstance(func, ast.Subscript)  # the result of a call is called: `torch.compile(f)(x)`
+        return _function_works(func.id, arguments, names, alone=alone)
+    if isinstance(func, ast.Attribute):
+        return _method_works(func, arguments, names, alone=alone)
+    return not isinstance(func, ast.Subscript)  # the result of a call is called: `torch.compile(f)(x)`
+
+
+def _function_works(name: str, arguments: list[ast.expr], names: _Names, *, alone: bool) -> bool:
+    if name in names.classes or name[:1].isupper():
+        return False
+    if name in names.functions or name in names.values:
+        return not (alone and _prepares(name) and not _has_data("", arguments))
+    if name in names.imported:
+        return not _prepares(name) and (alone or name in _WORK or _has_data(names.imported[name], arguments))
+    return name in _RUNS or not hasattr(builtins, name)
+
+
+def _method_works(func: ast.Attribute, arguments: list[ast.expr], names: _Names, *, alone: bool) -> bool:
     if func.attr in _WORK:
         return True
     root = _root(func)

@@ -52,8 +52,6 @@ class WorkerNotices:
         """Sends the state; of several runs that go on it is about the one given, else the newest."""
         editor = self._editor
         running = self._runs.all()
-        worker = self._workers.state()
-        last, ended = self._last or (None, None)
         if running:
             run = run if run in running else running[-1]
             assert run is not None
@@ -61,11 +59,8 @@ class WorkerNotices:
         elif not editor.trusted:
             state, text = "stopped", "The workspace is not trusted, so nothing is run."
         else:
-            state, text = (worker.state.value, worker.text) if worker else ("ready", "Ready")
-            if ended is not None and last is not None:
-                run, outcome = last, ended.report.outcome
-                if outcome.kind in _TROUBLE:
-                    state, text = _TROUBLE[outcome.kind], f"{run.name}: {outcome.message}"
+            run = self._last[0] if self._last else run
+            state, text = self._idle_state()
         python = run.spec.python if run else editor.settings.interpreter
         editor.tell(
             "irscope/worker",
@@ -78,3 +73,13 @@ class WorkerNotices:
                 run.phase or None if run and running else None,
             ),
         )
+
+    def _idle_state(self) -> tuple[str, str]:
+        """The trouble of the last run, else the state of the worker."""
+        if self._last is not None:
+            run, ended = self._last
+            outcome = ended.report.outcome
+            if outcome.kind in _TROUBLE:
+                return _TROUBLE[outcome.kind], f"{run.name}: {outcome.message}"
+        worker = self._workers.state()
+        return (worker.state.value, worker.text) if worker else ("ready", "Ready")
