@@ -51,30 +51,43 @@ def compare(options: argparse.Namespace) -> int:
 def comparison_lines(figures: Sequence[PipelineFigures], paint: Paint) -> list[str]:
     """A table with a column for each pipeline, and below it what is missing and why."""
     notes = _Notes()
-    names = [one.pipeline for one in figures]
-    rows = [
-        ["operators", *(notes.number(one.pipeline, "operators", one.operators) for one in figures)],
-        ["  in the last stage", *(notes.number(one.pipeline, "operators", one.taken) for one in figures)],
-        ["  fused", *(notes.number(one.pipeline, "operators", one.fused) for one in figures)],
-        ["kernels", *(notes.number(one.pipeline, "kernels", one.kernels) for one in figures)],
-        ["library calls", *(notes.number(one.pipeline, "library calls", one.library_calls) for one in figures)],
-        ["bytes moved", *(notes.bytes(one.pipeline, "bytes moved", one.moved_bytes) for one in figures)],
-        ["compile time", *(notes.seconds(one.pipeline, "compile time", one.compile_seconds) for one in figures)],
-        ["call (median)", *(notes.timing(one.pipeline, "call", one.call) for one in figures)],
-        ["  quartiles", *(_spread(one.call) for one in figures)],
-        ["  eager", *(notes.timing(one.pipeline, "eager", one.eager) for one in figures)],
-        ["difference", *(notes.share(one.pipeline, "difference", one.difference) for one in figures)],
-        ["  relative", *(notes.share(one.pipeline, "difference", one.relative_difference) for one in figures)],
-    ]
-    lines = table(["", *names], rows, paint, right=frozenset(range(1, len(names) + 1)), whole=frozenset({0}))
-    for one in figures:
-        lines += ["", f"{paint(one.pipeline, 'bold')}  {printable(one.title)}"]
-        lines += [f"  irscope show {one.run}   ({count(len(one.stages), 'stage')})"] if one.run else []
-        lines += [f"  failed: {printable(one.problem)}"] if one.problem else []
-        lines += [f"  {printable(text)}" for text in notes.of(one.pipeline, told=one.problem)]
-        lines += _places("not in the last stage", one.gone)
-        lines += _places("left behind", one.left)
+    columns = [_column(pipeline, notes) for pipeline in figures]
+    rows = [[title, *(column[number] for column in columns)] for number, title in enumerate(_ROWS)]
+    head = ["", *(pipeline.pipeline for pipeline in figures)]
+    lines = table(head, rows, paint, right=frozenset(range(1, len(head))), whole=frozenset({0}))
+    for pipeline in figures:
+        lines += ["", f"{paint(pipeline.pipeline, 'bold')}  {printable(pipeline.title)}"]
+        lines += [f"  irscope show {pipeline.run}   ({count(len(pipeline.stages), 'stage')})"] if pipeline.run else []
+        lines += [f"  failed: {printable(pipeline.problem)}"] if pipeline.problem else []
+        lines += [f"  {printable(text)}" for text in notes.of(pipeline.pipeline, told=pipeline.problem)]
+        lines += _places("not in the last stage", pipeline.gone)
+        lines += _places("left behind", pipeline.left)
     return lines
+
+
+_ROWS = (
+    "operators", "  in the last stage", "  fused", "kernels", "library calls", "bytes moved", "compile time",
+    "call (median)", "  quartiles", "  eager", "difference", "  relative",
+)  # fmt: skip
+
+
+def _column(figures: PipelineFigures, notes: _Notes) -> list[str]:
+    """The cells of a pipeline, in the order of `_ROWS`."""
+    name = figures.pipeline
+    return [
+        notes.number(name, "operators", figures.operators),
+        notes.number(name, "operators", figures.taken),
+        notes.number(name, "operators", figures.fused),
+        notes.number(name, "kernels", figures.kernels),
+        notes.number(name, "library calls", figures.library_calls),
+        notes.bytes(name, "bytes moved", figures.moved_bytes),
+        notes.seconds(name, "compile time", figures.compile_seconds),
+        notes.timing(name, "call", figures.call),
+        _spread(figures.call),
+        notes.timing(name, "eager", figures.eager),
+        notes.share(name, "difference", figures.difference),
+        notes.share(name, "difference", figures.relative_difference),
+    ]
 
 
 def _places(title: str, found: Sequence[Left]) -> list[str]:

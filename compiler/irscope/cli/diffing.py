@@ -13,7 +13,7 @@ from irscope.cli.measured import change_lines
 from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.comparing.autotuning import tuned_diff
 from irscope.comparing.graphs import GraphDiff, diff_graphs
-from irscope.comparing.runs import Change, RunDiff, diff_runs, pipeline_words
+from irscope.comparing.runs import Change, CompileChange, RunDiff, diff_runs, pipeline_words
 from irscope.ir.graphs import GraphNode
 from irscope.pipelines.registry import stage_kind
 from irscope.profiling.changes import profile_diff
@@ -46,8 +46,9 @@ def diff(options: argparse.Namespace) -> int:
             runs = (runs or [store.find_run()]) * (2 if len(runs) < 2 else 1)
         before, after = _two_runs(store, runs)
         found = diff_runs(store, before, after, targets)
-        measured = None if targets else profile_diff(store, before, after)
-        tuned = None if targets else tuned_diff(store, before, after)
+        measured, tuned = (
+            (None, None) if targets else (profile_diff(store, before, after), tuned_diff(store, before, after))
+        )
     if options.json:
         more = {"same": found.same, "measured": to_json(measured), "autotuning": to_json(tuned)}
         print(json.dumps({**to_json(found), **more}, indent=1))
@@ -193,31 +194,9 @@ def run_lines(found: RunDiff, paint: Paint) -> list[str]:
         lines += [paint(f"  {mark} ", style) + _finding(finding, paint) for finding in findings]
     for mark, style, compiles in (("-", "red", found.compiles_gone), ("+", "green", found.compiles_new)):
         lines += [paint(f"  {mark} compile {_compile(compile)}", style) for compile in compiles]
-    for change in found.compiles_changed:
-        facts = []
-        if change.outcome is not None:
-            facts.append(f"{change.outcome[0]} → {change.outcome[1]}")
-        if change.ops is not None:
-            facts.append(f"{_numbers(change.ops)} ops")
-        if change.kernels is not None:
-            facts.append(f"{_numbers(change.kernels)} kernels")
-        if change.stages:
-            facts.append(printable(f"changed: {', '.join(change.stages)}"))
-        ids = change.before if change.before == change.after else f"{change.before} → {change.after}"
-        where = f"{short_path(change.file)}:{change.line}" if change.file else ""
-        lines.append(
-            paint("  ~ ", "yellow")
-            + printable(f"compile {ids} {change.title} {where}".rstrip())
-            + paint(f"  {'; '.join(facts)}", "dim")
-        )
+    lines += [_changed_compile(change, paint) for change in found.compiles_changed]
     for mark, style, kernels in (("-", "red", found.kernels_gone), ("+", "green", found.kernels_new)):
-        lines += [
-            paint(
-                f"  {mark} {_kernel(kernel)}",
-                style,
-            )
-            for kernel in kernels
-        ]
+        lines += [paint(f"  {mark} {_kernel(kernel)}", style) for kernel in kernels]
     lines.append(
         f"findings: {len(found.findings_new)} new, {len(found.findings_gone)} gone, {found.findings_kept} kept; "
         f"compiles: {len(found.compiles_new)} new, {len(found.compiles_gone)} gone, "
@@ -230,6 +209,22 @@ def run_lines(found: RunDiff, paint: Paint) -> list[str]:
         f"the run {duration(found.seconds.before)} → {duration(found.seconds.after)}"
     )
     return lines
+
+
+def _changed_compile(change: CompileChange, paint: Paint) -> str:
+    facts = []
+    if change.outcome is not None:
+        facts.append(f"{change.outcome[0]} → {change.outcome[1]}")
+    if change.ops is not None:
+        facts.append(f"{_numbers(change.ops)} ops")
+    if change.kernels is not None:
+        facts.append(f"{_numbers(change.kernels)} kernels")
+    if change.stages:
+        facts.append(printable(f"changed: {', '.join(change.stages)}"))
+    ids = change.before if change.before == change.after else f"{change.before} → {change.after}"
+    where = f"{short_path(change.file)}:{change.line}" if change.file else ""
+    name = printable(f"compile {ids} {change.title} {where}".rstrip())
+    return paint("  ~ ", "yellow") + name + paint(f"  {'; '.join(facts)}", "dim")
 
 
 def _finding(finding: Finding, paint: Paint) -> str:

@@ -8,7 +8,7 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from irscope.cli.text import to_stdout
@@ -49,12 +49,10 @@ def fix(options: argparse.Namespace) -> int:
             if original.outcome.kind is OutcomeKind.ENVIRONMENT_ERROR:
                 print(f"irscope fix: {printable(original.outcome.message)}", file=sys.stderr)
                 return 3
-            findings = sorted(original.findings, key=lambda f: (f.file, f.range))
-            chosen = [f for f in findings if not options.only or f.code in options.only or f.kind in options.only]
             say = _say if sys.stderr.isatty() else lambda what: None
             propose = _proposing()
             trying = Trying(prover, options.seconds, say, propose or _nothing, patches=True)
-            tried = [trying.finding(finding) for finding in chosen]
+            tried = [trying.finding(finding) for finding in _chosen(original.findings, options.only)]
             together = trying.together(tried)
             before = {path: prover.text_of(path) for path in together.texts}
             static = _static(prover, spec, options.script) if options.measure and propose is not None else None
@@ -63,8 +61,7 @@ def fix(options: argparse.Namespace) -> int:
         worker.stop()
     patch_files: dict[str, str] = {}
     try:
-        if options.patches:
-            patch_files = _write_patches(options.patches, tried)
+        patch_files = _write_patches(options.patches, tried)
     finally:  # what took minutes is printed also where the patches cannot be written
         if options.json:
             data = {**_data(tried, together, before), "measured": _measured(gain), "static": _static_data(static)}
@@ -72,11 +69,22 @@ def fix(options: argparse.Namespace) -> int:
         else:
             lines = _lines(tried, together, before, patch_files)
             to_stdout([*lines, *_measured_lines(gain), *_static_lines(static)])
-    if options.apply:
-        write({path: (before[path], text) for path, text in together.texts.items()})
+    changed = _apply(together, before) if options.apply else []
     if not options.json and (options.apply or options.patches is not None):
-        to_stdout([*_written(list(together.texts) if options.apply else [], list(patch_files.values()))])
+        to_stdout([*_written(changed, list(patch_files.values()))])
     return 0
+
+
+def _chosen(findings: Iterable[Finding], only: Sequence[str] | None) -> list[Finding]:
+    """Findings of the codes and kinds that are asked for, in the order of their places."""
+    ordered = sorted(findings, key=lambda finding: (finding.file, finding.range))
+    return [finding for finding in ordered if not only or finding.code in only or finding.kind in only]
+
+
+def _apply(together: Together, before: Mapping[str, str]) -> list[str]:
+    """Writes the verified change, and returns its files."""
+    write({path: (before[path], text) for path, text in together.texts.items()})
+    return list(together.texts)
 
 
 def _written(files: Sequence[str], patches: Sequence[str]) -> Iterator[str]:
@@ -85,11 +93,13 @@ def _written(files: Sequence[str], patches: Sequence[str]) -> Iterator[str]:
     yield printable(f"Written: {', '.join(names)}.") if names else "Nothing was written: there is no verified change."
 
 
-def _write_patches(folder: str, tried: list[Tried]) -> dict[str, str]:
-    """Writes the verified patches into a folder, and returns the path of each by its diff.
+def _write_patches(folder: str | None, tried: list[Tried]) -> dict[str, str]:
+    """Writes the verified patches into a folder, if there is one, and returns the path of each by its diff.
 
     Raises OSError, of which a WriteError says what is there now.
     """
+    if not folder:
+        return {}
     patches = [(diff, os.path.join(folder, name), text) for diff, name, text in _patch_files(tried)]
     if patches:
         os.makedirs(folder, exist_ok=True)
@@ -248,29 +258,33 @@ def _lines(
 ) -> Iterator[str]:
     if not tried:
         yield "No findings."
-    for one in tried:
-        finding = one.finding
-        yield f"{printable(os.path.relpath(finding.file))}:{finding.range.start.line}: {finding.code} {printable(finding.message)}"
-        if not one.candidates and not one.patches:
-            yield "  no fix is known that can be applied"
-        for patch in one.patches:
-            yield from _words(patch, f"{patch.title} ({patch.name})", " in the library")
-            if patch.diff in patch_files:
-                yield printable(f"    patch: {patch_files[patch.diff]}")
-        for candidate in one.candidates:
-            left_to_python = "" if candidate.is_repair else ", but it repairs nothing and is not applied"
-            yield from _words(candidate, candidate.title, left_to_python)
-            if candidate is one.verified and (why := together.why_left_out(finding)):
-                yield printable(f"    not in the diff: {why}")
+    for trial in tried:
+        yield from _trial_lines(trial, together, patch_files)
     if together.texts:
         yield ""
         yield from (printable(line) for line in _diff(together, before))
-    yield from _summary(sum(one.verified is not None for one in tried), len(tried), len(together.fixed))
-    proofs = [one.proof for each in tried for one in each.candidates] + [
-        one.proof for each in tried for one in each.patches
-    ]
+    yield from _summary(sum(trial.verified is not None for trial in tried), len(tried), len(together.fixed))
+    proofs = [candidate.proof for trial in tried for candidate in trial.candidates]
+    proofs += [patch.proof for trial in tried for patch in trial.patches]
     if any(proof.status is Status.UNPROVEN for proof in proofs):
         yield _UNPROVEN
+
+
+def _trial_lines(trial: Tried, together: Together, patch_files: Mapping[str, str]) -> Iterator[str]:
+    """A finding, and what was tried for it."""
+    finding = trial.finding
+    yield f"{printable(os.path.relpath(finding.file))}:{finding.range.start.line}: {finding.code} {printable(finding.message)}"
+    if not trial.candidates and not trial.patches:
+        yield "  no fix is known that can be applied"
+    for patch in trial.patches:
+        yield from _words(patch, f"{patch.title} ({patch.name})", " in the library")
+        if patch.diff in patch_files:
+            yield printable(f"    patch: {patch_files[patch.diff]}")
+    for candidate in trial.candidates:
+        left_to_python = "" if candidate.is_repair else ", but it repairs nothing and is not applied"
+        yield from _words(candidate, candidate.title, left_to_python)
+        if candidate is trial.verified and (why := together.why_left_out(finding)):
+            yield printable(f"    not in the diff: {why}")
 
 
 def _summary(verified: int, findings: int, together: int) -> Iterator[str]:

@@ -26,7 +26,7 @@ from irscope.usercode.notebooks import is_notebook
 def run(options: argparse.Namespace) -> int:
     """Runs the script and prints its report."""
     entry, script, model = entry_of(options)
-    pipeline = pipeline_named(options.pipeline)
+    pipeline, target = pipeline_named(options.pipeline), options.target or ""
     spec = RunSpec(
         script=script,
         args=tuple(options.args),
@@ -38,30 +38,16 @@ def run(options: argparse.Namespace) -> int:
         symbolic_trace=options.symbolic_trace,
         pipeline=pipeline.name,
         model=model,
-        targets=targets_of(options.target or "", pipeline, Lane(options.lane)),
-        tuned=tuned_of(options.tuned or "", options.target or ""),
-        fake=fake_of(options.fake, options.target or ""),
-        machine_code=machine_code_of(options.machine_code, options.target or ""),
+        targets=targets_of(target, pipeline, Lane(options.lane)),
+        tuned=tuned_of(options.tuned or "", target),
+        fake=fake_of(options.fake, target),
+        machine_code=machine_code_of(options.machine_code, target),
     )
     baseline = _baseline(options.baseline)
     if options.write_baseline:
         refuse_unwritable(options.write_baseline)
-    if any(getattr(options, name) is not None for name in TORCHRUN):
-        from irscope.cli import torchrun  # here: as below
-
-        return torchrun.run(options, options.given)
-    if options.ranks and not options.world:
-        raise LookupError("--ranks chooses among the ranks of a job: add --world N.")
-    if options.world or options.nproc_per_node:
-        from irscope.cli.ranking import run_world  # here: no other run needs it
-
-        return run_world(spec, options, baseline)
-    if "WORLD_SIZE" in os.environ or "SLURM_NTASKS" in os.environ:
-        from irscope.cli.job_ranks import run_in_job  # here: as above
-        from irscope.driver.jobs import job_of
-
-        if (job := job_of(os.environ)) is not None:
-            return run_in_job(job, spec, options, baseline)
+    if (code := _run_ranks(spec, options, baseline)) is not None:
+        return code
     progress = ProgressLine()
     with Store(options.store) as store:
         # With --json stdout is the report's alone, so the script prints to our stderr.
@@ -90,6 +76,27 @@ def run(options: argparse.Namespace) -> int:
 
         finish(options, spec, store, run_id, outcome, gaps=gaps, baseline=baseline, progress=progress)
     return _exit_code(outcome, exits, options.exit_code)
+
+
+def _run_ranks(spec: RunSpec, options: argparse.Namespace, baseline: dict[str, int]) -> int | None:
+    """Runs the ranks of a job, or this process as one; returns the exit code, or None if there is no job."""
+    if any(getattr(options, name) is not None for name in TORCHRUN):
+        from irscope.cli import torchrun  # here: as below
+
+        return torchrun.run(options, options.given)
+    if options.ranks and not options.world:
+        raise LookupError("--ranks chooses among the ranks of a job: add --world N.")
+    if options.world or options.nproc_per_node:
+        from irscope.cli.ranking import run_world  # here: no other run needs it
+
+        return run_world(spec, options, baseline)
+    if "WORLD_SIZE" in os.environ or "SLURM_NTASKS" in os.environ:
+        from irscope.cli.job_ranks import run_in_job  # here: as above
+        from irscope.driver.jobs import job_of
+
+        if (job := job_of(os.environ)) is not None:
+            return run_in_job(job, spec, options, baseline)
+    return None
 
 
 def _baseline(file: str | None) -> dict[str, int]:

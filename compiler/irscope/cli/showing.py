@@ -7,6 +7,7 @@ import contextlib
 import os
 import sqlite3
 import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from irscope.cli.report import PREDICTED, report_lines, use_cells
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, left_out, print_json, short_path, to_stdout
 from irscope.findings.control import controlled
-from irscope.ir.guards import guards_of
+from irscope.ir.guards import GuardList, guards_of
 from irscope.pipelines.registry import role_of
 from irscope.protocol import Compile, Report, StageRef, to_json
 from irscope.store.store import Store
@@ -27,7 +28,7 @@ from irscope.vocabulary.units import count, duration, size
 from irscope.vocabulary.visible import printable
 
 if TYPE_CHECKING:
-    from irscope.provenance.lines import LineTrail
+    from irscope.provenance.lines import LineTrail, StageElement
 
 _MOST_NODES = 20
 """Of each stage, of what came from a line; a layer that is there a hundred times has as many of each."""
@@ -146,40 +147,45 @@ def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
         left_out(sum(guards.count - len(guards.guards) for guards in lists), "guard")
         return 0
     paint = Paint(sys.stdout)
-    known = {guard.origin.file for guards in lists for guard in guards.guards if guard.origin}
-    paths = {file: short_path(file) for file in known}  # a hundred guards a line are nothing special
+    files = {guard.origin.file for guards in lists for guard in guards.guards if guard.origin}
+    paths = {file: short_path(file) for file in files}  # a hundred guards a line are nothing special
     for guards, alone in zip(lists, measured_alone, strict=True):
-        latency = f", one check of all takes {duration(guards.latency / 1e6)}" if guards.latency is not None else ""
-        measured = f"; {len(alone)} of them, measured alone, {duration(sum(alone) / 1e9)}" if alone else ""
-        print(paint(f"{guards.compile}  {count(guards.count, 'guard')}{latency}{measured}", "bold"))
-        rows = [
-            [
-                f"failed ×{guard.failed}" if guard.failed else "",
-                "" if guard.nanoseconds is None else duration(guard.nanoseconds / 1e9),
-                guard.kind,
-                printable(guard.source),
-                f"{paths[guard.origin.file]}:{guard.origin.line}" if guard.origin else "",
-                printable(guard.check),
-            ]
-            for guard in guards.guards
-        ]
-        to_stdout(table(["", "cost", "kind", "watches", "made at", "check"], rows, paint, right=frozenset({1})))
-        if guards.count > len(guards.guards):
-            print(paint(f"… and {count(guards.count - len(guards.guards))} more (--all)", "dim"))
+        _print_guards(guards, alone, paths, paint)
     if not lists:
         print("This run has no guards: nothing was compiled.")
     return 0
+
+
+def _print_guards(guards: GuardList, alone: list[int], paths: Mapping[str, str], paint: Paint) -> None:
+    """Prints the guards of a compile; `alone` are the nanoseconds of those that were measured alone."""
+    latency = f", one check of all takes {duration(guards.latency / 1e6)}" if guards.latency is not None else ""
+    measured = f"; {len(alone)} of them, measured alone, {duration(sum(alone) / 1e9)}" if alone else ""
+    print(paint(f"{guards.compile}  {count(guards.count, 'guard')}{latency}{measured}", "bold"))
+    rows = [
+        [
+            f"failed ×{guard.failed}" if guard.failed else "",
+            "" if guard.nanoseconds is None else duration(guard.nanoseconds / 1e9),
+            guard.kind,
+            printable(guard.source),
+            f"{paths[guard.origin.file]}:{guard.origin.line}" if guard.origin else "",
+            printable(guard.check),
+        ]
+        for guard in guards.guards
+    ]
+    to_stdout(table(["", "cost", "kind", "watches", "made at", "check"], rows, paint, right=frozenset({1})))
+    if guards.count > len(guards.guards):
+        print(paint(f"… and {count(guards.count - len(guards.guards))} more (--all)", "dim"))
 
 
 def _stage(store: Store, report: Report, options: argparse.Namespace) -> int:
     from irscope.lowering import made_on_demand, make
 
     wanted = options.stage
-    if made_on_demand(report, wanted) and not any(s.id == wanted for c in report.with_predictions for s in c.stages):
+    if made_on_demand(report, wanted) and not _has_stage(report.with_predictions, wanted):
         make(store, report, wanted, options.python)
         report = store.report(report.run)
     compiles = [_find_compile(report, options.compile)] if options.compile else list(report.compiles)
-    if any(stage.id == wanted for compile in report.predictions for stage in compile.stages):
+    if _has_stage(report.predictions, wanted):
         compiles = list(report.predictions)
     stages = [stage for compile in compiles for stage in compile.stages]
     found = [stage for stage in stages if stage.id == wanted] or [
@@ -188,6 +194,10 @@ def _stage(store: Store, report: Report, options: argparse.Namespace) -> int:
     if not found:
         raise no_stage(report, wanted, stages)
     return _print_stages(store, report, found, options)
+
+
+def _has_stage(compiles: Iterable[Compile], id: str) -> bool:
+    return any(stage.id == id for compile in compiles for stage in compile.stages)
 
 
 def _kernel(store: Store, report: Report, options: argparse.Namespace) -> int:
@@ -280,16 +290,7 @@ def _trail_lines(trail: LineTrail, codes: set[str], paint: Paint, most: int | No
             fate = f"  {paint(printable(f'→ {fates[node.name]}'), 'dim')}" if node.name in fates else ""
             lines.append(f"    {printable(node.name)} = {printable(node.target)}{detail}{fate}")
         if not step.nodes:
-            shown = step.places[:most]
-            told = (
-                ("lines " if len(shown) > 1 else "line ") if shown and shown[0].name.isdigit() else ""
-            )  # of a kernel's text, or what is below it
-            lines.append(f"    {told}{printable(', '.join(place.name for place in shown))}")
-            lines += [
-                f"    {printable(place.name)}{paint(f'  → {printable(place.fate)}', 'dim')}"
-                for place in shown
-                if place.fate
-            ]
+            lines += _place_lines(step.places[:most], paint)
         if most is not None and len(step.places) > most:
             lines.append(paint(f"    … and {count(len(step.places) - most)} more (--all)", "dim"))
     for kernel in trail.kernels:
@@ -297,3 +298,13 @@ def _trail_lines(trail: LineTrail, codes: set[str], paint: Paint, most: int | No
             f"  {paint('kernel', 'green')} {printable(kernel.name)}  {paint(f'{kernel.language}, {kernel.stage}', 'dim')}"
         )
     return lines
+
+
+def _place_lines(places: Sequence[StageElement], paint: Paint) -> Iterator[str]:
+    """Places that are not nodes, in a line, and the fates of those that have one."""
+    is_text = bool(places) and places[0].name.isdigit()  # a kernel's, or what is below it
+    noun = ("lines " if len(places) > 1 else "line ") if is_text else ""
+    yield f"    {noun}{printable(', '.join(place.name for place in places))}"
+    for place in places:
+        if place.fate:
+            yield f"    {printable(place.name)}{paint(f'  → {printable(place.fate)}', 'dim')}"

@@ -118,21 +118,28 @@ def _groups(widths: Sequence[int], least: Sequence[int], columns: int) -> list[l
     cuttable = sum(min(width, columns) for width, short in zip(widths, least, strict=True) if short < width)
     fallback = [[i] for i in range(count)]
     for lines in range(1, count):
-        best: tuple[int, list[list[int]]] | None = None
-        for breaks in itertools.combinations(range(count - 1, 0, -1), lines - 1):
-            ends = [0, *reversed(breaks), count]
-            groups = [list(range(a, b)) for a, b in itertools.pairwise(ends)]
-            if any(_total(least, group) > _room(columns, number) for number, group in enumerate(groups)):
-                continue
-            wished = [min(width, columns) for width in widths]
-            cut = sum(max(_total(wished, group) - _room(columns, number), 0) for number, group in enumerate(groups))
-            if best is None or cut < best[0]:
-                best = cut, groups
+        best = _best_fold(widths, least, columns, lines)
         if best is not None and best[0] <= cuttable / 2:
             return best[1]
         if best is not None and len(fallback) == count:
             fallback = best[1]
     return fallback
+
+
+def _best_fold(
+    widths: Sequence[int], least: Sequence[int], columns: int, lines: int
+) -> tuple[int, list[list[int]]] | None:
+    """How much is cut, and the columns of each line, if the row is folded into so many lines; None if it does not fit."""
+    best: tuple[int, list[list[int]]] | None = None
+    wished = [min(width, columns) for width in widths]
+    for breaks in itertools.combinations(range(len(widths) - 1, 0, -1), lines - 1):
+        groups = [list(range(a, b)) for a, b in itertools.pairwise([0, *reversed(breaks), len(widths)])]
+        if any(_total(least, group) > _room(columns, number) for number, group in enumerate(groups)):
+            continue
+        cut = sum(max(_total(wished, group) - _room(columns, number), 0) for number, group in enumerate(groups))
+        if best is None or cut < best[0]:
+            best = cut, groups
+    return best
 
 
 def _room(columns: int, number: int) -> int:

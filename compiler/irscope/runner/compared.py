@@ -48,28 +48,27 @@ def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[s
     if list(expected) != list(found):
         missing = [name for name in (*expected, *found) if (name in expected) != (name in found)]
         return [(f"{missing[0] if missing else 'the order of calls'}: only in one of the runs", True)]
-    for name, one in expected.items():
-        other = found[name]
-        if "raised" in one and "raised" in other:  # an assertion may become another error, but stays one
+    for name, expected_call in expected.items():
+        found_call = found[name]
+        if "raised" in expected_call and "raised" in found_call:  # an assertion may become another error, but stays one
             continue
-        if one.keys() != other.keys():
-            if "raised" in other or "raised" in one:
-                side, text = ("now", other["raised"]) if "raised" in other else ("before", one["raised"])
-                differs.append((f"{name}: it raises {text} only {side}", True))
-            else:
-                differs.append((f"{name}: {_only_in_one(one, other)}", True))
+        if expected_call.keys() != found_call.keys():
+            differs.append((f"{name}: {_only_in_one(expected_call, found_call)}", True))
             continue
-        for place, leaf in one.items():
+        for place, leaf in expected_call.items():
             if place in (WITHOUT, SHARED, REQUIRES):
                 continue
-            words, of_numbers = difference(leaf, other[place])
+            words, of_numbers = difference(leaf, found_call[place])
             if words and (of_numbers or not place.startswith("input")):  # a number that is passed may become a tensor
                 differs.append((f"{name}, {place or 'result'}: {words}", of_numbers))
     return differs
 
 
 def _only_in_one(expected: dict[str, Any], found: dict[str, Any]) -> str:
-    """Which of the places of results that only one run has is the first, in words."""
+    """The error, or else the first of the places of results, that only one run has, in words."""
+    for call, when in ((found, "now"), (expected, "before")):
+        if "raised" in call:
+            return f"it raises {call['raised']} only {when}"
     place = next(place for place in (*expected, *found) if (place in expected) != (place in found))
     if not place.startswith(CHANGED):
         return "other results"

@@ -153,10 +153,7 @@ def _entries(place: str, value: Any, undo: list[Callable[[], None]]) -> list[tup
             undo.append(_refill(value, value.extend, list(value)))
         return [(f"{place}[{number}]", one) for number, one in enumerate(itertools.islice(value, _MOST_ENTRIES))]
     if isinstance(value, dict):
-        if not _is_own(type(value), ("builtins", "collections")) or value is sys.modules or "__name__" in value:
-            return []  # modules and their namespaces
-        undo.append(_refill(value, value.update, dict(value)))
-        return [(f"{place}[{str(name)[:40]!r}]", one) for name, one in itertools.islice(value.items(), _MOST_ENTRIES)]
+        return _of_dict(place, value, undo)
     if type(value) is set:
         undo.append(_refill(value, value.update, set(value)))
         return [(place, ", ".join(sorted(str(one)[:40] for one in itertools.islice(value, _MOST_ENTRIES))))]
@@ -168,6 +165,14 @@ def _entries(place: str, value: Any, undo: list[Callable[[], None]]) -> list[tup
     if isinstance(value, types.FunctionType):
         return [(f"{place}.{name}", one) for name, one in _of_function(value)] if _is_own(value) else []
     return _of_object(place, value, undo)
+
+
+def _of_dict(place: str, value: dict[Any, Any], undo: list[Callable[[], None]]) -> list[tuple[str, Any]]:
+    """The entries of a dictionary; none of a module's namespace, and of the table of modules."""
+    if not _is_own(type(value), ("builtins", "collections")) or value is sys.modules or "__name__" in value:
+        return []
+    undo.append(_refill(value, value.update, dict(value)))
+    return [(f"{place}[{str(name)[:40]!r}]", entry) for name, entry in itertools.islice(value.items(), _MOST_ENTRIES)]
 
 
 def _of_function(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
