@@ -10,8 +10,8 @@ from irscope.driver.fixing.candidates import Candidate, Together, Tried
 from irscope.driver.fixing.combining import Combining
 from irscope.driver.fixing.library import Patch
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
+from irscope.fixing.library_to_python import caveat_of, plain_functions
 from irscope.fixing.places import in_library
-from irscope.fixing.plain_functions import caveat_of, plain_functions
 from irscope.fixing.proposals import proposals
 from irscope.fixing.repairs import chained
 from irscope.fixing.texts import applied, edits_between

@@ -11,7 +11,7 @@ from irscope.cli.fixing import _measured_lines
 from irscope.driver.fixing.gains import MeasuredGain, Side, Spread
 from irscope.driver.fixing.proving import Proof, Status
 from irscope.driver.fixing.trying import Trying
-from irscope.fixing.plain_functions import plain_functions
+from irscope.fixing.library_to_python import plain_functions
 from irscope.fixing.texts import applied
 from irscope.protocol import Compile, CompileOutcome, Finding, Position, Range, Related, RelatedRole, Severity
 
