@@ -143,7 +143,7 @@ def test_branches_that_do_more_than_choose(body: str) -> None:
     assert WHERE not in changed(text, at, "GB0170")
 
 
-CASES = {
+CASES: dict[str, tuple[str, str, str, dict[str, Any], str]] = {
     "clocks": (
         "import time\nimport torch\n\ndef f(x):\n    start = time.time()  # begin\n    y = x + 1\n    return y, time.time() - start\n",
         "time.time()", "GB0007", {},
