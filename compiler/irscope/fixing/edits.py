@@ -177,36 +177,44 @@ def dedented(code: str, indent: str) -> str:
 
 def reindented(code: str, indent: str, unit: str) -> str:
     """Code at the margin with an indentation, and each block in it indented by ``unit``; texts stay as they are."""
-    tokens, lines = tokens_of(code), code.split("\n")
-    inside = _lines_of_texts(code)
-    levels, prefixes, pending = [""], dict[int, tuple[str, str]](), list[int]()
-    is_start = True
-    for token in tokens:
-        row = token.start[0]
+    inside, prefixes = _lines_of_texts(code), _indentations(code)
+    lines, old, new = list[str](), "", ""
+    for number, line in enumerate(code.split("\n"), 1):
+        if number in prefixes:
+            old, depth = prefixes[number]
+            new = unit * depth
+        if number in inside:
+            lines.append(line)
+        elif line.strip():
+            lines.append(indent + new + (line.removeprefix(old) if line.startswith(old) else line.lstrip()))
+        else:
+            lines.append("")
+    return "\n".join(lines)
+
+
+def _indentations(code: str) -> dict[int, tuple[str, int]]:
+    """Of each line with which a statement begins, and of each comment before it: its indentation, and in how many blocks
+    it is."""
+    levels, indentations, comments = [""], dict[int, tuple[str, int]](), list[tokenize.TokenInfo]()
+    starts = True
+    for token in tokens_of(code):
         if token.type == tokenize.INDENT:
             levels.append(token.string)
         elif token.type == tokenize.DEDENT:
             levels.pop()
-        elif token.type == tokenize.COMMENT and is_start:
-            pending.append(row)
+        elif token.type == tokenize.COMMENT and starts:
+            comments.append(token)
         elif token.type == tokenize.NEWLINE:
-            is_start = True
-        elif token.type != tokenize.NL and is_start:
-            is_start = False
-            prefixes[row] = levels[-1], unit * (len(levels) - 1)
-            for comment in pending:
-                width = len(lines[comment - 1]) - len(lines[comment - 1].lstrip())
-                depth = min(sum(len(level) < width for level in levels), len(levels) - 1)
-                prefixes[comment] = lines[comment - 1][:width], unit * depth
-            pending.clear()
-    made, old, new = list[str](), "", ""
-    for number, line in enumerate(lines, 1):
-        old, new = prefixes.get(number, (old, new))
-        if number in inside or not line.strip():
-            made.append(line if number in inside else "")
-        else:
-            made.append(indent + new + (line.removeprefix(old) if line.startswith(old) else line.lstrip()))
-    return "\n".join(made)
+            starts = True
+        elif token.type != tokenize.NL and starts:
+            starts = False
+            indentations[token.start[0]] = levels[-1], len(levels) - 1
+            for comment in comments:
+                row, column = comment.start
+                depth = min(sum(len(level) < column for level in levels), len(levels) - 1)
+                indentations[row] = comment.line[:column], depth
+            comments.clear()
+    return indentations
 
 
 def _lines_of_texts(code: str) -> set[int]:
