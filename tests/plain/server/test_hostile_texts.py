@@ -29,6 +29,8 @@ READ = {
     "a long line": f"y = [{'1, ' * 2_000}]\n",
     "a long text": f"y = '{'a' * 250_000}'\n",
     "comparisons": f"y = {'1 < ' * 2_000}1\n",
+    "many numbers": f"y = [{'1, ' * 90_000}]\n",
+    "many comments": "#\n" * 90_000,
 }
 NOT_READ = {
     "parentheses": "(" * 100_000 + ")" * 100_000,
@@ -39,8 +41,6 @@ NOT_READ = {
     "sums": f"y = {'1 + ' * 50_000}1\n",
     "attributes": f"y = x{'.a' * 2_500}\n",
     "branches": "if x: pass\n" + "elif x: pass\n" * 20_000,
-    "many numbers": f"y = [{'1, ' * 90_000}]\n",
-    "many comments": "#\n" * 90_000,
     "a null byte": "y = 1\0\n",
     "a lone surrogate": "y = '\ud800'\n",
     "megabytes": "y = g(x)  # c\n" * 700_000,
