@@ -11,6 +11,7 @@ from irscope.protocol import Fix
 from irscope.usercode.source import parse, range_of_node
 
 FORMS = [
+    ("s = torch.compile((f))\ns(X)", "s = torch.compile((f), dynamic=True)\ns(X)"),
     ("@torch.compile\ndef f(x): ...\nf(X)", "@torch.compile(dynamic=True)\ndef f(x): ...\nf(X)"),
     ("@torch.compile()\ndef f(x): ...\nf(X)", "@torch.compile(dynamic=True)\ndef f(x): ...\nf(X)"),
     ("step = torch.compile(f)\nstep(X)", "step = torch.compile(f, dynamic=True)\nstep(X)"),
@@ -28,7 +29,6 @@ NOT_CERTAIN = [
     "s = torch.compile(f)\ns = torch.compile(g)\ns(X)",
     "s = torch.compile(f, **more)\ns(X)",
     "s = torch.compile(f, *more)\ns(X)",
-    "s = torch.compile((f))\ns(X)",
     "s = make(torch.compile(f))\ns(X)",
     "t.step = torch.compile(f)\nu.step(X)",
 ]

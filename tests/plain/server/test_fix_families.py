@@ -384,6 +384,12 @@ def test_a_number_of_a_call(call: str, after: str | None) -> None:
     assert titles.get("Pass the number as a tensor") == (text.replace(call, after) if after else None)
 
 
+def test_a_comment_in_a_condition_stays() -> None:
+    text = "import torch\n\ndef f(x):\n    if (x.sum()  # why\n      .item()) > 0:\n        x = x + 1\n    return x\n"
+    after = "import torch\n\ndef f(x):\n    # why\n    x = torch.where((x.sum()) > 0, x + 1, x)\n    return x\n"
+    assert changed(text, "x.sum()", "GB0170")[WHERE] == after
+
+
 def test_the_dearest_is_offered_last() -> None:
     text = "import torch\n\ndef helper(x):\n    y = 1\n    if x.sum() > 0:\n        x = x + 1\n    return x\n\ndef f(x):\n    return helper(x)\n"
     titles = [fix.title for fix in proposals(found(text, "x.sum() > 0", "GB0170"), text)]

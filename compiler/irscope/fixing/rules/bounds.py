@@ -110,8 +110,8 @@ def _opposite(source: Source, test: ast.expr) -> str:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or type(test.ops[0]) not in _SIGNS:
         return ""
     (start, end), (_, left), (right, _) = map(source.span, (test, test.left, test.comparators[0]))
-    operator = source.text[left:right].replace(*_SIGNS[type(test.ops[0])])
-    return source.text[start:left] + operator + source.text[right:end]
+    sign, opposite = _SIGNS[type(test.ops[0])]
+    return source.text[start:left] + source.text[left:right].replace(sign, opposite) + source.text[right:end]
 
 
 def _clamped(source: Source, decision: ast.If | ast.Assert) -> list[str]:
