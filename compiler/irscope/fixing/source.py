@@ -30,25 +30,12 @@ class Source(Syntax):
             return self.changed(changes or {})
         if node not in self._parents:
             return ast.unparse(node)
-<<<<<<< HEAD
-        edits = edits_of(self, [self._change(inner, code) for inner, code in (changes or {}).items()])
+        if not changes:
+            return self.part(node, self.text)
+        edits = edits_of(self, [self._change(inner, code) for inner, code in changes.items()])
         start = self.span(node)[0]
         # Comments that go above the statement are not of the node: what takes its place puts them there.
         return self.part(node, applied(self.text, [edit for edit in edits if self.offset(edit.range.start) >= start]))
-=======
-        if not changes:
-            return self.part(node, self.text)
-        return self.part(node, self.changed(changes)) if isinstance(node, ast.stmt) else self._expression(node, changes)
-
-    def _expression(self, node: ast.AST, changes: Mapping[ast.AST, str | None]) -> str:
-        """The code of an expression, changed.  Comments that are lost are lifted when its statement is changed."""
-        start, end = self.span(node)
-        code = self.text[start:end]
-        for inner in sorted(changes, key=self.span, reverse=True):
-            first, last = self.span(inner)
-            code = f"{code[: first - start]}{changes[inner] or ''}{code[last - start :]}"
-        return code
->>>>>>> portA
 
     def part(self, node: ast.AST, changed: str) -> str:
         """The code of a node in a text that has been changed inside of it alone."""
