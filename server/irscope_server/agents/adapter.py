@@ -146,21 +146,11 @@ async def set_breakpoints(
     Returns what to say of those that cannot be reached or were moved, and of each ``FILE:LINE`` where it is now, with the
     full path of the file.
     """
-    by_file: dict[str, list[tuple[str, Message]]] = {}
-    functions: list[tuple[str, Message]] = []
-    known = {one.get("filter") for one in filters}
-    chosen = [*always, *(each for each in breakpoints if each in known)]
+    names_of_filters = {choice.get("filter") for choice in filters}
+    chosen = [*always, *(text for text in breakpoints if text in names_of_filters)]
     if chosen:
         await adapter.ask("setExceptionBreakpoints", filters=chosen)
-    for each in (one for one in breakpoints if one not in known):
-        asked, _, condition = each.partition(" if ")
-        only = {"condition": condition} if condition else {}
-        match = re.fullmatch(r"(.+):(\d{1,9})", asked)
-        if match:
-            file = os.path.abspath(os.path.expanduser(match[1]))
-            by_file.setdefault(file, []).append((asked, {"line": int(match[2]), **only}))
-        else:
-            functions.append((asked, {"name": asked, **only}))
+    by_file, functions = _parsed([text for text in breakpoints if text not in names_of_filters])
     said, places = [], {}
     for file, points in by_file.items():
         answer = await adapter.ask("setBreakpoints", source={"path": file}, breakpoints=[point for _, point in points])
@@ -174,6 +164,26 @@ async def set_breakpoints(
         for (asked, _), made in zip(functions, answer.get("breakpoints", ()), strict=False):
             said += [f"breakpoint {asked}: {made['message']}"] if made.get("message") else []
     return said, places
+
+
+_Points = list[tuple[str, Message]]
+"""Breakpoints as they were asked for, and as the protocol has them."""
+
+
+def _parsed(breakpoints: Sequence[str]) -> tuple[dict[str, _Points], _Points]:
+    """Breakpoints in files, by path, and those in functions."""
+    by_file: dict[str, _Points] = {}
+    functions: _Points = []
+    for text in breakpoints:
+        asked, _, condition = text.partition(" if ")
+        only = {"condition": condition} if condition else {}
+        match = re.fullmatch(r"(.+):(\d{1,9})", asked)
+        if match:
+            file = os.path.abspath(os.path.expanduser(match[1]))
+            by_file.setdefault(file, []).append((asked, {"line": int(match[2]), **only}))
+        else:
+            functions.append((asked, {"name": asked, **only}))
+    return by_file, functions
 
 
 async def place(adapter: Adapter, stop: Message, thread: int) -> str:

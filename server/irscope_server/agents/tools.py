@@ -52,7 +52,8 @@ class Tools:
             report=report,
             environment=environment,
         )
-        if options and not (script or module or pytest or model or report):
+        is_run, given = any((script, module, pytest, model)), args or ()
+        if options and not (is_run or report):
             raise ToolFailure("options are of a script that is run, or of a report.")
         if trace:
             return await starting.trace(self._commands, trace, compile, overview, seconds)
@@ -60,23 +61,22 @@ class Tools:
             return await starting.page(self._commands, report, run, compile, stage, options)
         if environment:
             return await starting.environment(self._commands, environment, seconds)
-        if not (script or module or pytest or model):
+        if not is_run:
             return await self._list(what, target, seconds)
         if (checks is not None or verify) and not script:
             raise ToolFailure("checks and verify need a script.")
         if verify:
             chosen = entries.more("verify-target", options)
-            return await starting.verified(self._commands, target, chosen, script, args or (), seconds)
+            return await starting.verified(self._commands, target, chosen, script, given, seconds)
         chosen = option("--pipeline", pipeline)
         if checks is not None:
-            chosen = [*(["--lane=fast"] if lane == "fast" else []), *chosen, *entries.more("check", options)]
-            return await starting.check(self._commands, checks, chosen, script, args or (), seconds)
+            chosen = [*_flag("--lane=fast", lane == "fast"), *chosen, *entries.more("check", options)]
+            return await starting.check(self._commands, checks, chosen, script, given, seconds)
         chosen = [f"--lane={lane}", *chosen, *option("--target", target)]
         chosen += [*_number("--world", world), *_number("--nproc-per-node", nproc), *option("--ranks", ranks)]
-        chosen += ["--check-without-compile"] if check_without_compile else []
-        chosen += entries.more("run", options)
+        chosen += [*_flag("--check-without-compile", check_without_compile), *entries.more("run", options)]
         what_runs = entries.entry(script, module, pytest, model, inputs)
-        return await starting.script(self._commands, chosen, what_runs, args or (), seconds)
+        return await starting.script(self._commands, chosen, what_runs, given, seconds)
 
     async def _list(self, what: str, target: str, seconds: int) -> Answer:
         if what == "pipelines":
@@ -172,26 +172,30 @@ class Tools:
         (["inductor", "onnx"]: operators, kernels, time, error, and what each left behind), or with two interpreters
         (paths of python: what another version of torch changed, and the cause)."""
         starting.one_of(stages=stages, targets=targets, cache=cache, pipelines=pipelines, interpreters=interpreters)
-        if pipelines or interpreters or script or module or options:
-            self._commands.need_permission()
-            if len(pipelines or interpreters or ()) < 2 or len(interpreters or ()) > 2:
-                raise ToolFailure(
-                    "This needs a script, and pipelines (two or more) or interpreters (two paths of python)."
-                )
-            return await (
-                self._through(script, module, args or (), pipelines, options, seconds) if pipelines
-                else self._with_both(script, args or (), interpreters or (), options, seconds)
-            )  # fmt: skip
+        if any((pipelines, interpreters, script, module, options)):
+            return await self._two_ways(script, module, args or (), pipelines, interpreters or (), options, seconds)
         before, after = (name and self._commands.run_id(name) for name in (before, after))
         if cache:
             if not before:
                 raise ToolFailure("cache needs the run that filled the caches: before=ID. run() lists the runs.")
             after = after or self._commands.run_id("")
             return Answer(await self._commands.read("why-miss", before, after), {"before": before, "after": after})
-        asked = [word(one, "stage") for one in stages or ()]
+        asked = [word(stage, "stage") for stage in stages or ()]
         chosen = ["--stage", *asked[:2]] if asked else starting.joined("--target", targets)
         text = await self._commands.read("diff", *words(before, "before"), *words(after, "after"), *chosen)
         return Answer(text, {"before": before, "after": after})
+
+    async def _two_ways(
+        self, script: str, module: str, args: Sequence[str], pipelines: Sequence[str] | None, interpreters: Sequence[str],
+        options: Sequence[str] | None, seconds: int,
+    ) -> Answer:  # fmt: skip
+        """One script through several pipelines, or with two interpreters."""
+        self._commands.need_permission()
+        if len(pipelines or interpreters) < 2 or len(interpreters) > 2:
+            raise ToolFailure("This needs a script, and pipelines (two or more) or interpreters (two paths of python).")
+        if pipelines:
+            return await self._through(script, module, args, pipelines, options, seconds)
+        return await self._with_both(script, args, interpreters, options, seconds)
 
     async def _through(
         self, script: str, module: str, args: Sequence[str], pipelines: Sequence[str], options: Sequence[str] | None,
@@ -252,8 +256,8 @@ class Tools:
         (GB0170) or kind.  patches: write a patch with a text for the pull request into this folder for each break in an
         installed library.  seconds: begin no other trial then."""
         limit = starting.seconds_of(seconds)
-        command = ["fix", f"--seconds={limit}", *option("--only", only), *(["--apply"] if apply else [])]
-        command += [*(["--measure"] if measure else []), *option("--patches", patches)]
+        command = ["fix", f"--seconds={limit}", *option("--only", only), *_flag("--apply", apply)]
+        command += [*_flag("--measure", measure), *option("--patches", patches)]
         command += [*entries.more("fix", options), word(script, "script")]
         text = await self._commands.execute(command, args or (), limit + 5 * starting.GRACE, stores=False)
         wrote = apply or bool(patches)
@@ -304,7 +308,7 @@ class Tools:
         starting.one_of(script=script, module=module, trace=trace)
         if script or module or options:
             chosen = [f"--calls={int(calls)}", *starting.joined("--against", against)]
-            chosen += ["--without-breaks"] if without_breaks else []
+            chosen += _flag("--without-breaks", without_breaks)
             command = ["profile", *chosen, *entries.more("profile", options)]
             command += entries.entry(script, module) if script or module else []
             text = await self._commands.execute(command, args or (), starting.seconds_of(seconds))
@@ -330,6 +334,10 @@ class Tools:
 
 def _number(name: str, value: int) -> list[str]:
     return [f"{name}={int(value)}"] if value else []
+
+
+def _flag(name: str, wanted: bool) -> list[str]:
+    return [name] if wanted else []
 
 
 def _compact(text: str) -> str:

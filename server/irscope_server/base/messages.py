@@ -69,12 +69,8 @@ class IrscopeProtocol(LanguageServerProtocol):
             self._refuse(id_in(data), INVALID_REQUEST, wrong)
             return
         method, request = data.get("method"), data.get("id") if "method" in data else None
-        if request is not None and (self._workspace is None) != (method == types.INITIALIZE):
-            text = "the server is not initialized" if self._workspace is None else "the server is initialized already"
-            self._refuse(request, _NOT_INITIALIZED if self._workspace is None else INVALID_REQUEST, text)
-            return
-        if request is not None and self._shutdown:
-            self._refuse(request, INVALID_REQUEST, "the server has been shut down")
+        if request is not None and (refusal := self._refusal_now(method)) is not None:
+            self._refuse(request, *refusal)
             return
         if method == types.CANCEL_REQUEST and id_in(data.get("params")) not in self._request_futures:
             return  # answered already, as most are; pygls would warn each time
@@ -91,6 +87,14 @@ class IrscopeProtocol(LanguageServerProtocol):
             log.exception("%s could not be handled", method or "A response")
             if request is not None:
                 self._refuse(request, JsonRpcInternalError.CODE, f"{method} could not be handled")
+
+    def _refusal_now(self, method: str) -> tuple[int, str] | None:
+        """Why the server does not answer such a request in the state that it is in: code and text."""
+        if self._workspace is None and method != types.INITIALIZE:
+            return _NOT_INITIALIZED, "the server is not initialized"
+        if self._workspace is not None and method == types.INITIALIZE:
+            return INVALID_REQUEST, "the server is initialized already"
+        return (INVALID_REQUEST, "the server has been shut down") if self._shutdown else None
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         """pygls' structures for what LSP defines, `irscope_server.base.wire` for the rest.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irscope.protocol import Compile, OutcomeKind, Report, StageRef
@@ -56,18 +57,7 @@ async def step(context: ReadContext, params: StepParams) -> Encoded:
     def read(store: Store, report: Report) -> StepResult:
         target: StageRef | None = stage_named(report, params.target)[1] if params.target else None
         if path is not None:
-            if target is None:
-                raise ValueError("From the user's text one steps to a stage that is named.")
-            compile, _ = stage_named(report, target.id)
-            provenance = _provenance(context.archive, store, report, compile, chain.is_version(target))
-            sources = store.sources(report.run)
-            file = name_among(sources, path)
-            line = line_as_ran(sources.get(file, ""), lines, params.line)
-            found = provenance.below(provenance.source(file, line + 1))
-            target = next((one for one in _alike(provenance, report, target) if one.id in found), target)
-            uri = uri_of_stage(report.run, target.id, target.language)
-            here = found[target.id][0].line - 1 if target.id in found else 0
-            return StepResult(uri, here, target.id, target.id in found, "")
+            return _from_source(context, store, report, target, path, lines, params.line)
         compile, stage = stage_named(report, params.stage)
         versions = chain.is_version(stage) or (target is not None and chain.is_version(target))
         provenance = _provenance(context.archive, store, report, compile, versions)
@@ -79,9 +69,9 @@ async def step(context: ReadContext, params: StepParams) -> Encoded:
             return StepResult(None, 0, None, False, "This is the last stage of this compile.")
         element = provenance.at(stage.id, params.line + 1)
         other = None
-        for one in _alike(provenance, report, target):
-            if element is not None and (other := _counterpart(provenance, element, one.id)) is not None:
-                target = one
+        for candidate in _alike(provenance, report, target):
+            if element is not None and (other := _counterpart(provenance, element, candidate.id)) is not None:
+                target = candidate
                 break
         uri = uri_of_stage(report.run, target.id, target.language)
         return StepResult(uri, other.line - 1 if other else 0, target.id, other is not None, "")
@@ -89,6 +79,30 @@ async def step(context: ReadContext, params: StepParams) -> Encoded:
     text = hash(tuple(lines))  # a line of the user's text is one of the text as it is now
     key = ("step", text, params.run, params.uri, params.stage, params.line, params.by, params.target)
     return await answer(context, key, params.run, read)
+
+
+def _from_source(
+    context: ReadContext,
+    store: Store,
+    report: Report,
+    target: StageRef | None,
+    path: str,
+    lines: Sequence[str],
+    line: int,
+) -> StepResult:
+    """From a line (0-based) of the user's text as it is now to what it became in a stage."""
+    if target is None:
+        raise ValueError("From the user's text one steps to a stage that is named.")
+    compile, _ = stage_named(report, target.id)
+    provenance = _provenance(context.archive, store, report, compile, chain.is_version(target))
+    sources = store.sources(report.run)
+    file = name_among(sources, path)
+    ran = line_as_ran(sources.get(file, ""), lines, line)
+    below = provenance.below(provenance.source(file, ran + 1))
+    target = next((stage for stage in _alike(provenance, report, target) if stage.id in below), target)
+    elements = below.get(target.id)
+    uri = uri_of_stage(report.run, target.id, target.language)
+    return StepResult(uri, elements[0].line - 1 if elements else 0, target.id, bool(elements), "")
 
 
 def _provenance(archive: Archive, store: Store, report: Report, compile: Compile, versions: bool) -> Provenance:

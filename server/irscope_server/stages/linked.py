@@ -194,16 +194,13 @@ def _encoded(result: LinkedLinesResult) -> Encoded:
 
 async def counterparts(context: LinkContext, params: CounterpartsParams) -> CounterpartsResult:
     """Raises LookupError for an unknown document or run."""
-    stages: dict[str, str] = {}
     texts: dict[str, tuple[str, Sequence[str]]] = {}
     for uri in (params.uri, *params.among):
         if (path := context.path_of(uri)) is not None:
             texts[uri] = (path, list(context.texts.lines(path)))
 
     def read(run: RunReader) -> tuple[list[LinesOf], _Places]:
-        for uri in (params.uri, *params.among):
-            if uri.startswith(f"{SCHEME}:") and (parts := parts_of(uri))[0] == params.run:
-                stages[run.stage_of(parts[1]).id] = uri
+        stages = _stages_among(run, params)
         start = next((stage for stage, uri in stages.items() if uri == params.uri), None)
         if params.uri in texts:
             origin = _origin(run, *texts[params.uri], params.line)
@@ -224,6 +221,15 @@ async def counterparts(context: LinkContext, params: CounterpartsParams) -> Coun
 
     places, sources = await context.stages.ask(params.run, read)
     return CounterpartsResult((*places, *await _in_other_runs(context, params, sources)))
+
+
+def _stages_among(run: RunReader, params: CounterpartsParams) -> dict[str, str]:
+    """The stages of the run itself whose documents are named, with their URIs."""
+    stages: dict[str, str] = {}
+    for uri in (params.uri, *params.among):
+        if uri.startswith(f"{SCHEME}:") and (parts := parts_of(uri))[0] == params.run:
+            stages[run.stage_of(parts[1]).id] = uri
+    return stages
 
 
 _Places = list[tuple[Origin, Sequence[str]]]

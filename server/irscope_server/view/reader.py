@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -235,11 +235,8 @@ class Reader:
         for file, text in sources.items():
             if file_key(file) == key:
                 return SourceText(text, language or "plaintext", True)
-        told = {self.path_of(self.uri_of(report.script)) or "", *(compile.file for compile in report.compiles)}
-        told.update(finding.file for finding in report.findings)
-        told.update(related.file for finding in report.findings for related in finding.related)
-        told.update(origin.file for kernel in report.kernels for origin in kernel.origins)
-        if language is None or key not in {file_key(file) for file in told if file}:
+        named = {self.path_of(self.uri_of(report.script)) or "", *_files_named(report)}
+        if language is None or key not in {file_key(file) for file in named if file}:
             raise LookupError(f"The run has no information about {os.path.basename(path)}.")
         if not os.path.isfile(path):
             raise LookupError(f"{os.path.basename(path)} no longer exists, and the run kept no copy of it.")
@@ -261,6 +258,14 @@ class Reader:
             return next((one.run for one in deep or runs), None)
 
         return Latest(await self.archive.ask(find))
+
+
+def _files_named(report: Report) -> Iterator[str]:
+    """The files that compiles, findings and kernels of a run name."""
+    yield from (compile.file for compile in report.compiles)
+    yield from (finding.file for finding in report.findings)
+    yield from (related.file for finding in report.findings for related in finding.related)
+    yield from (origin.file for kernel in report.kernels for origin in kernel.origins)
 
 
 def _not_made(report: Report, stage: str) -> str:

@@ -238,20 +238,13 @@ class Stops:
         return first_change(before, section)
 
     def _stop_at(self, place: PlaceInRun) -> Stop | None:
-        found = self.recording.tracks[place.compile].stops_at if self.kinds else {}
-        findings = found.get(place.section, {}).get(place.spot, ())
-        if self.values is not None and KIND.id in self.kinds:  # a divergence stops at its node, not at the user's line
-            divergent = self.values.divergence_at(place)
-            findings = tuple(each for each in findings if not self.values.stops_elsewhere(place, each))
-            findings += (divergent.finding,) if divergent is not None else ()
-        finding = next((each for each in findings if self._excepted(each, place)), None)
+        finding = next((finding for finding in self._findings_at(place) if self._excepted(finding, place)), None)
         if finding is not None:
             return Stop(place, "exception", f"Finding: {finding.kind}", finding=finding)
-        hit = [
-            each for each in self._marks_of(place.compile, place.section).get(place.spot, ()) if self._hits(each, place)
-        ]
+        marked = self._marks_of(place.compile, place.section).get(place.spot, ())
+        hit = [breakpoint for breakpoint in marked if self._hits(breakpoint, place)]
         if hit:
-            return Stop(place, hit[0].reason, "", tuple(each.id for each in hit))
+            return Stop(place, hit[0].reason, "", tuple(breakpoint.id for breakpoint in hit))
         section = self.recording.section(place)
         if self.each_pass and place.section > 0 and self._passed(place.compile, place.section) == place.spot:
             by = f"The pass {section.stage.passed}" if section.stage.passed else "What led to this stage"
@@ -259,6 +252,16 @@ class Stops:
         if self.each_stage and place.spot == 0:
             return Stop(place, "stage", f"The stage {section.title} begins")
         return None
+
+    def _findings_at(self, place: PlaceInRun) -> tuple[Finding, ...]:
+        """Findings that may stop at a place; a divergence stops at its node, not at the user's line."""
+        stops = self.recording.tracks[place.compile].stops_at if self.kinds else {}
+        findings = tuple(stops.get(place.section, {}).get(place.spot, ()))
+        if self.values is None or KIND.id not in self.kinds:
+            return findings
+        divergent = self.values.divergence_at(place)
+        findings = tuple(finding for finding in findings if not self.values.stops_elsewhere(place, finding))
+        return (*findings, divergent.finding) if divergent is not None else findings
 
     def _excepted(self, finding: Finding, place: PlaceInRun) -> bool:
         if finding.kind not in self.kinds:

@@ -127,26 +127,19 @@ class RunValues:
         if data is None or not name:
             return None
         try:
-            found, node = data["found"], next((each for each in data["nodes"] if each["name"] == name), None)
-            local = found["local"] if found and found["node"] == name else node["local"] if node else None
-            if local is None and not (found and found["node"] == name):
+            found = data["found"] if data["found"] and data["found"]["node"] == name else None
+            node = next((node for node in data["nodes"] if node["name"] == name), None)
+            local = found["local"] if found else node["local"] if node else None
+            if local is None and not found:
                 return None
-            facts: dict[str, Any] = {}
-            if local is not None:
-                compiled, eager, wide = local["numbers"]
-                facts |= {
-                    "differs": local["ratio"] == "inf" or local["ratio"] > 1, "of_allowed": local["ratio"],
-                    "error": local["compiled"], "eager_error": local["eager"], "allowed": local["allowed"],
-                    "index": local["index"], "compiled": compiled, "eager": eager, "float64": wide,
-                }  # fmt: skip
-            if found and found["node"] == name:
+            facts = _error_facts(local) if local is not None else {}
+            if found:
                 facts |= {
                     "introduced_by": found["pass"] or found["how"],
                     "kernel": found["kernel"],
                     "tried": found["tried"],
                 }
-            told = str(found["message"]) if found and found["node"] == name else "no divergence"
-            return Facts("comparison", told, facts)
+            return Facts("comparison", str(found["message"]) if found else "no divergence", facts)
         except DAMAGED:
             return None
 
@@ -251,6 +244,16 @@ class RunValues:
         ready = {id: data for id, data in self._compared.items() if data.get("reproducer")}
         mine = [data for id, data in ready.items() if id.startswith(compile)]
         return ready.get(stage) or next(iter([*mine, *ready.values()]), None)
+
+
+def _error_facts(local: dict[str, Any]) -> dict[str, Any]:
+    """The greatest error of a node's elements, with what was allowed."""
+    compiled, eager, wide = local["numbers"]
+    return {
+        "differs": local["ratio"] == "inf" or local["ratio"] > 1, "of_allowed": local["ratio"],
+        "error": local["compiled"], "eager_error": local["eager"], "allowed": local["allowed"],
+        "index": local["index"], "compiled": compiled, "eager": eager, "float64": wide,
+    }  # fmt: skip
 
 
 def value_facts(found: NodeValue) -> Facts:

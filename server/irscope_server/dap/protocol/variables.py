@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irscope.pipelines.registry import role_of
+from irscope.protocol import Compile
 from irscope.vocabulary.stages import Role
 
 from irscope_server.dap.base.expressions import BadExpression, Facts, Lazy, shown
@@ -173,10 +174,14 @@ def scopes(
                 scope("Nodes", all_nodes(section), "nodes", expensive=True)
         scope("Compile", lookup("compile"), "compile")
         scope("Findings", lookup("findings"), "findings")
-        if any(role_of(stage.name) is Role.GUARDS for stage in section.compile.stages):
+        if _has_guards(section.compile):
             scope("Guards", Facts("guards", "", {"guards": lambda: lookup("guards")}), "", expensive=True)
         scope("Run", lookup("run"), "run")
     return found
+
+
+def _has_guards(compile: Compile) -> bool:
+    return any(role_of(stage.name) is Role.GUARDS for stage in compile.stages)
 
 
 def _or_nothing(lookup: Callable[[str], Any], name: str) -> Any:
