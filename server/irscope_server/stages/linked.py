@@ -204,15 +204,15 @@ async def counterparts(context: LinkContext, params: CounterpartsParams) -> Coun
         start = next((stage for stage, uri in stages.items() if uri == params.uri), None)
         if params.uri in texts:
             origin = _origin(run, *texts[params.uri], params.line)
-            found = {} if origin is None else run.linked.counterparts_of_source(origin.file, origin.line, stages)
+            lines_of = {} if origin is None else run.linked.counterparts_of_source(origin.file, origin.line, stages)
             origins: tuple[Origin, ...] = ()
             sources: tuple[Origin, ...] = () if origin is None else (origin,)
         elif start is not None:
-            found = run.linked.counterparts(start, params.line + 1, stages)
+            lines_of = run.linked.counterparts(start, params.line + 1, stages)
             sources = origins = run.linked.source_of(start, params.line + 1)
         else:
             return [], []
-        places = [_lines_of(run, stage, stages[stage], lines) for stage, lines in found.items()]
+        places = [_lines_of(run, stage, stages[stage], lines) for stage, lines in lines_of.items()]
         for uri, (path, now) in texts.items():
             if uri != params.uri and (lines := _placed(run, path, now, origins)):
                 places.append(LinesOf(uri, lines))

@@ -127,19 +127,19 @@ class RunValues:
         if data is None or not name:
             return None
         try:
-            found = data["found"] if data["found"] and data["found"]["node"] == name else None
+            divergence = data["found"] if data["found"] and data["found"]["node"] == name else None
             node = next((node for node in data["nodes"] if node["name"] == name), None)
-            local = found["local"] if found else node["local"] if node else None
-            if local is None and not found:
+            local = divergence["local"] if divergence else node["local"] if node else None
+            if local is None and not divergence:
                 return None
             facts = _error_facts(local) if local is not None else {}
-            if found:
+            if divergence:
                 facts |= {
-                    "introduced_by": found["pass"] or found["how"],
-                    "kernel": found["kernel"],
-                    "tried": found["tried"],
+                    "introduced_by": divergence["pass"] or divergence["how"],
+                    "kernel": divergence["kernel"],
+                    "tried": divergence["tried"],
                 }
-            return Facts("comparison", str(found["message"]) if found else "no divergence", facts)
+            return Facts("comparison", str(divergence["message"]) if divergence else "no divergence", facts)
         except DAMAGED:
             return None
 
