@@ -52,8 +52,8 @@ class Tools:
             report=report,
             environment=environment,
         )
-        runs = bool(script or module or pytest or model)
-        if options and not (runs or report):
+        is_run, given = any((script, module, pytest, model)), args or ()
+        if options and not (is_run or report):
             raise ToolFailure("options are of a script that is run, or of a report.")
         if trace:
             return await starting.trace(self._commands, trace, compile, overview, seconds)
@@ -61,11 +61,10 @@ class Tools:
             return await starting.page(self._commands, report, run, compile, stage, options)
         if environment:
             return await starting.environment(self._commands, environment, seconds)
-        if not runs:
+        if not is_run:
             return await self._list(what, target, seconds)
         if (checks is not None or verify) and not script:
             raise ToolFailure("checks and verify need a script.")
-        given = args or ()
         if verify:
             chosen = entries.more("verify-target", options)
             return await starting.verified(self._commands, target, chosen, script, given, seconds)
@@ -173,26 +172,21 @@ class Tools:
         (["inductor", "onnx"]: operators, kernels, time, error, and what each left behind), or with two interpreters
         (paths of python: what another version of torch changed, and the cause)."""
         starting.one_of(stages=stages, targets=targets, cache=cache, pipelines=pipelines, interpreters=interpreters)
-        if pipelines or interpreters or script or module or options:
-            return await self._run_twice(
-                script, module, args or (), pipelines or (), interpreters or (), options, seconds
-            )
+        if any((pipelines, interpreters, script, module, options)):
+            return await self._two_ways(script, module, args or (), pipelines, interpreters or (), options, seconds)
         before, after = (name and self._commands.run_id(name) for name in (before, after))
         if cache:
-            return await self._why_miss(before, after)
+            if not before:
+                raise ToolFailure("cache needs the run that filled the caches: before=ID. run() lists the runs.")
+            after = after or self._commands.run_id("")
+            return Answer(await self._commands.read("why-miss", before, after), {"before": before, "after": after})
         asked = [word(stage, "stage") for stage in stages or ()]
         chosen = ["--stage", *asked[:2]] if asked else starting.joined("--target", targets)
         text = await self._commands.read("diff", *words(before, "before"), *words(after, "after"), *chosen)
         return Answer(text, {"before": before, "after": after})
 
-    async def _why_miss(self, before: str, after: str) -> Answer:
-        if not before:
-            raise ToolFailure("cache needs the run that filled the caches: before=ID. run() lists the runs.")
-        after = after or self._commands.run_id("")
-        return Answer(await self._commands.read("why-miss", before, after), {"before": before, "after": after})
-
-    async def _run_twice(
-        self, script: str, module: str, args: Sequence[str], pipelines: Sequence[str], interpreters: Sequence[str],
+    async def _two_ways(
+        self, script: str, module: str, args: Sequence[str], pipelines: Sequence[str] | None, interpreters: Sequence[str],
         options: Sequence[str] | None, seconds: int,
     ) -> Answer:  # fmt: skip
         """One script through several pipelines, or with two interpreters."""
@@ -262,8 +256,8 @@ class Tools:
         (GB0170) or kind.  patches: write a patch with a text for the pull request into this folder for each break in an
         installed library.  seconds: begin no other trial then."""
         limit = starting.seconds_of(seconds)
-        command = ["fix", f"--seconds={limit}", *option("--only", only), *(["--apply"] if apply else [])]
-        command += [*(["--measure"] if measure else []), *option("--patches", patches)]
+        command = ["fix", f"--seconds={limit}", *option("--only", only), *_flag("--apply", apply)]
+        command += [*_flag("--measure", measure), *option("--patches", patches)]
         command += [*entries.more("fix", options), word(script, "script")]
         text = await self._commands.execute(command, args or (), limit + 5 * starting.GRACE, stores=False)
         wrote = apply or bool(patches)
@@ -338,12 +332,12 @@ class Tools:
         return report
 
 
-def _flag(name: str, wanted: bool) -> list[str]:
-    return [name] if wanted else []
-
-
 def _number(name: str, value: int) -> list[str]:
     return [f"{name}={int(value)}"] if value else []
+
+
+def _flag(name: str, wanted: bool) -> list[str]:
+    return [name] if wanted else []
 
 
 def _compact(text: str) -> str:

@@ -216,16 +216,16 @@ def home_column(modules: Table, nodes: PlacedNodes) -> list[int]:
     numbers: dict[Path, int] = {}
     for number, (path, _) in enumerate(modules.entries):
         numbers.setdefault(path, number)
-    found = []
+    column = []
     both = has_both_ways(nodes)
     for path in homes(nodes):
         if path is None or (path == () and not both):  # with both, an input of the backward alone is drawn there
-            found.append(-1)
+            column.append(-1)
         else:
             if path not in numbers:
                 numbers[path] = modules((path, ""))
-            found.append(numbers[path])
-    return found
+            column.append(numbers[path])
+    return column
 
 
 def _typed(detail: str) -> tuple[str, str, int | None]:

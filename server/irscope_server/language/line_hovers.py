@@ -92,8 +92,8 @@ def statement_text(
     rows = [" · ".join(parts)]
     if kernels:
         rows.append(_kernels_row(kernels))
-    known = facts.symbols.get(compile, {})
-    symbols = [known[name] for name in symbols_in(label[0] if label else "") if name in known]
+    all_symbols = facts.symbols.get(compile, {})
+    symbols = [all_symbols[name] for name in symbols_in(label[0] if label else "") if name in all_symbols]
     return "\n\n".join([*rows, *symbol_rows(symbols)])
 
 

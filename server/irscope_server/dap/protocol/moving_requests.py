@@ -76,18 +76,19 @@ class MovingRequests:
         )
         stop = stop or entry
         session.interrupted.clear()
-        tracks = len(here.recording.tracks)
         if stop is None:
-            ending = (compile if single else tracks - 1) if forward else (compile if single else 0)
-            edge = here.walker.last(ending) if forward else PlaceInRun(ending, 0, 0)
-            if forward and edge == start and ending == tracks - 1:
+            last = len(here.recording.tracks) - 1
+            ending = compile if single else last if forward else 0
+            what = "compile" if single else "run"
+            stop = (
+                Stop(here.walker.last(ending), "end", f"The end of the {what}") if forward
+                else Stop(PlaceInRun(ending, 0, 0), "entry", f"The beginning of the {what}")
+            )  # fmt: skip
+            if forward and stop.place == start and ending == last:
                 session.end()
                 return
-            what = "compile" if single else "run"
-            stop = Stop(edge, "end" if forward else "entry", f"The {'end' if forward else 'beginning'} of the {what}")
-        passed = range(compile, stop.place.compile) if forward else range(compile, stop.place.compile, -1)
-        for each in passed:
-            here.walker.put(here.walker.last(each) if forward else PlaceInRun(each, 0, 0))
+        for passed in range(compile, stop.place.compile, 1 if forward else -1):
+            here.walker.put(here.walker.last(passed) if forward else PlaceInRun(passed, 0, 0))
         here.walker.put(stop.place)
         session.stopped(stop)
 

@@ -18,12 +18,12 @@ from irscope_server.dap.engine.recording import Recording
 from irscope_server.dap.protocol.wire import Arguments, RequestFailed
 
 _MOST_NAMED = 5
-_NOT_AGAIN = {
+_KINDS = [kind.value for kind in EntryKind]
+_RUN_ELSEWHERE = {
     EntryKind.NOTEBOOK.value: "it is a run of a notebook, whose cells the editor runs: launch it there",
     # its expressions are not kept: a store is not trusted
     EntryKind.MODEL.value: "it is a run of irscope run --model: run it on the command line again",
 }
-"""Why runs of some kinds cannot be run again."""
 
 
 def values_are_there(recording: Recording, wanted: ValuesRequest) -> bool:
@@ -42,20 +42,24 @@ def spec_of(recording: Recording, wanted: ValuesRequest, arguments: Arguments) -
     run = recording.report.run
     how, digest = recording.store.how_run(run)
     target, cwd, entry = how.get("target"), how.get("cwd"), how.get("entry")
-    if entry == EntryKind.SCRIPT.value:
-        target = recording.report.script  # as it was typed it may begin in an unknown folder
     args, variables = how.get("args"), how.get("variables")
-    is_kind = entry in [kind.value for kind in EntryKind]
-    if not (is_kind and isinstance(target, str) and isinstance(cwd, str)) or not (
-        isinstance(args, list) and isinstance(variables, list)
+    script_digest = None
+    if entry == EntryKind.SCRIPT.value:
+        script_digest = digest
+        target = recording.report.script  # as it was typed it may begin in an unknown folder
+    if (
+        entry not in _KINDS
+        or not (isinstance(target, str) and isinstance(cwd, str))
+        or not (isinstance(args, list) and isinstance(variables, list))
     ):
         raise _refused(
             run, "the store does not record how it was run (an older irscope wrote it): launch the script instead"
         )
-    if entry in _NOT_AGAIN:
-        raise _refused(run, _NOT_AGAIN[entry])
-    if changed := _changed(recording, how.get("files"), digest if entry == EntryKind.SCRIPT.value else None):
-        raise _refused(run, _words(changed))
+    if entry in _RUN_ELSEWHERE:
+        raise _refused(run, _RUN_ELSEWHERE[entry])
+    changed = _changed(recording, how.get("files"), script_digest)
+    if changed:
+        raise _refused(run, _other_texts(changed))
     if not os.path.isdir(cwd):
         raise _refused(run, f"its working folder {cwd} is gone")
     given = arguments.variables("env")
@@ -68,14 +72,6 @@ def spec_of(recording: Recording, wanted: ValuesRequest, arguments: Arguments) -
     )  # fmt: skip
 
 
-def _words(changed: list[str]) -> str:
-    """Which files have changed, and how."""
-    more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
-    gone = [path for path in changed if not os.path.isfile(path)]
-    what = "is gone" if gone == changed else "is another one now" if len(changed) == 1 else "are others now"
-    return f"{', '.join(changed[:_MOST_NAMED])}{more} {what}"
-
-
 def _changed(recording: Recording, files: Any, script: str | None) -> list[str]:
     """The files of the run whose texts are others by now, or gone; ``script``: the digest of its script's."""
     then = {str(path): str(digest) for path, digest in files.items()} if isinstance(files, dict) else {}
@@ -83,6 +79,13 @@ def _changed(recording: Recording, files: Any, script: str | None) -> list[str]:
     then |= {recording.report.script: script} if script is not None else {}
     now = {path: recording.text_as_it_is(path) for path in then}
     return [path for path, text in now.items() if text is None or digest_of(text) != then[path]]
+
+
+def _other_texts(changed: list[str]) -> str:
+    more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
+    gone = [path for path in changed if not os.path.isfile(path)]
+    what = "is gone" if gone == changed else "is another one now" if len(changed) == 1 else "are others now"
+    return f"{', '.join(changed[:_MOST_NAMED])}{more} {what}"
 
 
 def _refused(run: str, why: str) -> RequestFailed:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irscope.pipelines.registry import role_of
+from irscope.protocol import Compile
 from irscope.vocabulary.stages import Role
 
 from irscope_server.dap.base.expressions import BadExpression, Facts, Lazy, shown
@@ -138,7 +139,7 @@ def scopes(
     level: Level, recording: Recording, links: Links, handles: Handles, values: Numbers | None = None
 ) -> list[Body]:
     """The scopes of a frame: what is there, where it came from and goes to, its stage, compile and run."""
-    found: list[Body] = []
+    bodies: list[Body] = []
 
     def scope(name: str, value: Any, path: str | None, *, hint: str = "", expensive: bool = False) -> None:
         body = described(value, handles, path)
@@ -148,15 +149,15 @@ def scopes(
             body.update(name=name, expensive=expensive)
             if hint:
                 body["presentationHint"] = hint
-            found.append(body)
+            bodies.append(body)
 
     section, place = level.section, level.place
     if place is not None:
         lookup = Lookup(recording, place, None, values=values)
         walked = isinstance(section, TraceSection) and section.walk is not None
         if isinstance(section, TraceSection) and walked:
-            for each in scopes_of_step(section, place.spot, recording.tracks[place.compile].source.graph):
-                scope(each.name, each.value, each.path, hint=each.hint, expensive=each.expensive)
+            for inner in scopes_of_step(section, place.spot, recording.tracks[place.compile].source.graph):
+                scope(inner.name, inner.value, inner.path, hint=inner.hint, expensive=inner.expensive)
         if level.spot.name in section.nodes:
             scope("Node", node_facts(section, level.spot.name), "node", hint="locals")
         scope("Value", _or_nothing(lookup, "value"), "value")
@@ -173,10 +174,14 @@ def scopes(
                 scope("Nodes", all_nodes(section), "nodes", expensive=True)
         scope("Compile", lookup("compile"), "compile")
         scope("Findings", lookup("findings"), "findings")
-        if any(role_of(stage.name) is Role.GUARDS for stage in section.compile.stages):
+        if _has_guards(section.compile):
             scope("Guards", Facts("guards", "", {"guards": lambda: lookup("guards")}), "", expensive=True)
         scope("Run", lookup("run"), "run")
-    return found
+    return bodies
+
+
+def _has_guards(compile: Compile) -> bool:
+    return any(role_of(stage.name) is Role.GUARDS for stage in compile.stages)
 
 
 def _or_nothing(lookup: Callable[[str], Any], name: str) -> Any:
