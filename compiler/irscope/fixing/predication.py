@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 
 from irscope.fixing.choosing import chosen, repeats
 from irscope.fixing.conditions import decided, is_flag
+from irscope.fixing.edits import dedented
 from irscope.fixing.source import Source, parse_expression, tight
+from irscope.fixing.syntax import parsed
 from irscope.usercode.bindings import dotted
 
 RETURNED = "return"
@@ -193,8 +195,11 @@ class Flattening:
     # --- texts --------------------------------------------------------------------------------------------------------
 
     def _text(self, flat: Flat, node: ast.expr) -> str:
-        code = self._source.code(node)
-        return self._replaced(flat, tight(code) if "\n" in code else code)
+        code, statement = self._source.code(node), self._source.statement(node)
+        if "\n" in code and statement is not None:
+            column = self._source.range(statement).start.column
+            code = dedented(code if _is_whole(code) else f"({code})", " " * column)
+        return self._replaced(flat, code)
 
     def _replaced(self, flat: Flat, text: str) -> str:
         """An expression with the values of names in the place of the names; a value that is used twice gets a name."""
@@ -244,6 +249,14 @@ def assignments(source: Source, below: ast.AST | Sequence[ast.AST]) -> list[ast.
 def _is_place(node: ast.expr) -> bool:
     """Whether a side may change it in place: a name, or a tensor of an object, ``self.mean``."""
     return bool(dotted(node)) and dotted(node).count(".") <= _DEEPEST_PLACE
+
+
+def _is_whole(code: str) -> bool:
+    """Whether an expression on several lines needs no parentheses around it."""
+    try:
+        return bool(parsed(code))
+    except ValueError:
+        return False
 
 
 def _returns(block: Sequence[ast.stmt]) -> bool:

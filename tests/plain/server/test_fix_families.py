@@ -390,6 +390,12 @@ def test_a_comment_in_a_condition_stays() -> None:
     assert changed(text, "x.sum()", "GB0170")[WHERE] == after
 
 
+def test_an_expression_on_several_lines_stays_one() -> None:
+    text = "import torch\n\ndef f(x):\n    if x.any():\n        x = (\n            x\n            .sin()\n        )\n    return x\n"
+    after = "import torch\n\ndef f(x):\n    x = torch.where(x.any(), (x\n        .sin()), x)\n    return x\n"
+    assert changed(text, "x.any()", "GB0170")[WHERE] == after
+
+
 def test_the_dearest_is_offered_last() -> None:
     text = "import torch\n\ndef helper(x):\n    y = 1\n    if x.sum() > 0:\n        x = x + 1\n    return x\n\ndef f(x):\n    return helper(x)\n"
     titles = [fix.title for fix in proposals(found(text, "x.sum() > 0", "GB0170"), text)]
