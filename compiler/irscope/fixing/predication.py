@@ -154,7 +154,15 @@ class Flattening:
         code = None if is_flag(test) else decided(self._source, test)
         if code is None:
             raise ValueError("the condition is not about tensors")
-        return code
+        return self._as_part(test, code)
+
+    def _as_part(self, node: ast.expr, code: str) -> str:
+        """The code of an expression with parentheses if it is on several lines without any; and without indentation."""
+        statement = self._source.statement(node)
+        if "\n" not in code or statement is None:
+            return code
+        column = self._source.range(statement).start.column
+        return dedented(code if _is_whole(code) else f"({code})", " " * column)
 
     # --- a decision ---------------------------------------------------------------------------------------------------
 
@@ -195,11 +203,7 @@ class Flattening:
     # --- texts --------------------------------------------------------------------------------------------------------
 
     def _text(self, flat: Flat, node: ast.expr) -> str:
-        code, statement = self._source.code(node), self._source.statement(node)
-        if "\n" in code and statement is not None:
-            column = self._source.range(statement).start.column
-            code = dedented(code if _is_whole(code) else f"({code})", " " * column)
-        return self._replaced(flat, code)
+        return self._replaced(flat, self._as_part(node, self._source.code(node)))
 
     def _replaced(self, flat: Flat, text: str) -> str:
         """An expression with the values of names in the place of the names; a value that is used twice gets a name."""

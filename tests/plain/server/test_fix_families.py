@@ -396,6 +396,12 @@ def test_an_expression_on_several_lines_stays_one() -> None:
     assert changed(text, "x.any()", "GB0170")[WHERE] == after
 
 
+def test_a_condition_on_several_lines_gets_a_name() -> None:
+    text = "import torch\n\ndef f(x, y):\n    if (\n        x.sum()\n        > 0\n    ):\n        x, y = y, x\n    return x\n"
+    after = changed(text, "x.sum()", "GB0170")[WHERE]
+    assert "    chosen = (x.sum()\n        > 0)\n" in after
+
+
 def test_the_dearest_is_offered_last() -> None:
     text = "import torch\n\ndef helper(x):\n    y = 1\n    if x.sum() > 0:\n        x = x + 1\n    return x\n\ndef f(x):\n    return helper(x)\n"
     titles = [fix.title for fix in proposals(found(text, "x.sum() > 0", "GB0170"), text)]
