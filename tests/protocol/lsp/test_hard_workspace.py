@@ -46,7 +46,7 @@ async def test_a_workspace_of_hard_files(at_work: AtWork, tmp_path: Path) -> Non
         (tmp_path / name).write_bytes(text.encode())
         uris[name] = editor.open(tmp_path / name, text.removeprefix("\ufeff"))
         begun = Instant()
-        while not any("verified" in one.title for one in await _actions(editor, uris[name], LINE)):
+        while not any(one.title.startswith("Verified") for one in await _actions(editor, uris[name], LINE)):
             assert not late(begun, 120), name
             await asyncio.sleep(0.2)
     everything = f"{TITLE} ({len(FILES)} verified)"
