@@ -163,7 +163,7 @@ CASES: dict[str, tuple[str, str, str, dict[str, Any], str]] = {
         "float(v)", "GB0033", {},
         "\n_RATES = [float(v) for v in np.linspace(0, 1, 4)]\n\n\n# rates\ndef f(x):\n    rates = _RATES\n",
     ),
-    "contexts": (
+    "output of a block": (
         "import warnings\nimport torch\n\ndef f(x):\n    with warnings.catch_warnings():\n        warnings.warn('odd')\n    return x\n",
         "warnings.warn", "GB0007", {},
         "    if not torch.compiler.is_compiling():\n        with warnings.catch_warnings():\n            warnings.warn('odd')\n    return x\n",

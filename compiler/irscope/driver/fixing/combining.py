@@ -48,9 +48,9 @@ class Combining:
         if len(repaired) > 1 and files == texts.keys() and not self._has_ended():
             self._on_try("all fixes together")
             proof, _ = self._prover.prove(texts, repaired[0][0])
-            gone = {one.cause for one in proof.removes}
-            if proof.status is Status.VERIFIED and all(finding.cause in gone for finding, _ in repaired):
-                return Together(texts, proof, tuple(finding for finding, _ in repaired))
+            findings = tuple(finding for finding, _ in repaired)
+            if proof.status is Status.VERIFIED and proof.has_removed(*findings):
+                return Together(texts, proof, findings)
         made = self._one_by_one(repaired)
         for finding, _ in repaired:
             if finding not in made.fixed and made.texts:
@@ -75,10 +75,9 @@ class Combining:
                 with contextlib.suppress(ValueError):
                     texts = {**made.texts, finding.file: applied(text, fix.edits)}
                     proof, _ = self._prover.prove(texts, finding)
-                    gone = {one.cause for one in proof.removes}
                     if proof.status is Status.VERIFIED:
                         proof = self._prover.both_sides(proof, made.texts, texts)
-                    if proof.status is Status.VERIFIED and all(one.cause in gone for one in made.fixed):
+                    if proof.status is Status.VERIFIED and proof.has_removed(*made.fixed):
                         return _with(made, texts, proof, finding)
         return made
 
@@ -101,7 +100,7 @@ class Combining:
         fixed: list[Finding] = []
         left_out: list[tuple[Finding, str]] = []
         for finding, best in repaired:
-            if proof is not None and finding.cause in {one.cause for one in proof.removes}:
+            if proof is not None and proof.has_removed(finding):
                 fixed.append(finding)  # another fix has removed it: two may write the same function
                 continue
             before = edits.get(best.file, [])
@@ -133,16 +132,15 @@ def _with(made: Together, texts: dict[str, str], proof: Proof, finding: Finding)
 
 def _with_gone(made: Together, finding: Finding) -> Together | None:
     """With a finding that the fix of another has removed; None if it is still there."""
-    if made.proof is None or finding.cause not in {one.cause for one in made.proof.removes}:
+    if made.proof is None or not made.proof.has_removed(finding):
         return None
     return _with(made, made.texts, made.proof, finding)
 
 
 def _needed(repaired: Sequence[Repaired]) -> list[Repaired]:
     """The fixes without those of findings that another of them removes."""
-    gone, needed = set[object](), list[Repaired]()
+    needed = list[Repaired]()
     for finding, best in repaired:
-        if finding.cause not in gone:
+        if not any(other.proof.has_removed(finding) for _, other in needed):
             needed.append((finding, best))
-            gone |= {one.cause for one in best.proof.removes}
     return needed

@@ -77,6 +77,11 @@ class Proof:
     checks: tuple[str, ...] = ()
     gain: Gain | None = None
 
+    def has_removed(self, *findings: Finding) -> bool:
+        """Whether findings are gone with the change."""
+        gone = {removed.cause for removed in self.removes}
+        return all(finding.cause in gone for finding in findings)
+
 
 @dataclass(frozen=True)
 class Trial:

@@ -194,11 +194,10 @@ class Trying:
         """Leaves more functions to Python: those of a finding that comes, or that is still there, since one finding may
         be of several functions."""
         for _ in range(_LONGEST_CHAIN):
-            is_gone = finding.cause in {one.cause for one in proof.removes}
             alike = [
                 one for one in trial.findings if (one.kind, one.code, one.file) == (finding.kind, finding.code, file)
             ]
-            left = proof.adds if is_gone else (*alike, *proof.adds)
+            left = proof.adds if proof.has_removed(finding) else (*alike, *proof.adds)
             found = [fix for one in left for fix in plain_functions(one, text, trial.compiles, self._prover.text_of)]
             changed = applied(text, found[0].edits) if found else text
             if proof.status is Status.VERIFIED or changed == text or self.is_over:

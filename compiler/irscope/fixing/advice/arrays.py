@@ -6,10 +6,12 @@ import ast
 import dataclasses
 
 from irscope.fixing.advice import randomness
-from irscope.fixing.advice.common import around, custom_op, hoist, pass_in, some
+from irscope.fixing.advice.common import around, custom_op, hoist, pass_in, replacing, some
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import bound_names, loaded_names
+
+_MADE_ONCE = "It is then made once."
 
 
 def numpy_function(spot: Spot) -> Advice:
@@ -27,8 +29,8 @@ def array_method(spot: Spot) -> Advice:
     what = f"{spot.short(spot.expression)} is a method of NumPy arrays that Dynamo cannot trace"
     why = "Dynamo turns NumPy code into torch operations; this method has no torch equivalent."
     outside = Option("Return the array, and call the method in the caller")
-    passed = pass_in(spot, call, "The function is compiled once for each value.") if not spot.alone else None
-    return Advice(what, why, some(hoist(spot, call, "It is then the same in every call."), passed or outside))
+    passed = pass_in(spot, call) if not spot.alone else None
+    return Advice(what, why, some(hoist(spot, call), passed or outside))
 
 
 def numpy_options(spot: Spot) -> tuple[Option, ...]:
@@ -37,7 +39,7 @@ def numpy_options(spot: Spot) -> tuple[Option, ...]:
     if spot.alone and call is not None:
         outside = around(spot, "Do it in the caller, with what the compiled code returns", "", after=spot.text(call))
         return (outside,)
-    return some(hoist(spot, call, "It is then the same in every call."), custom_op(spot, call))
+    return some(hoist(spot, call), custom_op(spot, call))
 
 
 def fake_tensor_failure(spot: Spot) -> Advice:
@@ -45,7 +47,7 @@ def fake_tensor_failure(spot: Spot) -> Advice:
     name = spot.qualified(spot.call.func) if spot.call is not None else ""
     if name.startswith("numpy."):
         what = f"{spot.short(spot.call)} makes an array that has no tensor equivalent"
-        return Advice(what, "Its elements are not all numbers.", some(hoist(spot, spot.call, "It is then made once.")))
+        return Advice(what, "Its elements are not all numbers.", some(hoist(spot, spot.call, _MADE_ONCE)))
     what = f"{spot.short(spot.expression)} fails on the shapes, dtypes or devices that it gets here"
     option = None
     if spot.call is not None and not name.startswith("torch."):
@@ -70,19 +72,14 @@ def storage(spot: Spot) -> Advice:
     what = f"{spot.short(call or spot.expression)} asks for the memory of a tensor, which does not exist while tracing"
     why = "The compiler decides later where tensors are placed, or that they are never made."
     if call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "storage":
-        flat = f"{spot.tight(call.func.value)}.flatten()"
-        option = Option(
-            "Use the elements, not the storage",
-            flat,
-            "For contiguous tensors that are not views.",
-            (spot.replace(call, flat),),
-        )
+        flat, caveat = f"{spot.tight(call.func.value)}.flatten()", "For contiguous tensors that are not views."
+        option = replacing(spot, call, flat, "Use the elements, not the storage", caveat)
         return Advice(what, why, (option,))
     if spot.alone:
         return Advice(
             what, why, (around(spot, "Ask for it in the caller", spot.text(call or spot.node or ast.Pass())),)
         )
-    passed = pass_in(spot, spot.expression, "The function is compiled again for each value.")
+    passed = pass_in(spot, spot.expression)
     return Advice(what, why, some(passed or Option("Ask for it in the caller, and pass in what it decides")))
 
 
@@ -98,12 +95,10 @@ def sparse(spot: Spot) -> Advice:
     if isinstance(call.func, ast.Attribute) and call.func.attr in ("to_sparse", "to_sparse_csr"):
         if not call.args and parts is None and not _read_as_sparse(spot):
             text = spot.text(call.func.value)
-            changes = (spot.replace(call, text),)
-            option = Option(
-                "Stay dense inside of compiled code", spot.line_with(call, text), "Uses more memory.", changes
-            )
+            option = replacing(spot, call, text, "Stay dense inside of compiled code", "Uses more memory.")
     elif isinstance(parent := spot.parent(call), ast.Attribute) and parent.attr == "to_dense":
-        option = hoist(spot, _dense(spot, parent), "It is then made once.")
+        dense_call = spot.parent(parent)
+        option = hoist(spot, dense_call, _MADE_ONCE) if isinstance(dense_call, ast.Call) else None
     dense = _passed_dense(spot, parts) if parts is not None else None
     apart = Option("Do the sparse part in the caller, and pass dense tensors to the compiled code")
     return Advice(what, why, some(option, dense or apart))
@@ -146,11 +141,6 @@ def _read_as_sparse(spot: Spot) -> bool:
     )
 
 
-def _dense(spot: Spot, attribute: ast.Attribute) -> ast.expr | None:
-    call = spot.parent(attribute)
-    return call if isinstance(call, ast.Call) else None
-
-
 def resized(spot: Spot) -> Advice:
     """``x.resize_(…)``, ``x.set_(…)``: a tensor whose shape or storage is changed in place."""
     call = spot.call
@@ -158,42 +148,25 @@ def resized(spot: Spot) -> Advice:
     why = "A graph gives each tensor one shape and one storage."
     if call is None or not isinstance(call.func, ast.Attribute):
         return Advice(what, why)
-    receiver, method = call.func.value, call.func.attr
-    if method == "resize_" and isinstance(receiver, ast.Name) and spot.alone and spot.statement is not None:
+    receiver, method, given = call.func.value, call.func.attr, [spot.text(arg) for arg in call.args]
+    if not isinstance(receiver, ast.Name) or not spot.alone:
+        return Advice(what, why, (), receiver)
+    option = None
+    if method == "resize_":
         sizes = [a for arg in call.args for a in (arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg])]
         shape = ", ".join(spot.text(size) for size in sizes)
         count = " * ".join(f"({spot.text(s)})" if isinstance(s, ast.BinOp) else spot.text(s) for s in sizes)
         code = f"{receiver.id} = {receiver.id}.flatten()[: {count}].view({shape})"
-        option = Option(
-            "Rebind the name to a part of it",
-            code,
-            "For a smaller shape; the tensor of the caller keeps its shape.",
-            (spot.replace_statements([spot.statement], code),),
+        caveat = "For a smaller shape; the tensor of the caller keeps its shape."
+        option = replacing(spot, call, code, "Rebind the name to a part of it", caveat)
+    elif method == "set_" and len(given) == 4:
+        code = f"{receiver.id} = {given[0]}.as_strided({given[2]}, {given[3]}, {given[1]})"
+        option = replacing(
+            spot, call, code, "Rebind the name to that part", "For a tensor as the source, not a storage."
         )
-        return Advice(what, why, (option,), receiver)
-    if method == "set_" and isinstance(receiver, ast.Name) and len(call.args) == 4 and spot.alone:
-        source, offset, size, stride = (spot.text(arg) for arg in call.args)
-        code = f"{receiver.id} = {source}.as_strided({size}, {stride}, {offset})"
-        option = Option(
-            "Rebind the name to that part",
-            code,
-            "For a tensor as the source, not a storage.",
-            (spot.replace_statements([spot.statement], code),) if spot.statement is not None else (),
-        )
-        return Advice(what, why, (option,), receiver)
-    if (
-        method == "set_"
-        and isinstance(receiver, ast.Name)
-        and len(call.args) == 1
-        and spot.alone
-        and spot.statement is not None
-    ):
-        code = f"{receiver.id} = {spot.text(call.args[0])}"
-        option = Option(
-            "Bind the name to the other tensor", code, "", (spot.replace_statements([spot.statement], code),)
-        )
-        return Advice(what, why, (option,), receiver)
-    return Advice(what, why, (), receiver)
+    elif method == "set_" and len(given) == 1:
+        option = replacing(spot, call, f"{receiver.id} = {given[0]}", "Bind the name to the other tensor")
+    return Advice(what, why, some(option), receiver)
 
 
 def non_tensor_result(spot: Spot) -> Advice:
@@ -204,18 +177,16 @@ def non_tensor_result(spot: Spot) -> Advice:
     if call is not None and name == "copy.copy" and len(call.args) == 1:
         code = f"{spot.tight(call.args[0])}.view_as({spot.text(call.args[0])})"
         what = f"{spot.short(call)} copies the Python object of a tensor"
-        option = Option(
-            "Take a view of the same data", code, "Or `.clone()` for a separate copy.", (spot.replace(call, code),)
-        )
+        option = replacing(spot, call, code, "Take a view of the same data", "Or `.clone()` for a separate copy.")
         return Advice(what, "Its inner state is not in the graph.", (option,), call.args[0])
     if method in _MEMORY:
         return storage(spot)
     what = f"{spot.short(spot.expression)} returns something that is not a tensor"
     if name.startswith(("torch.cuda.", "torch.mps.", "torch.xpu.")):
         why = "It asks the device, and the answer is not part of a graph."
-        return Advice(what, why, some(pass_in(spot, call, "The function is compiled once for each value.")))
+        return Advice(what, why, some(pass_in(spot, call)))
     why = "What an operator of the graph returns must be a tensor, a number or a collection of these."
-    return Advice(what, why, some(hoist(spot, call, "It is then made once.")))
+    return Advice(what, why, some(hoist(spot, call, _MADE_ONCE)))
 
 
 def array_of_objects(spot: Spot) -> Advice:
@@ -224,4 +195,4 @@ def array_of_objects(spot: Spot) -> Advice:
     why = "Dynamo traces NumPy arrays as tensors, and a tensor holds numbers."
     out = Option("Keep arrays of objects and strings out of the compiled code", "", "A list or a tuple can stay.")
     node = spot.call or (spot.expression if isinstance(spot.expression, ast.Attribute) else None)
-    return Advice(what, why, some(hoist(spot, node, "It is then made once."), out))
+    return Advice(what, why, some(hoist(spot, node, _MADE_ONCE), out))

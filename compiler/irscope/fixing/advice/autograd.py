@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
-from irscope.fixing.advice.common import around, custom_op, setting, some
+from irscope.fixing.advice.common import around, custom_op, replacing, setting, some, without_keyword
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
-from irscope.fixing.source import loaded_names
+from irscope.fixing.source import bound_names, loaded_names
 
 _ONCE_PER_CALL = "skip_fwd_side_effects_in_bwd_under_checkpoint = True"
 _ONCE_CAVEAT = (
@@ -66,15 +66,13 @@ def requires_grad_set(spot: Spot) -> Advice:
         tensor = node.value
     if tensor is None:
         return Advice(what, why, (Option(_BEFORE),))
-    arguments = {arg.arg for function in spot.functions for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
+    arguments = {name for function in spot.functions for name in bound_names(function.args)}
     if isinstance(tensor, ast.Name) and tensor.id in arguments:
         before = spot.text(statement) if statement is not None else ""
         return Advice(what, why, (around(spot, "Set it in the caller, before the compiled code", before),), tensor)
     if isinstance(tensor, ast.Name) and _returned_alone(spot, tensor.id):
         after = spot.text(statement).replace(tensor.id, "result", 1) if statement is not None else ""
-        return Advice(
-            what, why, (around(spot, "Do it in the caller, with the returned tensor", "", "", after),), tensor
-        )
+        return Advice(what, why, (around(spot, _IN_CALLER, "", "", after),), tensor)
     if isinstance(tensor, ast.Name) and spot.is_assigned(tensor.id):
         split = Option("Make two functions of it, one up to this line and one from here, and compile each")
         return Advice(what, why, (split,), tensor)
@@ -83,6 +81,7 @@ def requires_grad_set(spot: Spot) -> Advice:
     return Advice(what, why, (Option(_BEFORE) if local else around(spot, _BEFORE, text),), tensor)
 
 
+_IN_CALLER = "Do it in the caller, with the returned tensor"
 _BEFORE = "Set it before the compiled code is called: once, for a parameter"
 
 
@@ -99,10 +98,8 @@ def leaf_leaks(spot: Spot) -> Advice:
     tensor = call.func.value if call is not None and isinstance(call.func, ast.Attribute) else None
     what = f"{spot.short(call)} makes a new leaf of autograd, and the function returns what depends on it"
     why = "A leaf that is made inside of the graph cannot leave it: its gradient would belong to no input."
-    option = None
-    if tensor is not None and call is not None:
-        option = around(spot, "Do it in the caller, with the returned tensor", "", "", "result.requires_grad_()")
-    return Advice(what, why, some(option), tensor)
+    outside = around(spot, _IN_CALLER, "", "", "result.requires_grad_()") if tensor is not None else None
+    return Advice(what, why, some(outside), tensor)
 
 
 def dirty_not_returned(spot: Spot) -> Advice:
@@ -161,16 +158,9 @@ def made_with_grad(spot: Spot) -> Advice:
     why = "Dynamo has no rule for `requires_grad=True` in the functions that make tensors."
     if call is None:
         return Advice(what, why)
-    kept = [spot.text(arg) for arg in call.args]
-    kept += [
-        f"{k.arg}={spot.text(k.value)}" if k.arg else f"**{spot.text(k.value)}"
-        for k in call.keywords
-        if k.arg != "requires_grad"
-    ]
-    code = f"{spot.text(call.func)}({', '.join(kept)}).requires_grad_()"
+    code = f"{without_keyword(spot, call, 'requires_grad')}.requires_grad_()"
     caveat = "What depends on it must not be returned with its gradient history: detach it, or consume it inside."
-    option = Option("Ask for it in a second step", spot.line_with(call, code), caveat, (spot.replace(call, code),))
-    return Advice(what, why, (option,))
+    return Advice(what, why, (replacing(spot, call, code, "Ask for it in a second step", caveat),))
 
 
 def kept_gradient(spot: Spot) -> Advice:
@@ -192,7 +182,6 @@ def data_replaced(spot: Spot) -> Advice:
         if isinstance(target, ast.Attribute) and target.attr == "data" and isinstance(target.value, ast.Name):
             code = f"{target.value.id} = {spot.tight(statement.value)}.detach()"
             changes = (spot.replace_statements([statement], code),)
-            option = Option(
-                "Bind the name to the new tensor", code, "Other names of the old tensor keep the old data.", changes
-            )
+            caveat = "Other names of the old tensor keep the old data."
+            option = Option("Bind the name to the new tensor", code, caveat, changes)
     return Advice(what, why, some(option))

@@ -7,7 +7,7 @@ import os
 import re
 
 from irscope.fixing.advice import arrays, output, randomness
-from irscope.fixing.advice.common import around, custom_op, hoist, pass_in, some
+from irscope.fixing.advice.common import around, custom_op, hoist, last_word, pass_in, some
 from irscope.fixing.advice.fallback import from_registry
 from irscope.fixing.advice.families import FAMILIES, OUTSIDE, in_caller, name_at
 from irscope.fixing.advice.model import Advice, Option
@@ -17,7 +17,6 @@ _CONTEXT = re.compile(r"module: (?P<module>[^,]*), qualname: (?P<name>[^,]*), sk
 _DISABLE = ("torch.compiler.disable", "torch._dynamo.disable")
 _KEPT = "The reason why it was put there may still apply."
 _SHARDING = "/torch/distributed/fsdp/_fully_shard/"
-_ONCE = "It is then the same in every call."
 
 
 def skipped_call(spot: Spot) -> Advice:
@@ -72,22 +71,16 @@ def by_method(spot: Spot) -> Advice | None:
     shown = spot.short(call)
     if method in ("acquire", "release"):
         outside = around(spot, "Hold the lock in the caller", f"with {receiver}:")
-        outside = Option(outside.do, outside.code.replace("\n", "\n    "), outside.caveat)
         return Advice(f"{shown} acquires or releases a lock while tracing", OUTSIDE, (outside,))
     if method in ("write", "writelines", "flush", "close", "read", "readline", "seek"):
         return Advice(f"{shown} works on a file while tracing", OUTSIDE, in_caller(spot))
     if method == "rotate" and "deque" in spot.cause.explanation and call.args:
         n = spot.text(call.args[0])
         code = f"{receiver}.extendleft([{receiver}.pop() for _ in range({n})])"
-        changes = (
-            (spot.replace(call, code),)
-            if isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, int)
-            else ()
-        )
-        return Advice(
-            f"{shown} is a method that Dynamo has no rule for", spot.cause.explanation,
-            (Option("Use the methods that it knows", code, "For a positive number.", changes),),
-        )  # fmt: skip
+        is_number = isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, int)
+        changes = (spot.replace(call, code),) if is_number else ()
+        option = Option("Use the methods that it knows", code, "For a positive number.", changes)
+        return Advice(f"{shown} is a method that Dynamo has no rule for", spot.cause.explanation, (option,))
     if arrays.asks_for_memory(call) is call:
         return arrays.storage(spot)
     if spot.cause.explanation.endswith(("of class `Generator`", "of class `Random`", "of class `RandomState`")):
@@ -109,21 +102,10 @@ def stepped(spot: Spot) -> Advice:
     if loop is None:
         passed = pass_in(spot, node, "A Python number would be compiled in; wrap it in `torch.tensor(...)`.")
         return Advice(what, why, some(passed or Option("Take the next element in the caller, and pass it in")))
-    made = None
-    if node is not None and spot.hoistable(node):
-        name = spot.fresh("_ITEMS")
-        text = f"{name} = list({spot.text(node)})"
-        code = f"{text}   # above the function\n{spot.line_with(node, name)}"
-        changes = (spot.above(text), spot.replace(node, name))
-        made = Option("Make it a list before the compiled code", code, "For elements that fit into memory.", changes)
+    made = some(hoist(spot, node, "For elements that fit into memory.", as_list=True))
     outside = Option("Loop in the caller, and compile what is done with each element")
-    return Advice(
-        what, why, some(outside if _may_be_long(spot) else None, made, None if _may_be_long(spot) else outside)
-    )
-
-
-def _may_be_long(spot: Spot) -> bool:
-    return "DataLoader" in spot.cause.explanation
+    may_be_long = "DataLoader" in spot.cause.explanation
+    return Advice(what, why, (outside, *made) if may_be_long else (*made, outside))
 
 
 def _unknown(spot: Spot) -> Advice:
@@ -133,21 +115,14 @@ def _unknown(spot: Spot) -> Advice:
     what = f"{spot.short(spot.expression)} calls code that Dynamo does not trace"
     if match is not None:
         full = f"{match['module']}.{match['name']}"
-        why = f"It calls `{full}`, which " + (
-            "is C code and has no Python bytecode to follow."
-            if c_function
-            else "PyTorch has marked as not to be traced."
+        reason = (
+            "is C code and has no Python bytecode to follow" if c_function else "PyTorch has marked as not to be traced"
         )
+        why = f"It calls `{full}`, which {reason}."
     else:
         why = spot.cause.explanation
-    return Advice(
-        what, why,
-        some(
-            hoist(spot, spot.call, _ONCE) if not spot.alone else None,
-            custom_op(spot, spot.call) if spot.call is not None and not spot.alone else None,
-            *(in_caller(spot) if spot.alone else ()),
-        ),
-    )  # fmt: skip
+    options = in_caller(spot) if spot.alone else some(hoist(spot, spot.call), custom_op(spot, spot.call))
+    return Advice(what, why, options)
 
 
 def concatenated(spot: Spot) -> Advice:
@@ -156,7 +131,7 @@ def concatenated(spot: Spot) -> Advice:
     what = f"{spot.short(node)} joins two sequences of types that Dynamo cannot join"
     return Advice(
         what, spot.cause.explanation,
-        some(hoist(spot, node, _ONCE), pass_in(spot, node, "The function is compiled once for each value.")),
+        some(hoist(spot, node), pass_in(spot, node)),
     )  # fmt: skip
 
 
@@ -187,9 +162,7 @@ def delayed(spot: Spot) -> Advice:
 
 def _enabled(spot: Spot, function: ast.expr | None) -> Option:
     """Without the mark: a decorator of the function, or a call around the function or module."""
-    word = (
-        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
-    )
+    word = last_word(function)
     nodes = list(ast.walk(spot.tree))
     decorators = [decorator for node in nodes for decorator in _decorators(spot, node, word)]
     wraps = [call for node in nodes if (call := _wrap(spot, node, word)) is not None]
@@ -220,16 +193,15 @@ def _wrap(spot: Spot, node: ast.AST, word: str) -> ast.Call | None:
     """``word = torch.compiler.disable(…)`` and ``self.word = torch.compiler.disable(…)``."""
     if not isinstance(node, ast.Assign) or not isinstance(call := node.value, ast.Call) or not call.args:
         return None
-    names = {target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "") for target in node.targets}
-    return call if word in names and spot.qualified(call.func) in _DISABLE else None
+    return call if word in map(last_word, node.targets) and spot.qualified(call.func) in _DISABLE else None
+
+
+_REQUESTS = ("torch._dynamo.graph_break", "torch._dynamo.skip_frame")
 
 
 def user_break(spot: Spot) -> Advice:
     """``torch._dynamo.graph_break()`` and ``skip_frame()``."""
-    if spot.call is None or spot.qualified(spot.call.func) not in (
-        "torch._dynamo.graph_break",
-        "torch._dynamo.skip_frame",
-    ):
+    if spot.call is None or spot.qualified(spot.call.func) not in _REQUESTS:
         what = f"{spot.short(spot.expression)} calls code in which PyTorch itself asks for a graph break"
         return Advice(what, "PyTorch runs this part of its library as plain Python on purpose.", in_caller(spot))
     what = f"{spot.short(spot.call)} asks for it"

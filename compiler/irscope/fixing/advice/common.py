@@ -6,9 +6,13 @@ import ast
 
 from irscope.fixing.advice.model import Option
 from irscope.fixing.advice.spot import Spot
+from irscope.fixing.changes import SyntaxChange
 from irscope.fixing.source import loaded_names
 from irscope.protocol import FixMethod
 from irscope.usercode.effects import effects_of
+
+SAME_EACH_CALL = "It is then the same in every call."
+ONCE_PER_VALUE = "The function is compiled once for each value."
 
 
 def setting(
@@ -29,6 +33,19 @@ def setting(
     return Option(f"{do}, once at the top of the file", code, caveat, changes, anywhere)
 
 
+def replacing(
+    spot: Spot,
+    node: ast.expr,
+    code: str,
+    do: str,
+    caveat: str = "",
+    imports: tuple[SyntaxChange, ...] = (),
+    method: FixMethod | None = None,
+) -> Option:
+    """Puts code in the place of an expression; ``imports`` are what the code needs."""
+    return Option(do, spot.line_with(node, code), caveat, (*imports, spot.replace(node, code)), method=method)
+
+
 def guard(spot: Spot, caveat: str) -> Option | None:
     """Leaves output out while compiling.  None for all else: nobody can know that no other effect is missed."""
     method = FixMethod.LEAVE_OUT
@@ -39,8 +56,7 @@ def guard(spot: Spot, caveat: str) -> Option | None:
     torch, imports = spot.need("torch")
     if not isinstance(statement, ast.Expr) or _in_lambda(spot) is not None or not spot.owns_lines([statement]):
         text = f"None if {torch}.compiler.is_compiling() else {spot.text(written)}"
-        changes = (*imports, spot.replace(written, text))
-        return Option(method.title, spot.line_with(written, text), caveat, changes, method=method)
+        return replacing(spot, written, text, method.title, caveat, imports, method)
     body = spot.block([statement]).replace("\n", "\n    ")
     code = f"if not {torch}.compiler.is_compiling():\n    {body}"
     changes = (*imports, spot.replace_statements([statement], code))
@@ -53,31 +69,30 @@ def _in_lambda(spot: Spot) -> ast.expr | None:
     return function.body if isinstance(function, ast.Lambda) and function.body is spot.expression else None
 
 
-def hoist(spot: Spot, node: ast.expr | None, caveat: str, name: str = "") -> Option | None:
-    """Computes an expression once, above the function; None if it needs something local."""
+def hoist(spot: Spot, node: ast.expr | None, caveat: str = SAME_EACH_CALL, as_list: bool = False) -> Option | None:
+    """Computes an expression once, above the function; None if it needs something local.
+
+    ``as_list`` is for what a loop runs over: an iterator would be used up by the first call.
+    """
     if node is None or not spot.hoistable(node) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
         return None
-    name = spot.fresh(name or _constant_name(spot, node))
-    text = spot.text(node)
-    code = f"{name} = {text}   # above the function\n{spot.line_with(node, name)}"
-    return Option(
-        FixMethod.COMPUTE_ONCE.title,
-        code,
-        caveat,
-        (spot.above(f"{name} = {text}"), spot.replace(node, name)),
-        method=FixMethod.COMPUTE_ONCE,
-    )
+    word = assigned_name(spot.parent(node)) or last_word(node.func if isinstance(node, ast.Call) else node)
+    name = spot.fresh(f"_{(word.strip('_') or 'value').upper()}")
+    line = f"{name} = list({spot.text(node)})" if as_list else f"{name} = {spot.text(node)}"
+    code = f"{line}   # above the function\n{spot.line_with(node, name)}"
+    method = FixMethod.COMPUTE_ONCE
+    return Option(method.title, code, caveat, (spot.above(line), spot.replace(node, name)), method=method)
 
 
-def _constant_name(spot: Spot, node: ast.expr) -> str:
-    statement = spot.parent(node)
-    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-        return "_" + statement.targets[0].id.lstrip("_").upper()
-    function = node.func if isinstance(node, ast.Call) else node
-    word = (
-        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
-    )
-    return "_" + (word.strip("_") or "value").upper()
+def assigned_name(statement: ast.AST | None) -> str:
+    """The name that a statement assigns to first; empty if it does not."""
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def last_word(node: ast.AST | None) -> str:
+    """``method`` of ``anything.method``, and ``name`` of ``name``; else empty."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def around(spot: Spot, do: str, before: str, caveat: str = "", after: str = "") -> Option:
@@ -86,41 +101,43 @@ def around(spot: Spot, do: str, before: str, caveat: str = "", after: str = "") 
         return Option(do, "", caveat)
     if not before and not after:
         return Option(do, "", caveat)
-    lines = [before, f"result = {called(spot)}", after]
+    indent = "    " if before.endswith(":") else ""
+    lines = [before, f"{indent}result = {called(spot)}", after]
     return Option(do, "\n".join(line for line in lines if line), caveat)
 
 
-def called(spot: Spot) -> str:
-    """How the function at hand is called, for an example."""
+def called(spot: Spot, *passed: str) -> str:
+    """How the function at hand is called, for an example; with what it does not take yet."""
     function = next((f for f in reversed(spot.functions) if not isinstance(f, ast.Lambda)), None)
     if function is None:
-        return "compiled(...)"
+        return f"compiled({', '.join(['...', *passed])})"
     names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
     in_class = isinstance(spot.parent(function), ast.ClassDef)
     name = "model" if in_class and function.name == "forward" else function.name
-    return f"{name}({', '.join(names[1:] if in_class else names)})"
+    return f"{name}({', '.join([*names[in_class:], *passed])})"
 
 
-def pass_in(spot: Spot, node: ast.expr | None, caveat: str) -> Option | None:
+def pass_in(spot: Spot, node: ast.expr | None, caveat: str = ONCE_PER_VALUE) -> Option | None:
     """Computes a value in the caller and hands it over as an argument; None if it is made of local names."""
     if node is None or not spot.functions or spot.inner_names(node):
         return None
-    name = "value"
-    statement = spot.parent(node)
-    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-        name = statement.targets[0].id
-    call = called(spot)
-    separator = "" if call.endswith("()") else ", "
-    code = f"{name} = {spot.text(node)}\nresult = {call[:-1]}{separator}{name})"
+    name = assigned_name(spot.parent(node)) or "value"
+    code = f"{name} = {spot.text(node)}\nresult = {called(spot, name)}"
     return Option("Compute it in the caller and pass it in", code, caveat)
+
+
+def without_keyword(spot: Spot, call: ast.Call, name: str) -> str:
+    """The code of a call without one of its keyword arguments."""
+    keywords = [keyword for keyword in call.keywords if keyword.arg != name]
+    given = [*map(spot.text, call.args), *map(spot.text, keywords)]
+    return f"{spot.text(call.func)}({', '.join(given)})"
 
 
 def custom_op(spot: Spot, call: ast.Call | None) -> Option | None:
     """Makes a function of tensors an operator that the compiler calls without looking into it."""
     if call is None or not isinstance(call.func, (ast.Name, ast.Attribute)):
         return None
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id
-    local = spot.local_names()
+    name, local = last_word(call.func), spot.local_names()
     names = list(dict.fromkeys(n for arg in call.args for n in loaded_names(arg) if n in local))
     if not names or "self" in names or name.startswith("__"):
         return None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import textwrap
 
-from irscope.fixing.advice.common import around, called, pass_in, some
+from irscope.fixing.advice.common import SAME_EACH_CALL, around, assigned_name, called, pass_in, some
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import bound_names, loaded_names
@@ -42,12 +41,11 @@ def opened(spot: Spot) -> Advice | None:
     return Advice(what, why, some(_read_above(spot, block), _read_in_caller(spot, block)))
 
 
-def _bound(block: ast.With) -> str | None:
-    """The one name that a block binds, apart from that in its head: ``text`` of ``text = file.read()``."""
-    if len(block.body) != 1 or not isinstance(made := block.body[0], ast.Assign) or len(made.targets) != 1:
-        return None
-    target = made.targets[0]
-    return target.id if isinstance(target, ast.Name) else None
+def _bound(block: ast.With) -> str:
+    """The one name that a block binds, apart from that in its head: ``text`` of ``text = file.read()``; else empty."""
+    made = block.body[0]
+    is_alone = len(block.body) == 1 and isinstance(made, ast.Assign) and len(made.targets) == 1
+    return assigned_name(made) if is_alone else ""
 
 
 def _names_in_head(block: ast.With) -> set[str]:
@@ -59,40 +57,28 @@ def _read_above(spot: Spot, block: ast.With) -> Option | None:
     name = _bound(block)
     heads = _names_in_head(block)
     function = spot.functions[0] if spot.functions else None
-    if name is None or function is None or not spot.owns_lines([block]):
+    if not name or function is None or not spot.owns_lines([block]):
         return None
-    stored = [
-        node
-        for node in ast.walk(function)
-        if isinstance(node, ast.Name) and node.id in {name, *heads} and isinstance(node.ctx, ast.Store)
-    ]
-    read = {
-        node.id for node in ast.walk(block) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    } - heads
-    if len(stored) != 1 + len(heads) or not spot.hoistable_names(read) or {name, *heads} & spot.global_names():
+    bound = {name, *heads}
+    stored = [n for n in spot.source.all(ast.Name, function) if n.id in bound and isinstance(n.ctx, ast.Store)]
+    read = set(loaded_names(block)) - heads
+    if len(stored) != len(bound) or not spot.hoistable_names(read) or bound & spot.global_names():
         return None
     text = spot.block([block])
     removed = spot.without(block) if spot.siblings_after(block) else spot.replace_statements([block], "pass")
-    code = f"{text}   # above the function"
-    return Option(
-        "Read it once, outside of the compiled code",
-        code,
-        "It is then the same in every call.",
-        (spot.above(text), removed),
-    )
+    do, code = "Read it once, outside of the compiled code", f"{text}   # above the function"
+    return Option(do, code, SAME_EACH_CALL, (spot.above(text), removed))
 
 
 def _read_in_caller(spot: Spot, block: ast.With) -> Option:
     """Reads the file in the caller, and passes in what was read; nothing is passed from a block that writes."""
     name = _bound(block)
-    do = "Do what the block does in the caller" + (f", and pass `{name}` in" if name is not None else "")
+    do = "Do what the block does in the caller" + (f", and pass `{name}` in" if name else "")
     heads = _names_in_head(block)
     local = {n for statement in block.items + block.body for n in loaded_names(statement)} & spot.local_names()
-    if name is None or local - heads:
+    if not name or local - heads:
         return Option(do)
-    call = called(spot)
-    separator = "" if call.endswith("()") else ", "
-    return Option(do, f"{spot.block([block])}\nresult = {call[:-1]}{separator}{name})")
+    return Option(do, f"{spot.block([block])}\nresult = {called(spot, name)}")
 
 
 def inside_context(spot: Spot) -> Advice:
@@ -105,51 +91,36 @@ def inside_context(spot: Spot) -> Advice:
 
 
 def _with(spot: Spot) -> ast.With | None:
-    if isinstance(spot.node, ast.With):
-        return spot.node
-    for node in spot.ancestors:
-        if isinstance(node, ast.With):
-            return node
-        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
-            return None
-    return None
+    node = (
+        spot.source.first_around(spot.node, (ast.With, ast.FunctionDef, ast.Lambda)) if spot.node is not None else None
+    )
+    return node if isinstance(node, ast.With) else None
 
 
 def _around(spot: Spot, block: ast.With) -> Option:
-    head = ", ".join(_item(spot, item) for item in block.items)
     do = "Put the block around the call of the compiled code"
-    if any(spot.inner_names(item.context_expr) for item in block.items):
-        return Option(do)
-    return Option(do, f"with {head}:\n    result = {called(spot)}")
-
-
-def _item(spot: Spot, item: ast.withitem) -> str:
-    name = f" as {spot.text(item.optional_vars)}" if item.optional_vars is not None else ""
-    return f"{spot.text(item.context_expr)}{name}"
+    return around(spot, do, f"with {', '.join(map(spot.text, block.items))}:")
 
 
 def _on_device(spot: Spot, block: ast.With, item: ast.expr) -> Option | None:
     """Gives ``device=`` to the factories in the block, and dissolves it."""
     if not isinstance(item, ast.Call) or len(block.items) != 1 or len(item.args) != 1 or block.items[0].optional_vars:
         return None
-    tree = ast.parse(textwrap.dedent(spot.block(block.body)))
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and _is_factory(spot, n)]
+    text = spot.block(block.body)
+    calls = [call for call in ast.walk(ast.parse(text)) if isinstance(call, ast.Call) and _is_factory(spot, call)]
     calls = [call for call in calls if all(keyword.arg != "device" for keyword in call.keywords)]
     if not calls:
         return None
-    lines = textwrap.dedent(spot.block(block.body)).split("\n")
+    lines = text.split("\n")
     for call in sorted(calls, key=lambda c: (c.end_lineno or 0, c.end_col_offset or 0), reverse=True):
         row, column = (call.end_lineno or 1) - 1, (call.end_col_offset or 1) - 1
         encoded = lines[row].encode()
         comma = ", " if call.args or call.keywords else ""
-        lines[row] = (
-            encoded[:column] + f"{comma}device={spot.text(item.args[0])}".encode() + encoded[column:]
-        ).decode()
-    code = "\n".join(lines)
-    caveat = "Modules that are made inside need `device=` as well."
-    return Option(
-        "Name the device where the tensor is created", code, caveat, (spot.replace_statements([block], code),)
-    )
+        given = f"{comma}device={spot.text(item.args[0])}"
+        lines[row] = f"{encoded[:column].decode()}{given}{encoded[column:].decode()}"
+    code, caveat = "\n".join(lines), "Modules that are made inside need `device=` as well."
+    do = "Name the device where the tensor is created"
+    return Option(do, code, caveat, (spot.replace_statements([block], code),))
 
 
 def _is_factory(spot: Spot, call: ast.Call) -> bool:
@@ -161,5 +132,4 @@ def profiler(spot: Spot) -> Advice:
     """A profiler that is started inside of compiled code."""
     what = f"{spot.short(spot.expression or spot.statement)} works with a profiler while tracing"
     why = "A profiler watches the running process; it cannot be part of a graph, nor survive a graph break."
-    option = around(spot, "Profile in the caller", "with torch.profiler.profile() as profile:")
-    return Advice(what, why, (Option(option.do, option.code.replace("\n", "\n    "), option.caveat),))
+    return Advice(what, why, (around(spot, "Profile in the caller", "with torch.profiler.profile() as profile:"),))

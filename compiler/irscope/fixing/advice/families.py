@@ -7,14 +7,13 @@ import builtins
 from collections.abc import Callable
 
 from irscope.fixing.advice import arrays, randomness
-from irscope.fixing.advice.common import around, guard, hoist, pass_in, some
+from irscope.fixing.advice.common import around, guard, hoist, pass_in, replacing, some
 from irscope.fixing.advice.model import Option
 from irscope.fixing.advice.spot import Spot
 from irscope.vocabulary.records import dataclass
 
 OUTSIDE = "Compiled code is a graph of tensor operations; this reaches outside of Python and must happen in its place."
 _CHANGING = ("pop", "popitem", "update", "setdefault", "clear")
-_ONCE = "It is then the same in every call."
 
 
 @dataclass(frozen=True)
@@ -70,23 +69,10 @@ def _computed_before(spot: Spot) -> tuple[Option, ...]:
     call = spot.call
     loop = spot.parent(call) if call is not None else None
     if isinstance(loop, ast.For) and loop.iter is call and call is not None:
-        return some(_list_before(spot, call))
-    return some(
-        hoist(spot, spot.expression, _ONCE) if not spot.alone else None,
-        pass_in(spot, spot.expression, "The function is compiled once for each value.") if not spot.alone else None,
-        around(spot, "Do it in the caller", spot.text(spot.expression)) if spot.alone and spot.expression else None,
-    )
-
-
-def _list_before(spot: Spot, call: ast.Call) -> Option | None:
-    """What a loop runs over, as a list: an iterator would be used up by the first call."""
-    if not spot.hoistable(call):
-        return None
-    name = spot.fresh("_" + name_at(spot).rpartition(".")[2].upper())
-    text = f"{name} = list({spot.text(call)})"
-    code = f"{text}   # above the function\n{spot.line_with(call, name)}"
-    do = "Make a list of it once, outside of the compiled code"
-    return Option(do, code, _ONCE, (spot.above(text), spot.replace(call, name)))
+        return some(hoist(spot, call, as_list=True))
+    if spot.alone and spot.expression is not None:
+        return (around(spot, "Do it in the caller", spot.text(spot.expression)),)
+    return some(hoist(spot, spot.expression), pass_in(spot, spot.expression))
 
 
 def _opened(spot: Spot) -> tuple[Option, ...]:
@@ -97,8 +83,7 @@ def _opened(spot: Spot) -> tuple[Option, ...]:
             break
         whole = parent
     if isinstance(whole, ast.Call) and whole is not spot.call:
-        passed = pass_in(spot, whole, "The function is compiled again for each text.")
-        return some(hoist(spot, whole, _ONCE), passed)
+        return some(hoist(spot, whole), pass_in(spot, whole))
     return (Option("Open, use and close the file in the caller; pass what is read as an argument"),)
 
 
@@ -116,39 +101,27 @@ def in_caller(spot: Spot) -> tuple[Option, ...]:
 def _sorted_structure(spot: Spot) -> tuple[Option, ...]:
     call = spot.call
     name = name_at(spot)
-    options = [hoist(spot, spot.expression, _ONCE)]
-    if (
-        call is not None
-        and name == "heapq.heappush"
-        and len(call.args) == 2
-        and spot.statement is not None
-        and spot.alone
-    ):
-        heap, item = spot.text(call.args[0]), spot.text(call.args[1])
-        code = f"{heap}.append({item})\n{heap}.sort()"
-        options.append(
-            Option(
-                "Sort a plain list",
-                code,
-                "For Python numbers, not tensors.",
-                (spot.replace_statements([spot.statement], code),),
-            )
-        )
-    if call is not None and name.startswith("bisect.bisect") and len(call.args) == 2:
-        values, x = (spot.text(arg) for arg in call.args)
-        sign = "<" if name.endswith("left") else "<="
-        code = f"sum(v {sign} {x} for v in {values})"
-        options.append(Option("Count in Python", code, "For Python numbers, not tensors.", (spot.replace(call, code),)))
+    caveat = "For Python numbers, not tensors."
+    options = [hoist(spot, spot.expression)]
+    if call is None or len(call.args) != 2:
+        return some(*options)
+    values, item = (spot.text(arg) for arg in call.args)
+    if name == "heapq.heappush" and spot.alone and spot.statement is not None:
+        code = f"{values}.append({item})\n{values}.sort()"
+        changes = (spot.replace_statements([spot.statement], code),)
+        options.append(Option("Sort a plain list", code, caveat, changes))
+    if name.startswith("bisect.bisect"):
+        code = f"sum(v {'<' if name.endswith('left') else '<='} {item} for v in {values})"
+        options.append(replacing(spot, call, code, "Count in Python", caveat))
     return some(*options)
 
 
 def _imported(spot: Spot) -> tuple[Option, ...]:
     call = spot.call
     argument = call.args[0] if call is not None and call.args else None
-    if isinstance(argument, ast.Constant) and isinstance(argument.value, str) and call is not None:
-        module = argument.value
-        changes = (spot.with_import(f"import {module}"), spot.replace(call, module)) if module.isidentifier() else ()
+    if isinstance(argument, ast.Constant) and isinstance(module := argument.value, str) and call is not None:
         if module.isidentifier() and module not in spot.local_names():
+            changes = (spot.with_import(f"import {module}"), spot.replace(call, module))
             return (Option("Import it at the top of the file", f"import {module}", "", changes),)
     return some(hoist(spot, call, ""))
 

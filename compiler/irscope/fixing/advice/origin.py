@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 
 from irscope.fixing.advice.spot import Spot
-from irscope.fixing.source import loaded_names
+from irscope.fixing.source import bound_names, loaded_names
+from irscope.usercode.bindings import targets_of
 from irscope.usercode.user_files import is_user_file
 
 _COMPUTED = re.compile(r'# File "(?P<file>[^"]+)", line (?P<line>\d+), in \S+?, code: (?P<code>.*)')
@@ -49,7 +50,7 @@ def _assignments(spot: Spot, value: ast.expr) -> Iterator[tuple[str, int]]:
         text = spot.text(statement).split("\n")[0]
         yield f"`{text}` (line {statement.lineno})", statement.lineno
         names, before = loaded_names(source), statement.lineno
-    arguments = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
+    arguments = bound_names(function.args)
     for name in names:
         if name in arguments and name not in seen and name != "self":
             yield f"the argument `{name}`", function.lineno
@@ -65,8 +66,7 @@ def _last_assignment(
             continue
         if node.lineno >= before or (best is not None and node.lineno <= best[1].lineno):
             continue
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        stored = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+        stored = {inner.id for target in targets_of(node) for inner in ast.walk(target) if isinstance(inner, ast.Name)}
         name = next((name for name in names if name in stored), None)
         if name is not None:
             best = name, node, node.value

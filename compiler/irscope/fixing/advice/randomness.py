@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from irscope.fixing.advice.common import around, hoist, pass_in, some
+from irscope.fixing.advice.common import around, hoist, pass_in, replacing, some, without_keyword
 from irscope.fixing.advice.conditions import decision_at
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
@@ -48,12 +48,7 @@ def _uniform(spot: Spot, call: ast.Call | None, name: str) -> Option | None:
     if call is None or name != "random.random" or not isinstance(call.func, ast.Attribute) or _compared(spot):
         return None
     code = f"{spot.text(call.func.value)}.uniform(0, 1)"
-    return Option(
-        "Use a function that Dynamo knows",
-        spot.line_with(call, code),
-        "The numbers are the same.",
-        (spot.replace(call, code),),
-    )
+    return replacing(spot, call, code, "Use a function that Dynamo knows", "The numbers are the same.")
 
 
 def _compared(spot: Spot) -> bool:
@@ -70,13 +65,8 @@ def _torch_twin(spot: Spot, call: ast.Call | None, name: str) -> Option | None:
     made = _twin(torch, name, arguments)
     if made is None or _compared(spot):
         return None
-    return Option(
-        FixMethod.DRAW_FROM_TORCH.title,
-        spot.line_with(call, made),
-        "The result is a tensor, and the numbers follow `torch.manual_seed`.",
-        (*imports, spot.replace(call, made)),
-        method=FixMethod.DRAW_FROM_TORCH,
-    )
+    method, caveat = FixMethod.DRAW_FROM_TORCH, "The result is a tensor, and the numbers follow `torch.manual_seed`."
+    return replacing(spot, call, made, method.title, caveat, imports, method)
 
 
 def _twin(torch: str, name: str, arguments: list[str]) -> str | None:
@@ -106,9 +96,8 @@ def generator_made(spot: Spot) -> Advice:
     """``torch.Generator()`` inside compiled code."""
     what = f"{spot.short(spot.expression)} creates an object that a graph can only receive as an input"
     why = "Its state lives outside of the graph, so it must exist before."
-    return Advice(
-        what, why, some(hoist(spot, spot.call, "One generator is then used in all calls, and its state carries over."))
-    )
+    made = hoist(spot, spot.call, "One generator is then used in all calls, and its state carries over.")
+    return Advice(what, why, some(made))
 
 
 def generator_method(spot: Spot) -> Advice:
@@ -122,24 +111,12 @@ def generator_method(spot: Spot) -> Advice:
 def generator_argument(spot: Spot) -> Advice:
     """``torch.rand(…, generator=g)`` and other arguments that cannot be put into a graph."""
     call = spot.call
-    keyword = next((k for k in call.keywords if k.arg == "generator"), None) if call is not None else None
-    if call is None or keyword is None:
+    if call is None or all(keyword.arg != "generator" for keyword in call.keywords):
         what = f"{spot.short(spot.expression)} gets an argument that cannot be in a graph"
         return Advice(what, spot.cause.explanation)
     what = f"{spot.short(call)} draws from its own generator"
-    kept = [spot.text(arg) for arg in call.args]
-    kept += [
-        f"{k.arg}={spot.text(k.value)}" if k.arg else f"**{spot.text(k.value)}"
-        for k in call.keywords
-        if k is not keyword
-    ]
-    code = f"{spot.text(call.func)}({', '.join(kept)})"
-    first = Option(
-        "Draw from the default generator",
-        spot.line_with(call, code),
-        "The numbers differ; seed it with `torch.manual_seed` before the compiled code.",
-        (spot.replace(call, code),),
-    )
+    caveat = "The numbers differ; seed it with `torch.manual_seed` before the compiled code."
+    first = replacing(spot, call, without_keyword(spot, call, "generator"), "Draw from the default generator", caveat)
     second = pass_in(spot, call, "The numbers stay those of the generator.")
     return Advice(what, "A `torch.Generator` cannot be an argument of an operator in the graph.", some(first, second))
 
@@ -154,12 +131,8 @@ def random_in_place(spot: Spot) -> Advice:
     torch, imports = spot.need("torch")
     receiver = call.func.value
     made = f"{torch}.randint_like({spot.text(receiver)}, {', '.join(spot.text(arg) for arg in call.args)})"
-    if not spot.alone:
-        edit, code = spot.replace(call, made), spot.line_with(call, made)
-    elif isinstance(receiver, ast.Name) and spot.statement is not None:
-        code = f"{receiver.id} = {made}"
-        edit = spot.replace_statements([spot.statement], code)
-    else:
+    if spot.alone and not isinstance(receiver, ast.Name):
         return Advice(what, why)
+    code = f"{spot.text(receiver)} = {made}" if spot.alone else made
     caveat = "It is a new tensor: other names of the old one do not see it."
-    return Advice(what, why, (Option("Draw a new tensor", code, caveat, (*imports, edit)),), receiver)
+    return Advice(what, why, (replacing(spot, call, code, "Draw a new tensor", caveat, imports),), receiver)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
-from irscope.fixing.advice.common import around, hoist, pass_in, setting, some
+from irscope.fixing.advice.common import around, hoist, last_word, pass_in, replacing, setting, some
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
-from irscope.fixing.source import loaded_names
+from irscope.fixing.source import bound_names, loaded_names
 from irscope.protocol import FixMethod
 
 _COPY_FRAME = re.compile(r'^  File "[^"]*[/\\]copy\.py", line \d+, in (?P<name>\S+)$', re.MULTILINE)
@@ -28,30 +28,22 @@ def deepcopy(spot: Spot) -> Advice:
         caveat = "The tensors are then not copied, and dataclasses inside stay as they are."
         return Advice(
             f"{spot.short(call)} copies the tensors in the dataclass", why,
-            (Option("Read the fields", spot.line_with(call, short), caveat, (spot.replace(call, short),)),),
+            (replacing(spot, call, short, "Read the fields", caveat),),
         )  # fmt: skip
     frames = [match["name"] for match in _COPY_FRAME.finditer(spot.context.payload)]
     copied = f"{spot.tight(argument)}.detach().clone()"
     as_parameter = "It is a plain tensor then: a leaf that requires grad is not one any more."
     if frames and set(frames) == {"deepcopy"}:
-        return Advice(
-            what,
-            why,
-            (Option("Clone it", spot.line_with(call, copied), as_parameter, (spot.replace(call, copied),)),),
-            argument,
-        )
+        return Advice(what, why, (replacing(spot, call, copied, "Clone it", as_parameter),), argument)
     if frames and "_deepcopy_list" in frames and frames.count("deepcopy") == 2:
         code, clone = f"[item.detach().clone() for item in {spot.text(argument)}]", FixMethod.CLONE_TENSORS
         return Advice(
             f"{spot.short(call)} copies the tensors in the list", why,
-            (Option(clone.title, spot.line_with(call, code), "", (spot.replace(call, code),), method=clone),), argument,
+            (replacing(spot, call, code, clone.title, method=clone),), argument,
         )  # fmt: skip
     return Advice(
         f"{spot.short(call)} copies an object that holds tensors", why,
-        some(
-            hoist(spot, call, "The copy is then made once, not in every call."),
-            pass_in(spot, call, ""),
-        ), argument,
+        some(hoist(spot, call, "The copy is then made once, not in every call."), pass_in(spot, call, "")), argument,
     )  # fmt: skip
 
 
@@ -61,27 +53,14 @@ def class_made(spot: Spot) -> Advice:
     name = f"`class {node.name}`" if isinstance(node, ast.ClassDef) else "a class"
     what = f"{name} is defined while tracing"
     why = "Making a class runs code in C that Dynamo does not trace."
-    option = None
     if isinstance(node, ast.ClassDef):
-        free = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        outer = spot.local_names() - {node.name} - _own_names(node)
-        if not free & outer:
+        if not set(loaded_names(node)) & (spot.local_names() - bound_names(node)):
             text = spot.block([node])
-            first = text.split("\n")[0]
-            option = Option(
-                "Define it above the function",
-                f"{first}   # at the top level of the file",
-                "It is then one class, not a new one in every call.",
-                (spot.above(text), spot.replace_statements([node], "pass")),
-            )
-    apart = Option("Define it above the function, and pass in what it uses from here") if option is None else None
-    return Advice(what, why, some(option, apart))
-
-
-def _own_names(node: ast.ClassDef) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} | {
-        a.arg for a in ast.walk(node) if isinstance(a, ast.arg)
-    }
+            first, *_ = text.split("\n")
+            changes = (spot.above(text), spot.replace_statements([node], "pass"))
+            do, caveat = "Define it above the function", "It is then one class, not a new one in every call."
+            return Advice(what, why, (Option(do, f"{first}   # at the top level of the file", caveat, changes),))
+    return Advice(what, why, (Option("Define it above the function, and pass in what it uses from here"),))
 
 
 def parameter_made(spot: Spot) -> Advice:
@@ -105,27 +84,31 @@ def parameter_made(spot: Spot) -> Advice:
 
 def _made_outside(spot: Spot) -> Option | None:
     """Where the setting only moves the break: in a module that the compiled code makes, and in an operator's body."""
-    function = next((f for f in spot.functions if isinstance(f, ast.FunctionDef)), None)
-    owner = spot.parent(function) if function is not None else None
-    if isinstance(owner, ast.ClassDef) and function is not None and function.name == "__init__":
+    name, owner = _method_at(spot)
+    if owner is not None and name == "__init__":
         return Option(f"Make the `{owner.name}` outside of the compiled code, and pass it in")
     if "Higher Order Operator:" in spot.context.payload:
         return Option("Make it outside of the compiled code, and pass it in")
     return None
 
 
+def _method_at(spot: Spot) -> tuple[str, ast.ClassDef | None]:
+    """The name of the function at hand, and its class if it is a method."""
+    function = next((function for function in spot.functions if isinstance(function, ast.FunctionDef)), None)
+    owner = spot.parent(function) if function is not None else None
+    return function.name if function is not None else "", owner if isinstance(owner, ast.ClassDef) else None
+
+
 def _in_init(spot: Spot, call: ast.Call | None) -> Option | None:
     """In a module's ``forward``: make it in ``__init__``."""
-    function = next((f for f in spot.functions if isinstance(f, ast.FunctionDef)), None)
-    owner = spot.parent(function) if function is not None else None
-    if not isinstance(owner, ast.ClassDef) or call is None or not isinstance(statement := spot.statement, ast.Assign):
+    _, owner = _method_at(spot)
+    if owner is None or call is None or not isinstance(statement := spot.statement, ast.Assign):
         return None
     target = statement.targets[0]
-    name = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else "made"
+    name = last_word(target) or "made"
     init = next((s for s in owner.body if isinstance(s, ast.FunctionDef) and s.name == "__init__"), None)
-    inner = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)} if function is not None else set()
     used = {n.id for n in ast.walk(call) if isinstance(n, ast.Name)}
-    if init is None or used & ((spot.local_names() | inner) - {"self"}):
+    if init is None or used & (spot.local_names() - {"self"}):
         return None
     line = f"self.{name} = {spot.text(call)}"
     last = init.body[-1]
@@ -153,12 +136,11 @@ def handle_from_elsewhere(spot: Spot) -> Advice:
 
 def _registration(spot: Spot) -> ast.Call | None:
     """The call that made the handle at hand: in the file, ``h = x.register_hook(…)`` for ``h.remove()``."""
-    names = loaded_names(spot.expression) if spot.expression is not None else []
-    for node in ast.walk(spot.tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            made = isinstance(node.value.func, ast.Attribute) and "register" in node.value.func.attr
-            if made and any(isinstance(target, ast.Name) and target.id in names for target in node.targets):
-                return node.value
+    names = set(loaded_names(spot.expression)) if spot.expression is not None else set()
+    for assign in spot.source.all(ast.Assign):
+        call = assign.value if isinstance(assign.value, ast.Call) else None
+        if call is not None and "register" in last_word(call.func) and bound_names(assign) & names:
+            return call
     return None
 
 
@@ -167,26 +149,22 @@ def hook_registered(spot: Spot) -> Advice:
     what = f"{spot.short(spot.expression)} changes the hooks of a module while tracing"
     why = "Hooks are Python state outside of the graph; the handle that comes back cannot be put into it."
     call = spot.call
-    registers = call is not None and isinstance(call.func, ast.Attribute) and "register" in call.func.attr
+    registers = call is not None and "register" in last_word(call.func)
     before = f"handle = {spot.text(call) if call is not None and registers else 'module.register_forward_hook(hook)'}"
     return Advice(what, why, (around(spot, "Register it in the caller", before, "", "handle.remove()"),))
 
 
 def class_attribute_set(spot: Spot) -> Advice:
     """Advice for setting an attribute that Dynamo does not track."""
-    if spot.call is not None and isinstance(spot.call.func, ast.Attribute) and "hook" in spot.call.func.attr:
+    if spot.call is not None and "hook" in last_word(spot.call.func):
         return hook_registered(spot)
     statement = spot.statement
     plain = isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr))
     shown = statement if isinstance(statement, (ast.Assign, ast.AugAssign)) else spot.expression
     what = f"{spot.short(shown)} sets an attribute of something that Dynamo does not track"
-    before = spot.text(statement) if plain and statement is not None and not _uses_arguments(spot, statement) else ""
-    caller = around(spot, "Do it in the caller", before)
-    return Advice(what, spot.cause.explanation, (caller,))
-
-
-def _uses_arguments(spot: Spot, node: ast.AST) -> bool:
-    return bool(set(loaded_names(node)) & spot.local_names())
+    is_global = plain and statement is not None and not set(loaded_names(statement)) & spot.local_names()
+    before = spot.text(statement) if is_global and statement is not None else ""
+    return Advice(what, spot.cause.explanation, (around(spot, "Do it in the caller", before),))
 
 
 def recurrent_module(spot: Spot) -> Advice:
@@ -224,4 +202,4 @@ def module_attribute(spot: Spot) -> Advice:
     """``super()`` of something that is not a method."""
     what = f"{spot.short(spot.expression)} reaches a slot of a C class through `super()`"
     why = "Dynamo follows `super()` to Python methods only."
-    return Advice(what, why, some(hoist(spot, spot.call, "It is then the same in every call.")))
+    return Advice(what, why, some(hoist(spot, spot.call)))

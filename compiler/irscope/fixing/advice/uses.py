@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from irscope.fixing.advice.common import assigned_name
 from irscope.fixing.advice.spot import Spot
 
 
@@ -15,33 +16,23 @@ def uses_of_value(spot: Spot) -> set[str]:
     node, statement = spot.expression, spot.statement
     if node is None:
         return set()
-    if isinstance(statement, ast.Assign) and statement.value is node and isinstance(statement.targets[0], ast.Name):
-        name = statement.targets[0].id
+    if (name := assigned_name(statement)) and isinstance(statement, ast.Assign) and statement.value is node:
         return {_use(spot, n) for n in _reads(spot, name)}
     return {_use(spot, node)}
 
 
 def readers_of_value(spot: Spot, kinds: tuple[type[ast.stmt], ...]) -> list[ast.stmt]:
     """The statements of some kinds that read the name that the value gets."""
-    statement = spot.statement
-    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
-        return []
-    found = []
-    for read in _reads(spot, statement.targets[0].id):
-        reader = next((a for a in spot.ancestors_of(read) if isinstance(a, ast.stmt)), None)
-        if isinstance(reader, kinds):
-            found.append(reader)
-    return found
+    name = assigned_name(spot.statement)
+    readers = [spot.source.statement(read) for read in _reads(spot, name)] if name else []
+    return [reader for reader in readers if isinstance(reader, kinds)]
 
 
 def _reads(spot: Spot, name: str) -> list[ast.Name]:
     function = spot.functions[0] if spot.functions else None
-    after = spot.context.range.end
-    return [
-        n
-        for n in (ast.walk(function) if function is not None else ())
-        if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n.lineno > after.line
-    ]
+    names = spot.source.all(ast.Name, function) if function is not None else []
+    last = spot.context.range.end.line
+    return [n for n in names if n.id == name and isinstance(n.ctx, ast.Load) and n.lineno > last]
 
 
 def _use(spot: Spot, node: ast.AST) -> str:

@@ -7,7 +7,7 @@ import re
 
 from irscope.fixing.advice import randomness
 from irscope.fixing.advice.branches import branch_options
-from irscope.fixing.advice.common import guard, pass_in, setting, some
+from irscope.fixing.advice.common import guard, pass_in, replacing, setting, some
 from irscope.fixing.advice.conditions import all_equal, decision_at
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
@@ -15,6 +15,9 @@ from irscope.fixing.advice.uses import readers_of_value, uses_of_value
 from irscope.fixing.source import bound_names
 
 _WHY = "While a graph is traced, tensors have shapes but no values, and a Python number must have one."
+_KEEP, _KEEP_ELEMENTS = "Keep it a tensor", "Keep the elements tensors"
+_ELEMENTS = "For a tensor with one dimension; the elements are tensors, not Python numbers."
+_TENSOR = "The result is a tensor."
 _SCALARS = "capture_scalar_outputs = True"
 _SCALARS_CAVEAT = (
     "Try it out: where Python asks for the number later (an `if`, an index of a list), it fails with a data-dependent "
@@ -39,12 +42,12 @@ def scalar(spot: Spot) -> Advice:
                 f"{spot.short(spot.expression)} needs the value of a tensor while tracing", _WHY, options, decision.test
             )
     node = spot.expression
-    tensor, kind = _tensor_of(spot, node)
+    tensor, kind = _tensor_of(node)
     what = f"{spot.short(node)} needs the value of a tensor while tracing"
     if tensor is None:
         return _in_slice_or_index(spot, what)
     keep = _keep(spot, node, tensor, kind)
-    capture = setting(spot, _SCALARS, _SCALARS_CAVEAT, "Let the number be a symbol of the graph")
+    capture = _as_symbol(spot)
     uses = uses_of_value(spot)
     if "decision" in uses:
         options = some(_decide_by_tensor(spot, keep))
@@ -61,7 +64,11 @@ def scalar(spot: Spot) -> Advice:
     return Advice(what, _WHY, options, tensor)
 
 
-def _tensor_of(spot: Spot, node: ast.expr | None) -> tuple[ast.expr | None, str]:
+def _as_symbol(spot: Spot) -> Option:
+    return setting(spot, _SCALARS, _SCALARS_CAVEAT, "Let the number be a symbol of the graph")
+
+
+def _tensor_of(node: ast.expr | None) -> tuple[ast.expr | None, str]:
     """The tensor whose value a call asks for, and by which call."""
     if not isinstance(node, ast.Call):
         return None, ""
@@ -75,13 +82,10 @@ def _tensor_of(spot: Spot, node: ast.expr | None) -> tuple[ast.expr | None, str]
 def _keep(spot: Spot, node: ast.expr | None, tensor: ast.expr, kind: str) -> Option | None:
     if node is None:
         return None
-    text = f"{spot.tight(tensor)}.detach(){_NUMBER[kind]}"
-    return Option(
-        "Keep it a tensor",
-        spot.line_with(node, text),
-        "It is then a tensor without dimensions, not a Python number: take `.item()` of it outside of compiled code.",
-        (spot.replace(node, text),),
+    caveat = (
+        "It is then a tensor without dimensions, not a Python number: take `.item()` of it outside of compiled code."
     )
+    return replacing(spot, node, f"{spot.tight(tensor)}.detach(){_NUMBER[kind]}", _KEEP, caveat)
 
 
 def _decide_by_tensor(spot: Spot, keep: Option | None) -> Option | None:
@@ -103,28 +107,19 @@ def _decisions_later(spot: Spot) -> list[str]:
 def _in_slice_or_index(spot: Spot, what: str) -> Advice:
     """``y[:n]`` and ``numbers[n]``, where ``n`` is a tensor, and calls that ask for a value by themselves."""
     node = spot.node
-    capture = setting(spot, _SCALARS, _SCALARS_CAVEAT, "Let the number be a symbol of the graph")
+    capture = _as_symbol(spot)
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         torch, imports = spot.need("torch")
         code = f"{torch}.tensor({node.value.id})[{spot.text(node.slice)}]"
-        numbers = _is_list_of_numbers(spot, node.value.id)
-        changes = (*imports, spot.replace(node, code)) if numbers else ()
-        caveat = (
-            "The result is a tensor."
-            if numbers
-            else f"If `{node.value.id}` holds numbers; `torch.stack` if it holds tensors."
-        )
-        return Advice(
-            what,
-            _WHY,
-            (Option("Index a tensor instead of a list", spot.line_with(node, code), caveat, changes),),
-            node.slice,
-        )
+
+        option = replacing(spot, node, code, "Index a tensor instead of a list", _TENSOR, imports)
+        if not _is_list_of_numbers(spot, node.value.id):
+            caveat = f"If `{node.value.id}` holds numbers; `torch.stack` if it holds tensors."
+            option = Option(option.do, option.code, caveat)
+        return Advice(what, _WHY, (option,), node.slice)
     call = spot.call
     if call is not None and (values := _mapped(spot, call)) is not None:
-        code = f"list({spot.tight(values)}.unbind())"
-        caveat = "For a tensor with one dimension; the elements are tensors, not Python numbers."
-        option = Option("Keep the elements tensors", spot.line_with(call, code), caveat, (spot.replace(call, code),))
+        option = replacing(spot, call, f"list({spot.tight(values)}.unbind())", _KEEP_ELEMENTS, _ELEMENTS)
         return Advice(what, _WHY, (option, capture), values)
     return Advice(what, _WHY, (capture,), spot.expression)
 
@@ -139,14 +134,9 @@ def _mapped(spot: Spot, call: ast.Call) -> ast.expr | None:
 
 
 def _is_list_of_numbers(spot: Spot, name: str) -> bool:
-    for function in spot.functions:
-        for node in ast.walk(function):
-            if (
-                isinstance(node, ast.Assign)
-                and name in bound_names(node)
-                and isinstance(node.value, (ast.List, ast.Tuple))
-            ):
-                return all(isinstance(e, ast.Constant) and isinstance(e.value, (int, float)) for e in node.value.elts)
+    for assign in spot.source.all(ast.Assign, spot.functions):
+        if name in bound_names(assign) and isinstance(assign.value, (ast.List, ast.Tuple)):
+            return all(isinstance(e, ast.Constant) and isinstance(e.value, (int, float)) for e in assign.value.elts)
     return False
 
 
@@ -162,21 +152,13 @@ def tolist(spot: Spot) -> Advice:
         return Advice(what, why)
     tensor = call.func.value
     if _is_scalar(tensor):
-        code = f"{spot.tight(tensor)}.detach()"
-        caveat = "The result is a tensor, not a Python number."
-        option = Option("Keep it a tensor", spot.line_with(call, code), caveat, (spot.replace(call, code),))
+        option = replacing(spot, call, f"{spot.tight(tensor)}.detach()", _KEEP, _TENSOR)
         return Advice(what, why, (option,), tensor)
     text = spot.text(tensor)
     for numpy in (".numpy()", ".cpu().numpy()", ".detach().cpu().numpy()"):
         text = text.removesuffix(numpy) if text.endswith(numpy) else text
     code = f"list({text if text != spot.text(tensor) else spot.tight(tensor)}.detach().unbind())"
-    option = Option(
-        "Keep the elements tensors",
-        spot.line_with(call, code),
-        "For a tensor with one dimension; the elements are tensors, not Python numbers.",
-        (spot.replace(call, code),),
-    )
-    return Advice(what, why, (option,), tensor)
+    return Advice(what, why, (replacing(spot, call, code, _KEEP_ELEMENTS, _ELEMENTS),), tensor)
 
 
 def _is_scalar(tensor: ast.expr) -> bool:
@@ -204,26 +186,16 @@ def data_dependent_operator(spot: Spot) -> Advice:
             return Advice(what, _WHY, options, decision.test)
         if (text := all_equal(spot, call)) is not None:
             caveat = "The result is a tensor: an `if` on it breaks again."
-            return Advice(
-                what,
-                _WHY,
-                (Option("Keep the answer a tensor", spot.line_with(call, text), caveat, (spot.replace(call, text),)),),
-                call,
-            )
+            return Advice(what, _WHY, (replacing(spot, call, text, "Keep the answer a tensor", caveat),), call)
     if call is not None and name.startswith("math.") and name[5:] in _MATH:
         torch, imports = spot.need("torch")
         word = {"fabs": "abs"}.get(name[5:], name[5:])
         code = f"{torch}.{word}({', '.join(spot.text(arg) for arg in call.args)})"
-        option = Option(
-            "Use torch's function",
-            spot.line_with(call, code),
-            "The result is a tensor.",
-            (*imports, spot.replace(call, code)),
-        )
+        option = replacing(spot, call, code, "Use torch's function", _TENSOR, imports)
         return Advice(what, _WHY, (option,), call.args[0] if call.args else None)
     if (formatted := _percent_format(spot, node)) is not None:
         return Advice(what, _WHY, (formatted,), node)
-    capture = setting(spot, _SCALARS, _SCALARS_CAVEAT, "Let the number be a symbol of the graph")
+    capture = _as_symbol(spot)
     return Advice(what, _WHY, (capture,), node)
 
 
@@ -239,8 +211,7 @@ def _percent_format(spot: Spot, node: ast.expr | None) -> Option | None:
     if len(found) != 1 or pattern.count("%") != 1 or '"' in value:
         return None
     code = 'f"' + pattern.replace(f"%{found[0]}", f"{{{value}:{found[0]}}}") + '"'
-    caveat = "The text is then made when the graph has run."
-    return Option("Use an f-string", spot.line_with(node, code), caveat, (spot.replace(node, code),))
+    return replacing(spot, node, code, "Use an f-string", "The text is then made when the graph has run.")
 
 
 def sort_by_tensors(spot: Spot) -> Advice:
@@ -248,7 +219,8 @@ def sort_by_tensors(spot: Spot) -> Advice:
     call = spot.call
     what = f"{spot.short(call)} compares tensors by their values while tracing"
     torch, imports = spot.need("torch")
-    values, reverse = None, False
+    do, caveat = "Sort inside of the graph", "For tensors of one shape without dimensions and of one dtype."
+    values = None
     if call is not None and spot.qualified(call.func) == "sorted" and call.args:
         values = call.args[0]
     elif call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "sort":
@@ -261,13 +233,9 @@ def sort_by_tensors(spot: Spot) -> Advice:
     code = f"list({torch}.stack({_as_list(spot, values)}).sort({'descending=True' if reverse else ''}).values)"
     if isinstance(call.func, ast.Attribute):
         code = f"{spot.text(values)}[:] = {code}"
-        edit = spot.replace_statements([spot.statement], code) if spot.alone and spot.statement else None
-    else:
-        edit = spot.replace(call, code)
-    caveat = "For tensors of one shape without dimensions and of one dtype."
-    return Advice(
-        what, _WHY, (Option("Sort inside of the graph", code, caveat, (*imports, edit) if edit else ()),), values
-    )
+        if not spot.alone:
+            return Advice(what, _WHY, (Option(do, code, caveat),), values)
+    return Advice(what, _WHY, (replacing(spot, call, code, do, caveat, imports),), values)
 
 
 def _as_list(spot: Spot, values: ast.expr) -> str:
@@ -283,11 +251,8 @@ def min_or_max(spot: Spot) -> Advice:
     torch, imports = spot.need("torch")
     word = "maximum" if spot.qualified(call.func) == "max" else "minimum"
     code = f"{torch}.{word}({spot.text(call.args[0])}, {spot.text(call.args[1])})"
-    option = Option(
-        "Compare inside of the graph",
-        code,
-        "For two tensors; a `key` is not applied.",
-        (*imports, spot.replace(call, code)),
+    option = replacing(
+        spot, call, code, "Compare inside of the graph", "For two tensors; a `key` is not applied.", imports
     )
     return Advice(what, _WHY, (option,), call.args[0])
 
@@ -300,11 +265,6 @@ def tensor_method(spot: Spot) -> Advice:
         torch, imports = spot.need("torch")
         digits = f", decimals={spot.text(call.args[1])}" if len(call.args) > 1 else ""
         code = f"{torch}.round({spot.text(call.args[0])}{digits})"
-        option = Option(
-            "Use torch's function",
-            spot.line_with(call, code),
-            "The result is a tensor.",
-            (*imports, spot.replace(call, code)),
-        )
+        option = replacing(spot, call, code, "Use torch's function", _TENSOR, imports)
         return Advice(what, _WHY, (option,), call.args[0])
     return Advice(what, spot.cause.explanation)

@@ -1,4 +1,4 @@
-"""What a statement writes, logs or warns: left out while compiling."""
+"""What a statement or a ``with`` block writes, logs or warns: left out while compiling."""
 
 from __future__ import annotations
 
@@ -21,14 +21,21 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     if torch is None:
         return
     yield from _decision(source, finding, torch)
+    node = source.at(finding.range)
+    block = source.first_around(node, ast.With) if node is not None else None
+    if block is not None and source.owns_lines(*block.body) and source.can_be_left_out(block):
+        yield _left_out(source, block, torch)  # Dynamo may not know the context
     statement = next(iter(source.on_line(finding.range.start.line, ast.Expr)), None)
     if statement is None or source.function(statement) is None or not isinstance(statement.value, ast.Call):
         return
-    if not source.can_be_left_out(statement):
-        return
+    if source.can_be_left_out(statement):
+        yield _left_out(source, statement, torch)
+
+
+def _left_out(source: Source, statement: ast.stmt, torch: str) -> Proposal:
     code = reindented(source.code(statement), "    ", "    ")
     text = source.changed({statement: f"if not {torch}.compiler.is_compiling():\n{code}"})
-    yield Proposal(_LEFT_OUT, _CAVEAT, text)
+    return Proposal(_LEFT_OUT, _CAVEAT, text)
 
 
 def _decision(source: Source, finding: Finding, torch: str) -> Iterator[Proposal]:
@@ -60,6 +67,38 @@ RULE = Rule(
         Example(
             "if x.sum() > 9:\n    warnings.warn('large')\nreturn x + 1",
             "if not torch.compiler.is_compiling() and x.sum() > 9:\n    warnings.warn('large')\nreturn x + 1",
+            above="import warnings",
+        ),
+        Example(
+            """
+            with warnings.catch_warnings():
+                warnings.warn("called")
+            return x + 1
+            """,
+            """
+            if not torch.compiler.is_compiling():
+                with warnings.catch_warnings():
+                    warnings.warn("called")
+            return x + 1
+            """,
+            above="import warnings",
+        ),
+        Example(
+            """
+            with warnings.catch_warnings():
+                warnings.simplefilter("always")
+                # of each call
+                warnings.warn(f"{x.shape[0]} rows")
+            return x + 1
+            """,
+            """
+            if not torch.compiler.is_compiling():
+                with warnings.catch_warnings():
+                    warnings.simplefilter("always")
+                    # of each call
+                    warnings.warn(f"{x.shape[0]} rows")
+            return x + 1
+            """,
             above="import warnings",
         ),
     ),
