@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from pathlib import Path
 
 import pytest
+from irscope.runner.script import run_main
 from support import REPOSITORY, run_captured, run_plain, run_plain_forked, write
 
 COMPILED = """\
@@ -70,7 +72,6 @@ print(f('text'))
     "exits_with_a_list": "import sys\nsys.exit([1, 2])",
     "exits_true": "import sys\nsys.exit(True)",
     "exits_by_name": "exit(4)",
-    "exits_with_what_does_not_fit": "import sys\nsys.exit(2**70)",
     "text_that_raises": "class E(Exception):\n    def __str__(self):\n        return self.args[0]['detail']\nraise E({})",
     "text_that_exits": "import sys\nclass E(Exception):\n    def __str__(self):\n        sys.exit(4)\nraise E()",
     "code_without_text": "import sys\nclass Big(int):\n    def __repr__(self):\n        raise ValueError\nsys.exit(Big(3))",
@@ -311,3 +312,22 @@ def test_everything_is_put_back_at_the_end(lane: str, hooks: int, tmp_path: Path
     assert "bytecode hooks" in changed
     assert "('handlers', 'torch.__trace')" in changed
     assert len([key for key in changed if key.startswith("('torch")]) >= hooks
+
+
+class Big(int):
+    def __index__(self) -> int:
+        raise ValueError
+
+    def __and__(self, other: object) -> int:
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [(2**70, 255), (-(2**70), 255), (-1, 255), (259, 3), (Big(3), 3), (True, 1), ([1], 1), ("text", 1), (None, 0)],
+)
+def test_the_exit_code_that_is_told_is_that_of_the_process(code: object, expected: int) -> None:
+    told: list[int] = []
+    with pytest.raises(SystemExit):
+        run_main(lambda: sys.exit(code), "script.py", lambda code, *_: told.append(code), lambda stop: "")  # type: ignore[arg-type]
+    assert told == [expected]

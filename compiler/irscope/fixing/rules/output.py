@@ -58,7 +58,6 @@ RULE = Rule(
     "output",
     ("graph-break",),
     _propose,
-    leaves_out=True,
     examples=(
         Example(
             "print(x.mean())\nreturn x + 1",
