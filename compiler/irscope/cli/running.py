@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run_ranks(spec: RunSpec, options: argparse.Namespace, baseline: dict[str, int]) -> int | None:
-    """Runs the ranks of a job, or the one that this process is; None if there is no job."""
+    """Runs all ranks of a job, or, under torchrun, the rank of this process; None if there is no job."""
     if any(getattr(options, name) is not None for name in TORCHRUN):
         from irscope.cli import torchrun  # here: as below
 

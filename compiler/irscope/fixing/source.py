@@ -57,7 +57,7 @@ class Source(Syntax):
         return line
 
     def code_with_comments(self, statement: ast.stmt) -> str:
-        """The code of a statement with the comments above it and behind it."""
+        """The code of a statement, with the comments above it and at the end of its last line."""
         lines = "\n".join(self.lines[self.comments_above(statement) - 1 : self.last_line(statement)])
         indent = self.lines[self.first_line(statement) - 1][: self.range(statement).start.column]
         return dedented(lines.strip(), indent)

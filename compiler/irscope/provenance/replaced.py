@@ -106,8 +106,8 @@ class _Passed:
             patterns = {id(together[old]): together[old] for old in gone}
             small = [old for pattern in patterns.values() if len(pattern) <= _LARGEST for old in pattern]
             self._note(name, [*self._told(made.get(name), name), *self._origins(small)])
-        for name, stood in successors.items():
-            self._note(name, self._origins(stood))
+        for name, predecessors in successors.items():
+            self._note(name, self._origins(predecessors))
 
     def _replaced(self, removed: set[str], added: Mapping[str, NodeFacts | None]) -> dict[str, list[str]]:
         """The nodes that a pass added, each with removed ones that it took the place of.

@@ -84,7 +84,7 @@ def _keeps_state(function: Function) -> bool:
     return any(isinstance(node, (ast.Global, ast.Nonlocal)) for node in nodes) or not _OF_STATE.isdisjoint(names)
 
 
-_BEFORE = """
+HALVED = """
 import torch
 
 
@@ -141,5 +141,5 @@ RULE = Rule(
     "helpers",
     ("graph-break",),
     _propose,
-    examples=(Example(_BEFORE, _AS_IT_IS, is_script=True), Example(_BEFORE, _OPERATOR, is_script=True)),
+    examples=(Example(HALVED, _AS_IT_IS, is_script=True), Example(HALVED, _OPERATOR, is_script=True)),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
-from irscope.fixing.rules.helpers import helper_at
+from irscope.fixing.rules.helpers import HALVED, helper_at
 from irscope.fixing.source import Source
 from irscope.protocol import Finding, FixMethod
 
@@ -19,21 +19,6 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         yield Proposal(FixMethod.HELPER_TO_PYTHON, _CAVEAT, source.changed({}, [decorator]), last=True)
 
 
-_BEFORE = """
-import torch
-
-
-def halved(x):
-    return torch.tensor(x.tolist()) / 2
-
-
-@torch.compile(backend="eager")
-def f(x):
-    return halved(x) + 1
-
-
-f(torch.ones(4))
-"""
 _WRITES = """
 import torch
 
@@ -58,6 +43,6 @@ RULE = Rule(
     leaves_out=True,
     examples=tuple(
         Example(text, text.replace("def ", "@torch.compiler.disable\ndef ", 1), is_script=True)
-        for text in (_BEFORE, _WRITES)
+        for text in (HALVED, _WRITES)
     ),
 )
