@@ -12,13 +12,17 @@ import contextlib
 import importlib
 import logging
 import os
+import pkgutil
 import sys
 from typing import Any
 
+import irscope.pipelines
 from irscope.internals.first_compile import GRAPH_BREAK
 
 _SECONDS = 60
 _PACKAGES = ("torch", "sympy", "mpmath", "numpy")
+_ADVICE = "irscope.fixing.advice"
+"""A run imports it when its first graph break is described: 26 ms that the first finding would wait for."""
 # With these the rehearsal would write files, or into a file of the user's.
 _WRITES = ("TORCH_TRACE", "TORCH_LOGS", "TORCH_LOGS_OUT", "TORCH_COMPILE_DEBUG", "TORCH_DTRACE")
 
@@ -29,10 +33,17 @@ def warm_up() -> None:
         if name.partition(".")[0] in _PACKAGES or name.partition(".")[0] in sys.stdlib_module_names:
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
+    for name in (_ADVICE, *_declared_pipelines()):
+        importlib.import_module(name)
     with contextlib.suppress(Exception):
         sys.modules[
             "torch.overrides"
         ].get_overridable_functions()  # a table of 1,500 functions, the same in every process
+
+
+def _declared_pipelines() -> list[str]:
+    """Their modules only: which more there are depends on a run's environment."""
+    return [module.name for module in pkgutil.iter_modules(irscope.pipelines.__path__, "irscope.pipelines.")]
 
 
 def can_rehearse() -> bool:

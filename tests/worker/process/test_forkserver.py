@@ -180,6 +180,25 @@ def test_the_first_compile_imports_nothing_of_torch_and_nothing_was_compiled_bef
     assert len(os.listdir(f"/proc/{warm.worker._process.pid}/task")) == 1  # type: ignore[union-attr]
 
 
+def test_the_first_break_waits_for_no_import_of_advice(warm: Warm, tmp_path: Path) -> None:
+    script = write(
+        tmp_path,
+        """
+        import sys, torch
+        before = set(sys.modules)
+        @torch.compile
+        def f(x):
+            print("in the graph")
+            return x + 1
+        f(torch.ones(3))
+        print([name for name in sys.modules if name not in before and name.startswith("irscope.fixing")])
+        """,
+    )
+    _, report = warm.run(script)
+    assert [finding.code for finding in report.findings] == ["GB0059"]
+    assert warm.output.splitlines() == ["in the graph", "[]"]
+
+
 # What a script does at its very end, when the interpreter goes.
 ENDS = {
     "finalizer": """
