@@ -6,6 +6,7 @@ import * as path from "node:path";
 import { CACHE, hashOf, hashOfFiles, once, ROOT, VENV, VENV_PYTHON, which } from "./lib/paths.mjs";
 import { inNewFolder } from "./lib/stopping.mjs";
 import { execute, Failure, step } from "./lib/terminal.mjs";
+import { installPackages } from "./lib/uv.mjs";
 
 export const TORCH = "torch==2.13.0";
 /** The one that is made for it. */
@@ -27,19 +28,14 @@ export async function ensureEmptyVenv() {
   }
 }
 
-/** @param {string[]} args */
-const pip = (...args) => ["-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off", ...args];
-
 /**
- * Calls pip, unless it was called in the same way for the same inputs before.
- * @param {string} title @param {string} stamp @param {string} inputs @param {string[]} args
+ * Installs Python packages, unless that was done in the same way for the same inputs before.
+ * @param {string} title @param {string} stamp @param {string} inputs @param {string[]} args as `pip install` has them
  */
 async function install(title, stamp, inputs, args) {
   const next = "Check the network and pip's settings, then run the same command again; it goes on where it stopped.";
   await once(stampOf(stamp), hashOf(inputs, ...args), () =>
-    step(title, async (report) => {
-      await execute(VENV_PYTHON, args, { cwd: ROOT, report, next });
-    }),
+    step(title, (report) => installPackages(args, { report, next })),
   );
 }
 
@@ -53,20 +49,28 @@ const stampOf = (name) => path.join(VENV, `.irscope-${name}`);
 export async function ensureVenv(profile) {
   await ensureEmptyVenv();
   // torch by itself, first: a call that asks for more resolves to another, far larger build of it.
-  await install(`Installing ${TORCH} (some hundred megabytes)`, "torch", "", pip(TORCH));
+  await install(`Installing ${TORCH} (some hundred megabytes)`, "torch", "", [TORCH]);
   const project = fs.readFileSync(path.join(ROOT, "pyproject.toml"), "utf8");
-  const start = pip("-e", ".", "numpy");
+  const start = ["-e", ".", "numpy"];
   if (profile === "start") {
     await install("Installing irscope", "start", project, start);
     return;
   }
   // In one call: each would prepare irscope again, and look through all that is installed.
-  const test = pip("-e", ".[dev]", "numpy", "transformers==5.23.0");
+  const test = ["-e", ".[dev]", "numpy", "transformers==5.23.0"];
   await install("Installing irscope and the test tools", "test", project, test);
   await once(stampOf("start"), hashOf(project, ...start), async () => {}); // All of it is there.
+  // Else the first processes of the tests would compile the same modules beside each other, some without keeping them.
+  await once(stampOf("imported"), hashOf(project), () =>
+    step("Compiling the modules of torch", () =>
+      execute(VENV_PYTHON, ["-c", "import torch._inductor.compile_fx, torch.export, torch.onnx"], {
+        env: { ...process.env, PYTHONDONTWRITEBYTECODE: "" },
+      }).then(() => {}),
+    ),
+  );
   if (process.platform === "linux") {
     // Beside the packages: users of a CPU have none, and torch behaves otherwise where it can import it.
-    const beside = pip("--target", path.join(VENV, "triton", "site-packages"), "--no-deps", "--upgrade", TRITON);
+    const beside = ["--target", path.join(VENV, "triton", "site-packages"), "--no-deps", "--upgrade", TRITON];
     await install(`Installing ${TRITON} for some tests`, "triton", "", beside);
   }
 }

@@ -30,9 +30,9 @@ SCRIPT = """\
 @pytest.mark.parametrize(
     ("run", "how"),
     [
-        (run_captured, ("inductor", "not")),
+        pytest.param(run_captured, ("inductor", "not"), marks=pytest.mark.nightly),
         (run_forked, ("inductor", "not")),
-        (run_captured, ("aot_eager", "not")),
+        pytest.param(run_captured, ("aot_eager", "not"), marks=pytest.mark.nightly),
         (run_captured, ("aot_eager", "compiled")),
     ],
     ids=["inductor", "inductor in a fork", "aot_eager", "aot_eager again"],

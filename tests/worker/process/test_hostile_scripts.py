@@ -121,7 +121,7 @@ print("end", flush=True)
 """
 
 
-@pytest.mark.parametrize("forked", [True, False])
+@pytest.mark.parametrize("forked", [True, pytest.param(False, marks=pytest.mark.nightly)])
 def test_a_script_that_writes_rubbish_everywhere_destroys_no_run(
     forked: bool, shared_worker: Worker | None, tmp_path: Path
 ) -> None:
