@@ -14,6 +14,7 @@ from irscope.internals.hooks import Hook, Undo, replace_attribute
 
 _REGISTRY = "torch._dynamo.backends.registry"
 _INDUCTOR, _COMPILE = "inductor", "torch._inductor.compile_fx"
+_AOT_EAGER = "aot_eager"
 
 
 def registered_backends() -> list[str]:
@@ -73,8 +74,7 @@ class _StandIn:
     """The names of the backends in whose place one of these has compiled while the interpreter was not shutting down."""
 
     def __init__(self, backend: str, asked: Any, real: Any) -> None:
-        registry: Any = sys.modules[_REGISTRY]
-        self._asked, self._used, self._real = asked, registry.lookup_backend(backend), real
+        self._asked, self._used, self._real = asked, _looked_up(backend), real
         self.compiler_name = backend
         self.wrapper: Any = None
         """What Dynamo has put around it, and names in its errors."""
@@ -95,7 +95,25 @@ class _StandIn:
                 _import_late(_COMPILE)
             self.wrapper.__name__ = name
             return self._real(graph, inputs)
+        if name not in _WITHOUT_AOT and _computes_with_numbers(graph):
+            return _looked_up(_AOT_EAGER)(graph, inputs)
         return self._used(graph, inputs)
+
+
+_WITHOUT_AOT = ("eager", "eager_noexcept", "eager_debug", "pre_dispatch_eager")
+"""Backends that run Dynamo's graph as it is."""
+
+
+def _looked_up(backend: str) -> Any:
+    registry: Any = sys.modules[_REGISTRY]
+    return registry.lookup_backend(backend)
+
+
+def _computes_with_numbers(graph: Any) -> bool:
+    """Whether numbers are inputs of a graph: AOTAutograd, which most backends call, compiles for one value of a number
+    that it cannot make a tensor, so that the function is compiled again for the next value."""
+    symbolic: Any = sys.modules["torch"].SymFloat
+    return any(isinstance(node.meta.get("example_value"), symbolic) for node in graph.graph.nodes)
 
 
 def _import_late(name: str) -> None:

@@ -183,20 +183,40 @@ def test_the_fast_lane_never_reaches_inductor(tmp_path: Path, shared_worker: Wor
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("backend", ["inductor", "aot_eager", "eager"])
-def test_both_lanes_find_the_same(backend: str, tmp_path: Path, shared_worker: Worker | None) -> None:
-    source = SCRIPT.replace("@torch.compile", f"@torch.compile(backend={backend!r})")
+# After pytorch#133898: AOTAutograd compiles for each value of a number that it cannot make a tensor, Dynamo alone does not.
+A_NUMBER = """\
+import torch
+
+@torch.compile
+def blend(average, x, decay):
+    return torch._foreach_mul([average, x], decay)[0] + torch.lerp(average, x, 1 - decay)
+
+for step in range(10):
+    blend(torch.zeros(4), torch.ones(4), 0.9 + step * 0.005)
+"""
+LANES = [
+    *(pytest.param(SCRIPT, backend, 4, id=backend) for backend in ("inductor", "aot_eager", "eager")),
+    *(pytest.param(A_NUMBER, *each, id=f"a number, {each[0]}") for each in (("inductor", 8), ("eager", 2))),
+]
+
+
+@pytest.mark.parametrize(("script_text", "backend", "compiles"), LANES)
+def test_both_lanes_find_the_same(
+    script_text: str, backend: str, compiles: int, tmp_path: Path, shared_worker: Worker | None
+) -> None:
+    source = script_text.replace("@torch.compile", f"@torch.compile(backend={backend!r})")
     script, store = write(tmp_path, source), tmp_path / "runs.db"
     deep, fast = (run_captured(script, store, lane, worker=shared_worker) for lane in ("deep", "fast"))
     found = [
         [
             (f.kind, f.code, f.range, f.count, f.compiles)
             for f in ran.report.findings
-            if f.kind in ("graph-break", "recompilation")
+            if f.kind in ("graph-break", "recompilation", "recompile-limit", "specialization")
         ]
         for ran in (deep, fast)
     ]
     assert found[0] == found[1] != []
+    assert [len(ran.report.compiles) for ran in (deep, fast)] == [compiles, compiles]
 
 
 def test_a_back_end_of_the_user_s_own_runs_as_it_is(tmp_path: Path, shared_worker: Worker | None) -> None:
