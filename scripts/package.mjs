@@ -8,6 +8,7 @@ import { externalized, L10N, MANIFEST_TEXTS } from "./lib/l10n.mjs";
 import { BUNDLED, hashOfFiles, once, OUT, ROOT } from "./lib/paths.mjs";
 import { withoutRelativeLinks } from "./lib/releasing.mjs";
 import { execute, runMain, step } from "./lib/terminal.mjs";
+import { ensureNodeModules } from "./setup.mjs";
 
 const MANIFEST = JSON.parse(fs.readFileSync(path.join(ROOT, "package.json"), "utf8"));
 /** What is packed: the checkout's files with the manifest as VS Code wants it. */
@@ -93,6 +94,7 @@ function copyPackages() {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   await runMain(async () => {
+    await ensureNodeModules();
     console.log(path.relative(process.cwd(), await ensureVsix()));
   });
 }
