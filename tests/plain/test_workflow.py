@@ -37,8 +37,8 @@ def test_the_classifiers_name_the_python_versions_that_are_tested() -> None:
 
 def test_the_packages_are_those_of_npm_test() -> None:
     setup = (ROOT / "scripts/setup.mjs").read_text("utf-8")
-    pins = [pin for command in COMMANDS for pin in re.findall(r"\S+==\S+", command)]
-    assert len(pins) == 2
+    pins = [pin for command in COMMANDS for pin in re.findall(r"\w+==[\w.]+(?:; [^\"]+)?", command)]
+    assert len(pins) == 3
     assert [pin for pin in pins if f'"{pin}"' not in setup] == []
 
 
