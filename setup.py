@@ -1,7 +1,6 @@
 """What pyproject.toml cannot say: the page of `irscope view` is packed with the Python packages where it has been built (npm
-run build), and the addresses are those of package.json."""
+run build), and the README without its relative links."""
 
-import json
 import re
 from pathlib import Path
 from shutil import copy2
@@ -25,23 +24,15 @@ class BuildWithPage(build_py):
                     copy2(file, target / file.name)
 
 
-def readme(home: str) -> str:
-    """The README with absolute links: an index of packages shows it without the files beside it."""
+def readme() -> str:
+    """The README without its pictures and with plain words for relative links: an index has no files beside it."""
     text = (HERE / "README.md").read_text(encoding="utf-8")
-    text = re.sub(r"(!\[[^]]*\])\((?!https?:)([^)#]+)\)", rf"\1({home}/raw/HEAD/\2)", text)
-    return re.sub(r"(?<!!)(\[[^]]*\])\((?!https?:|#)([^)]+)\)", rf"\1({home}/blob/HEAD/\2)", text)
+    text = re.sub(r"!\[[^]]*\]\((?!https?:)[^)]+\)\n*", "", text)
+    return re.sub(r"\[([^]]*)\]\((?!https?:|#)[^)]+\)", r"\1", text)
 
 
-manifest = json.loads((HERE / "package.json").read_text(encoding="utf-8"))
-home = manifest["repository"]["url"].removesuffix(".git")
 setup(
     cmdclass={"build_py": BuildWithPage},
-    long_description=readme(home),
+    long_description=readme(),
     long_description_content_type="text/markdown",
-    project_urls={
-        "Homepage": manifest["homepage"],
-        "Source": home,
-        "Issues": manifest["bugs"]["url"],
-        "Changelog": f"{home}/blob/HEAD/CHANGELOG.md",
-    },
 )

@@ -8,7 +8,7 @@ import { writeTexts } from "./lib/l10n.mjs";
 import { BUNDLED, hashOfFiles, once, ROOT, VENV_PYTHON } from "./lib/paths.mjs";
 import { noticesText } from "./lib/notices.mjs";
 import { execute, runMain, step } from "./lib/terminal.mjs";
-import { ensureEmptyVenv } from "./setup.mjs";
+import { ensureEmptyVenv, ensureNodeModules } from "./setup.mjs";
 
 const SOURCES = path.join(ROOT, "extension", "src");
 const DIST = path.join(ROOT, "extension", "dist");
@@ -201,6 +201,7 @@ export async function bundle({ watch = false } = {}) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   await runMain(async () => {
+    await ensureNodeModules();
     if (process.argv.includes("--watch")) {
       await ensureLibraries();
       await bundle({ watch: true });

@@ -37,6 +37,13 @@ MOST_FUNCTIONS = 30
 """That may have more paths than that."""
 MOST_PATHS_OF_ALL = 25
 
+MOST_WORDS = (
+    ("words of README.md", ("README.md",), 700),
+    ("words of docs/ARCHITECTURE.md", ("docs/ARCHITECTURE.md",), 3000),
+    ("words of README.md and all docs", ("README.md", "docs/**/*.md"), 48_000),
+)
+"""Titles, files and goals; code and tables count, as `wc -w` counts them."""
+
 STARTS_THE_SERVER = ("compiler/irscope/cli/agents.py",)
 """Commands that start a server: they import it by its name, and no fix comes that way."""
 
@@ -229,6 +236,14 @@ def rows(project: Mapping[str, Any], trees: Mapping[str, ast.Module], lines: Map
     )
 
 
+def rows_of_words(root: Path = ROOT) -> Iterator[Row]:
+    """How long the documents are."""
+    for title, patterns, most in MOST_WORDS:
+        files = [file for pattern in patterns for file in root.glob(pattern)]
+        words = sum(len(file.read_text(encoding="utf-8").split()) for file in files)
+        yield Row(title, f"{words:,}", f"≤ {most:,}", words <= most)
+
+
 def _none(title: str, option: str, places: Sequence[str]) -> Row:
     """A row of what should not be: each place begins with its file."""
     files = len({place.partition(":")[0] for place in places})
@@ -256,7 +271,7 @@ def main(args: Sequence[str] | None = None) -> int:
     project = toml.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     trees = trees_below(tuple(SOURCES.values()))
     lines = {file: len((ROOT / file).read_text(encoding="utf-8").splitlines()) for file in trees}
-    measured = list(rows(project, trees, lines))
+    measured = [*rows(project, trees, lines), *rows_of_words()]
     parser = argparse.ArgumentParser(prog="npm run check:house --")
     for row in measured:
         if row.option:

@@ -6,7 +6,9 @@ import { fileURLToPath } from "node:url";
 import { ensureBuilt } from "./build.mjs";
 import { externalized, L10N, MANIFEST_TEXTS } from "./lib/l10n.mjs";
 import { BUNDLED, hashOfFiles, once, OUT, ROOT } from "./lib/paths.mjs";
+import { withoutRelativeLinks } from "./lib/releasing.mjs";
 import { execute, runMain, step } from "./lib/terminal.mjs";
+import { ensureNodeModules } from "./setup.mjs";
 
 const MANIFEST = JSON.parse(fs.readFileSync(path.join(ROOT, "package.json"), "utf8"));
 /** What is packed: the checkout's files with the manifest as VS Code wants it. */
@@ -34,6 +36,7 @@ export async function ensureVsix() {
     "scripts/build.mjs",
     "scripts/package.mjs",
     "scripts/lib/l10n.mjs",
+    "scripts/lib/releasing.mjs",
     "scripts/lib/rooms.mjs",
   );
   await once(`${VSIX}.stamp`, inputs, () =>
@@ -42,7 +45,7 @@ export async function ensureVsix() {
       await stage();
       const vsce = path.join(ROOT, "node_modules", "@vscode", "vsce", "vsce");
       // Everything is bundled, so no npm package goes in.
-      const args = ["package", "--no-dependencies", "--out", VSIX];
+      const args = ["package", "--no-dependencies", "--allow-missing-repository", "--out", VSIX];
       await execute(process.execPath, [vsce, ...args], { cwd: STAGE, report });
     }),
   );
@@ -58,6 +61,9 @@ async function stage() {
     fs.cpSync(path.join(ROOT, file), path.join(STAGE, file));
   }
   fs.writeFileSync(path.join(STAGE, "package.json"), JSON.stringify(externalized(MANIFEST).manifest, null, 2));
+  for (const name of ["README.md", "CHANGELOG.md"]) {
+    fs.writeFileSync(path.join(STAGE, name), withoutRelativeLinks(fs.readFileSync(path.join(ROOT, name), "utf8")));
+  }
   for (const name of fs.readdirSync(L10N).filter((each) => MANIFEST_TEXTS.test(each))) {
     fs.cpSync(path.join(L10N, name), path.join(STAGE, name));
   }
@@ -88,6 +94,7 @@ function copyPackages() {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   await runMain(async () => {
+    await ensureNodeModules();
     console.log(path.relative(process.cwd(), await ensureVsix()));
   });
 }

@@ -10,7 +10,6 @@ import { ROOT, SCREENSHOTS } from "./lib/paths.mjs";
 
 /** Target, the screenshots that it may be taken from (the first that is there), its width in pixels, and its height if it is cut. */
 const PICTURES = /** @type {[target: string, sources: string[], width: number, height?: number][]} */ ([
-  ["docs/images/problems.png", ["problems"], 1400],
   ["docs/images/kernel.png", ["demo-kernel"], 1400],
   ["docs/images/graph.png", ["graph-dark", "view-panel-graph-dark"], 1400],
   ["docs/images/pipeline.png", ["demo"], 1400],

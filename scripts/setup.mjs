@@ -11,6 +11,8 @@ import { installPackages } from "./lib/uv.mjs";
 export const TORCH = "torch==2.13.0";
 /** The one that is made for it. */
 const TRITON = "triton==3.7.1";
+/** The newest one that each Python can have. */
+const TRANSFORMERS = ["transformers==5.23.0; python_version>='3.11'", "transformers==5.20.2; python_version<'3.11'"];
 const OLDEST_PYTHON = [3, 10];
 const OLDEST_NODE = 20;
 export const CODE_SERVER = "4.139.1";
@@ -57,7 +59,7 @@ export async function ensureVenv(profile) {
     return;
   }
   // In one call: each would prepare irscope again, and look through all that is installed.
-  const test = ["-e", ".[dev]", "numpy", "transformers==5.23.0"];
+  const test = ["-e", ".[dev]", "numpy", ...TRANSFORMERS];
   await install("Installing irscope and the test tools", "test", project, test);
   await once(stampOf("start"), hashOf(project, ...start), async () => {}); // All of it is there.
   // Else the first processes of the tests would compile the same modules beside each other, some without keeping them.

@@ -1,4 +1,4 @@
-/** What has to be true before a version is published. */
+/** What has to be true before a version is published, and what its pages look like. */
 
 /**
  * @typedef {object} Facts
@@ -9,12 +9,9 @@
  * @property {string} changes what git says is not committed
  */
 
-/** In package.json this word is the placeholder for what only the owner of the project knows. */
-const OWNER = "OWNER";
-
 /** @param {Facts} facts @returns {string[]} what is wrong, each with what to do; empty: it can be released */
 export function problemsOf({ manifest, project, module, changelog, changes }) {
-  const { version, repository, bugs, homepage, publisher } = JSON.parse(manifest);
+  const { version } = JSON.parse(manifest);
   const problems = [];
   const versions = {
     "pyproject.toml": /^version = "(.+)"$/m.exec(project)?.[1],
@@ -31,12 +28,17 @@ export function problemsOf({ manifest, project, module, changelog, changes }) {
   } else if (!/^\d{4}-\d\d-\d\d$/.test(heading[1] ?? "")) {
     problems.push(`CHANGELOG.md says "${heading[1]}" of ${version}. Write the day of the release.`);
   }
-  const addresses = [repository?.url, bugs?.url, homepage, publisher];
-  if (addresses.some((each) => typeof each !== "string" || each.includes(OWNER))) {
-    problems.push(`package.json has the placeholder ${OWNER}. Write the address of the repository.`);
-  }
   if (changes.trim() !== "") {
     problems.push("The working tree has changes that are not committed. Commit them first.");
   }
   return problems;
+}
+
+/**
+ * A page of Markdown without its pictures and with plain words for relative links: a marketplace has no files beside it, and
+ * the project has no address to which they could lead.
+ * @param {string} page
+ */
+export function withoutRelativeLinks(page) {
+  return page.replace(/!\[[^\]]*\]\((?!https?:)[^)]+\)\n*/g, "").replace(/\[([^\]]*)\]\((?!https?:|#)[^)]+\)/g, "$1");
 }

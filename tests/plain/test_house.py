@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 from typing import Any
 
 import house
@@ -133,3 +134,11 @@ def test_a_house_that_holds_and_one_that_falls_short() -> None:
     trees["compiler/irscope/driver/fixing/rules.py"] = ast.parse("import libcst\ndef f(fix):\n return fix.title in A")
     measured = list(house.rows(contracts, trees, dict.fromkeys(trees, 9500)))
     assert [row.measured for row in measured if not row.holds] == ["19,000 in 2 rooms", "1 in 1 files", "1 need libcst"]
+
+
+def test_how_long_the_documents_are(tmp_path: Path) -> None:
+    for name, words in (("README.md", 701), ("docs/ARCHITECTURE.md", 3000), ("docs/findings/a.md", 44_299)):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("`a` |\n" * (words // 2) + "a" * (words % 2), encoding="utf-8")
+    measured = list(house.rows_of_words(tmp_path))
+    assert [(row.measured, row.holds) for row in measured] == [("701", False), ("3,000", True), ("48,000", True)]

@@ -194,3 +194,12 @@ def test_the_page_shows_the_layers(package: Layered) -> None:
         for block in re.findall(r"```\n(.*?)```", page[page.index("## Rooms of `compiler/irscope`") :], re.DOTALL)
     ]
     assert [{room.removeprefix(f"{package.name}.") for room in layer} for layer in package.layers] in blocks
+
+
+def test_the_page_names_files_that_exist() -> None:
+    page = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = [f"/{file}" for file in listed.splitlines()]
+    named = set(re.findall(r"[\w./-]+\.(?:py|ts|mjs|toml|json)\b", page))
+    assert len(named) > 40
+    assert [name for name in sorted(named) if not any(file.endswith(f"/{name}") for file in files)] == []

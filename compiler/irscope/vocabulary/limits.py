@@ -119,7 +119,7 @@ _BUDGET = LimitRow(
         _setting(
             "deepBudgetSeconds", SECONDS, 600,
             "the same for the deep lane",
-            "The same for runs of the whole pipeline, which take longer. `0`: no limit.",
+            "Stop a run of the whole pipeline after this many seconds. Findings up to then are kept. `0`: no limit.",
             lanes=(Lane.DEEP.value,),
         ),
     ),

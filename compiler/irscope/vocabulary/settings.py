@@ -66,9 +66,9 @@ class SettingValues:
     fixes_seconds: float = _setting(
         "fixes.trySeconds", Kind.NUMBER, 20,
         "seconds after a run in which fixes are tried in the background; 0: fixes are offered untried",
-        "After a run, try the fixes of its findings in the background for at most this many seconds. Each runs the script "
-        "again. A fix that is verified is the preferred one, and one that changes results is not offered. `0`: offer "
-        "fixes without trying them.",
+        "After a run, try the fixes of its findings in the background for at most this many seconds. Each try runs the "
+        "script again. Verified fixes come first, and a fix that changes results is not offered. `0`: offer fixes "
+        "without trying them.",
         unit="seconds", restricted=True,
     )  # fmt: skip
     pipeline: str = _setting(
@@ -82,7 +82,7 @@ class SettingValues:
         "target", Kind.TEXT, "",
         "names of devices, separated by commas, whose kernels deep runs predict; empty: none",
         "Names of devices whose kernels deep runs predict, for example `h100` or `h100,mi300x`; *IRScope: Choose Target…* lists them. The "
-        "script runs on the CPU then, also if it names CUDA. Empty: the kernels are those of the device of the script.",
+        "script then runs on the CPU, even if it names CUDA. Empty: only the kernels of the script's own device.",
         flag="--target", restricted=True,
     )  # fmt: skip
     limits: Mapping[str, float | None] = dataclasses.field(
@@ -166,7 +166,7 @@ class SettingValues:
         "measuredTime.enabled", Kind.FLAG, True,
         "show measured time above profiled lines, and mark the lines that take the most",
         "Show measured time above each line and function that was profiled (*IRScope: Profile This File*), and mark the lines "
-        "that take the most. Hovers show it in any case.",
+        "that take the most. Hovers always show it.",
         scope="window",
     )  # fmt: skip
     severity: Mapping[str, str] = _setting(
@@ -186,7 +186,7 @@ class SettingValues:
     worker_enabled: bool = _setting(
         "worker.enabled", Kind.FLAG, True,
         "keep a process with torch imported, so that runs start fast (Linux; elsewhere each run is a new process)",
-        "Keep a Python process with torch imported, so that runs start fast. It runs no operation itself; each run is a "
+        "Keep a Python process with torch imported, so that runs start fast. It computes nothing itself; each run is a "
         "fork of it. Linux only.",
     )  # fmt: skip
     worker_idle_minutes: float = _setting(
@@ -229,8 +229,8 @@ OTHER_SETTINGS = (
     Setting(
         "agents.allowRun", Kind.FLAG, False,
         "let agents run scripts and apply fixes (`irscope mcp --allow-run`); only the client reads it",
-        "Let agents that use IRScope's tools (MCP) run scripts and apply fixes. Off: they can read stored runs. A workspace "
-        "cannot set it, since an agent could write its settings.",
+        "Let agents that use IRScope's tools (MCP) run scripts and apply fixes. Off: they can only read stored runs. A "
+        "workspace cannot set it, since an agent could write its settings.",
         scope="machine", goes=Goes.CLIENT,
     ),
     Setting(

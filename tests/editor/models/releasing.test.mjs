@@ -1,17 +1,10 @@
-/** What has to be true before a version is published. */
+/** What has to be true before a version is published, and what its pages look like. */
 
 import assert from "node:assert/strict";
-import { problemsOf } from "../../../scripts/lib/releasing.mjs";
+import { problemsOf, withoutRelativeLinks } from "../../../scripts/lib/releasing.mjs";
 
-const ADDRESS = "https://example.org/irscope";
 const GOOD = {
-  manifest: JSON.stringify({
-    version: "1.2.0",
-    publisher: "us",
-    repository: { url: ADDRESS },
-    bugs: { url: ADDRESS },
-    homepage: ADDRESS,
-  }),
+  manifest: '{"version": "1.2.0"}',
   project: '[project]\nversion = "1.2.0"\n',
   module: '__version__ = "1.2.0"\n',
   changelog: "# Changelog\n\n## 1.2.0 (2026-12-01)\n\n- More.\n",
@@ -27,8 +20,6 @@ describe("what is checked before a release", () => {
     ["no version in the project", { project: "" }, /pyproject.toml has version none/],
     ["no section in the changelog", { changelog: "## 1.1.0 (2026-01-01)" }, /no section "## 1\.2\.0/],
     ["no day", { changelog: "## 1.2.0 (unreleased)" }, /says "unreleased" of 1\.2\.0/],
-    ["a placeholder", { manifest: GOOD.manifest.replace(ADDRESS, "https://x/OWNER/y") }, /placeholder OWNER/],
-    ["no address", { manifest: '{"version": "1.2.0"}' }, /placeholder OWNER/],
     ["changes", { changes: " M README.md\n" }, /not committed/],
   ];
   for (const [name, change, says] of wrong) {
@@ -38,4 +29,12 @@ describe("what is checked before a release", () => {
       assert.match(problems[0] ?? "", says);
     });
   }
+});
+
+describe("a page of a marketplace", () => {
+  it("has no pictures, and links only to other sites and to itself", () => {
+    const page =
+      "![A picture](docs/a.png)\n\n[The docs](docs/README.md), [ELK](https://example.org), [below](#limits)\n";
+    assert.equal(withoutRelativeLinks(page), "The docs, [ELK](https://example.org), [below](#limits)\n");
+  });
 });

@@ -9,6 +9,11 @@ const read = (/** @type {string} */ name) => fs.readFileSync(path.join(ROOT, nam
 const manifest = JSON.parse(read("package.json"));
 
 describe("the manifest", () => {
+  it("names no address, since the project has none", () => {
+    assert.doesNotMatch(read("package.json") + read("pyproject.toml") + read("docs/ci.md"), /OWNER/);
+    assert.deepEqual([manifest.repository, manifest.bugs, manifest.homepage], [undefined, undefined, undefined]);
+  });
+
   it("has the settings of docs/PROTOCOL.md, with their defaults", () => {
     const rows = [...read("docs/PROTOCOL.md").matchAll(/^\| `([\w.]+)` \| [^|]*(?:\\\|[^|]*)*\| `([^`]+)` \|/gm)];
     const documented = Object.fromEntries(rows.map(([, key, value]) => [key, JSON.parse(value ?? "")]));
