@@ -48,10 +48,11 @@ def page() -> str:
 
 def protocol_table() -> str:
     """What a client can send and docs/settings.md does not have, for docs/PROTOCOL.md."""
+    options = [row for row in SETTINGS.values() if row.goes is Goes.OPTION]
+    types = ["object[] or null" if row.kind is Kind.LAUNCH else _types(row) for row in options]
     rows = [
-        f"| `{row.key}` | {'object[] or null' if row.kind is Kind.LAUNCH else _types(row)} | `{json.dumps(row.default)}` | {row.short} |"
-        for row in SETTINGS.values()
-        if row.goes is Goes.OPTION
+        f"| `{row.key}` | {type_} | `{json.dumps(row.default)}` | {row.short} |"
+        for row, type_ in zip(options, types, strict=True)
     ]
     return "\n".join(["| key | type | default | meaning |", "|---|---|---|---|", *rows])
 
