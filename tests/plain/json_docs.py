@@ -27,12 +27,12 @@ def documented_types() -> dict[str, dict[str, tuple[str, str]]]:
 
 def not_as_documented(document: Any, type_: str = "Report", at: str = "") -> Iterator[str]:
     """Each place of a document whose keys, or whose type, are not those of the documentation."""
-    if type_.endswith(" | null"):
-        if document is not None:
-            yield from not_as_documented(document, type_.removesuffix(" | null"), at)
-    elif " | " in type_:
+    if " | " in type_:
         problems = [list(not_as_documented(document, either, at)) for either in type_.split(" | ")]
         yield from min(problems, key=len)
+    elif type_.endswith("?"):
+        if document is not None:
+            yield from not_as_documented(document, type_.removesuffix("?"), at)
     elif type_.endswith("[]"):
         if not isinstance(document, list):
             yield f"{at}: {document!r} is not a {type_}"
