@@ -80,5 +80,5 @@ MODULES = (PROTOCOL, PANELS)
 
 def panel_reference() -> str:
     """The requests of the panels, for docs/PROTOCOL.md; the types of their answers are in `PANELS`."""
-    requests = ["\n".join(panels.request_lines(module)) for module in panels.modules()]
-    return "```ts\n" + "\n\n".join(request for request in requests if request) + "\n```"
+    requests = ["\n".join(panels.request_lines(module)) for module in panels.modules() if hasattr(module, "REQUEST")]
+    return "```ts\n" + "\n\n".join(requests) + "\n```"

@@ -12,10 +12,10 @@ from irscope.vocabulary.stages import Role
 def table() -> str:
     """Pipelines that irscope runs, and below them the systems that it only knows."""
     rows = ["| `--pipeline` | what it is | needs beside torch | stages |", "|---|---|---|---|"]
-    known = ["| name | system | status | what it would show |", "|---|---|---|---|"]
+    known = ["| name | system | status |", "|---|---|---|"]
     for pipeline in pipelines().values():
         if pipeline.unsupported:
-            known.append(f"| `{pipeline.name}` | {pipeline.title} | {pipeline.unsupported} | {pipeline.shows} |")
+            known.append(f"| `{pipeline.name}` | {pipeline.title} | {pipeline.unsupported} |")
         else:
             needs = ", ".join(f"`{package.to_install}`" for package in pipeline.needs) or "nothing"
             rows.append(f"| `{pipeline.name}` | {pipeline.title} | {needs} | {_stages(pipeline)} |")
