@@ -44,15 +44,14 @@ def all_types() -> dict[str, Any]:
 
 
 def request_lines(module: ModuleType) -> list[str]:
-    """The request of a module as docs/PROTOCOL.md has it: what it is for, its parameters, its answer; none without one."""
-    request: PanelRequest | None = getattr(module, "REQUEST", None)
-    if request is None:
-        return []
-    about = re.sub(r"^`irscope/\w+`: ", "", _sentence(module))
+    """The request of a module as docs/PROTOCOL.md has it: what it is for, its parameters, its answer."""
+    request: PanelRequest = module.REQUEST
+    about = re.sub(r"^`irscope/\w+`: ", "", _sentence(inspect.cleandoc(module.__doc__ or "").partition("\n\n")[0]))
+    parameters = _sentence(inspect.getdoc(request.params) or "")
     answer = request.result.__name__.removesuffix("Result")
     return [
         f"// {about[0].upper()}{about[1:]}",
-        f"// Parameters: {re.sub(r'^[A-Z](?=[a-z ])', lambda first: first[0].lower(), _sentence(request.params))}",
+        f"// Parameters: {re.sub(r'^[A-Z](?=[a-z ])', lambda first: first[0].lower(), parameters)}",
         f'"{request.method}": {{ {", ".join(_parameters(request.params))} }} -> {answer}',
     ]
 
@@ -69,8 +68,8 @@ def _declared(module: ModuleType) -> Iterator[str]:
             yield name
 
 
-def _sentence(what: Any) -> str:
-    return " ".join((inspect.getdoc(what) or "").split()).replace("``", "`").replace("None", "null")
+def _sentence(docstring: str) -> str:
+    return " ".join(docstring.split()).replace("``", "`").replace("None", "null")
 
 
 def _parameters(cls: type[Any]) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from irscope.pipelines.base import Pipeline
 from irscope.pipelines.registry import group_of, pipelines
 from irscope.vocabulary.stages import Role
@@ -10,10 +12,10 @@ from irscope.vocabulary.stages import Role
 def table() -> str:
     """Pipelines that irscope runs, and below them the systems that it only knows."""
     rows = ["| `--pipeline` | what it is | needs beside torch | stages |", "|---|---|---|---|"]
-    known = ["| name | system | status | what it would show |", "|---|---|---|---|"]
+    known = ["| name | system | status |", "|---|---|---|"]
     for pipeline in pipelines().values():
         if pipeline.unsupported:
-            known.append(f"| `{pipeline.name}` | {pipeline.title} | {pipeline.unsupported} | {pipeline.shows} |")
+            known.append(f"| `{pipeline.name}` | {pipeline.title} | {pipeline.unsupported} |")
         else:
             needs = ", ".join(f"`{package.to_install}`" for package in pipeline.needs) or "nothing"
             rows.append(f"| `{pipeline.name}` | {pipeline.title} | {needs} | {_stages(pipeline)} |")
@@ -21,7 +23,15 @@ def table() -> str:
 
 
 def _stages(pipeline: Pipeline) -> str:
-    """The stages on the way down; those of kernels are many, and are named by their group."""
+    """The stages on the way down; those of a row above are named by its pipeline."""
+    stages = _titles(pipeline)
+    for above in takewhile(lambda other: other is not pipeline, pipelines().values()):
+        stages = stages.replace(_titles(above), f"those of `{above.name}`")
+    return stages
+
+
+def _titles(pipeline: Pipeline) -> str:
+    """Those of kernels are many, and are named by their group."""
     titles = [
         kind.title if kind.role not in (Role.KERNEL, Role.LOWERED) else group_of(kind.name).title
         for kind in pipeline.stages

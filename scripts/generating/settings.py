@@ -47,11 +47,12 @@ def page() -> str:
 
 
 def protocol_table() -> str:
-    """The rows of the settings in docs/PROTOCOL.md."""
+    """What a client can send and docs/settings.md does not have, for docs/PROTOCOL.md."""
+    options = [row for row in SETTINGS.values() if row.goes is Goes.OPTION]
+    types = ["object[] or null" if row.kind is Kind.LAUNCH else _types(row) for row in options]
     rows = [
-        f"| `{row.key}` | {_protocol_type(row)} | `{json.dumps(row.default)}` | {row.short} |"
-        for row in SETTINGS.values()
-        if row.goes is not Goes.EDITOR
+        f"| `{row.key}` | {type_} | `{json.dumps(row.default)}` | {row.short} |"
+        for row, type_ in zip(options, types, strict=True)
     ]
     return "\n".join(["| key | type | default | meaning |", "|---|---|---|---|", *rows])
 
@@ -90,19 +91,6 @@ def _schema(row: Setting) -> dict[str, Any]:
         Kind.CHOICE_MAP: {"type": "object", "additionalProperties": chosen},
     }
     return schemas[row.kind]
-
-
-def _protocol_type(row: Setting) -> str:
-    if row.kind in (Kind.CHOICE, Kind.LANE):
-        choices = " \\| ".join(json.dumps(one) for one in row.choices)
-        return f"`{choices}`"
-    if row.kind is Kind.TEXTS:
-        return "string[]"
-    if row.kind is Kind.ENTRIES:
-        return "string or string[]"
-    if row.kind is Kind.LAUNCH:
-        return "object[] or null"
-    return _types(row)
 
 
 def _types(row: Setting) -> str:

@@ -59,18 +59,6 @@ def unformatted(modules: Sequence[Module]) -> dict[str, str]:
     return {module.path: _Writer(module, homes).text() for module in modules}
 
 
-def declarations(module: Module, modules: Sequence[Module]) -> dict[str, str]:
-    """What a module exports, by name, as a page shows it: without ``export``, with the fields indented."""
-    homes = {shown: (name, one) for one in modules for name, shown in one.shown.items()}
-    writer = _Writer(module, homes)
-    found = {}
-    for name, shown in module.shown.items():
-        lines = writer.declaration(name, shown).replace("export ", "", 1).split("\n")
-        begin = next((number for number, line in enumerate(lines) if line.endswith("{")), len(lines))
-        found[name] = "\n".join(f"  {line}" if begin < i < len(lines) - 1 else line for i, line in enumerate(lines))
-    return found
-
-
 class _Writer:
     def __init__(self, module: Module, homes: Mapping[Any, tuple[str, Module]]) -> None:
         self._module, self._homes = module, homes

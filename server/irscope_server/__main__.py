@@ -26,7 +26,7 @@ def _help() -> str:
 
     keys = ", ".join(key for key, row in SETTINGS.items() if row.goes is Goes.SERVER)
     settings = (
-        f'Settings come from the client (section "irscope"): {keys}. What they mean: docs/PROTOCOL.md; how to set up an '
+        f'Settings come from the client (section "irscope"): {keys}. What they mean: docs/settings.md; how to set up an '
         "editor: docs/other-editors.md."
     )
     return _HELP.format(settings=textwrap.fill(settings, 120, break_on_hyphens=False))

@@ -14,16 +14,14 @@ describe("the manifest", () => {
     assert.deepEqual([manifest.repository, manifest.bugs, manifest.homepage], [undefined, undefined, undefined]);
   });
 
-  it("has the settings of docs/PROTOCOL.md, with their defaults", () => {
-    const rows = [...read("docs/PROTOCOL.md").matchAll(/^\| `([\w.]+)` \| [^|]*(?:\\\|[^|]*)*\| `([^`]+)` \|/gm)];
-    const documented = Object.fromEntries(rows.map(([, key, value]) => [key, JSON.parse(value ?? "")]));
-    for (const key of ["trusted", "richHovers", "launch"]) {
-      delete documented[key]; // Not a setting: the editor knows it.
-    }
-    assert.ok(Object.keys(documented).length >= 7, "the table was found");
-    const declared = Object.entries(manifest.contributes.configuration.properties)
-      .filter(([key]) => key !== "irscope.trace.server") // The client library's own.
-      .map(([key, { default: value }]) => [key.replace(/^irscope\./, ""), value]);
+  it("has the settings of docs/settings.md, with their defaults", () => {
+    const sections = [...read("docs/settings.md").matchAll(/^## `irscope\.([\w.]+)`\n\n.*?, default `([^`]+)`/gm)];
+    const documented = Object.fromEntries(sections.map(([, key, value]) => [key, JSON.parse(value ?? "")]));
+    assert.ok(Object.keys(documented).length >= 7, "the sections were found");
+    const declared = Object.entries(manifest.contributes.configuration.properties).map(([key, row]) => [
+      key.replace(/^irscope\./, ""),
+      row.default,
+    ]);
     assert.deepEqual(Object.fromEntries(declared), documented);
   });
 

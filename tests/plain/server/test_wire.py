@@ -22,7 +22,9 @@ from irscope_server.base.results import (
     StageItem,
 )
 
-PROTOCOL = (Path(__file__).parents[3] / "docs" / "PROTOCOL.md").read_text()
+ROOT = Path(__file__).parents[3]
+PROTOCOL = (ROOT / "docs" / "PROTOCOL.md").read_text("utf-8")
+TYPES = (ROOT / "extension" / "src" / "protocol.ts").read_text("utf-8")
 
 
 def test_names_are_in_camel_case() -> None:
@@ -70,7 +72,7 @@ def test_every_custom_message_of_the_protocol_is_there_and_no_other() -> None:
     ids=lambda cls: cls.__name__,
 )
 def test_the_fields_are_those_of_the_protocol(cls: Any) -> None:
-    body = re.search(rf"interface {cls.__name__}\s*{{(.*?)}}\n(?=\n|interface)", PROTOCOL, re.DOTALL)
+    body = re.search(rf"interface {cls.__name__}\s*{{(.*?)}}\n(?=\n|interface)", TYPES, re.DOTALL)
     assert body
     text = re.sub(r"/\*.*?\*/", "", body[1])
     while re.search(r"{[^{}]*}", text):

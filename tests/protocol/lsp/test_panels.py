@@ -21,7 +21,8 @@ from lsp_editor import Editor, StartEditor
 from made import GRAPH, SCRIPT, compile_of, finding, related
 from support import run_forked
 
-PROTOCOL = (Path(__file__).parents[3] / "docs" / "PROTOCOL.md").read_text()
+EXTENSION = Path(__file__).parents[3] / "extension" / "src"
+TYPES = "\n".join((EXTENSION / name).read_text("utf-8") for name in ("protocol.ts", "panels/results.ts"))
 
 MODEL = """\
 import torch
@@ -341,9 +342,9 @@ async def test_runs_with_nothing_in_them(start_editor: StartEditor, tmp_path: Pa
 
 
 def interfaces() -> dict[str, list[str]]:
-    """Names of the fields of each interface of docs/PROTOCOL.md."""
+    """Names of the fields of each interface of the generated types, to which docs/PROTOCOL.md leads."""
     found = {}
-    for match in re.finditer(r"^interface (\w+)\s*{(.*?)}\n(?=\n|interface|```)", PROTOCOL, re.MULTILINE | re.DOTALL):
+    for match in re.finditer(r"^export interface (\w+)\s*{(.*?)}\n(?=\n|\Z)", TYPES, re.MULTILINE | re.DOTALL):
         text = re.sub(r"/\*.*?\*/", "", match[2])
         while re.search(r"{[^{}]*}", text):
             text = re.sub(r"{[^{}]*}", "object", text)
