@@ -151,10 +151,9 @@ def look(python: str, folder: Path) -> Seen:
     return Seen(frozenset(stages), frozenset(gaps), tuple(breaks), tuple(recompiles), outcome)  # type: ignore[arg-type]
 
 
-GAPS, FAIL, LEFT_OUT, UNFINISHED = (
+GAPS, FAIL, UNFINISHED = (
     "Capture gaps of",
     "Capture tests that fail with",
-    "Capture tests that are not applicable to",
     "Modules of capture tests that did not come to their end with",
 )
 
@@ -184,16 +183,7 @@ class Column:
             counts.append(f"{len(tests.unfinished)} modules not finished")
         self.cells[TESTS] = ", ".join(counts)
         self.lists[FAIL] = [f"`{name}`: {why}" for name, why in tests.failed]
-        self.lists[LEFT_OUT] = by_reason(tests.left_out)
         self.lists[UNFINISHED] = [f"`{name}`" for name in tests.unfinished]
-
-
-def by_reason(left_out: tuple[tuple[str, str], ...]) -> list[str]:
-    """Each reason, with its number of tests if that is more than 1."""
-    counts: dict[str, int] = {}
-    for _, reason in left_out:
-        counts[reason] = counts.get(reason, 0) + 1
-    return [f"{reason} ({count} tests)" if count > 1 else reason for reason, count in counts.items()]
 
 
 def columns_of(page: str) -> dict[str, Column]:
