@@ -34,7 +34,7 @@ MOST_LINES = 9500
 
 MOST_PATHS = 15
 MOST_FUNCTIONS = 30
-"""That may have more paths than that."""
+"""The most functions that may have more paths than that."""
 MOST_PATHS_OF_ALL = 25
 
 STARTS_THE_SERVER = ("compiler/irscope/cli/agents.py",)

@@ -22,7 +22,7 @@ export interface RunItem {
   compiles: number;
   findings: number;
   kernels: number;
-  /** Of a job of several ranks; null: any other run. */
+  /** A rank of a job of several; null: any other run. */
   rank: number | null;
   /** How many ranks the job has; 0: any other run. */
   world: number;
@@ -135,7 +135,7 @@ export interface StageItem {
   bytes: number;
   uri: string;
   isGraph: boolean;
-  /** Of a graph or of Inductor's schedule. */
+  /** The number of nodes of a graph or of Inductor's schedule. */
   nodes: number | null;
   /** False: it is made when its document is first opened, which takes seconds. */
   made: boolean;
@@ -178,11 +178,11 @@ export interface KernelChoice extends KernelItem {
   module: string;
   /** `forward` or `backward`, of a compile that has both. */
   direction: string;
-  /** Of its text; 0 for a library call. */
+  /** The size of its text; 0 for a library call. */
   bytes: number;
 }
 
-/** What a graph is of. */
+/** The subject of a graph. */
 export interface GraphHead {
   title: string;
   stageUri: string;
@@ -225,11 +225,11 @@ export interface NodeColumns {
   originLine: number[];
   /** Only where it is compared: 0 as before, 1 added, 2 gone, 3 changed. */
   state?: number[];
-  /** Of a schedule: further lines that it came from, as file, line, file, line, … */
+  /** A schedule: further lines that it came from, as file, line, file, line, … */
   places?: number[][];
-  /** Of a schedule: the lines of `stageUri` that describe it, as first, last, first, last, … */
+  /** A schedule: the lines of `stageUri` that describe it, as first, last, first, last, … */
   spans?: number[][];
-  /** Of a schedule: what was fused with others. */
+  /** A schedule: what was fused with others. */
   group?: number[];
 }
 
@@ -258,7 +258,7 @@ export interface GraphColumns {
   devices: string[];
   modules: GraphModule[];
   files: string[];
-  /** Of a schedule: the fused nodes, by name and kind. */
+  /** A schedule: the fused nodes, by name and kind. */
   groups?: FusedNode[];
   decisions?: FusionDecision[];
 }
@@ -308,7 +308,7 @@ export interface KernelCall {
 export interface GraphKernels {
   /** In the order in which they run. */
   calls: KernelCall[];
-  /** For each node of the stage the numbers of the calls that it is a part of. */
+  /** The numbers of the calls that contain each node of the stage. */
   nodes: number[][];
 }
 
@@ -423,7 +423,7 @@ export interface Region {
   endLine: number;
   text: string;
   kernels: string[];
-  /** Of a measured line: its share of the dearest line's time, 0 to 1. */
+  /** A measured line: its share of the dearest line's time, 0 to 1. */
   heat: number;
 }
 

@@ -81,7 +81,7 @@ export function ratio(factor: number): string {
   return `×${significant(factor)}`;
 }
 
-/** So many significant digits, all digits before the point, and no zeros at the end. */
+/** This many significant digits, all digits before the point, and no zeros at the end. */
 export function significant(value: number, digits = 3): string {
   if (value === 0) {
     return "0";

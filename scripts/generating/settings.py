@@ -24,7 +24,7 @@ def manifest(text: str) -> str:
     Parameters
     ----------
     text
-        package.json as it is; all else of it stays.
+        package.json as it is; the rest of it stays.
     """
     data = json.loads(text)
     contributes = data["contributes"]

@@ -50,7 +50,7 @@ class ProgressTeller:
         self._kernels[compile] = 0
 
     def kernels(self, compile: Compile, done: int, total: int) -> None:
-        """So many of a graph's kernels are compiled.
+        """Compiles at most this many of a graph's kernels.
 
         Parameters
         ----------

@@ -266,7 +266,7 @@ def _pipeline_of(spec: RunSpec) -> tuple[Pipeline | None, str]:
         pipeline = pipeline_named(spec.pipeline)
         checked(spec.targets, pipeline)
     except LookupError as error:
-        # Of the setting nobody has said anything before: the command line refuses what is unknown by itself.
+        # Nobody has checked the setting before: the command line refuses what is unknown by itself.
         where = "" if pipeline is not None else " Choose another (--pipeline NAME, or the setting irscope.pipeline)."
         return None, f"{error.args[0]}{where}"
     return pipeline, ""
@@ -282,7 +282,8 @@ def _set_outcome(store: Store, run: str, outcome: Outcome) -> None:
 
 
 def _how(spec: RunSpec) -> dict[str, object]:
-    """What is kept of a run so that it can be run again.  Of its variables only the names are: values may be secret."""
+    """What is kept of a run so that it can be run again.  For variables only the names are kept: values may be
+    secret."""
     return {
         "entry": spec.entry.value, "target": spec.script, "cwd": os.path.abspath(_cwd(spec)),
         "variables": sorted(spec.env or {}), **({"world": spec.world, "rank": spec.rank} if spec.world else {}), **({"job": spec.job} if spec.job else {}),
@@ -290,7 +291,7 @@ def _how(spec: RunSpec) -> dict[str, object]:
 
 
 def with_cells(spec: RunSpec, text: str) -> RunSpec:
-    """The same with the cells of a notebook as it is on disk.  Raises ValueError for what is none."""
+    """The same with the cells of a notebook as it is on disk.  Raises ValueError if it is not one."""
     path = spec.stored_script
     cells = {cell_name(path, n): python_of_cell(source) for n, source in enumerate(read_cells(text), 1)}
     overlays = {path: joined(cells), **cells, **spec.overlays}

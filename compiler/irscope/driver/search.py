@@ -126,7 +126,7 @@ class Search:
             self.candidates(candidates[half:], how)
 
     def _narrow(self, candidates: list[Candidate], explained: list[Difference], how: str) -> None:
-        """Of candidates that together explain these differences, which do."""
+        """The candidates among these that together explain the differences."""
         if not _is_evidence(candidates, explained):
             return
         if len(candidates) == 1 or self.is_over:

@@ -110,7 +110,7 @@ class FindingBook:
 
 
 def _with_another(before: Finding, again: Finding) -> str:
-    """The explanation, with where in a library the cause lies when it is another one below the same call."""
+    """The explanation, with where in a library the cause lies if that differs below the same call."""
     told = before.explanation
     known = {place for place in before.related if place.role is RelatedRole.CAUSE}
     for place in again.related:

@@ -214,7 +214,7 @@ def write_baseline(path: str, findings: Iterable[Finding]) -> None:
 
 
 def read_baseline(path: str) -> dict[str, int]:
-    """The findings of a baseline file.  Raises LookupError with a message for the user if it is none."""
+    """The findings of a baseline file.  Raises LookupError with a message for the user if it is not one."""
     try:
         data = json.loads(read_bounded(path).decode("utf-8"))
         if data.get("irscope-baseline") != 1:

@@ -19,7 +19,7 @@ from irscope.vocabulary.stages import Role
 from irscope.vocabulary.visible import bounded
 
 _LIBRARIES = re.compile(r"/lib(64)?/python3[.\d]*/")
-"""Of an interpreter that need not be this one."""
+"""The libraries of an interpreter that need not be this one."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _CHECK_LINES = 6
 """How far below a check in a kernel the statement is that needs it."""

@@ -66,7 +66,7 @@ def each_program_hook(compiled: Callable[[Compile, Any, tuple[Any, ...], dict[st
 
 
 def become(properties: Any) -> None:
-    """From here on this process takes ``cuda:0`` for a GPU with these properties.
+    """Makes this process take ``cuda:0`` for a GPU with these properties.
 
     Parameters
     ----------

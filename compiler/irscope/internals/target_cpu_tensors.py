@@ -36,7 +36,7 @@ class CpuTensor:
 
 
 def cpu_tensors(program: Any, inputs: Sequence[Any]) -> list[CpuTensor]:
-    """Those of a graph of Dynamo's and of its inputs, on the stack on which it is compiled."""
+    """The tensors on the CPU in a graph of Dynamo's and its inputs, on the stack on which it is compiled."""
     return [*_created(program), *_given(inputs)] if FILES else []
 
 

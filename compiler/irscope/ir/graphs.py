@@ -35,7 +35,7 @@ def edges_of(graph: Graph) -> list[tuple[int, int]]:
 
 
 def operation_name(node: GraphNode) -> str:
-    """``torch.ops.aten.mm.default`` → ``aten.mm``; of what is not a call its kind."""
+    """``torch.ops.aten.mm.default`` → ``aten.mm``; the kind of what makes no call."""
     return short_target(node.target) or node.name if node.op == "call" else node.op
 
 

@@ -78,7 +78,7 @@ class Module:
     entry: str = ""
 
     def instructions(self) -> Iterator[Instruction]:
-        """Those of all computations."""
+        """The instructions of all computations."""
         for body in self.computations.values():
             yield from body
 

@@ -18,7 +18,7 @@ _DEEPEST = 100
 """Modules around each other; a store from elsewhere may name more."""
 _FLOATING = re.compile(r"(?:f|bf|c)\d")
 _MOST_NEIGHBOURS = 16
-"""Of a node that has no module; with more of them it may be drawn further out."""
+"""The most neighbours of a node that has no module; with more of them it may be drawn further out."""
 
 
 def split_module(path: str, kind: str) -> tuple[Path, str]:
@@ -62,7 +62,7 @@ class PlacedNodes:
 
 
 def homes(nodes: PlacedNodes) -> list[Path | None]:
-    """The module that each node is drawn in; None: in none.
+    """The module around each node in the drawing; None: in none.
 
     An operation without a module is drawn in the innermost module that both what it uses and what uses it
     belong to: drawn outside, it would be before and after this module at once.  Where there is no such module, one that

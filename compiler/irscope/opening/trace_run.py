@@ -263,7 +263,7 @@ class _Reading:
         for gap in self._warnings.gaps():
             book.gap(gap)
         if self._other_text:
-            book.gap(CaptureGap("the lines of files that were others then", listed(sorted(self._other_text))))
+            book.gap(CaptureGap("the lines of files that had another text then", listed(sorted(self._other_text))))
         for path, candidates in list(self._paths.ambiguous.items())[:20]:
             book.gap(
                 CaptureGap(

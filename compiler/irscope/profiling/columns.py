@@ -50,7 +50,7 @@ class Table:
 
 
 class EventColumns:
-    """The events of a trace that a timeline is made of, by their numbers."""
+    """The events of a trace that go into a timeline, by their numbers."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.names, self.categories, self.threads, self.files, self._texts = (Table() for _ in range(5))
@@ -63,7 +63,8 @@ class EventColumns:
 
     @classmethod
     def read(cls, reader: Reader, left_out: Counter[str]) -> EventColumns:
-        """Those of what a reader reads, several times faster where msgspec is installed.  Raises what the reader raises."""
+        """The columns of what a reader reads, several times faster where msgspec is installed.  Raises what the reader
+        raises."""
         found = cls()
         found._add_all(reader(left_out, found._taker()))
         return found

@@ -99,9 +99,9 @@ class StepPiece:
     start
         Seconds from the begin of the step.
     kind
-        As that of a `Gap`, or ``kernel``.
+        Like that of a `Gap`, or ``kernel``.
     compile
-        What it is a part of, as PyTorch names it; empty around the compiled functions.
+        The compile to which it belongs, as PyTorch names it; empty around the compiled functions.
     backward
         Whether it is in the backward of that compile.
     where

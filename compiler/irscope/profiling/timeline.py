@@ -99,7 +99,7 @@ class Timeline:
     """All steps of a trace."""
 
     steps: list[tuple[int, float]] = field(default_factory=list)
-    """Of each step the number of its program, and seconds."""
+    """The number of its program, and the seconds, for each step."""
     spans: list[tuple[float, float]] = field(default_factory=list)
     """When each step was."""
     segments: list[Segment] = field(default_factory=list)
@@ -189,7 +189,7 @@ def _span_of(event: Event) -> tuple[float, float]:
 
 
 def _nested(events: list[Event]) -> list[_Span]:
-    # Of those that begin at once the longest is around the others.
+    # If several begin at once, the longest is around the others.
     events.sort(key=operator.attrgetter("seconds"), reverse=True)
     events.sort(key=operator.attrgetter("start"))
     outer: list[_Span] = []
@@ -349,7 +349,7 @@ def _take_in(steps: list[_Span], others: list[_Span]) -> None:
 
 
 def _fastest_of(steps: list[_Span], most: int | None) -> list[_Span]:
-    """So many steps of each program."""
+    """This many steps of each program."""
     if most is None:
         return steps
     by_program: dict[int | None, list[_Span]] = defaultdict(list)

@@ -58,9 +58,9 @@ class Item(NamedTuple):
         Of a node: what is known about it beside its text.
     ancestors
         Of a node: names that the generated code gave to what it was traced from, where a graph was run as Python code.
-        Of anything else: names in the stage above that it came from.
+        For anything else: names in the stage above from which it came.
     op, inputs
-        As in `graphs.GraphNode`; empty for what is not a node.
+        As in `graphs.GraphNode`; empty if it is not a node.
     target
         Likewise; of an instruction its name, of a scheduler node without a kernel its kind, of a kernel or its call the kernel.
     number

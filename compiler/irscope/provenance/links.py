@@ -109,7 +109,7 @@ def _told(parents: Items, child: Item, lowered: bool) -> tuple[str, ...]:
 
 
 def guessed(parents: Items, children: Items, links: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    """Of links between graphs the children of which nothing tells what they came from but the user's line."""
+    """The children in links between graphs that only the user's line leads to their origin."""
     by_line = _ByLine(parents)
     return frozenset(
         child.element.name
@@ -192,8 +192,8 @@ def _by_sequence(children: Items, found: Mapping[str, tuple[str, ...]]) -> Links
 
 
 class _ByLine:
-    """Nodes that came from the same line of the user: of these the ones of the same module, and of these the ones of
-    the like operation, where there are any.  A line that runs once for each layer has the nodes of all layers."""
+    """Nodes that came from the same line of the user: of these the ones of the same module, and of these the ones of a
+    like operation, where there are any.  A line that runs once for each layer has the nodes of all layers."""
 
     def __init__(self, parents: Items) -> None:
         self._at: dict[Origin, list[Item]] = defaultdict(list)

@@ -14,12 +14,12 @@ from irscope.store.store import Store
 
 
 class RunStages:
-    """Of one run.
+    """The stages of one run.
 
     Parameters
     ----------
     versions, ends
-        As those of `irscope.provenance.Provenance`.
+        Like those of `irscope.provenance.Provenance`.
     """
 
     def __init__(self, store: Store, report: Report, versions: bool, ends: bool) -> None:

@@ -14,7 +14,7 @@ from irscope.store.texts import Texts
 from irscope.store.value_file import DamagedValues, folder_of
 
 KEEP_BYTES = 1_000_000_000
-"""Of texts in a store as they are stored; the oldest runs go."""
+"""The most bytes of texts in a store, as they are stored; the oldest runs go."""
 KEEP_RUNS = 1000
 _PACKED_LATER = 3
 """Runs that are looked at: several at a time may have ended since the last run began."""

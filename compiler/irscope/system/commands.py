@@ -27,7 +27,7 @@ _PATIENCE = 10
 _BLIND_PATIENCE = 3
 """The same where the processor time is not known."""
 _LEAST_SHARE = 0.01
-"""Of a processor; what computes less waits for something that does not come."""
+"""The least share of a processor; what computes less waits for something that does not come."""
 _LOOK_SECONDS = 1.0
 
 

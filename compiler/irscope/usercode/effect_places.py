@@ -205,7 +205,7 @@ class Written:
         self._all(body, Place(node, name, 0, tests, off))
 
     def _choose(self, node: ast.If | ast.IfExp, place: Place) -> None:
-        """Of an effect that both sides have, one is needed."""
+        """If both sides have an effect, one is needed."""
         self._visit(node.test, place)
         inner, start = self._behind(place, node.test), len(self.effects)
         self._all(node.body if isinstance(node, ast.If) else [node.body], inner)

@@ -112,7 +112,7 @@ def title_of(operation: str) -> str:
 
 
 def input_name(name: str) -> str:
-    """Of Dynamo's names of parameters, which are whole paths, what tells them apart: the end."""
+    """The end of Dynamo's names of parameters, which are whole paths: the end tells them apart."""
     parts = _INPUT_PATH.split(_INPUT_SCOPE.sub("", name))
     return parts[-1].removesuffix("_") if len(parts) > 1 else name
 

@@ -54,7 +54,8 @@ def flops(number: float) -> str:
 
 
 def spans(numbers: Iterable[int], most: int = 8) -> str:
-    """Whole numbers in their order, those that follow each other as one: ``0, 2-5, 9``; of many the first spans."""
+    """Whole numbers in their order, those that follow each other as one: ``0, 2-5, 9``; only the first spans of a long
+    list."""
     found: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
         if found and number == found[-1][1] + 1:

@@ -36,7 +36,7 @@ export async function guarded(services: Services, command: () => Promise<void>):
       return;
     }
     services.channels.client.error(messageOf(error));
-    // Not awaited: the command is over, though its message may stay.
+    // Not awaited: the command has ended, though its message may stay.
     void showProblem(services, messageOf(error), error instanceof ServerUnavailable);
   }
 }

@@ -1,4 +1,4 @@
-/** Documents and the stages that they are of, as the server knows them. */
+/** Documents and their stages, as the server knows them. */
 
 import type { StageItem } from "../protocol";
 import { nameOf, sameUri } from "./address";
@@ -8,7 +8,7 @@ import { busy } from "./widgets";
 export interface Text {
   text: string;
   languageId: string;
-  /** Of a source file: whether it is as it was in the run. */
+  /** For a source file: whether it is as it was in the run. */
   current?: boolean;
 }
 

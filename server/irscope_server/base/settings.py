@@ -22,9 +22,9 @@ from irscope.vocabulary.settings import OFF, SETTINGS, SettingValues
 from irscope_server.base.limits import memory_bytes
 
 _MOST = 1e12
-"""Of the value of a number: more would not be taken by what it is given to."""
+"""The largest number as a value: what gets it would not take more."""
 _SHARE_OF_MEMORY = 0.75
-"""Of the machine's memory that a run may use by default."""
+"""The share of the machine's memory that a run may use by default."""
 _GROUPS = {key.partition(".")[0] for key in SETTINGS if "." in key}
 """What clients may send as an object of settings: ``{"run": {"onSave": …}}``."""
 

@@ -39,11 +39,11 @@ class NodeColumns(_EveryNode, total=False):
     state: list[int]
     """Only where it is compared: 0 as before, 1 added, 2 gone, 3 changed."""
     places: list[list[int]]
-    """Of a schedule: further lines that it came from, as file, line, file, line, …"""
+    """A schedule: further lines that it came from, as file, line, file, line, …"""
     spans: list[list[int]]
-    """Of a schedule: the lines of `stageUri` that describe it, as first, last, first, last, …"""
+    """A schedule: the lines of `stageUri` that describe it, as first, last, first, last, …"""
     group: list[int]
-    """Of a schedule: what was fused with others."""
+    """A schedule: what was fused with others."""
 
 
 class GraphModule(TypedDict):
@@ -90,7 +90,7 @@ class GraphColumns(_EveryGraph, total=False):
     """The nodes and edges of a graph, and the tables that their numbers are indices of."""
 
     groups: list[FusedNode]
-    """Of a schedule: the fused nodes, by name and kind."""
+    """A schedule: the fused nodes, by name and kind."""
     decisions: list[FusionDecision]
 
 
@@ -125,7 +125,7 @@ class EstimateTarget:
 
 @dataclass(frozen=True)
 class GraphHead:
-    """What a graph is of."""
+    """The subject of a graph."""
 
     title: str
     stage_uri: str
@@ -156,4 +156,4 @@ class GraphKernels:
     calls: tuple[KernelCall, ...]
     """In the order in which they run."""
     nodes: list[list[int]]
-    """For each node of the stage the numbers of the calls that it is a part of."""
+    """The numbers of the calls that contain each node of the stage."""

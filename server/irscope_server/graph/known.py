@@ -131,7 +131,7 @@ def _originals(
 
 
 def _bytes(data: Any, entry: Any) -> int | None:
-    """Of an entry of *values*, as `irscope.ir.nodes` counts."""
+    """The bytes of an entry of *values*, as `irscope.ir.nodes` counts."""
     if entry[0] == "tensor":
         return None if entry[5] is None else int(entry[5])
     if entry[0] == "list":

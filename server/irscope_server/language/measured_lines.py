@@ -15,7 +15,7 @@ from irscope_server.running.measured import Measured
 
 BEFORE_EDIT = " · before your edit"
 _MOST_PARTS = 3
-"""Of what a function's step consists of, in its lens."""
+"""The most parts of a function's step, in its lens."""
 
 
 @dataclass(frozen=True)

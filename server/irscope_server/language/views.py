@@ -43,14 +43,14 @@ class PlacedFunction:
 
     title: str
     first_line: int
-    """Of its first decorator."""
+    """The line of its first decorator."""
     line: int
-    """Of its ``def``; the same if there is no function (module level, code made by `exec`)."""
+    """The line of its ``def``; the same if there is no function (module level, code made by `exec`)."""
     name: str
     ended: Ended
     compiles: tuple[Compile, ...]
     kernels: tuple[Kernel, ...]
-    """Those of a deep run of the text as it is now."""
+    """The kernels of a deep run of the text as it is now."""
     stale: bool = False
     """A file of the run was edited since."""
     before: tuple[Compile, ...] | None = None

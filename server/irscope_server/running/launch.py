@@ -116,7 +116,7 @@ def launch_named(launches: Sequence[Launch], name: str) -> Launch | None:
 
 
 def launch_of(launches: Sequence[Launch], entry: Entry) -> Launch | None:
-    """The configuration whose program or module is this entry; failing that, one for whatever file is open."""
+    """The configuration whose program or module is this entry; else one for whatever file is open."""
     exact = [launch for launch in launches if launch.entry and not launch.any_file and launch.entry.key == entry.key]
     if exact:
         return exact[0]

@@ -24,7 +24,8 @@ class _Measuring:
 
 
 class Measurements:
-    """Those that go on.  Everything belongs to the event loop; each has a thread, which asks its processes."""
+    """The measurements that go on.  Everything belongs to the event loop; each has a thread, which asks its
+    processes."""
 
     def __init__(self, editor: EditorContext) -> None:
         self._editor = editor

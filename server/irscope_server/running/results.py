@@ -104,7 +104,7 @@ class Found:
 
     finding: Finding
     key: FileKey
-    """Of its file."""
+    """The key of its file."""
     run: str
     texts: Mapping[FileKey, Sequence[str]]
     """Lines of all files that the run names."""

@@ -35,8 +35,8 @@ Key = tuple[str, tuple[tuple[str, str], ...], str]
 def key_of(python: str, env: Mapping[str, str] | None, cwd: str | None = None) -> Key:
     """The working folder matters to what a worker imports only where PYTHONPATH has a relative entry.
 
-    The interpreter makes such entries absolute when it starts.  All else that a run takes from its working folder it
-    takes after the fork, which changes to it.
+    The interpreter makes such entries absolute when it starts.  A run takes everything else from its working folder
+    after the fork, which changes to it.
     """
     found = {**os.environ, **(env or {})}.get("PYTHONPATH", "")
     relative = found and not all(os.path.isabs(entry) for entry in found.split(os.pathsep))

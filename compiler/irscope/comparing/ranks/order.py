@@ -18,7 +18,7 @@ from irscope.vocabulary.patterns import pattern
 from irscope.vocabulary.records import dataclass
 
 MOST_COLLECTIVES = 500
-"""Of one text, the first ones."""
+"""The most collectives of one text; the first ones count."""
 _MOST_STEPS = 20_000
 """Between a start and its wait: texts from elsewhere may have any number."""
 _WAIT = "wait_tensor"
@@ -83,7 +83,7 @@ class Span:
     node
         The node of the graph that starts it; empty in output code.
     start, wait
-        1-based lines of the text; ``wait`` is 0 where nothing there waits for it.
+        1-based lines of the text; ``wait`` is 0 if nothing there waits for it.
     steps
         What is computed in between.  None if nothing waits for it: nobody knows then what runs beside it.
     """

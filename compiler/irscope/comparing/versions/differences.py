@@ -120,7 +120,7 @@ def _of_compiles(found: RunDiff) -> Iterator[Difference]:
 
 
 def _of_pairs(store: Store, old: Report, new: Report) -> Iterator[Difference]:
-    """Of the compiles that both have: the first graph that differs, the names of kernels, and memory."""
+    """The differences of compiles that both have: the first graph that differs, the names of kernels, and memory."""
     for a, b in paired(old, new):
         graph = _first_graph(store, old.run, a, new.run, b)
         if graph is not None:

@@ -309,8 +309,8 @@ def _parameter(
 
 
 def _expression_on(file: str, line: int, source: str) -> Range:
-    """The expression on a line that reads the watched thing, or the nearest thing that it is a part of, else the
-    line's statement: for ``self.drop.training`` that is ``self.drop`` where only this is there."""
+    """The expression on a line that reads the watched thing, or the nearest thing around it, else the line's
+    statement: for ``self.drop.training`` that is ``self.drop`` where only this is there."""
     reads = {
         ast.unparse(node): node
         for node in reversed(list(nodes_at(file, line)))
@@ -333,8 +333,7 @@ def _wholes(source: str) -> list[str]:
 
 
 def _use_in(file: str, function: ast.AST, source: str) -> Range | None:
-    """The first place in a function that reads a name or an attribute chain, or else the nearest that it is a part
-    of."""
+    """The first place in a function that reads a name or an attribute chain, or else the nearest one around it."""
     if parse(file) is None:
         return None
     reads: dict[str, ast.expr] = {}

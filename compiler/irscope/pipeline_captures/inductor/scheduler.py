@@ -1,4 +1,4 @@
-"""Inductor's own IR before and after fusion, and which scheduler nodes each kernel was made of.
+"""Inductor's own IR before and after fusion, and the scheduler nodes of each kernel.
 
 The data of ``ir-pre-fusion`` and ``ir-post-fusion`` is ``{"nodes": […]}``, one object for each node of the schedule, in
 its order:

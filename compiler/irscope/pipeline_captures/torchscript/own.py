@@ -54,7 +54,7 @@ class _Made:
 
 
 class OwnPrograms:
-    """Of one run.
+    """The programs of one run.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What each pass of TIR made of each function, up to what LLVM takes."""
+"""What the passes of TIR made of each function, up to what LLVM takes."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def differing(region: Region, config: Mapping[str, Any], draw: Draw | None, **pa
 
 
 def differs(compared: Compared) -> bool:
-    """Whether compiled code is off at a node, given the same inputs; False where that was not measured."""
+    """Whether compiled code is off at a node, given the same inputs; False if that was not measured."""
     return compared.local is not None and compared.local.differs
 
 

@@ -212,7 +212,7 @@ class Comparison:
         return one, two, three
 
     def _anchor(self, node: Any, envs: Mapping[str, dict[Any, Any]]) -> None:
-        """From here on the local runs have what compiled code has."""
+        """The local runs now have what compiled code has."""
         compiled, own = self._found.values[node.name], envs["eager"][node]
         if isinstance(own, self._torch.Tensor):
             if compiled.numel() != own.numel():

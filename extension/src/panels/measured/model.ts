@@ -12,7 +12,7 @@ export interface Row {
   name: string;
   /** Below the name: kernels of a line, lines of a kernel. */
   detail: string;
-  /** Of the step, 0 to 1. */
+  /** The share of the step, 0 to 1. */
   share: number;
   cells: string[];
 }

@@ -187,7 +187,7 @@ function divergence({ code, message, place, ranks }: RankDivergence): HTMLElemen
   );
 }
 
-/** Those that differ are open; all others are one line each. */
+/** Compiles that differ are open; all others are one line each. */
 function compiles(all: RankCompile[], first: number, other: number): HTMLElement[] {
   return all.map((one) => {
     const ids = one.left === one.right ? one.left : `${one.left || "–"} ↔ ${one.right || "–"}`;

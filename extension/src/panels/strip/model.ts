@@ -151,7 +151,7 @@ export function neighbour(data: Pipeline, chosen: PipelineStage, key: string): P
   }
 }
 
-/** Of the stages with a match the next one, or the one before. */
+/** The next stage with a match, or the one before. */
 export function nextMatch(
   data: Pipeline,
   chosen: PipelineStage | undefined,

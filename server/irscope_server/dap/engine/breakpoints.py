@@ -221,7 +221,7 @@ class Stops:
             yield from track.stops_at.get(number, ())
 
     def _passed(self, compile: int, number: int) -> int | None:
-        """The first spot of a graph that is another one than in the graph before it."""
+        """The first spot of a graph that differs from the graph before it."""
         sections = self.recording.tracks[compile].sections
         section = sections[number]
         if not section.nodes:

@@ -145,7 +145,7 @@ class Recording:
         return _read(path)
 
     def text_as_run(self, path: str) -> str | None:
-        """A file's text as it was in the run, where it is another one by now; None if the file can be shown."""
+        """A file's text as it was in the run, if it has changed by now; None if the file can be shown."""
         then = next((text for file, text in self.sources.items() if real(file) == real(path)), None)
         now = _read(path)
         if now is None:

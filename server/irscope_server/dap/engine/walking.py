@@ -187,7 +187,7 @@ class Walker:
         walk = trace.walk
         if below.section == place.section and mine is not None and walk is not None:
             if walk.frame_of(mine) == walk.frame_of(place.spot):
-                return None  # the library called nothing of the user's
+                return None  # the library called no code of the user's
         return below if mine is None else PlaceInRun(below.compile, below.section, mine)
 
     def _leads_on(self, place: PlaceInRun) -> bool:

@@ -257,7 +257,7 @@ class Session:
         return number
 
     def frame(self, number: int) -> tuple[int, Level]:
-        """Raises WrongMessage for a frame that is not one, or none any more."""
+        """Raises WrongMessage for an invalid or old frame."""
         if number not in self.frames:
             raise WrongMessage(
                 f"Unknown frame: {number}. Frames are valid only until the next step. Ask for the stack trace again."
