@@ -203,7 +203,8 @@ def columns_of(page: str) -> dict[str, Column]:
 
 
 def table(columns: dict[str, Column]) -> list[str]:
-    """Markdown: a row for stages with the same cells and for each figure, a column per version; the first is the measure."""
+    """Markdown: a row for stages with the same cells and for each figure, a column per version; the first is the
+    measure."""
     stages: dict[tuple[str, ...], list[str]] = {}
     for name in sorted({name for one in columns.values() for name in one.cells} - set(FIGURES)):
         stages.setdefault(tuple(one.cells.get(name, "no") for one in columns.values()), []).append(name)

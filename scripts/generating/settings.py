@@ -12,8 +12,8 @@ from irscope.vocabulary.settings import SETTINGS
 
 _HEAD = (
     "Made by `python scripts/generate.py` from compiler/irscope/vocabulary/settings.py. Names are those of VS Code; other "
-    "editors give them without `irscope.` (see [PROTOCOL.md](PROTOCOL.md)). A setting without a scope may differ from folder "
-    "to folder."
+    "editors give them without `irscope.` (see [PROTOCOL.md](PROTOCOL.md)). A setting without a scope may differ from "
+    "folder to folder."
 )
 _TEXT_TYPE = {"type": "string"}
 

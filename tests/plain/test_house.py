@@ -133,3 +133,10 @@ def test_a_house_that_holds_and_one_that_falls_short() -> None:
     trees["compiler/irscope/driver/fixing/rules.py"] = ast.parse("import libcst\ndef f(fix):\n return fix.title in A")
     measured = list(house.rows(contracts, trees, dict.fromkeys(trees, 9500)))
     assert [row.measured for row in measured if not row.holds] == ["19,000 in 2 rooms", "1 in 1 files", "1 need libcst"]
+
+
+def test_sentences_that_nobody_would_say_are_counted() -> None:
+    places = [f"a.py:{line}: 'Of it.' (begins with Of)" for line in range(house.MOST_UNSAID + 1)]
+    row = house.unsaid_row(places)
+    assert (row.measured, row.holds, row.option, row.places) == ("41", False, "unsaid", tuple(places))
+    assert house.unsaid_row(places[1:]).holds

@@ -56,7 +56,8 @@ class KernelCheck:
         too, ``different`` from the predicted one of its name, or
         ``missing``.
     code
-        Of the PTX or AMDGCN: ``same`` but for places in files and the version of PTX, ``different``, or ``unknown`` if the sources differ, the
+        The PTX or AMDGCN: ``same`` but for places in files and the version of PTX, ``different``, or ``unknown`` if
+        the sources differ, the
         device chose another configuration, or it has none.
     why
         What differs; empty if nothing does.

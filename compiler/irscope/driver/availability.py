@@ -336,7 +336,7 @@ _MOST_KEPT = 200
 
 
 def as_data(found: Sequence[Availability]) -> list[dict[str, Any]]:
-    """The same as JSON has it (docs/json.md), which has no status of its own for what is not known."""
+    """The same as JSON has it (docs/json.md), which has no separate status for unknown."""
     return [_plain(one) for one in found]
 
 

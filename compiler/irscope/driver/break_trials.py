@@ -47,9 +47,9 @@ def breaks_removed(
     Parameters
     ----------
     spec
-        Of the profile; the fixes are proven in the fast lane and timed in its own.
+        The run of the profile; the fixes are proven in the fast lane and timed in its own.
     report
-        Of the profile's run.
+        Report of the profile's run.
     on_step
         Called with what begins now, in few words.
     """

@@ -113,7 +113,7 @@ class RunSpec:
     settings, without, code
         Other defaults of PyTorch; see `RunRequest.settings`.
     world, rank, local_rank, local_world, fake_group
-        Of a run that is one rank of a job; see `RunRequest.world`.
+        The rank and the job of a run that is one rank; see `RunRequest.world`.
     job
         The job's name, if another launcher has started its ranks; see `irscope.driver.jobs`.
     """

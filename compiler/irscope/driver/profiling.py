@@ -38,7 +38,7 @@ class NotMeasured(Exception):
     Parameters
     ----------
     run, outcome
-        Of the run, which stays in the store.
+        ID and outcome of the run, which stays in the store.
     """
 
     def __init__(self, why: str, run: str = "", outcome: Outcome | None = None) -> None:

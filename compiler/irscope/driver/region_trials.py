@@ -43,7 +43,7 @@ def compared_elsewhere(
     Parameters
     ----------
     spec
-        Of the profile.
+        The run of the profile.
     told
         What the run's process wrote of the same regions: which file has the graph of each, or why none has it.
     folder

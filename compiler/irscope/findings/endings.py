@@ -214,7 +214,8 @@ def _message(raised: Raised, failed: _Failed) -> str:
 
 
 def outcome_message(raised: Raised, finding: Finding) -> str:
-    """How a run ended with an exception inside compiled code, with the user's line in place of that of generated code."""
+    """How a run ended with an exception inside compiled code, with the user's line in place of the line of generated
+    code."""
     text = f": {text}" if (text := _first_line(raised)) else ""
     return f"{raised.type}{text} ({finding.file}:{finding.range.start.line})"
 

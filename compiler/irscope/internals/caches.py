@@ -1,7 +1,8 @@
 """The deep lane and PyTorch's two compile caches: every stage is seen, and what the user's own run would find is told.
 
 A hit in the FX graph cache or the AOTAutograd cache skips the stages after it, so a capture that wants to see them
-must miss.  Keys are computed and entries are written as ever, so the caches' own events (a bypass with its reason, a miss with the parts of the key) still come.  The cache of compiled kernels (the C++ and Triton binaries) stays in
+must miss.  Keys are computed and entries are written as ever, so the caches' own events (a bypass with its reason, a
+miss with its key) still come.  The cache of compiled kernels (the C++ and Triton binaries) stays in
 use.
 
 The deep lane raises the level of provenance tracking, which is a part of the keys in torch 2.13 and 2.15 (not in 2.9): so its entries

@@ -36,7 +36,7 @@ class _CodeIsWritten(BaseException):
     Attributes
     ----------
     output_strides
-        Of each output, as Inductor has laid it out; a backward reads what the forward has saved in that layout.
+        Strides of each output, as Inductor has laid it out; a backward reads what the forward has saved in that layout.
     """
 
     def __init__(self, output_strides: Any) -> None:

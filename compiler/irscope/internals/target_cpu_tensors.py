@@ -26,7 +26,7 @@ class CpuTensor:
     Parameters
     ----------
     name
-        Of its node in Dynamo's graph, or of the variable.
+        Name of its node in Dynamo's graph, or of the variable.
     stack
         Where it is put there, as PyTorch prints a stack.
     """

@@ -86,7 +86,7 @@ class Padded:
     Parameters
     ----------
     seconds
-        Of the product as it is and padded; None if an earlier decision was found in Inductor's cache.
+        Seconds of the product as it is and padded; None if an earlier decision was found in Inductor's cache.
     is_padded
         What was decided.
     """

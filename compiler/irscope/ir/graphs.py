@@ -83,7 +83,7 @@ def read_nodes(
     known
         The names of all its nodes.
     most
-        So many of them at most, operations rather than inputs.
+        At most this many of them, operations rather than inputs.
     """
     lines = text.split("\n")
     if most is not None and len(wanted) > most:

@@ -87,7 +87,7 @@ def guards_of(
     costs
         What is kept beside the text: for each guard its kind, how many lines it prints, and its nanoseconds.
     most
-        So many guards at most, the failed ones among them first.
+        At most this many guards, the failed ones among them first.
     """
     failures = [
         parse_failed_guard(reason)

@@ -42,7 +42,7 @@ class PlacedNodes:
     dtypes
         As printed: ``f32``.
     modules
-        Of each node; None if it has none.
+        Module of each node; None if it has none.
     untold
         Whether PyTorch does not say where the node is from: a pass or autograd made it.  Any other node without a module
         is from a line of the user's that is outside of all modules.

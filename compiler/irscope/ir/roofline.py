@@ -83,7 +83,7 @@ class Work:
     flops
         By PyTorch's formulas; None if it has none for any operation in it.
     dtype
-        Of most of what it writes.
+        Dtype of most of what it writes.
     memory_seconds, compute_seconds
         The least that the target takes for either; None without a target or a number.
     """

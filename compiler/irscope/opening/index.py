@@ -64,7 +64,7 @@ class Overview:
     compiles
         The longest ones.
     seconds
-        Of all compiles.
+        Seconds of all compiles.
     damaged
         Lines that look like records and cannot be read.
     """

@@ -70,7 +70,7 @@ class TraceSpec:
     compile, index
         Only this compile, which is found by the index in this folder; empty: the whole log.
     world, rank
-        Of a job whose other ranks are in logs beside this one, how many ranks it has, and which of them this is.
+        For a job whose other ranks are in logs beside this one: how many ranks it has, and which of them this is.
     """
 
     path: str

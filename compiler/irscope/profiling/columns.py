@@ -17,7 +17,7 @@ from irscope.profiling.timeline import DEVICE, HOST, OVERHEAD
 NO_ID = -1
 IDS = ("correlation", "External id", "Sequence number")
 _TEXTS = 1 << 61
-"""IDs from here on are numbers of texts."""
+"""IDs from this one up are numbers of texts."""
 _LONGEST_PATH = 4096
 _USED = HOST | DEVICE | {OVERHEAD}
 Reader = Callable[[Counter[str], "Taker | None"], Iterator[Event]]

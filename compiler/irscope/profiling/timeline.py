@@ -136,7 +136,7 @@ def timeline(
     Parameters
     ----------
     fastest
-        Of each program only so many steps are taken: what else the machine does makes the others slower.  None: all.
+        At most this many steps of a program are taken: what else the machine does makes the others slower.  None: all.
     busy
         When the device worked, if that is known better than from the events.
     begin
@@ -311,7 +311,7 @@ class _Walk:
         return span, here, self._kind_of(event, role, here, kind)
 
     def _kind_of(self, event: Event, role: Role, here: Around, kind: Kind) -> Kind:
-        """Whose time a span is that changes nothing of what is around those in it."""
+        """The owner of the time of a span that does not change what is around the spans in it."""
         if here.graph and event.category in _RUNTIME and _id(event) not in self._launched:
             return Kind.LAUNCH
         if here.graph or role is Role.CPP_KERNEL:

@@ -37,7 +37,7 @@ class Element(NamedTuple):  # a tuple, as are items, because a large run has hun
     line, end_line
         1-based lines in the stage's text, both inclusive.
     file
-        Of a line of the user's text.
+        File of a line of the user's text.
     """
 
     stage: str
@@ -55,9 +55,9 @@ class Item(NamedTuple):
     frames
         Places in Python files that it came from, the innermost first.
     facts
-        Of a node: what is known about it beside its text.
+        What is known about a node beside its text.
     ancestors
-        Of a node: names that the generated code gave to what it was traced from, where a graph was run as Python code.
+        For a node: names that the generated code gave to what it was traced from, where a graph was run as Python code.
         For anything else: names in the stage above from which it came.
     op, inputs
         As in `graphs.GraphNode`; empty if it is not a node.

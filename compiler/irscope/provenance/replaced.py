@@ -38,7 +38,8 @@ def add_replaced(
     parents
         The earlier graph.
     versions
-        Of each that a pass made, in their order, the data with the names of nodes as sets, and the facts of the nodes
+        For each version that a pass made, in their order: the data with the names of nodes as sets, and the facts of
+        the nodes
         that the pass added or changed.
     guessed
         Names in the later graph whose links nothing tells; what they took the place of takes the place of these.
@@ -70,9 +71,9 @@ class _Passed:
     represents
         A node that a pass made → the nodes of the earlier graph that it replaced.
     inputs
-        Of nodes that a pass added or changed, as far as these were among them, too.
+        Inputs of nodes that a pass added or changed, if these were among them, too.
     sources
-        Of nodes that a pass added, what PyTorch says that they came from.
+        PyTorch's word on the origin of nodes that a pass added.
     """
 
     links: dict[str, tuple[str, ...]]

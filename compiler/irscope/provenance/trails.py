@@ -42,7 +42,7 @@ class Reached(NamedTuple):
     elements
         Each with why it became nothing further down: empty if it became something.
     names
-        Of all elements of the stage.
+        Names of all elements of the stage.
     """
 
     elements: tuple[tuple[Element, str], ...]

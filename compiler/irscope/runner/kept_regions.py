@@ -27,7 +27,7 @@ class KeptRegions:
     Parameters
     ----------
     folder
-        Of the comparison.  Nothing is written if it has no folder `FOLDER`.
+        Folder of the comparison.  Nothing is written if it has no folder `FOLDER`.
     """
 
     def __init__(self, folder: str) -> None:

@@ -47,7 +47,7 @@ class Profiling(Rounds):
     Parameters
     ----------
     calls
-        Of each program.
+        Calls of each program.
     has_backward
         Whether the run compiled a backward.  Called after the script.
     """

@@ -70,7 +70,7 @@ class Rounds:
     folder
         Where it is asked and answers.
     why_as_python
-        Of a program: why it runs as Python, or an empty text.
+        Why a program runs as Python, or an empty text.
     """
 
     def __init__(self, folder: str, why_as_python: Callable[[object], str]) -> None:

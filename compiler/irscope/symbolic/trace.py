@@ -7,7 +7,8 @@ The data of a stage ``symbolic-trace`` is one attempt of one compile, as `events
 ``strings``      every text, once; what follows names texts by their index here.
 ``codes``        ``[file, function, first line]`` of each code object.
 ``instructions`` ``[code, offset, operation, argument, line, end line, column, end column]``: each instruction of the
-                 functions that were entered, once.  Lines are 1-based, columns index the line as a Python string, -1 if Dynamo's own instruction has no place in the user's file.
+                 functions that were entered, once.  Lines are 1-based, columns index the line as a Python string, -1
+                 if Dynamo's own instruction has no place in the user's file.
 ``listings``     for each code object its instructions in order, by their index; may be missing (older traces, which
                  only have those that were walked over).
 ``frames``       ``[code]`` of each function that was entered: the compiled one, then each inlined call.

@@ -347,8 +347,8 @@ class Written:
             yield from (f"This may leave out `{one.text}`." for one in self._acting(function, once))
 
     def _acting(self, function: str, once: bool, seen: tuple[str, ...] = ()) -> Iterator[Effect]:
-        """What a function does that would be missed: if it is done once, all that is not known; else what gives no value,
-        or is a method of what is not known, also in functions of the file that it calls."""
+        """What a function does that would be missed: if it is done once, everything unknown; else what gives no value,
+        or is a method of something unknown, also in functions of the file that it calls."""
         for effect in self.effects:
             changes_own = effect.key.startswith("change ") and "." not in effect.key
             if effect.place.name.rpartition(".")[2] != function or not effect.needed or changes_own:

@@ -4,7 +4,8 @@ A cell is called as a file is, ``/home/me/try.ipynb#cell-3``: so tracebacks, fin
 line of it, and whatever works on a file works on a cell.  Cells of code are counted from 1, from top to bottom; an
 editor keeps the number of a cell while others come and go.
 
-Nothing of IPython's own syntax is run.  Magics and shell lines become comments, and ``%time`` and similar ones keep the statement after them; lines and columns stay where they are.
+Nothing of IPython's own syntax is run.  Magics and shell lines become comments, and ``%time`` and similar ones keep
+the statement after them; lines and columns stay where they are.
 """
 
 from __future__ import annotations

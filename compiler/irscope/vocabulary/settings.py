@@ -80,8 +80,8 @@ class SettingValues:
     target: str = _setting(
         "target", Kind.TEXT, "",
         "names of devices, separated by commas, whose kernels deep runs predict; empty: none",
-        "Names of devices whose kernels deep runs predict, for example `h100` or `h100,mi300x`; *IRScope: Choose Target…* lists "
-        "them. The script then runs on the CPU. Empty: the kernels are those of the device of the script.",
+        "Names of devices whose kernels deep runs predict, for example `h100` or `h100,mi300x`; *IRScope: Choose "
+        "Target…* lists them. The script then runs on the CPU. Empty: the kernels are those of the device of the script.",
         flag="--target", restricted=True,
     )  # fmt: skip
     limits: Mapping[str, float | None] = dataclasses.field(
@@ -197,8 +197,8 @@ class SettingValues:
     worker_layers: bool = _setting(
         "worker.layers", Kind.FLAG, True,
         "keep up to three more processes that have also imported the installed packages of a script",
-        "Keep up to three more processes that have also imported the installed packages of a script, so that the next run "
-        "starts with the script's own code. Each needs extra memory for its packages (about 85 MB for transformers). "
+        "Keep up to three more processes that have also imported the installed packages of a script, so that the next "
+        "run starts with the script's own code. Each needs extra memory for its packages (about 85 MB for transformers). "
         "Imports that run operations, start threads, print or write files are left to the script.",
         scope="window",
     )  # fmt: skip

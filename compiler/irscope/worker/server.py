@@ -1,7 +1,8 @@
 """The fork server: imports torch and its compiler, runs no operation, and forks itself for each run.
 
 It gets requests over one socket, each with the descriptors of its run (messages, status, stdout, stderr).  It answers
-with a line when it is ready, and with a line when something happens to a layer; everything else goes through the run's own descriptors.  It ends, with all its runs, when the socket closes: the process that started it is gone.
+with a line when it is ready, and with a line when something happens to a layer; everything else goes through the run's
+own descriptors.  It ends, with all its runs, when the socket closes: the process that started it is gone.
 
 A layer is the same loop in a fork, with the worker at the other end of its socket.
 """

@@ -81,7 +81,7 @@ export async function showAutotuning(services: Services): Promise<void> {
   const mine = landed.length === 0 ? tuned : landed.map(({ stage }) => stage);
   const [only, another] = mine;
   const title = vscode.l10n.t("Show Autotuning");
-  const pick = (): Promise<Choice> => pickStage(mine, title, vscode.l10n.t("Of which compile?"));
+  const pick = (): Promise<Choice> => pickStage(mine, title, vscode.l10n.t("Which compile?"));
   const stage = another === undefined ? only : (await pick()).stage;
   if (stage !== undefined && stage !== ANOTHER_PIPELINE) {
     const line = landed.find((one) => one.stage === stage)?.lines[0];

@@ -318,7 +318,7 @@ export class Opened implements Opener, Host {
     stage?: StageItem,
   ): HTMLElement {
     return toolbar(
-      `Of ${title}`,
+      `Actions on ${title}`,
       h("span", { class: "what" }, stage === undefined ? pathOf(uri) : stage.stage),
       text.current === false ? h("span", { class: "stale" }, "as it is now, not as it ran") : undefined,
       h("span", { class: "spacer" }),
@@ -381,7 +381,7 @@ export class Opened implements Opener, Host {
       element: h(
         "div",
         { class: "document" },
-        toolbar(`Of ${title}`, h("span", { class: "what" }, `${nameOf(left)} ↔ ${nameOf(right)}`)),
+        toolbar(`Actions on ${title}`, h("span", { class: "what" }, `${nameOf(left)} ↔ ${nameOf(right)}`)),
         body,
       ),
       subject: () => ({ run }),

@@ -238,7 +238,8 @@ async def deep_run(
 ) -> tuple[Ended | None, str]:
     """The deep run of the chosen pipeline that has results for a file, and what has to be said about it.
 
-    Runs of the texts as they are now: this session's, the store's, then that of another script that uses this file; else a new one is run if that is wanted, else the newest of an earlier text is taken.
+    Runs of the texts as they are now: this session's, the store's, then that of another script that uses this file;
+    else a new one is run if that is wanted, else the newest of an earlier text is taken.
     """
     path, key = document.path, document.key
     plan = await server.activity.plan(document)

@@ -42,7 +42,7 @@ class Schedule:
     Parameters
     ----------
     text
-        Of the stage that is shown.
+        Text of the stage that is shown.
     described
         A text that has the layouts of the buffers, and what the nodes wait for.
     before, after

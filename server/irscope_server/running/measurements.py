@@ -46,7 +46,7 @@ class Measurements:
         Parameters
         ----------
         key
-            Of the entry: what tells it from others.
+            Key of the entry.
         work
             Runs in a thread.  It says what it does, and ends soon after the event is set.
         runs_of

@@ -116,7 +116,7 @@ class _Open:
         for name in names:
             if (at := self._by_name.get(name)) is not None:
                 node, text, begun, ended, _ = self._found[at]
-                if ended < 0:  # of several tensors the first one that is waited for
+                if ended < 0:  # only the first tensor that is waited for counts
                     self._found[at] = node, text, begun, len(self.steps), line
                 return
 

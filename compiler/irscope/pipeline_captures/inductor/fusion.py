@@ -52,7 +52,7 @@ class FusionLog:
     nodes
         The scheduler's nodes after fusion.
     reasons
-        Of every pair that was refused; of one that was refused again the last.
+        The reason for every pair that was refused; the last one if it was refused again.
     refusals
         How often each reason was given.
     """

@@ -42,7 +42,7 @@ class Above:
     Parameters
     ----------
     number
-        Of that graph, as `NodeWriter` counts.
+        Number of that graph, as `NodeWriter` counts.
     origins
         What is known about its nodes.
     inputs

@@ -122,7 +122,7 @@ def _replaced(before: Lined, after: Lined) -> tuple[dict[str, str], dict[str, st
 def _whole(inputs: frozenset[str], gone: str, parts: Sequence[str], last: str, before: Lined) -> str:
     """The operation to which an added one belongs, by what it takes; empty if nothing tells.
 
-    It is the one that is gone there, the one that what it takes is a part of, or the last that is still there.
+    It is the one that is gone there, the one that contains what it takes, or the last that is still there.
     """
     if gone and before.inputs[gone] & inputs:
         return gone

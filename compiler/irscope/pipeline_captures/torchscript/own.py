@@ -76,7 +76,7 @@ class OwnPrograms:
         Parameters
         ----------
         name
-            Of that function.
+            Name of that function.
         given
             Its arguments.
         """

@@ -17,7 +17,7 @@ class TirVersion:
     Parameters
     ----------
     number
-        Of the pass, among all that ran.
+        Number of the pass, among all that ran.
     is_packed
         Whether it is from after the pass that gives the function TVM's calling convention.
     """

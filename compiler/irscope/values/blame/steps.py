@@ -49,7 +49,7 @@ class _Run:
     failed
         Why nodes could not be run.
     leaves, live
-        Of a run for gradients: what they are taken of, and the values with their history.
+        For a run for gradients: the leaves that get them, and the values with their history.
     """
 
     values: dict[Any, Any] = field(default_factory=dict)

@@ -26,7 +26,7 @@ class Measure:
     allowed
         At the worst element.
     index
-        Of the worst element; empty for a scalar.
+        Index of the worst element; empty for a scalar.
     numbers
         What compiled code, eager mode and float64 have there.
     why

@@ -26,7 +26,7 @@ class StoredValues:
     Parameters
     ----------
     id, stage
-        Of the stage ``values``; of the graph stage.
+        ID of the stage ``values``, and of the graph stage.
     folder
         Where the run keeps its tensors.
     """

@@ -17,7 +17,7 @@ import {
 } from "./model";
 
 const ROW_PIXELS = 20;
-/** The pointer is drawn, and does not click, from here on. */
+/** A pointer that moved at least this far draws a range and does not click. */
 const DRAG_PIXELS = 4;
 
 /** What is said of boxes, and how they look. */

@@ -25,7 +25,8 @@ class Links:
     def parents(self, place: PlaceInRun) -> tuple[PlaceInRun, ...]:
         """What a spot came from, in the nearest stage above that has any of it.
 
-        For a node of the first graph: the step of the symbolic trace that made it, then its line in the user's code, then the instruction of the bytecode.
+        For a node of the first graph: the step of the symbolic trace that made it, then its line in the user's code,
+        then the instruction of the bytecode.
         """
         track, section = self._at(place)
         if section.is_source:

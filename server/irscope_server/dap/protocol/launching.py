@@ -31,7 +31,7 @@ class Wanted:
     spec
         The script to run; None: a stored run is looked at.
     stop_on
-        Of `STOP_ON`; None: at the first breakpoint, or at the beginning if there is none.
+        Values of `STOP_ON`; None: at the first breakpoint, or at the beginning if there is none.
     run
         The id of the stored run, or a part that only it begins with; empty: the newest that came to its end.
     program
