@@ -225,11 +225,11 @@ export interface NodeColumns {
   originLine: number[];
   /** Only where it is compared: 0 as before, 1 added, 2 gone, 3 changed. */
   state?: number[];
-  /** A schedule: further lines that it came from, as file, line, file, line, … */
+  /** For a schedule: further lines that it came from, as file, line, file, line, … */
   places?: number[][];
-  /** A schedule: the lines of `stageUri` that describe it, as first, last, first, last, … */
+  /** For a schedule: the lines of `stageUri` that describe it, as first, last, first, last, … */
   spans?: number[][];
-  /** A schedule: what was fused with others. */
+  /** For a schedule: what was fused with others. */
   group?: number[];
 }
 
@@ -258,7 +258,7 @@ export interface GraphColumns {
   devices: string[];
   modules: GraphModule[];
   files: string[];
-  /** A schedule: the fused nodes, by name and kind. */
+  /** For a schedule: the fused nodes, by name and kind. */
   groups?: FusedNode[];
   decisions?: FusionDecision[];
 }
@@ -423,7 +423,7 @@ export interface Region {
   endLine: number;
   text: string;
   kernels: string[];
-  /** A measured line: its share of the dearest line's time, 0 to 1. */
+  /** For a measured line: its share of the dearest line's time, 0 to 1. */
   heat: number;
 }
 

@@ -187,7 +187,7 @@ class Compile:
     """The function with the classes and functions around it: ``Block.forward``, also for what follows a graph break
     in it.  Empty in runs of older versions of irscope."""
     target: str = ""
-    """A prediction: the device for which it was compiled."""
+    """For a prediction: the device for which it was compiled."""
 
     @property
     def function_name(self) -> str:
@@ -224,7 +224,7 @@ class Kernel:
     """The stage that holds its source; for an extern kernel the output code that calls it."""
     origins: tuple[Origin, ...]
     target: str = ""
-    """A prediction: the device for which it was generated."""
+    """For a prediction: the device for which it was generated."""
 
     @property
     def is_generated(self) -> bool:
@@ -273,7 +273,7 @@ class RankReport:
     memory: int | None = None
     """Bytes that the largest of its programs holds at its peak, inputs included; None without a memory plan."""
     alike: tuple[int, ...] = ()
-    """An opened trace: other ranks that compiled the same, or the same but for numbers, and have no run of their
+    """For an opened trace: other ranks that compiled the same, or the same but for numbers, and have no run of their
     own."""
     overlaps: tuple[CollectiveOverlap, ...] = ()
     """What it computes while each collective runs, in the order of the code."""
@@ -305,9 +305,9 @@ class Report:
     """The ranks that were run.  Compiles and kernels of the report are those of the first.  The trace of one rank alone has
     that one, if it communicates."""
     waits: tuple[CollectiveWait, ...] = ()
-    """Real ranks on one machine: who waited in which collective."""
+    """For real ranks on one machine: who waited in which collective."""
     pieces: tuple[Piece, ...] = ()
-    """An opened trace: what vLLM, SGLang, DDP or another backend compiled piece by piece."""
+    """For an opened trace: what vLLM, SGLang, DDP or another backend compiled piece by piece."""
 
     @property
     def with_predictions(self) -> tuple[Compile, ...]:

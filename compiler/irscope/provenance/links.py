@@ -109,7 +109,7 @@ def _told(parents: Items, child: Item, lowered: bool) -> tuple[str, ...]:
 
 
 def guessed(parents: Items, children: Items, links: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    """The children in links between graphs that only the user's line leads to their origin."""
+    """The children in links between graphs whose origin only the user's line gives."""
     by_line = _ByLine(parents)
     return frozenset(
         child.element.name

@@ -44,7 +44,7 @@ export interface ChangedKernel {
   /** The document that holds it, in its own run. */
   uri: string;
   places: Place[];
-  /** A changed kernel: the document of the older one. */
+  /** For a changed kernel: the document of the older one. */
   other: string;
 }
 

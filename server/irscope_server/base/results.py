@@ -268,7 +268,7 @@ class Region:
     text: str
     kernels: tuple[str, ...]
     heat: float = 0.0
-    """A measured line: its share of the dearest line's time, 0 to 1."""
+    """For a measured line: its share of the dearest line's time, 0 to 1."""
 
 
 @dataclass(frozen=True)

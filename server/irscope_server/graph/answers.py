@@ -39,11 +39,11 @@ class NodeColumns(_EveryNode, total=False):
     state: list[int]
     """Only where it is compared: 0 as before, 1 added, 2 gone, 3 changed."""
     places: list[list[int]]
-    """A schedule: further lines that it came from, as file, line, file, line, …"""
+    """For a schedule: further lines that it came from, as file, line, file, line, …"""
     spans: list[list[int]]
-    """A schedule: the lines of `stageUri` that describe it, as first, last, first, last, …"""
+    """For a schedule: the lines of `stageUri` that describe it, as first, last, first, last, …"""
     group: list[int]
-    """A schedule: what was fused with others."""
+    """For a schedule: what was fused with others."""
 
 
 class GraphModule(TypedDict):
@@ -90,7 +90,7 @@ class GraphColumns(_EveryGraph, total=False):
     """The nodes and edges of a graph, and the tables that their numbers are indices of."""
 
     groups: list[FusedNode]
-    """A schedule: the fused nodes, by name and kind."""
+    """For a schedule: the fused nodes, by name and kind."""
     decisions: list[FusionDecision]
 
 

@@ -82,7 +82,7 @@ class ChangedKernel:
     """The document that holds it, in its own run."""
     places: tuple[Place, ...]
     other: str
-    """A changed kernel: the document of the older one."""
+    """For a changed kernel: the document of the older one."""
 
 
 @dataclass(frozen=True)
