@@ -263,7 +263,7 @@ export interface GraphColumns {
   decisions?: FusionDecision[];
 }
 
-/** What Inductor decided on two nodes of its schedule, or on what they had been fused to by then; numbers of nodes. */
+/** What Inductor decided on two nodes of its schedule, or on what they were fused into at that time; numbers of nodes. */
 export interface FusionDecision {
   first: number[];
   second: number[];

@@ -65,7 +65,7 @@ export function kernels(generated: number, libraryCalls = 0): string {
   ].join(" and ");
 }
 
-/** As `kernels`, of a list that has both. */
+/** Like `kernels`, for a list that has both. */
 export function kernelsOf(list: readonly { language: string }[]): string {
   const calls = list.filter(({ language }) => language === "extern").length;
   return kernels(list.length - calls, calls);

@@ -268,7 +268,7 @@ export async function killGroup(child, ended) {
   send("SIGKILL"); // What ignored the first, or was not the leader.
 }
 
-/** Without what another VS Code, around this terminal, has set for itself. */
+/** Leaves out what another VS Code, around this terminal, has set for itself. */
 function cleanEnvironment() {
   const foreign = /^(VSCODE_|ELECTRON_|PASSWORD$|HASHED_PASSWORD$|CODE_SERVER_|npm_|PORT$)/;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign.test(name)));

@@ -53,12 +53,10 @@ class KernelCheck:
     ----------
     source
         ``same`` to the byte but for the hash of PyTorch and Triton, ``renumbered`` if the number in its name differs,
-        too, ``different`` from the predicted one of its name, or
-        ``missing``.
+        too, ``different`` from the predicted one of its name, or ``missing``.
     code
         The PTX or AMDGCN: ``same`` but for places in files and the version of PTX, ``different``, or ``unknown`` if
-        the sources differ, the
-        device chose another configuration, or it has none.
+        the sources differ, the device chose another configuration, or it has none.
     why
         What differs; empty if nothing does.
     """

@@ -167,7 +167,7 @@ def program_of(facts: dict[str, Any]) -> MeasuredProgram:
 
 
 def with_facts(graphs: CudaGraphs, facts: object) -> CudaGraphs:
-    """With what the run's process wrote of them, which is not trusted."""
+    """Adds what the run's process wrote about them, which is not trusted."""
     if not isinstance(facts, dict):
         return graphs
     try:

@@ -11,7 +11,7 @@ from irscope.usercode.source import read_source
 
 
 def argument_of(instruction: Any) -> str:
-    """As `dis` prints it, with a limit."""
+    """Formats it as `dis` does, with a limit."""
     text, value = instruction.argrepr, instruction.argval
     if instruction.arg is None and instruction.opname != "LOAD_CONST":  # Dynamo makes some of those itself
         return ""

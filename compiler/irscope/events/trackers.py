@@ -44,7 +44,7 @@ variable, and more words; see `text_of`."""
 
 
 def describe(tracker: Any) -> Description:
-    """A tracker in a few words.  What may change while the tracker stays the same object is told by `stamp`."""
+    """A tracker in a few words.  `stamp` has what may change while the tracker stays the same object."""
     cls = type(tracker)
     words = _WORDS.get(cls)
     if words is None:

@@ -66,8 +66,8 @@ def controlled(
     Parameters
     ----------
     severities
-        Severity by code or kind: ``error``, ``warning``, ``information``, ``hint`` or ``off``; a code goes before
-        its kind.
+        Severity by code or kind: ``error``, ``warning``, ``information``, ``hint`` or ``off``; a code has priority
+        over its kind.
     baseline
         From `read_baseline`.
     """

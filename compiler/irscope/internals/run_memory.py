@@ -65,7 +65,7 @@ def parameters() -> list[Any]:
 
 
 def is_parameter(tensor: Any) -> bool:
-    """Also of a fake tensor that stands for a parameter."""
+    """True also for a fake tensor that stands for a parameter."""
     return isinstance(tensor, sys.modules["torch"].nn.Parameter)
 
 

@@ -103,7 +103,7 @@ class Text(Protocol):
 
 
 def events_of(text: Text, left_out: Counter[str], is_part: bool = False, taker: Taker | None = None) -> Iterator[Event]:
-    """As `read_events`; of a part, nothing may come after its list of events.  Raises TraceError."""
+    """Like `read_events`; nothing may come after the list of events of a part.  Raises TraceError."""
     names: dict[str, str] = {}
     for number, raw in enumerate(_objects(text, is_part, taker)):
         if number >= MOST_EVENTS:

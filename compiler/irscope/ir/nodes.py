@@ -168,8 +168,8 @@ def facts_of(data: Any, text: str = "") -> tuple[NodeFacts, ...]:
 
 
 def dtypes_of(data: Any) -> dict[str, str]:
-    """Node of a graph stage → dtype of its first result; empty if it is not a
-    tensor. What `facts_of` gives, without the rest."""
+    """Node of a graph stage → dtype of its first result; empty if it is not a tensor. What `facts_of`
+    gives, without the rest."""
     if not isinstance(data, dict) or "nodes" not in data:
         return {}
     values = data["values"]

@@ -142,7 +142,7 @@ def kernel_costs(store: StageData, report: Report, peaks: Peaks | None = None) -
 def _of_output_code(stage: StageRef, data: Any, dtypes: Mapping[str, str], peaks: Peaks | None) -> Iterable[Work]:
     calls: dict[str, dict[object, Any]] = {}
     for number, call in enumerate(data.get("calls", ())):
-        # The loops of one kernel are told one by one, with one handle.
+        # The loops of one kernel are reported separately, with one handle.
         calls.setdefault(call["kernel"], {}).setdefault(call["handle"] if call["handle"] is not None else -number, call)
     for kernel, rows in calls.items():
         read = _sum(row["reads"] for row in rows.values())

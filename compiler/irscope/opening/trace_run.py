@@ -96,7 +96,7 @@ def _log_of(spec: TraceSpec, warnings: Warnings) -> Iterator[Log]:
 
 
 def open_trace(spec: TraceSpec, store: Store, on_message: Callable[[Message], None] = lambda message: None) -> str:
-    """As `open_rank`; returns the run's id alone."""
+    """Like `open_rank`; returns the run's id alone."""
     return open_rank(spec, store, on_message)[0]
 
 

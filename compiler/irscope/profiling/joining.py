@@ -79,7 +79,7 @@ class Joined:
         for row in rows:
             kernel, handle = row["kernel"], row["handle"]
             if handle is not None and (kernel, handle) in seen:
-                continue  # the loops of one kernel are told one by one
+                continue  # the loops of one kernel are reported separately
             seen.add((kernel, handle))
             number[kernel] += 1
             element = elements.get(f"{kernel}:{number[kernel]}") or elements.get(kernel)

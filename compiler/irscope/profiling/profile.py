@@ -78,7 +78,7 @@ class Gap:
     Parameters
     ----------
     kind
-        Whose time it is (`irscope.profiling.timeline.Kind`), or ``unknown``.
+        Owner of the time (`irscope.profiling.timeline.Kind`), or ``unknown``.
     where
         The place in the user's code, as ``file:line``, or what is known instead; empty if nothing is.
     """

@@ -28,7 +28,7 @@ _RUNTIME = frozenset(["cuda_runtime", "cuda_driver"])
 
 
 class Kind(str, enum.Enum):
-    """Whose time it is."""
+    """The owner of the time."""
 
     KERNEL = "kernel"
     """A kernel or a library call of a compiled graph."""

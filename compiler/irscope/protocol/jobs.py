@@ -117,7 +117,7 @@ class CollectiveWait:
     late: int
     """The rank that was the last to arrive most often."""
     late_calls: int
-    """In how many calls."""
+    """The number of calls in which it was the last."""
     ranks: tuple[int, ...]
     waited: tuple[float, ...]
     """Seconds that each of ``ranks`` waited."""

@@ -57,7 +57,7 @@ class Provenance:
 
     @property
     def codes(self) -> dict[str, StageRef]:
-        """As `chain.codes_by_folder` gives them, for all stages of the run."""
+        """The stages that `chain.codes_by_folder` gives, for all stages of the run."""
         return self._stages.codes
 
     def elements(self, stage: str) -> tuple[Element, ...]:
@@ -290,7 +290,7 @@ class Provenance:
         return self._children[stage]
 
     def _by_parent(self, stage: str) -> dict[str, dict[str, list[Element]]]:
-        """`_parents_in` turned round: stage above → name there → what came from it in this stage."""
+        """`_parents_in` inverted: stage above → name there → what came from it in this stage."""
         if stage not in self._turned:
             turned: dict[str, dict[str, list[Element]]] = {}
             self._turned[stage] = turned

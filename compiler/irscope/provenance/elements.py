@@ -355,7 +355,7 @@ def _nodes_of_calls(data: Any) -> dict[str, list[tuple[str, ...]]]:
     for call in (data.get("calls") if isinstance(data, dict) else None) or ():
         kernel, handle = str(call["kernel"]), call.get("handle")
         if handle is not None and (kernel, handle) in seen:
-            continue  # the loops of one kernel are told one by one
+            continue  # the loops of one kernel are reported separately
         seen.add((kernel, handle))
         found.setdefault(kernel, []).append(tuple(str(node) for node in call["nodes"]))
     return found

@@ -64,7 +64,7 @@ def _named(parents: Items, children: Items) -> Links:
 
 
 def _shared(parents: Items, children: Items) -> Links:
-    """By what both came from."""
+    """Links by what both came from."""
     made: dict[str, list[str]] = defaultdict(list)
     for parent in parents.items:
         for name in parent.ancestors:

@@ -41,7 +41,7 @@ class RunStages:
 
     @functools.cached_property
     def codes(self) -> dict[str, StageRef]:
-        """As `chain.codes_by_folder` gives them, for all stages of the run."""
+        """The stages that `chain.codes_by_folder` gives, for all stages of the run."""
         return chain.codes_by_folder(self.by_id.values())
 
     def item(self, element: Element) -> Item:

@@ -17,7 +17,7 @@ _MOST_DIFFERENCES = 5
 
 
 def compared(expected: dict[str, Any], found: dict[str, Any], answer: FoundEvidence) -> None:
-    """Writes into the answer what was compared, and what of it differs."""
+    """Writes into the answer what was compared, and which part differs."""
     torch: Any = sys.modules["torch"]
     differs = differences(expected, found)
     answer.differences = tuple(bounded(text) for text, of_numbers in differs if of_numbers)[:_MOST_DIFFERENCES]
@@ -89,7 +89,8 @@ def unsteady_places(first: dict[str, Any], again: dict[str, Any]) -> dict[str, b
 
 
 def settled(unsteady: dict[str, bool], found: dict[str, Any]) -> dict[str, Any]:
-    """Without what a clock gives.  For other unsteady values, such as an identifier, only the fact that they changed
+    """The values that do not come from a clock.  For other unsteady values, such as an identifier, only the fact that
+    they changed
     counts."""
     if not unsteady:
         return found

@@ -42,7 +42,7 @@ the machine does only makes calls slower."""
 
 
 class Profiling(Rounds):
-    """As `Rounds`, but measures once, by itself.
+    """Like `Rounds`, but measures once, by itself.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ class _Samples:
                 return
 
     def facts(self) -> dict[str, Any]:
-        """As `MeasuredProgram` has them."""
+        """The facts that `MeasuredProgram` has."""
         samples = self._plain[:: len(self._plain) // _MOST_SAMPLES + 1]
         return {
             "plain_seconds": _typical(self._plain),

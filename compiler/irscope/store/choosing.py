@@ -112,7 +112,7 @@ def runs_touching(db: sqlite3.Connection, file: str, limit: int) -> list[tuple[s
 
 
 def runs_of_file(db: sqlite3.Connection, file: str, limit: int) -> list[RunSummary]:
-    """As `runs_touching`, and those whose script it is."""
+    """Like `runs_touching`, with the runs whose script it is."""
     names = _names_of(db, file)
     touches, facts = _touches(names)
     return _summaries(db, f"({_is_script(names)} OR {touches}) {NEWEST_FIRST} LIMIT ?", *names, *facts, limit)

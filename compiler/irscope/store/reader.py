@@ -70,7 +70,7 @@ class StoreReader:
 
     @reading
     def runs_of_file(self, file: str, limit: int = 20) -> list[RunSummary]:
-        """As `runs_touching`, and those whose script it is."""
+        """Like `runs_touching`, with the runs whose script it is."""
         return runs_of_file(self._db, file, limit)
 
     @reading

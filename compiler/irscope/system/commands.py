@@ -148,7 +148,7 @@ def leave_nothing() -> None:
     running = [*_running]
     for pid in running:
         end_tree(pid)
-    # A signal is only sent by then: what has not died yet could still write into its folder.
+    # A signal is only sent at this time: what has not died yet could still write into its folder.
     wait_for_the_end(running)
     for folder in [*_folders]:
         shutil.rmtree(folder, ignore_errors=True)

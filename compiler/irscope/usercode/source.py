@@ -266,7 +266,7 @@ def qualified_name_at(path: str, name: str, line: int) -> str:
 
 
 def qualified_name_in(tree: ast.Module | None, name: str, line: int) -> str:
-    """As `qualified_name_at`, in the syntax tree of a file; None if it has none."""
+    """Like `qualified_name_at`, in the syntax tree of a file; None if it has none."""
     if tree is None or name == "<module>":
         return name
     around = [one for one in _definitions_in(tree) if one.first_line <= line <= one.end_line]

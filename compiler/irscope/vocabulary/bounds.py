@@ -74,7 +74,7 @@ def whole(value: Any, least: int = 0, most: int = MOST_WHOLE) -> int | None:
 
 
 def seconds(value: Any, least: float = 0.0) -> float | None:
-    """As `whole`, of a time in seconds."""
+    """Like `whole`, for a time in seconds."""
     if type(value) not in (int, float) or value != value:
         return None
     return float(min(max(value, least), MOST_SECONDS))

@@ -94,7 +94,7 @@ FAMILIES = (
     Family("indexing, random", 4, r"embedding|gather|scatter|index|rand|dropout|bernoulli|range|full|empty|iota"),
     OTHERS,
 )
-"""By what the operation's name says, in upper or lower case; the first that fits counts.
+"""Chosen by the operation's name, in upper or lower case; the first that fits counts.
 
 The names are those of all pipelines: ``aten.mean``, ``onnx.ReduceMean``, ``hlo.reduce``, ``tir.fused_matmul2_add``.
 """

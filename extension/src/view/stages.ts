@@ -55,7 +55,7 @@ export async function stageOf(run: string, id: string): Promise<StageItem> {
   return stageOfKernel(run, kernel.stage, kernel.uri, kernel.language);
 }
 
-/** The stage of a document; one that is made of a kernel is told by its address. */
+/** The stage of a document; one that is made of a kernel is known by its address. */
 export async function stageOfUri(run: string, uri: string): Promise<StageItem> {
   const { compiles } = await report(run);
   const found = compiles.flatMap(({ stages }) => stages).find((stage) => sameUri(stage.uri, uri));

@@ -57,7 +57,8 @@ class Settings(SettingValues):
 def read_settings(*sources: Any) -> tuple[Settings, list[str]]:
     """Settings from the client's objects, and a complaint for each value that is invalid.
 
-    Later sources go before earlier ones.  An empty string and null mean that nothing is set: clients send defaults for
+    Later sources have priority over earlier ones.  An empty string and null mean that nothing is set: clients send
+    defaults for
     what the user has not set.  A value of the wrong type is passed over; the others still count.
     """
     given: dict[str, Any] = {}

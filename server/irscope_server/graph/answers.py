@@ -61,7 +61,8 @@ class FusedNode(TypedDict):
 
 
 class FusionDecision(TypedDict):
-    """What Inductor decided on two nodes of its schedule, or on what they had been fused to by then; numbers of nodes."""
+    """What Inductor decided on two nodes of its schedule, or on what they were fused into at that time; numbers of
+    nodes."""
 
     first: list[int]
     second: list[int]

@@ -84,7 +84,7 @@ def _types(printed: PrintedNodes, tables: Tables) -> tuple[dict[str, list[int]],
 
 
 def _untold(calls: list[bool], stacks: list[int], backward: set[int]) -> list[bool]:
-    """As `NodeFacts.is_untold`."""
+    """Like `NodeFacts.is_untold`."""
     return [call and (stacks[number] < 0 or number in backward) for number, call in enumerate(calls)]
 
 

@@ -1,7 +1,7 @@
 """What the graphs of a run say of the user's lines: the operations that came from each, with what they give.
 
 From the Dynamo graph, which both lanes have: its nodes are still those that the user wrote, and each names its line.
-What an operation costs is told by the forward graph of a deep run.
+The forward graph of a deep run has the cost of an operation.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class TimedLine:
 
     @property
     def title(self) -> str:
-        """As `line_title`; made when it is shown, since a large model has thousands of lines."""
+        """Like `line_title`; made when it is shown, since a large model has thousands of lines."""
         return line_title(self.measured, self.profile) + (BEFORE_EDIT if self.stale else "")
 
 

@@ -213,7 +213,7 @@ class Views:
         return tuple(sorted(placed, key=lambda function: (function.first_line, function.elsewhere)))
 
     def _why_not_compiled(self, ended: Ended, compiles: Sequence[Compile]) -> NotCompiled | None:
-        """As `why_not_compiled`, with the break where it is now; findings that the user hides count, too."""
+        """Like `why_not_compiled`, with the break where it is now; findings that the user hides count, too."""
 
         def ran(file: str) -> Sequence[str]:
             return ended.texts.get(file_key(file)) or self._texts.lines(file)

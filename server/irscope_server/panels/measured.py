@@ -288,7 +288,7 @@ class _Pieces:
         self._known: dict[str, int] = {}
 
     def row(self, one: StepPiece) -> StepRow:
-        """As `MeasuredResult.pieces` says."""
+        """The row that `MeasuredResult.pieces` describes."""
         kind, name, compile = (
             self.words.setdefault(each, len(self.words)) for each in (one.kind, one.name, one.compile)
         )

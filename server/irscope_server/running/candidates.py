@@ -49,7 +49,7 @@ class Search:
     async def candidates(
         self, path: str, folder: str, launches: Sequence[Launch], buffers: Mapping[FileKey, str]
     ) -> tuple[Candidate, ...]:
-        """As `candidates_for`."""
+        """Like `candidates_for`."""
         key = (path, folder)
         if key not in self._running:
             task = asyncio.ensure_future(self._search(path, folder, launches, buffers))

@@ -211,7 +211,7 @@ def resolve(text: str, file: str, folder: str) -> str:
 
 
 def read_env_file(path: str) -> dict[str, str]:
-    """``NAME=value`` lines; quotes around a value go, what is no such line is passed over, a missing file is empty."""
+    """``NAME=value`` lines; quotes around a value go, other lines are passed over, a missing file is empty."""
     variables: dict[str, str] = {}
     try:
         lines = read_bounded(path, _LONGEST).decode("utf-8", "replace").splitlines()

@@ -80,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _IDLE_SECONDS
 
     def handle_one_request(self) -> None:
-        """Also one that fails where nobody thought of it is answered, for example by an address that no URL can be."""
+        """A request that fails unexpectedly is answered, too, for example by an address that no URL can be."""
         try:
             super().handle_one_request()
         except ValueError:

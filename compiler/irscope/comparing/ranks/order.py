@@ -256,7 +256,7 @@ def _costs(data: Any) -> Costs:
     calls = data.get("calls") if isinstance(data, dict) else None
     for number, call in enumerate(calls if isinstance(calls, list) else ()):
         if isinstance(call, dict) and isinstance(call.get("kernel"), str):
-            # The loops of one kernel are told one by one, with one handle.
+            # The loops of one kernel are reported separately, with one handle.
             handle = call.get("handle")
             by_handle[call["kernel"], -1 - number if handle is None else str(handle)].append(call)
     found: dict[str, list[Step]] = defaultdict(list)

@@ -47,7 +47,7 @@ def detect(moment: Moment) -> Iterator[Finding]:
 
 
 def predicted(moment: Moment, target: str, reason: str) -> Iterator[Finding]:
-    """From what Inductor decides for a device that is not here."""
+    """Makes it from what Inductor decides for a device that is not here."""
     yield from from_reason(moment, reason, f"A prediction for {target}: this would run", "cudagraph-skip-predicted")
 
 

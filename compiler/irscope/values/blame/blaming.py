@@ -68,7 +68,7 @@ class PassCheck:
     values
         What compiled code drew, by node.
     moment
-        Whose generators draw what else is random, from the same state for each version.
+        The moment whose generators draw the other random numbers, from the same state for each version.
     """
 
     inputs: Callable[[], Mapping[str, Any]]

@@ -4,7 +4,7 @@ Both graphs are run in float64 on the inputs of the call, as passes are checked 
 same random numbers (`irscope.values.run.shared_random`).  Compared are the results, what was written into inputs, and, where
 AOTAutograd traced a backward, the gradients of made-up tangents: those of the dynamo graph are autograd's own.
 
-Which input and output of the one is which of the other is told by AOTAutograd's descriptors, ``meta["desc"]``; which node
+AOTAutograd's descriptors say which input and output of the one is which of the other, ``meta["desc"]``; which node
 became which by ``from_node``, ``seq_nr`` and ``partitioner_tag``.  All of them were checked on torch 2.11 and 2.13; where one
 is missing, a note says what is not told.
 """

@@ -1,4 +1,4 @@
-"""The distance between compiled code, eager mode and float64 at one node; the criterion is told in `tolerance`."""
+"""The distance between compiled code, eager mode and float64 at one node; `tolerance` describes the criterion."""
 
 from __future__ import annotations
 

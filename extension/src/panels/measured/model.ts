@@ -18,9 +18,9 @@ export interface Row {
 }
 
 /** Titles of the columns of numbers, and those that a narrow panel leaves out. */
-export const COLUMNS = ["Time", "Share of step", "Possible", "Above", "Bound", "Calls"];
+export const COLUMNS = ["Time", "% of step", "Possible", "Above", "Bound", "Calls"];
 export const KERNEL_COLUMNS = [...COLUMNS, "Moved", "Achieved"];
-export const GAP_COLUMNS = ["Time", "Share of step"];
+export const GAP_COLUMNS = ["Time", "% of step"];
 
 /** What the tables show, in their order: of lines and kernels those with the most time above what is possible. */
 export function lineRows({ lines, step }: Measured): Row[] {

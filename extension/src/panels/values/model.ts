@@ -83,7 +83,7 @@ export function isWhole(picture: Picture): boolean {
   return picture.window.join() === wholeOf(picture).join();
 }
 
-/** Which part is shown and, where a cell is several elements, what of them. */
+/** Which part is shown and, if a cell is several elements, which figure of them. */
 export function partText({ window, extent, size, cell }: Picture): string {
   const [top, left, bottom, right] = window;
   const all = `${extent[0]} × ${extent[1]}`;

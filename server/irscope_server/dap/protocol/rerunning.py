@@ -37,7 +37,7 @@ def values_are_there(recording: Recording, wanted: ValuesRequest) -> bool:
 def spec_of(recording: Recording, wanted: ValuesRequest, arguments: Arguments) -> RunSpec:
     """How a stored run is run again as a value run.
 
-    Raises RequestFailed with what speaks against it: another text by now, or too little that is known about the run.
+    Raises RequestFailed with what speaks against it: a changed text, or too little that is known about the run.
     """
     run = recording.report.run
     how, digest = recording.store.how_run(run)

@@ -36,7 +36,7 @@ _MOST_CANCELLED = 1000
 def _failure(error: Exception, what: str) -> str:
     """What to say where something failed; a defect of ours is written to standard error, too."""
     if isinstance(error, (StoreError, sqlite3.Error)) or type(error) is LookupError:
-        return str(error)  # the store is damaged or locked, or has another content by now
+        return str(error)  # the store is damaged or locked, or its content has changed
     traceback.print_exc()
     return f"{what}: {type(error).__name__}: {error}"
 
