@@ -186,7 +186,7 @@ export interface KernelChoice extends KernelItem {
 export interface GraphHead {
   title: string;
   stageUri: string;
-  /** The stage that it is compared with, where it is: then the nodes that are gone are among the nodes. */
+  /** The stage that it is compared with, if it is: then the nodes that are gone are among the nodes. */
   compareWith: string | null;
   beforeUri: string | null;
   versions: GraphVersion[];
@@ -215,7 +215,7 @@ export interface NodeColumns {
   moved: (number | null)[];
   flops: (number | null)[];
   module: number[];
-  /** The module that it is drawn in: its own or, where it has none, that of the nodes around it. */
+  /** The module that it is drawn in: its own or, if it has none, that of the nodes around it. */
   home: number[];
   /** 1: belongs to the backward of a joint graph. */
   backward: number[];
@@ -349,7 +349,7 @@ export interface FileState {
   uri: string;
   /** `noEntry`: a library module that nothing is known to run; `stale`: edited since the run whose results are shown. */
   state: "none" | "noEntry" | "noRun" | "current" | "stale";
-  /** What runs it, where that is another file. */
+  /** What runs it, if that is another file. */
   entry: string | null;
   /** The limit that stopped the last run, if one did. */
   limit: "seconds" | "memory" | "output" | "steady-state" | null;
@@ -368,7 +368,7 @@ export interface EntryCandidate {
 export interface Entries {
   /** The document's path in its workspace folder: its key in the setting `irscope.run.entryOf`. */
   file: string;
-  /** What runs it, where that is another file. */
+  /** What runs it, if that is another file. */
   entry: string | null;
   candidates: EntryCandidate[];
 }

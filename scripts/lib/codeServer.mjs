@@ -33,7 +33,7 @@ const START_PATIENCE_MS = 60_000;
  * @param {Record<string, unknown>} options.settings the user's settings.json
  * @param {string[]} [options.flags] more flags for code-server
  * @param {string} [options.vsix] an extension to install
- * @param {string} [options.extensions] folder of the extensions, where it is not in `home`
+ * @param {string} [options.extensions] folder of the extensions, if it is not in `home`
  * @param {NodeJS.ProcessEnv} [options.env]
  * @param {boolean} [options.trusted] open every folder as trusted
  * @returns {Promise<Editor>}

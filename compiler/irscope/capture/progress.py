@@ -55,7 +55,7 @@ class ProgressTeller:
         Parameters
         ----------
         done
-            -1: one more begins, where they are compiled one by one.
+            -1: one more begins, if they are compiled one by one.
         """
         if done < 0:
             done = self._kernels.get(compile.id, 0)

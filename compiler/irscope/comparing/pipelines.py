@@ -25,7 +25,7 @@ class Figure:
 
     value: float | None
     why: str = ""
-    """Why there is none; of one that is there: what it is about, where that is not the same for all pipelines."""
+    """Why there is none; of one that is there: what it is about, if that is not the same for all pipelines."""
 
 
 @dataclass(frozen=True)

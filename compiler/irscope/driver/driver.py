@@ -194,7 +194,7 @@ def execute(
     cancel
         Set by another thread to stop the run: its processes are killed at once.
     worker
-        A fork server of the same interpreter and environment; where it cannot serve, a fresh process does.
+        A fork server of the same interpreter and environment; if it cannot serve, a fresh process does.
 
     No error of the script is raised here; StoreError is raised where the store cannot even begin a run.  On a full disk
     the run is kept in memory, until the store is closed, and a capture gap says so.
@@ -395,7 +395,7 @@ def _watched(
 ) -> tuple[Outcome, list[Raised]]:
     """Runs it in a fork of the worker where that is possible, else, or where the fork proves unfit, in a fresh process.
 
-    Returns also what ended the script, where it failed.
+    Returns also what ended the script, if it failed.
     """
     started = time.monotonic()
     limits, gaps = Limits(spec.budget, started), []

@@ -1,6 +1,6 @@
 """Finds which changes of an environment cause which differences, by runs in which some of the changes are taken back.
 
-All candidates are tried together first; where that removes differences, halves of the candidates are tried, and so on: a
+All candidates are tried together first; if that removes differences, halves of the candidates are tried, and so on: a
 cause among N candidates takes about 2 · log2(N) runs, and candidates that change nothing take one run together.
 """
 

@@ -70,7 +70,7 @@ def text_of(description: Description) -> str:
 
 
 def _came_from(source: Any) -> str:
-    """`` from L['x']``; its end, where it is long."""
+    """`` from L['x']``; its end, if it is long."""
     try:
         name = source.name
         text = name if type(name) is str else str(name())  # a method before torch 2.10

@@ -76,7 +76,7 @@ class FindingBook:
         data
             What the detectors are given.
         payload
-            The text of the trace's record that it comes from, where there is one.
+            The text of the trace's record that it comes from, if there is one.
         """
         self._ask(Record(name, {}, compile, 0, payload), *data)
 

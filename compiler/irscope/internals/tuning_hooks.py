@@ -40,7 +40,7 @@ class Choice:
     seconds
         What a call took; None if it could not be timed.
     why_not
-        Why it could not, where that is known.
+        Why it could not, if that is known.
     """
 
     name: str

@@ -155,6 +155,6 @@ def _is(failure: str, failed_source: str, kind: str, check: str, source: str) ->
 
 
 def _full_path(printed: str, files: Iterable[str]) -> str:
-    """PyTorch cuts off how a path begins, not always at a slash; the file of the run that ends so, where there is just one."""
+    """PyTorch cuts off how a path begins, not always at a slash; the file of the run that ends so, if there is just one."""
     found = [file for file in files if file.replace(os.sep, "/").endswith(printed.replace(os.sep, "/"))]
     return found[0] if len(found) == 1 else printed

@@ -145,7 +145,7 @@ def row(process: Any, thread: Any) -> tuple[str, str]:
 def _objects(text: Text, is_part: bool, taker: Taker | None) -> Iterator[Any]:
     """The elements of the list of events, one by one.
 
-    As many as end in a block are parsed at once, which is twice as fast; where that does not go, each by itself.
+    As many as end in a block are parsed at once, which is twice as fast; if that does not go, each by itself.
     """
     decoder = json.JSONDecoder()
     block, at, seen = _begun(text)

@@ -141,7 +141,7 @@ class _Neighbours:
 
 
 def _shared(nodes: PlacedNodes, users: Iterable[int], found: Sequence[Path | None]) -> Path | None:
-    """What the operations that use an input have in common: those of the forward, where it has any there.
+    """What the operations that use an input have in common: those of the forward, if it has any there.
 
     An empty path if it is used in no common module; None if nothing uses it.
     """

@@ -64,7 +64,7 @@ class TraceSpec:
     roots
         Where sources are.
     log
-        A part of the name of the log to take, where there are several.
+        A part of the name of the log to take, if there are several.
     strict
         Whether the first thing that is wrong is an error.
     compile, index

@@ -26,7 +26,7 @@ class Fix:
     file: str = ""
     """The file that the edits change; empty: that of the finding."""
     method: FixMethod | None = None
-    """What it does, where that is known beside the title."""
+    """What it does, if that is known beside the title."""
     steps: tuple[Fix, ...] = ()
     """The fixes of a chain, of which each leads to the next; empty: it is not a chain."""
     of_library: Fix | None = None

@@ -193,7 +193,7 @@ def _by_sequence(children: Items, found: Mapping[str, tuple[str, ...]]) -> Links
 
 class _ByLine:
     """Nodes that came from the same line of the user: of these the ones of the same module, and of these the ones of a
-    like operation, where there are any.  A line that runs once for each layer has the nodes of all layers."""
+    like operation, if there are any.  A line that runs once for each layer has the nodes of all layers."""
 
     def __init__(self, parents: Items) -> None:
         self._at: dict[Origin, list[Item]] = defaultdict(list)

@@ -64,7 +64,7 @@ class Store(StoreReader):
     Parameters
     ----------
     path
-        The file; made, with its folders, where it does not exist.  One of the version before is brought up to date; one
+        The file; made, with its folders, if it does not exist.  One of the version before is brought up to date; one
         of any other version is moved aside (to ``….old``), since everything in it can be made again by running.
 
     Raises

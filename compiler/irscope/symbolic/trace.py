@@ -45,7 +45,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a step ended, where it was not simply followed by the next.
+    """How a step ended, if it was not simply followed by the next.
 
     ``kind`` is ``graph-break`` (Dynamo cannot trace this instruction; the graph ends before it), ``restart`` (it gives
     up this attempt and restarts), ``compiled`` (the function's end was reached), ``exception`` (an exception of the

@@ -222,7 +222,7 @@ class Written:
         return dataclasses.replace(place, tests=(*place.tests, *map(self._test, tests)), off=off)
 
     def _test(self, test: ast.AST) -> str:
-        """A condition as text; where it is a name, the condition that was given this name: ``decided = bool(x > 0)``."""
+        """A condition as text; if it is a name, the condition that was given this name: ``decided = bool(x > 0)``."""
         value = self._given.get(dotted(test), test)
         is_bool = (
             isinstance(value, ast.Call) and len(value.args) == 1 and self.known.names(value.func) == ("builtins.bool",)

@@ -28,7 +28,7 @@ OFF = "off"
 
 
 def _setting(key: str, kind: Kind, default: Any, short: str, text: str = "", *, value: Any = None, **more: Any) -> Any:
-    """A field for the setting; `value` is the default as the server has it, where that is not the default in JSON."""
+    """A field for the setting; `value` is the default as the server has it, if that is not the default in JSON."""
     row = Setting(key, kind, default, short, text, **more)
     return declared(row, default if value is None else value)
 

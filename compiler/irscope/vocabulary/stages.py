@@ -121,7 +121,7 @@ class StageKind:
     names
         Which tracing gave the nodes their names.  Steps between stages of the same tracing keep names.
     versions_as
-        The kind under which the versions of this graph after each pass are filed, where that is another kind.
+        The kind under which the versions of this graph after each pass are filed, if that is another kind.
     precedes_passes
         Its text is from before the passes that change this graph; of other graphs it is from after them.
     phases

@@ -81,7 +81,7 @@ def count(number: int, one: str = "", many: str = "") -> str:
     one
         The noun for one thing.
     many
-        The noun for several, where it is not the regular plural of ``one``.
+        The noun for several, if it is not the regular plural of ``one``.
     """
     if not one:
         return f"{number:,}"

@@ -61,7 +61,7 @@ export function activePythonFile(): vscode.TextEditor | undefined {
   return undefined;
 }
 
-/** Running a script needs a trusted workspace; where it is not, offers to manage trust. */
+/** Running a script needs a trusted workspace; if it is not, offers to manage trust. */
 export async function requireTrust(): Promise<boolean> {
   if (vscode.workspace.isTrusted) {
     return true;

@@ -46,7 +46,7 @@ export class Links {
     private readonly visible: () => Linkable[],
   ) {}
 
-  /** Colours the texts that can be seen, where they have other colours or none: one numbering for all of their runs. */
+  /** Colours the texts that can be seen, if they have other colours or none: one numbering for all of their runs. */
   async colour(): Promise<void> {
     const visible = this.visible();
     const runs = [...new Set(visible.map(({ run }) => run))].sort();

@@ -90,7 +90,7 @@ export class Opened implements Opener, Host {
   }
 
   /**
-   * Puts what is open of a run aside for the same of a newer run of its script, where that has it; a stage that the newer
+   * Puts what is open of a run aside for the same of a newer run of its script, if that has it; a stage that the newer
    * run has not stays.
    */
   async follow(item: RunItem, older: string): Promise<void> {

@@ -137,7 +137,7 @@ class Archive:
     async def newest(
         self, script: str, lane: Lane | None = None, source: str | None = None, pipeline: str | None = None
     ) -> StoredRun | None:
-        """The newest run of a script that ran; of that lane, with that text and that pipeline, where they are named."""
+        """The newest run of a script that ran; of that lane, with that text and that pipeline, if they are named."""
 
         def find(store: Store) -> StoredRun | None:
             for run in store.runs(50, script):

@@ -232,7 +232,7 @@ class EntriesResult:
     file: str
     """The document's path in its workspace folder: its key in the setting ``irscope.run.entryOf``."""
     entry: str | None
-    """What runs it, where that is another file."""
+    """What runs it, if that is another file."""
     candidates: tuple[EntryCandidate, ...]
 
 
@@ -368,7 +368,7 @@ class FileState:
     state: Literal["none", "noEntry", "noRun", "current", "stale"]
     """``noEntry``: a library module that nothing is known to run; ``stale``: edited since the run whose results are shown."""
     entry: str | None
-    """What runs it, where that is another file."""
+    """What runs it, if that is another file."""
     limit: Limit | None
     """The limit that stopped the last run, if one did."""
     text: str

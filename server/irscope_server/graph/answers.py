@@ -24,7 +24,7 @@ class _EveryNode(TypedDict):
     flops: list[int | None]
     module: list[int]
     home: list[int]
-    """The module that it is drawn in: its own or, where it has none, that of the nodes around it."""
+    """The module that it is drawn in: its own or, if it has none, that of the nodes around it."""
     backward: list[int]
     """1: belongs to the backward of a joint graph."""
     line: list[int]
@@ -131,7 +131,7 @@ class GraphHead:
     title: str
     stage_uri: str
     compare_with: str | None
-    """The stage that it is compared with, where it is: then the nodes that are gone are among the nodes."""
+    """The stage that it is compared with, if it is: then the nodes that are gone are among the nodes."""
     before_uri: str | None
     versions: tuple[GraphVersion, ...]
     targets: tuple[EstimateTarget, ...]

@@ -161,7 +161,7 @@ def _moved(nodes: Any, sizes: list[int | None], calls: list[bool], views: set[in
 
 
 def _modules(data: Any, modules: Table, modules_above: Callable[[], Modules]) -> list[int]:
-    """The module of each node; what a pass made has that of what it came from, where that has one."""
+    """The module of each node; what a pass made has that of what it came from, if that has one."""
     numbers = [modules(split_module(*entry)) for entry in data["modules"]]
     own = [numbers[module] if module >= 0 else -1 for module in data["nodes"]["module"]]
     lacking = [number for number, module in enumerate(own) if module < 0 and data["nodes"]["from"][number]]

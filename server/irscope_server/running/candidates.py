@@ -74,7 +74,7 @@ def candidates_for(
     Parameters
     ----------
     buffers
-        Texts of open files, where they differ from the disk.
+        Texts of open files, if they differ from the disk.
     """
     texts = dict(_texts(folder, buffers or {}))
     target, root = file_key(path), file_key(folder)

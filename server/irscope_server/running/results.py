@@ -58,7 +58,7 @@ class Ended(_OfEntry):
     entry: str = ""
     """Key of the entry that it began with; empty: that of the script."""
     profile: Profile | None = None
-    """Measured time, where it was profiled."""
+    """Measured time, if it was profiled."""
     why_not_measured: str = ""
 
     @property

@@ -36,7 +36,7 @@ class Difference:
     file, line
         The user's line that it belongs to; empty and 0 for none.
     compile
-        Which compile of the newer run, or, where that has none, of the older one; empty for none.
+        Which compile of the newer run, or, if that has none, of the older one; empty for none.
     stage
         The name of the stage in which it is; empty for none.
     """

@@ -76,7 +76,7 @@ def from_reason(
 
 
 class SkipHandler(LogHandler):
-    """Hears of skips in the log, where PyTorch warns of them (torch 2.9 to 2.13)."""
+    """Hears of skips in the log, if PyTorch warns of them (torch 2.9 to 2.13)."""
 
     LOGGER = "torch._inductor.cudagraph_utils.__cudagraphs"
 

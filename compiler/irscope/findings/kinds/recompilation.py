@@ -204,7 +204,7 @@ def _known(facts: Facts, marks: Marks | None, source: str) -> RecompilationFacts
 
 
 def _all_sizes(known: RecompilationFacts) -> list[str]:
-    """All sizes that changed, where they are more than the one that the guard names."""
+    """All sizes that changed, if they are more than the one that the guard names."""
     changed = [f"`{size.path}` in dimension {i}" for size in known.varying for i in size.dimensions]
     return [f"Sizes that were not the same in all compiles: {', '.join(changed[:12])}."] if len(changed) > 1 else []
 
@@ -231,7 +231,7 @@ def change_of(trigger: Trigger, left: tuple[str, Range] | None = None, name: str
     left
         The graph break that left the guarded value, if it did and is known.
     name
-        What the user calls the guarded thing, where it is not what the guard calls it.
+        What the user calls the guarded thing, if it is not what the guard calls it.
     """
     guard, current = trigger.guards[0] if trigger.guards else UNKNOWN, trigger.now
     source = source_of(guard, left, name)

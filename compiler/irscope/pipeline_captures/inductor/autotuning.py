@@ -13,7 +13,7 @@ Its data is ``{"operators": […]}``, in the order in which they were decided, e
               (null if it was not or could not be timed), ``why_not``.  The fastest of a template comes first; for a
               padding, first the matrices as they are
 ``chosen``    the number of the choice; null if none could be timed
-``errors``    what was logged, where it is not known which choice it is about
+``errors``    what was logged, if it is not known which choice it is about
 ============  ==========================================================================================================
 """
 

@@ -112,7 +112,7 @@ class DeepLane:
         ]
 
     def _noted(self, what: str, receive: Callable[..., None]) -> Callable[..., None]:
-        """A receiver for Inductor's hooks; where it fails the gap says what is missing."""
+        """A receiver for Inductor's hooks; if it fails the gap says what is missing."""
 
         def noted(*args: Any) -> None:
             try:

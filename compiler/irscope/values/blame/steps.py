@@ -5,7 +5,7 @@ same random numbers (`irscope.values.run.shared_random`).  Compared are the resu
 AOTAutograd traced a backward, the gradients of made-up tangents: those of the dynamo graph are autograd's own.
 
 AOTAutograd's descriptors say which input and output of the one is which of the other, ``meta["desc"]``; which node
-became which by ``from_node``, ``seq_nr`` and ``partitioner_tag``.  All of them were checked on torch 2.11 and 2.13; where one
+became which by ``from_node``, ``seq_nr`` and ``partitioner_tag``.  All of them were checked on torch 2.11 and 2.13; if one
 is missing, a note says what is not told.
 """
 

@@ -102,7 +102,7 @@ class Compared:
         Largest differences along the whole graph from its inputs: compiled and eager, compiled and float64, eager and
         float64; None if it could not be run.
     tensors
-        What compiled code, eager mode and float64 have, where they differ.
+        What compiled code, eager mode and float64 have, if they differ.
     """
 
     node: Any

@@ -1,4 +1,4 @@
-/** What the ranks of a job compiled: a table, where they differ, and the graphs of two of them side by side. */
+/** What the ranks of a job compiled: a table, if they differ, and the graphs of two of them side by side. */
 
 import * as bridge from "../bridge";
 import { button, h, rich, select } from "../dom";

@@ -40,7 +40,7 @@ export interface Card {
   facts: string[];
   /** Its time as a share of the longest. */
   share: number;
-  /** Which of the two rows it is in, where there are two. */
+  /** Which of the two rows it is in, if there are two. */
   side: string;
 }
 

@@ -136,7 +136,7 @@ export function turned(picture: Picture, own: "rows" | "columns", chosen: number
   return own === "rows" ? { ...kept, rows: chosen, columns: swapped } : { ...kept, columns: chosen, rows: swapped };
 }
 
-/** The dimensions that are neither on the rows nor on the columns, where they are cut. */
+/** The dimensions that are neither on the rows nor on the columns, and where they are cut. */
 export function cutDimensions({ shape, rows, columns, index }: Picture): { at: number; size: number; index: number }[] {
   return shape
     .map((size, at) => ({ at, size, index: index[at] ?? 0 }))

@@ -165,7 +165,7 @@ class Stops:
         single
             Only the place's own compile is searched.
         interrupted
-            Asked now and then; where it says so, the search stops at the place that it has come to.
+            Asked now and then; if it says so, the search stops at the place that it has come to.
         from_stage
             Begin where the stage of the place begins, and not after the place.
         """

@@ -124,7 +124,7 @@ class Columns:
     # --- lines of a stage ---------------------------------------------------------------------------------------------
 
     def spots(self, section: Section, line: int) -> list[tuple[int, int]]:
-        """The spots on one line of a stage's text and their columns, where there are several: inputs of a graph."""
+        """The spots on one line of a stage's text and their columns, if there are several: inputs of a graph."""
         if isinstance(section, TraceSection):
             return []
         text = section.lines[line - 1] if 1 <= line <= len(section.lines) else ""

@@ -101,7 +101,7 @@ class Walker:
         return self._arrive(following, place, "This compile ends here.")
 
     def _trace(self, place: PlaceInRun) -> TraceSection | None:
-        """The symbolic trace that a place is in, where it can be walked."""
+        """The symbolic trace that a place is in, if it can be walked."""
         section = self._recording.section(place)
         return section if isinstance(section, TraceSection) and section.walk is not None else None
 

@@ -115,7 +115,7 @@ def _pipeline(name: str) -> str:
 
 
 def _with(spec: RunSpec, name: str, value: str, usual: tuple[str, ...]) -> RunSpec:
-    """The spec with a target or pipeline, where this version of irscope can run one."""
+    """The spec with a target or pipeline, if this version of irscope can run one."""
     if value in usual:
         return spec
     if name not in {each.name for each in dataclasses.fields(spec)}:

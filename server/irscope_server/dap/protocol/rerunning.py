@@ -1,4 +1,4 @@
-"""``attach`` with ``values``: the script of a stored run is run once more, where it still is what it was.
+"""``attach`` with ``values``: the script of a stored run is run once more, if it still is what it was.
 
 The store tells what to run, in which folder and with which arguments; interpreter and variables are the client's.
 """
