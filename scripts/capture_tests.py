@@ -107,7 +107,7 @@ def _size(name: str) -> int:
 
 
 def run_module(python: str, name: str, folder: Path, how: How, only: Iterable[str] = ()) -> Path:
-    """Returns its report: `NAME.xml`; where it took too long `NAME.part.xml`, which may be missing.  Of those tests that
+    """Returns its report: `NAME.xml`; if it took too long `NAME.part.xml`, which may be missing.  For tests that
     are to be run alone, named as `read` names them, it is `NAME.again.xml`.
 
     Raises SystemExit if pytest itself failed.
@@ -135,7 +135,7 @@ def run_module(python: str, name: str, folder: Path, how: How, only: Iterable[st
 
 
 def _stop(tests: subprocess.Popen[bytes]) -> None:
-    """With its report of the tests that ran, where it still writes one."""
+    """With its report of the tests that ran, if it still writes one."""
     tests.send_signal(signal.SIGINT)
     with contextlib.suppress(subprocess.TimeoutExpired):
         tests.wait(60)

@@ -151,10 +151,9 @@ def look(python: str, folder: Path) -> Seen:
     return Seen(frozenset(stages), frozenset(gaps), tuple(breaks), tuple(recompiles), outcome)  # type: ignore[arg-type]
 
 
-GAPS, FAIL, LEFT_OUT, UNFINISHED = (
+GAPS, FAIL, UNFINISHED = (
     "Capture gaps of",
     "Capture tests that fail with",
-    "Capture tests that are not applicable to",
     "Modules of capture tests that did not come to their end with",
 )
 
@@ -184,15 +183,7 @@ class Column:
             counts.append(f"{len(tests.unfinished)} modules not finished")
         self.cells[TESTS] = ", ".join(counts)
         self.lists[FAIL] = [f"`{name}`: {why}" for name, why in tests.failed]
-        self.lists[LEFT_OUT] = by_reason(tests.left_out)
         self.lists[UNFINISHED] = [f"`{name}`" for name in tests.unfinished]
-
-
-def by_reason(left_out: tuple[tuple[str, str], ...]) -> list[str]:
-    tests: dict[str, list[str]] = {}
-    for name, reason in left_out:
-        tests.setdefault(reason, []).append(f"`{name}`")
-    return [f"{', '.join(names)}: {reason}" for reason, names in tests.items()]
 
 
 def columns_of(page: str) -> dict[str, Column]:
@@ -202,9 +193,9 @@ def columns_of(page: str) -> dict[str, Column]:
     if not rows:
         return {}
     columns = {version: Column({}, {}) for version in rows[0][1:]}
-    for name, *cells in rows[2:]:
+    for names, *cells in rows[2:]:
         for one, cell in zip(columns.values(), cells, strict=True):
-            one.cells[name] = cell
+            one.cells |= dict.fromkeys(names.split(", "), cell)
     for title, version, items in re.findall(r"^([^|\n-].*) (\S+):\n\n((?:- .*\n)+)", made, re.MULTILINE):
         if version in columns:
             columns[version].lists[title] = [item[2:] for item in items.splitlines()]
@@ -212,12 +203,19 @@ def columns_of(page: str) -> dict[str, Column]:
 
 
 def table(columns: dict[str, Column]) -> list[str]:
-    """Markdown: a row per stage and figure, a column per version; the first is the measure."""
-    names = sorted({name for one in columns.values() for name in one.cells} - set(FIGURES))
-    lines = ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
-    for name in (*names, *FIGURES):
-        missing = "not run" if name in FIGURES else "no"
-        lines.append(f"| {name} | " + " | ".join(one.cells.get(name, missing) for one in columns.values()) + " |")
+    """Markdown: a row for stages with the same cells and for each figure, a column per version; the first is the
+    measure."""
+    stages: dict[tuple[str, ...], list[str]] = {}
+    for name in sorted({name for one in columns.values() for name in one.cells} - set(FIGURES)):
+        stages.setdefault(tuple(one.cells.get(name, "no") for one in columns.values()), []).append(name)
+    figures = {name: tuple(one.cells.get(name, "not run") for one in columns.values()) for name in FIGURES}
+    rows = [
+        ("", *columns),
+        *((", ".join(names), *cells) for cells, names in stages.items()),
+        *((name, *cells) for name, cells in figures.items()),
+    ]
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    lines.insert(1, "|---" * (len(columns) + 1) + "|")
     for version, one in columns.items():
         for title, items in one.lists.items():
             if items:

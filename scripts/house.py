@@ -1,7 +1,7 @@
 """Measures the house: `npm run check:house` prints each goal with what is measured now; the exit code is 1 if one falls short.
 
 Where a number is made of places, an option lists them: `npm run check:house -- --paths` the functions with too many paths,
-the worst first, and likewise `--sentences`, `--outside` and `--steps`.
+the worst first, and likewise `--sentences`, `--outside`, `--steps` and `--unsaid`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import plain_english
 import sentences
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,9 +33,11 @@ SHOWN = "server/irscope_server/language/tried_fixes.py"
 """Decides which fixes are offered, outside of these rooms."""
 MOST_LINES = 9500
 
+MOST_UNSAID = 40
+
 MOST_PATHS = 15
 MOST_FUNCTIONS = 30
-"""That may have more paths than that."""
+"""The most functions that may have more paths than that."""
 MOST_PATHS_OF_ALL = 25
 
 MOST_WORDS = (
@@ -250,6 +253,12 @@ def _none(title: str, option: str, places: Sequence[str]) -> Row:
     return Row(title, f"{len(places)} in {files} files" if places else "0", "0", not places, option, tuple(places))
 
 
+def unsaid_row(places: Sequence[str]) -> Row:
+    """The row of the sentences that a person would not say: each place begins with its file."""
+    title, goal = "sentences that a person would not say", f"≤ {MOST_UNSAID}"
+    return Row(title, str(len(places)), goal, len(places) <= MOST_UNSAID, "unsaid", tuple(places))
+
+
 def of_fixing(trees: Mapping[str, ast.Module]) -> dict[str, ast.Module]:
     """The modules of the fixing feature, with what decides which fixes are offered."""
     prefixes = (*(f"{room}/" for room in ROOMS), SHOWN)
@@ -271,7 +280,8 @@ def main(args: Sequence[str] | None = None) -> int:
     project = toml.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     trees = trees_below(tuple(SOURCES.values()))
     lines = {file: len((ROOT / file).read_text(encoding="utf-8").splitlines()) for file in trees}
-    measured = [*rows(project, trees, lines), *rows_of_words()]
+    unsaid = unsaid_row(plain_english.unsaid(plain_english.all_texts()))
+    measured = [*rows(project, trees, lines), *rows_of_words(), unsaid]
     parser = argparse.ArgumentParser(prog="npm run check:house --")
     for row in measured:
         if row.option:

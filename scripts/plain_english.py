@@ -74,6 +74,36 @@ PHRASES = (
 ALLOWED: dict[str, str] = {}
 """Part of a sentence in which a phrase is right, and the reason."""
 
+_BEGIN = r"(?:\A\W*|[.:;]\s)"
+_END = r"(?=[.;,)]|\W*\Z)"
+UNSAID = {
+    "begins with Of": r"(?<![\w`'\"=|,;:]\s)(?<![\w-])Of (?!course\b|\d)",
+    "from here on": r"\b[Ff]rom here on\b|\bAs far as\b",
+    "that which": r"(?<!except\s)\b(?:that|those) which\b|\bof that of\b",
+    "as that of": r"\bAs (?:that|those) (?:of|that)\b|\bAs of `",
+    "ends in a preposition": (
+        rf"\b(?:is|are|was|were) (?:a part of|part of|made of|drawn over|drawn in|of){_END}"
+        r"|\b(?:that|which|what) (?:\w+ ){1,4}(?:is|are|was|were) (?:by|from)(?=[.;]|\W*\Z)"
+    ),
+    "are others": (
+        r"\b(?:are|were) others\b(?! that| who| in )|\bis another one\b"
+        rf"|\b(?:that|which|what) (?:is|are|was) (?:none|not one|no such|one){_END}"
+    ),
+    "the like": r"\b(?:the|their|its) like\b(?! (?:a|the)\b)",
+    "nothing if": (
+        r"(?<![Dd]o\s)(?<!oes\s)(?<!osts\s)(?<!says\s)(?<!know\s)(?<!prints\s)\b[Nn]othing (?:if|where)\b"
+        r"|\bnothing of (?:the|what|this|it)\b"
+    ),
+    "a value where": r"(?:\b(?:None|[Ee]mpty|0|null|undefined|[Ff]alse|[Tt]rue)|-1) where\b",
+    "so many": r"(?<![\w,`:;]\s)\bSo (?:many|much)\b",
+    "begins with Those": rf"{_BEGIN}Those (?:of|that|which|with|in)\b",
+    "begins with That": rf"{_BEGIN}That (?:of|there|nobody|only|decide)\b|\A\W*That (?:may|have|can)\b",
+    "failing that": r"\b[Ff]ailing (?:that|these|those)\b",
+    "what is not": r"\b(?:of|for|with|by|from|to|in|at|without) what (?:is|are) (?:not|no|none)\b",
+    "of several": r"\bof (?:very )?(?:many|several)\b[^.;]{0,20}\b(?:the first|that of)\b",
+}
+"""Kinds of sentences that a person would not say aloud: a name, and a regular expression in which case matters."""
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -150,9 +180,26 @@ def complaints(pieces: Iterable[Piece]) -> Iterator[str]:
                     yield f"{where}: {' '.join(found.group().split())!r} ({piece.scope}); write: {phrase.advice}"
 
 
+def unsaid(pieces: Iterable[Piece]) -> list[str]:
+    """A line for each sentence of a kind in `UNSAID`, with the kind.  It may go over the end of a line."""
+    patterns = [(re.compile(pattern.replace(" ", r"[\s*]+")), kind) for kind, pattern in UNSAID.items()]
+    return [
+        f"{piece.file.relative_to(ROOT)}:{piece.line + piece.text.count(chr(10), 0, found.start())}: "
+        f"{' '.join(piece.text[found.start() : found.end() + 60].split())!r} ({kind})"
+        for piece in pieces
+        for pattern, kind in patterns
+        for found in pattern.finditer(piece.text)
+    ]
+
+
+def all_texts() -> list[Piece]:
+    """Everything that the repository says to people."""
+    return [*docs(), *python_texts(), *script_texts()]
+
+
 def main() -> int:
     """Prints what is found; 1 if there is anything."""
-    found = [line for pieces in (docs(), python_texts(), script_texts()) for line in complaints(pieces)]
+    found = list(complaints(all_texts()))
     print("\n".join(found))
     return 1 if found else 0
 

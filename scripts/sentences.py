@@ -2,7 +2,7 @@
 
 A sentence is an attribute with a name of `WORDS`, a parameter of such a name, and what is set to one or made of one: in an
 assignment, a loop, or a call of a function of the modules that are read.  A decision compares it, looks something up by it,
-looks into it or cuts it apart.  PyTorch's own words are no sentence of irscope's: reading them is what advice is for.
+looks into it or cuts it apart.  PyTorch's own words are no sentence of irscope's: advice has to read them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LOOKS = frozenset({
     "removeprefix", "removesuffix", "isidentifier", "isdigit",
 })  # fmt: skip
 _PATTERNS = frozenset({"search", "match", "fullmatch", "finditer", "findall", "sub", "subn", "split"})
-"""Of a regular expression."""
+"""Methods of a regular expression."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -111,7 +111,7 @@ async function newestRun(script) {
   return runs?.find((each) => each.script === script);
 }
 
-/** What a command says as JSON; undefined where there is nothing to tell yet. @param {string[]} args */
+/** What a command says as JSON; undefined if there is nothing to tell yet. @param {string[]} args */
 async function answer(args) {
   try {
     return JSON.parse(await execute(IRSCOPE, [...args, "--json"], { cwd: ROOT }));

@@ -1,7 +1,7 @@
 """Which tests are run in every version of torch, and which of them expect what only some versions have.
 
 `scripts/compatibility.py` runs the capture tests, ``pytest -m capture``, in an environment for each version.  A test that
-expects what only a newer or an older torch has says so, with the reason, which lands in docs/versions.md::
+expects what only a newer or an older torch has says so, with the reason; docs/versions.md has the number of such tests::
 
     @pytest.mark.since_torch("2.13", "records name …")
     @pytest.mark.until_torch("2.13", "the pass … is gone")

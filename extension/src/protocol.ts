@@ -22,7 +22,7 @@ export interface RunItem {
   compiles: number;
   findings: number;
   kernels: number;
-  /** Of a job of several ranks; null: any other run. */
+  /** A rank of a job of several; null: any other run. */
   rank: number | null;
   /** How many ranks the job has; 0: any other run. */
   world: number;
@@ -135,7 +135,7 @@ export interface StageItem {
   bytes: number;
   uri: string;
   isGraph: boolean;
-  /** Of a graph or of Inductor's schedule. */
+  /** The number of nodes of a graph or of Inductor's schedule. */
   nodes: number | null;
   /** False: it is made when its document is first opened, which takes seconds. */
   made: boolean;
@@ -178,15 +178,15 @@ export interface KernelChoice extends KernelItem {
   module: string;
   /** `forward` or `backward`, of a compile that has both. */
   direction: string;
-  /** Of its text; 0 for a library call. */
+  /** The size of its text; 0 for a library call. */
   bytes: number;
 }
 
-/** What a graph is of. */
+/** The subject of a graph. */
 export interface GraphHead {
   title: string;
   stageUri: string;
-  /** The stage that it is compared with, where it is: then the nodes that are gone are among the nodes. */
+  /** The stage that it is compared with, if it is: then the nodes that are gone are among the nodes. */
   compareWith: string | null;
   beforeUri: string | null;
   versions: GraphVersion[];
@@ -215,7 +215,7 @@ export interface NodeColumns {
   moved: (number | null)[];
   flops: (number | null)[];
   module: number[];
-  /** The module that it is drawn in: its own or, where it has none, that of the nodes around it. */
+  /** The module that it is drawn in: its own or, if it has none, that of the nodes around it. */
   home: number[];
   /** 1: belongs to the backward of a joint graph. */
   backward: number[];
@@ -225,11 +225,11 @@ export interface NodeColumns {
   originLine: number[];
   /** Only where it is compared: 0 as before, 1 added, 2 gone, 3 changed. */
   state?: number[];
-  /** Of a schedule: further lines that it came from, as file, line, file, line, … */
+  /** For a schedule: further lines that it came from, as file, line, file, line, … */
   places?: number[][];
-  /** Of a schedule: the lines of `stageUri` that describe it, as first, last, first, last, … */
+  /** For a schedule: the lines of `stageUri` that describe it, as first, last, first, last, … */
   spans?: number[][];
-  /** Of a schedule: what was fused with others. */
+  /** For a schedule: what was fused with others. */
   group?: number[];
 }
 
@@ -258,12 +258,12 @@ export interface GraphColumns {
   devices: string[];
   modules: GraphModule[];
   files: string[];
-  /** Of a schedule: the fused nodes, by name and kind. */
+  /** For a schedule: the fused nodes, by name and kind. */
   groups?: FusedNode[];
   decisions?: FusionDecision[];
 }
 
-/** What Inductor decided on two nodes of its schedule, or on what they had been fused to by then; numbers of nodes. */
+/** What Inductor decided on two nodes of its schedule, or on what they were fused into at that time; numbers of nodes. */
 export interface FusionDecision {
   first: number[];
   second: number[];
@@ -308,7 +308,7 @@ export interface KernelCall {
 export interface GraphKernels {
   /** In the order in which they run. */
   calls: KernelCall[];
-  /** For each node of the stage the numbers of the calls that it is a part of. */
+  /** The numbers of the calls that contain each node of the stage. */
   nodes: number[][];
 }
 
@@ -349,7 +349,7 @@ export interface FileState {
   uri: string;
   /** `noEntry`: a library module that nothing is known to run; `stale`: edited since the run whose results are shown. */
   state: "none" | "noEntry" | "noRun" | "current" | "stale";
-  /** What runs it, where that is another file. */
+  /** What runs it, if that is another file. */
   entry: string | null;
   /** The limit that stopped the last run, if one did. */
   limit: "seconds" | "memory" | "output" | "steady-state" | null;
@@ -368,7 +368,7 @@ export interface EntryCandidate {
 export interface Entries {
   /** The document's path in its workspace folder: its key in the setting `irscope.run.entryOf`. */
   file: string;
-  /** What runs it, where that is another file. */
+  /** What runs it, if that is another file. */
   entry: string | null;
   candidates: EntryCandidate[];
 }
@@ -423,7 +423,7 @@ export interface Region {
   endLine: number;
   text: string;
   kernels: string[];
-  /** Of a measured line: its share of the dearest line's time, 0 to 1. */
+  /** For a measured line: its share of the dearest line's time, 0 to 1. */
   heat: number;
 }
 

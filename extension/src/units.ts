@@ -65,7 +65,7 @@ export function kernels(generated: number, libraryCalls = 0): string {
   ].join(" and ");
 }
 
-/** As `kernels`, of a list that has both. */
+/** Like `kernels`, for a list that has both. */
 export function kernelsOf(list: readonly { language: string }[]): string {
   const calls = list.filter(({ language }) => language === "extern").length;
   return kernels(list.length - calls, calls);
@@ -81,7 +81,7 @@ export function ratio(factor: number): string {
   return `×${significant(factor)}`;
 }
 
-/** So many significant digits, all digits before the point, and no zeros at the end. */
+/** This many significant digits, all digits before the point, and no zeros at the end. */
 export function significant(value: number, digits = 3): string {
   if (value === 0) {
     return "0";

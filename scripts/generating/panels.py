@@ -39,7 +39,7 @@ def types_of(module: ModuleType) -> dict[str, Any]:
 
 
 def all_types() -> dict[str, Any]:
-    """Those of all modules."""
+    """The types of all modules."""
     return {name: value for module in modules() for name, value in types_of(module).items()}
 
 

@@ -12,8 +12,8 @@ from irscope.vocabulary.settings import SETTINGS
 
 _HEAD = (
     "Made by `python scripts/generate.py` from compiler/irscope/vocabulary/settings.py. Names are those of VS Code; other "
-    "editors give them without `irscope.` (see [PROTOCOL.md](PROTOCOL.md)). A *resource* setting may differ from folder to "
-    "folder."
+    "editors give them without `irscope.` (see [PROTOCOL.md](PROTOCOL.md)). A setting without a scope may differ from "
+    "folder to folder."
 )
 _TEXT_TYPE = {"type": "string"}
 
@@ -24,7 +24,7 @@ def manifest(text: str) -> str:
     Parameters
     ----------
     text
-        package.json as it is; all else of it stays.
+        package.json as it is; the rest of it stays.
     """
     data = json.loads(text)
     contributes = data["contributes"]
@@ -101,7 +101,9 @@ def _types(row: Setting) -> str:
 def _section(row: Setting) -> str:
     parts = [
         f"## `{row.name}`",
-        f"{_types(row)}, default `{json.dumps(row.default)}`, {row.scope}",
+        ", ".join(
+            [_types(row), f"default `{json.dumps(row.default)}`", *([row.scope] if row.scope != "resource" else [])]
+        ),
         re.sub(r"`#([\w.]+)#`", r"`\1`", row.text),
     ]
     if row.kind in (Kind.CHOICE, Kind.LANE):

@@ -33,7 +33,7 @@ const START_PATIENCE_MS = 60_000;
  * @param {Record<string, unknown>} options.settings the user's settings.json
  * @param {string[]} [options.flags] more flags for code-server
  * @param {string} [options.vsix] an extension to install
- * @param {string} [options.extensions] folder of the extensions, where it is not in `home`
+ * @param {string} [options.extensions] folder of the extensions, if it is not in `home`
  * @param {NodeJS.ProcessEnv} [options.env]
  * @param {boolean} [options.trusted] open every folder as trusted
  * @returns {Promise<Editor>}
@@ -268,7 +268,7 @@ export async function killGroup(child, ended) {
   send("SIGKILL"); // What ignored the first, or was not the leader.
 }
 
-/** Without what another VS Code, around this terminal, has set for itself. */
+/** Leaves out what another VS Code, around this terminal, has set for itself. */
 function cleanEnvironment() {
   const foreign = /^(VSCODE_|ELECTRON_|PASSWORD$|HASHED_PASSWORD$|CODE_SERVER_|npm_|PORT$)/;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign.test(name)));

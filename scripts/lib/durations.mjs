@@ -5,7 +5,7 @@ import * as path from "node:path";
 
 const SLOWEST = 40;
 const FILES = 25;
-/** Of what a failed test said; its end is what fits on a screen. */
+/** The most lines of what a failed test said; its end is what fits on a screen. */
 const MESSAGE_LINES = 15;
 /** How many runs the memory of retried tests goes back. */
 const RUNS_KEPT = 20;

@@ -1,6 +1,6 @@
 /**
  * What Ctrl-C ends: programs that build something, each with all the processes that it started, and what they had
- * written by then.
+ * written until then.
  *
  * A build ends at its own pace where it is asked: npm first finishes the package that it unpacks. So each has a process
  * group of its own, which the terminal's Ctrl-C does not reach, and which is killed as a whole.

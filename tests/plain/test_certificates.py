@@ -75,7 +75,7 @@ def test_a_kernel_with_another_number() -> None:
     named = SOURCE.replace("def k", "def triton_poi_fused_add_3")
     other = named.replace("add_3", "add_5")
     (check,) = certified(side({"triton_poi_fused_add_3": named}), side({"triton_poi_fused_add_5": other})).checks
-    assert (check.source, check.why) == ("renumbered", "only its number differs, since kernels before it are others")
+    assert (check.source, check.why) == ("renumbered", "only its number differs, since earlier kernels differ")
 
 
 def test_a_kernel_that_the_device_does_not_have() -> None:

@@ -142,3 +142,10 @@ def test_how_long_the_documents_are(tmp_path: Path) -> None:
         (tmp_path / name).write_text("`a` |\n" * (words // 2) + "a" * (words % 2), encoding="utf-8")
     measured = list(house.rows_of_words(tmp_path))
     assert [(row.measured, row.holds) for row in measured] == [("701", False), ("3,000", True), ("48,000", True)]
+
+
+def test_sentences_that_nobody_would_say_are_counted() -> None:
+    places = [f"a.py:{line}: 'Of it.' (begins with Of)" for line in range(house.MOST_UNSAID + 1)]
+    row = house.unsaid_row(places)
+    assert (row.measured, row.holds, row.option, row.places) == ("41", False, "unsaid", tuple(places))
+    assert house.unsaid_row(places[1:]).holds

@@ -254,7 +254,7 @@ def test_a_bucket_runs_beside_the_backwards_that_are_still_to_come() -> None:
         (3, "submod_0", 0, "output-code-backward-3", 0),
     ]
     assert [beside_bucket(one) for one in found] == [
-        "the backward of 2 parts: 4 operations", "the backward of 1 part: 1 operation", "nothing of this graph",
+        "the backward of 2 parts: 4 operations", "the backward of 1 part: 1 operation", "nothing in this graph",
     ]  # fmt: skip
     alone = list(buckets_of(run_of({"bucket-splits": SPLIT})))
     assert [(one.backward, one.beside) for one in alone] == [("", ())] * 3, "the fast lane has no backward"

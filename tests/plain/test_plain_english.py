@@ -55,3 +55,50 @@ def test_the_line_of_the_phrase(check: types.ModuleType) -> None:
 )
 def test_left_alone(check: types.ModuleType, text: str) -> None:
     assert not [*check.complaints([check.Piece(ROOT / "x.py", 1, text, scope) for scope in ("docs", "strings")])]
+
+
+@pytest.mark.parametrize(
+    ("text", "scope", "kind"),
+    [
+        (
+            "/** A click zooms in on a box, drawing the pointer over the chart on what is drawn over. */",
+            "docstrings",
+            "ends in a preposition",
+        ),
+        (
+            "Of the FX graph cache; of a forward and a backward that which costs more counts.",
+            "docstrings",
+            "begins with Of",
+        ),
+        ("The sizes; None if its\n    parameters are others.", "docstrings", "are others"),
+        ("/** The pointer is drawn, and does not click, from here on. */", "docstrings", "from here on"),
+        ("The one that costs more\n * than that which runs.", "docstrings", "that which"),
+        ("The box that a node\nis a part of.", "docstrings", "ends in a preposition"),
+        ("`print` and its like", "docs", "the like"),
+        ("Returns 0 where none was found.", "docstrings", "a value where"),
+        ("/** Those that are open. */", "docstrings", "begins with Those"),
+        ("That nobody reads.", "docstrings", "begins with That"),
+        ("So many of them at most.", "docstrings", "so many"),
+        ("The newest; failing that, the first.", "strings", "failing that"),
+        ("Raises LookupError for what is not a run.", "docstrings", "what is not"),
+    ],
+)
+def test_what_nobody_would_say(check: types.ModuleType, text: str, scope: str, kind: str) -> None:
+    found = check.unsaid([check.Piece(ROOT / "x.md", 7, text, scope)])
+    assert any(line.startswith("x.md:") and line.endswith(f"({kind})") for line in found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Of course it is there.",
+        "The types of all nodes. It tells of 3 of them.",
+        "It does nothing if the list is empty.",
+        "The others that are open come last.",
+        "What the pass did is over.",
+        "A list of those that were left out.",
+        "The file that a line belongs to, and what it is for.",
+    ],
+)
+def test_what_people_say(check: types.ModuleType, text: str) -> None:
+    assert check.unsaid([check.Piece(ROOT / "x.md", 1, text, "docs")]) == []

@@ -29,7 +29,7 @@ class NodeWriter:
         self._frames: dict[str, tuple[tuple[str, int, str], ...]] = {}
         self._classes: dict[type, str] = {}
         self.flops: dict[tuple[Any, str], int | None] = {}
-        """By what is called and the shapes of its arguments: the layers of a model are alike."""
+        """Keyed by what is called and the shapes of its arguments: the layers of a model are alike."""
 
     def number(self, graph_id: int) -> int:
         """The number of a graph by its ``id()``.  An address that is used again keeps its number."""

@@ -144,7 +144,7 @@ def written_graph(
     title
         The name of the class in the text.
     number
-        Of the graph in its run (`NodeWriter.number`).
+        Number of the graph in its run (`NodeWriter.number`).
     operations
         In the order of the graph, the output last.
     above

@@ -50,12 +50,12 @@ class ProgressTeller:
         self._kernels[compile] = 0
 
     def kernels(self, compile: Compile, done: int, total: int) -> None:
-        """So many of a graph's kernels are compiled.
+        """Compiles at most this many of a graph's kernels.
 
         Parameters
         ----------
         done
-            -1: one more begins, where they are compiled one by one.
+            -1: one more begins, if they are compiled one by one.
         """
         if done < 0:
             done = self._kernels.get(compile.id, 0)

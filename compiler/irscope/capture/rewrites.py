@@ -17,7 +17,7 @@ _Sources = dict[str, tuple[str, ...]]
 def sources_of(
     before: Sequence[Operation], after: Sequence[Operation], hint: Callable[[Operation], str] = lambda one: ""
 ) -> _Sources:
-    """Of each operation of the later graph the names of those of the earlier one that it came from.
+    """Maps each operation of the later graph to the names of the earlier operations that it came from.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class _Rewrite:
         return {name: self._fitting(self._after[name], sources) for name, sources in own.items()}
 
     def _of_old_values(self) -> tuple[_Sources, _Sources]:
-        """Of each value that both graphs have what computed it; and what of that it hands to new values that it takes."""
+        """Says what computed each value that both graphs have, and what it hands to new values."""
         own: _Sources = {}
         handed: _Sources = {}
         for name, old in self._stands_for.items():

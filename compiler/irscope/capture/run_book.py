@@ -249,7 +249,7 @@ class RunBook:
         shift
             Where it is in the order of the stages, relative to others of its kind.
         language
-            Of its text, where the kind does not say it.
+            Language of its text, if the kind does not say it.
         """
         ref = StageRef(id, name, language or stage_kind(name).language, len(text or ""))
         self.write_version(compile, ref, text, position(name, backward) + shift, data)
@@ -325,7 +325,7 @@ class RunBook:
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Nothing is captured from here on: at the end of a run, and in a child that the script has forked."""
+        """Stops the capture: at the end of a run, and in a child that the script has forked."""
         self._is_open, self._keep = False, None
 
     def put_prediction(self, compile: Compile) -> None:

@@ -88,7 +88,7 @@ class _Notes:
     def __init__(self) -> None:
         self._about: dict[str, list[str]] = {}
         self._missing: dict[tuple[str, str], dict[str, None]] = {}
-        """By pipeline and reason: the names of what is not there."""
+        """By pipeline and reason: the names of what is missing."""
 
     def of(self, pipeline: str, told: str) -> list[str]:
         """The notes of a pipeline, one for each reason; without what is missing for the reason that is `told` already."""

@@ -63,7 +63,7 @@ def diff(options: argparse.Namespace) -> int:
 
 
 def _targets(given: str | None) -> tuple[str, str] | None:
-    """Of the older and of the newer run; None without ``--target``."""
+    """The targets of the older and of the newer run; None without ``--target``."""
     names = [name.strip() for name in (given or "").split(",") if name.strip()]
     if len(names) > 2 or (given is not None and not names):
         raise LookupError("--target names one target, or two with a comma between them: --target h100,mi300x.")

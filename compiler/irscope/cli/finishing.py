@@ -61,7 +61,7 @@ def finish(
         raise
     finally:
         with contextlib.suppress(sqlite3.Error):
-            gc.disable()  # from here on everything is in use until the end, where `main` sets it back
+            gc.disable()  # everything is now in use until the end, where `main` sets it back
             keep_trails(store, run)
             store.tidy(run, packs=False)  # the next run does it
 

@@ -34,7 +34,7 @@ class Drawing:
     file
         None: it went to standard output, or ``dot`` has it.
     engine
-        Of Graphviz; empty for DOT.
+        The layout engine of Graphviz; empty for DOT.
     boxes
         What is drawn: operations, inputs and folded modules.
     folded

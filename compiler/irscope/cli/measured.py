@@ -14,7 +14,7 @@ from irscope.vocabulary.units import count, duration, percent
 from irscope.vocabulary.visible import printable
 
 _MOST_ROWS = 15
-"""Of each table; JSON has all."""
+"""The most rows of a table; JSON has all."""
 
 
 def profile_lines(found: Profile, paint: Paint, most: int = _MOST_ROWS) -> list[str]:
@@ -51,7 +51,7 @@ def _program(one: MeasuredProgram) -> str:
 
 
 def _region_lines(found: Profile, most: int) -> list[str]:
-    """Of the graphs between breaks; a program of one graph is compared as a whole already."""
+    """The lines about the graphs between breaks; a program of one graph is compared as a whole already."""
     if not found.has_own_regions:
         return []
     lines = ["", f"Between graph breaks: {count(len(found.regions), 'graph')}, each called alone"]
@@ -96,7 +96,7 @@ def _gap_table(found: Profile, paint: Paint, most: int) -> list[str]:
 
 
 def _cost_lines(found: Profile, most: int) -> list[str]:
-    """Of graph breaks and recompilations."""
+    """The lines about graph breaks and recompilations."""
     lines = [""] if found.breaks or found.recompiled else []
     lines += [f"Graph break ({_place(Origin(one.file, one.line))}): {one.words}" for one in found.breaks[:most]]
     lines += _more(len(found.breaks), most, "break")

@@ -30,7 +30,7 @@ def seconds(text: str) -> float:
 
 
 def seconds_or_zero(text: str) -> float:
-    """As `seconds`, or 0."""
+    """Like `seconds`; 0 if there is no time."""
     try:
         value = float(text)
     except ValueError:

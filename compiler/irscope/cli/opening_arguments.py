@@ -32,7 +32,8 @@ def add_to(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--run",
         metavar="RUN",
-        help="profiler's trace: the run it is of, its ID or prefix (default: the newest that fits of a store that --store names, else none)",
+        help="profiler's trace: ID or prefix of its run (default: the newest that fits of a store "
+        "that --store names, else none)",
     )
     command.add_argument(
         "--source-root",

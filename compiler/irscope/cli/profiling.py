@@ -49,7 +49,7 @@ def profile(options: argparse.Namespace) -> int:
 
 def open_profile(options: argparse.Namespace) -> int:
     """Prints whose time a trace from elsewhere is."""
-    is_named = options.store != default_path()  # then it is the store of the run that the trace is of
+    is_named = options.store != default_path()  # then it is the store of the trace's run
     try:
         if not options.run and not is_named:
             found = opened(options.trace, None, None)

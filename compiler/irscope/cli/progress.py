@@ -12,8 +12,8 @@ from irscope.vocabulary.visible import printable
 
 
 class ProgressLine:
-    """One line on stderr, rewritten in place and wiped before anything else is printed; nothing if stderr is not a
-    terminal."""
+    """One line on stderr, rewritten in place and wiped before anything else is printed; it prints nothing if stderr is
+    not a terminal."""
 
     def __init__(self) -> None:
         self._on = sys.stderr.isatty()

@@ -55,7 +55,7 @@ def show_ranks(report: Report, *, as_json: bool) -> int:
 
 
 def _by_rank(report: Report) -> list[str]:
-    """Those of the fewest ranks first: what all have does not tell them apart."""
+    """The findings of the fewest ranks come first: what all ranks have does not tell them apart."""
     lines = [
         printable(
             f"{short_path(one.file)}:{one.range.start.line}: {one.kind} {one.code} on {ranks_named(one.ranks)}: "

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from irscope.provenance.lines import LineStep, LineTrail, StageElement
 
 _MOST_NODES = 20
-"""Of each stage, of what came from a line; a layer that is there a hundred times has as many of each."""
+"""The most nodes of a stage that came from a line; a layer that is there a hundred times has as many of each."""
 _MOST_NODES_JSON = 100
 _MOST_MEASURED = 5
 """Rows of each table of measured time."""
 _MOST_GUARDS = 100
-"""Of each compile; a model of a hundred layers has ten thousand, which take a second to read."""
+"""The most guards of a compile; a model of a hundred layers has ten thousand, which take a second to read."""
 
 
 def show(options: argparse.Namespace) -> int:
@@ -255,7 +255,7 @@ def _line(store: Store, report: Report, options: argparse.Namespace) -> int:
 
 
 def _run_of_line(store: Store, options: argparse.Namespace) -> str | None:
-    """The newest run that had to do with the file of ``--line`` and came to its end; failing that, the newest; None if
+    """The newest run that had to do with the file of ``--line`` and came to its end; else the newest; None if
     a run is named, or none had."""
     if options.run is not None or options.line is None:
         return None

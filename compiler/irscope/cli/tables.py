@@ -11,9 +11,9 @@ from irscope.cli.text import Paint, width_of
 
 _GAP = 2
 _SHORTEST = 12
-"""Columns that are left of a long name at least; where there is less room, the row is folded."""
+"""Columns that are left of a long name at least; if there is less room, the row is folded."""
 _INDENT = 4
-"""Of the second line of a row that is folded."""
+"""The indent of the second line of a row that is folded."""
 _PAINTED = re.compile(r"(\x1b\[[\d;]*m)(.*)(\x1b\[0m)", re.DOTALL)
 
 

@@ -33,7 +33,7 @@ _NARROWEST = 40
 
 
 class Paint:
-    """What a stream can show: its characters and how many columns.  Colours, where it is a terminal, unless
+    """What a stream can show: its characters and how many columns.  Colours, if it is a terminal, unless
     ``NO_COLOR`` is set; or where ``FORCE_COLOR`` is."""
 
     def __init__(self, stream: TextIO) -> None:

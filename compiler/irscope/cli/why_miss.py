@@ -27,7 +27,7 @@ _SQLITE = b"SQLite format 3\0"
 
 
 def why_miss(options: argparse.Namespace) -> int:
-    """Compares the cache keys of two runs and prints what differs.  Raises LookupError for what is not a run."""
+    """Compares the cache keys of two runs and prints what differs.  Raises LookupError if one of them is not a run."""
     try:
         with contextlib.ExitStack() as stack:
             store, before = stack.enter_context(_run_of(options.before, options.store))

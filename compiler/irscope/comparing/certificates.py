@@ -17,7 +17,7 @@ from irscope.vocabulary.units import count
 SCHEMA = 1
 SAME, RENUMBERED, DIFFERENT, MISSING, UNKNOWN = "same", "renumbered", "different", "missing", "unknown"
 
-_NUMBER_ONLY = "only its number differs, since kernels before it are others"
+_NUMBER_ONLY = "only its number differs, since earlier kernels differ"
 _NUMBER = re.compile(r"(\btriton_[a-z]+_fused\w*?)_\d+\b")
 _HASH = re.compile(r"'backend_hash': '[0-9A-F]*'")
 _PLACES = re.compile(r"\s*\.(version|file|loc)\b|.*\bassertFile_\d+\[")
@@ -52,12 +52,11 @@ class KernelCheck:
     Parameters
     ----------
     source
-        ``same`` to the byte but for the hash of PyTorch and Triton, ``renumbered`` if the number in its name is another
-        one, too, ``different`` from the predicted one of its name, or
-        ``missing``.
+        ``same`` to the byte but for the hash of PyTorch and Triton, ``renumbered`` if the number in its name differs,
+        too, ``different`` from the predicted one of its name, or ``missing``.
     code
-        Of the PTX or AMDGCN: ``same`` but for places in files and the version of PTX, ``different``, or ``unknown`` if the sources differ, the
-        device chose another configuration, or it has none.
+        The PTX or AMDGCN: ``same`` but for places in files and the version of PTX, ``different``, or ``unknown`` if
+        the sources differ, the device chose another configuration, or it has none.
     why
         What differs; empty if nothing does.
     """

@@ -22,7 +22,7 @@ from irscope.vocabulary.records import dataclass
 
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _NEAR = 16
-"""Of an operation that occurs very often only so many nodes before and after the same place are looked at."""
+"""If an operation occurs very often, only this many nodes before and after the same place are looked at."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class NodeChange:
     before: GraphNode
     after: GraphNode
     what: tuple[str, ...]
-    """Of ``inputs``, ``arguments`` (constants among them), ``type`` (dtype, shape, strides, device) and ``target``."""
+    """The fields that differ: ``inputs``, ``arguments`` (constants among them), ``type`` (dtype, shape, strides,
+    device) and ``target``."""
 
 
 @dataclass(frozen=True)

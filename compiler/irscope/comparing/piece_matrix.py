@@ -32,7 +32,7 @@ class PieceMatrix:
 
 
 def piece_matrix(pieces: Sequence[Piece], most_rows: int, most_sizes: int) -> PieceMatrix:
-    """The matrix, the smallest size first.  Of alike pieces seconds are added up.
+    """The matrix, the smallest size first.  The seconds of alike pieces are added up.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ class Figure:
 
     value: float | None
     why: str = ""
-    """Why there is none; of one that is there: what it is about, where that is not the same for all pipelines."""
+    """Why there is none; of one that is there: what it is about, if that is not the same for all pipelines."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ class PipelineFigures:
     operators: Figure
     """In the graphs that were captured from the user's code."""
     taken: Figure
-    """Of these, those that are in the last stage that the pipeline shows."""
+    """The operators that are in the last stage that the pipeline shows."""
     fused: Figure
-    """Of these, those that share a kernel, or an operation of the last stage, with another one."""
+    """The operators that share a kernel, or an operation of the last stage, with another one."""
     gone: tuple[Left, ...]
-    """Of the captured operators, those that are not in the last stage."""
+    """The captured operators that are not in the last stage."""
     left: tuple[Left, ...]
     """What runs as Python, and what was warned of."""
     kernels: Figure
@@ -79,7 +79,7 @@ class PipelineFigures:
     """With the capture of all stages."""
     call: Timing
     eager: Timing
-    """Of the same programs without compile, in the same process and the same rounds."""
+    """The time of the same programs without compile, in the same process and the same rounds."""
     difference: Figure
     """The largest absolute difference to eager of any element of any output."""
     relative_difference: Figure
@@ -241,7 +241,7 @@ def _kernels(report: Report | None, name: str, why: str) -> tuple[Figure, Figure
 
 
 def _moved(store: Store, report: Report | None, why: str) -> Figure:
-    """Of kernels; of a pipeline that does not tell them, of the operations of its last graph, each by itself."""
+    """The time of the kernels; if a pipeline does not report them, of the operations of its last graph."""
     if report is None or not report.compiles:
         return Figure(None, why or _NOTHING)
     costs = kernel_costs(store, report)

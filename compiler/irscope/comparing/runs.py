@@ -47,7 +47,7 @@ class CompileChange:
 
     @property
     def title(self) -> str:
-        """As of `Compile`."""
+        """Like `Compile.title`."""
         return function_title(self.function, self.qualified)
 
 
@@ -71,11 +71,11 @@ class RunDiff:
     compile_seconds: Change
     seconds: Change
     targets: tuple[str, ...] = ()
-    """Of which targets the older and the newer one are the predictions; none: they are what the script got itself."""
+    """The targets of the predictions in the older and the newer run; none: what the script got itself."""
     pipelines: tuple[str, ...] = ()
-    """Of the older and the newer run, where they went through different ones."""
+    """The pipelines of the older and the newer run, if they went through different ones."""
     shared_stages: tuple[str, ...] = ()
-    """Of runs of different pipelines: names of the stages that both have, which are compared."""
+    """For runs of different pipelines: names of the stages that both have, which are compared."""
 
     @property
     def same(self) -> bool:
@@ -168,7 +168,7 @@ class Moved:
     def line(self, file: str, line: int) -> int | None:
         """The line of the newer text; None if it was deleted or rewritten.
 
-        Of a file whose texts are not known, or are the same, the line itself.
+        The line itself if the file's texts are not known, or are the same.
         """
         file = real_path(file)
         if self._before.get(file) == self._after.get(file) or file not in self._before or file not in self._after:

@@ -158,7 +158,7 @@ def _needed(pipeline: Pipeline) -> tuple[Package, ...]:
 
 
 def _name(package: Package) -> str:
-    """Of a package in the answer of an interpreter."""
+    """The name of a package in the answer of an interpreter."""
     return f"{package.module} {package.requirement}"
 
 
@@ -284,7 +284,8 @@ class _Trials:
     on_trial: Callable[[str], None]
 
     def verdict(self, pipeline: Pipeline, python: str, installed: dict[str, Any] | str) -> _Verdict:
-        """Of a pipeline in an interpreter, by what is installed there; a text says why that is not known."""
+        """The verdict on a pipeline in an interpreter, by what is installed there; a text says why that is not
+        known."""
         if isinstance(installed, str):
             return Status.UNSUPPORTED, installed, ""
         if (lacking := _lacking(pipeline, installed, python)) is not None:
@@ -335,7 +336,7 @@ _MOST_KEPT = 200
 
 
 def as_data(found: Sequence[Availability]) -> list[dict[str, Any]]:
-    """The same as JSON has it (docs/json.md), which has no status of its own for what is not known."""
+    """The same as JSON has it (docs/json.md), which has no separate status for unknown."""
     return [_plain(one) for one in found]
 
 

@@ -57,7 +57,7 @@ def boot():
         os.write(message_fd, frame(json.dumps({"is": "Refused", "reason": reason}).encode() + b"\n"))
         return
 
-    gc.disable()  # nothing of what is imported here becomes garbage; `run` sets it back when the script begins
+    gc.disable()  # no import here becomes garbage; `run` sets it back when the script begins
     load_package()
     from irscope.runner.hidden_modules import shield_from
 

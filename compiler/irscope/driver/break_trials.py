@@ -24,13 +24,14 @@ from irscope.protocol import Finding, Report
 from irscope.worker.client import Worker
 
 ROUNDS = 18
-"""Of each side: enough to tell 3 % from noise on a machine that does nothing else."""
+"""The rounds of each side: enough to tell 3 % from noise on a machine that does nothing else."""
 _FIX_SECONDS = 300.0
 _MOST = 4
-"""Of breaks and of recompilations, the dearest ones; each has its own process, which stays until all rounds are over."""
+"""The most breaks and recompilations, the dearest ones; each has its own process, which stays until all rounds have
+ended."""
 
 Place = tuple[str, int, str]
-"""Of a finding: file, line and code."""
+"""The file, line and code of a finding."""
 
 
 def breaks_removed(
@@ -46,9 +47,9 @@ def breaks_removed(
     Parameters
     ----------
     spec
-        Of the profile; the fixes are proven in the fast lane and timed in its own.
+        The run of the profile; the fixes are proven in the fast lane and timed in its own.
     report
-        Of the profile's run.
+        Report of the profile's run.
     on_step
         Called with what begins now, in few words.
     """
@@ -80,7 +81,7 @@ _NO_FINDING = BreakRemoved("", why_not="No finding says why it was compiled agai
 
 
 def _recompiled_at(cost: RecompileCost, report: Report) -> Place | None:
-    """Of the first finding that says why a function was compiled again."""
+    """The place of the first finding that says why a function was compiled again."""
     frames = {
         one.id.partition("/")[0]
         for one in report.compiles
@@ -164,7 +165,7 @@ def _removed(fix: Candidate, base: Measured | None, other: Measured) -> BreakRem
 
 
 def _rounds(one: Measured | None) -> list[float]:
-    """Of each round the seconds of a call of every program; a round in which one was not timed is left out."""
+    """The seconds of a call of every program in each round; a round in which one was not timed is left out."""
     rows = [[program.get("seconds") for program in row] for row in (one.rounds if one is not None else ())]
     numbers = [[float(each) for each in row if isinstance(each, (int, float))] for row in rows]
     return [sum(some) for some, row in zip(numbers, rows, strict=True) if row and len(some) == len(row)]

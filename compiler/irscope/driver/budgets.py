@@ -45,7 +45,7 @@ class Limits:
         self._reach(message.limit, message.message)
 
     def look(self, pid: int) -> Limit | None:
-        """Whether a limit is reached by now; `pid` is the process at the root of the run."""
+        """Whether a limit is reached now; `pid` is the process at the root of the run."""
         now, budget = time.monotonic(), self._budget
         if budget.seconds is not None and now - self._started > budget.seconds:
             self._reach(Limit.SECONDS, _SECONDS.format(seconds=budget.seconds))

@@ -113,7 +113,7 @@ class RunSpec:
     settings, without, code
         Other defaults of PyTorch; see `RunRequest.settings`.
     world, rank, local_rank, local_world, fake_group
-        Of a run that is one rank of a job; see `RunRequest.world`.
+        The rank and the job of a run that is one rank; see `RunRequest.world`.
     job
         The job's name, if another launcher has started its ranks; see `irscope.driver.jobs`.
     """
@@ -194,7 +194,7 @@ def execute(
     cancel
         Set by another thread to stop the run: its processes are killed at once.
     worker
-        A fork server of the same interpreter and environment; where it cannot serve, a fresh process does.
+        A fork server of the same interpreter and environment; if it cannot serve, a fresh process does.
 
     No error of the script is raised here; StoreError is raised where the store cannot even begin a run.  On a full disk
     the run is kept in memory, until the store is closed, and a capture gap says so.
@@ -266,7 +266,7 @@ def _pipeline_of(spec: RunSpec) -> tuple[Pipeline | None, str]:
         pipeline = pipeline_named(spec.pipeline)
         checked(spec.targets, pipeline)
     except LookupError as error:
-        # Of the setting nobody has said anything before: the command line refuses what is unknown by itself.
+        # Nobody has checked the setting before: the command line refuses what is unknown by itself.
         where = "" if pipeline is not None else " Choose another (--pipeline NAME, or the setting irscope.pipeline)."
         return None, f"{error.args[0]}{where}"
     return pipeline, ""
@@ -282,7 +282,8 @@ def _set_outcome(store: Store, run: str, outcome: Outcome) -> None:
 
 
 def _how(spec: RunSpec) -> dict[str, object]:
-    """What is kept of a run so that it can be run again.  Of its variables only the names are: values may be secret."""
+    """What is kept of a run so that it can be run again.  For variables only the names are kept: values may be
+    secret."""
     return {
         "entry": spec.entry.value, "target": spec.script, "cwd": os.path.abspath(_cwd(spec)),
         "variables": sorted(spec.env or {}), **({"world": spec.world, "rank": spec.rank} if spec.world else {}), **({"job": spec.job} if spec.job else {}),
@@ -290,7 +291,7 @@ def _how(spec: RunSpec) -> dict[str, object]:
 
 
 def with_cells(spec: RunSpec, text: str) -> RunSpec:
-    """The same with the cells of a notebook as it is on disk.  Raises ValueError for what is none."""
+    """The same with the cells of a notebook as it is on disk.  Raises ValueError if it is not one."""
     path = spec.stored_script
     cells = {cell_name(path, n): python_of_cell(source) for n, source in enumerate(read_cells(text), 1)}
     overlays = {path: joined(cells), **cells, **spec.overlays}
@@ -394,7 +395,7 @@ def _watched(
 ) -> tuple[Outcome, list[Raised]]:
     """Runs it in a fork of the worker where that is possible, else, or where the fork proves unfit, in a fresh process.
 
-    Returns also what ended the script, where it failed.
+    Returns also what ended the script, if it failed.
     """
     started = time.monotonic()
     limits, gaps = Limits(spec.budget, started), []

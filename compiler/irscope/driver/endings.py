@@ -31,7 +31,7 @@ def with_finding(
         if found is None:
             return outcome
         store.put_finding(run, found)
-    except Exception as error:  # noqa: BLE001  what ended the script is told in any case
+    except Exception as error:  # noqa: BLE001  what ended the script is reported in any case
         gap = CaptureGap("where in compiled code the script failed", f"{type(error).__name__}: {error}")
         with contextlib.suppress(StoreError):  # it may be the store that fails
             store.put_gap(run, gap)

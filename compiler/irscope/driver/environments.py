@@ -130,7 +130,7 @@ def make(environment: Environment, on_step: Callable[[str], None]) -> None:
 
 
 def torch_needs(requirements: Sequence[str]) -> list[str]:
-    """Of what a package of PyTorch requires: what it cannot be imported without on the CPU."""
+    """Requirements of a package of PyTorch without which it cannot be imported on the CPU."""
     return [one for one in requirements if "extra ==" not in one and not _FOR_GPUS.match(one)]
 
 

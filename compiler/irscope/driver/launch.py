@@ -102,7 +102,7 @@ class Launch:
 
 
 _PIPE_BYTES = 1 << 20
-"""So much the script can be ahead of what is stored."""
+"""The script can be this far ahead of what is stored."""
 
 
 def _wide_pipe() -> tuple[int, int]:

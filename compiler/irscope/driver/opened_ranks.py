@@ -33,7 +33,7 @@ class Chosen:
 def open_traces(spec: TraceSpec, store: Store, on_message: Callable[[Message], None] = lambda message: None) -> str:
     """Opens what is at a path: one log, or those of all ranks, which are merged and compared; returns the run's id.
 
-    Of several ranks it is the run of the first.  With ``spec.log`` or ``spec.compile`` one log is opened.
+    If there are several ranks, it is the run of the first.  With ``spec.log`` or ``spec.compile`` one log is opened.
 
     Raises
     ------
@@ -77,8 +77,8 @@ def _alone(spec: TraceSpec, store: Store, on_message: Callable[[Message], None])
 def chosen_of(logs: Sequence[RankLog]) -> tuple[list[Chosen], list[RankLog]]:
     """The ranks to open, the first rank first, and one of each group that is left out.
 
-    One stands for all that compiled the same.  Of those that differ from the first rank in numbers of their graphs alone,
-    one stands for all.  Any other group has one, too, with all that differ from it in numbers.
+    One stands for all that compiled the same.  One rank stands for all that differ from the first rank only in numbers
+    of their graphs.  Any other group has one, too, with all that differ from it in numbers.
     """
     groups: dict[bytes, list[RankLog]] = defaultdict(list)
     for log in logs:

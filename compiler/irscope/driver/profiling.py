@@ -38,7 +38,7 @@ class NotMeasured(Exception):
     Parameters
     ----------
     run, outcome
-        Of the run, which stays in the store.
+        ID and outcome of the run, which stays in the store.
     """
 
     def __init__(self, why: str, run: str = "", outcome: Outcome | None = None) -> None:
@@ -167,7 +167,7 @@ def program_of(facts: dict[str, Any]) -> MeasuredProgram:
 
 
 def with_facts(graphs: CudaGraphs, facts: object) -> CudaGraphs:
-    """With what the run's process wrote of them, which is not trusted."""
+    """Adds what the run's process wrote about them, which is not trusted."""
     if not isinstance(facts, dict):
         return graphs
     try:

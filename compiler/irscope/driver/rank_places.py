@@ -52,7 +52,8 @@ class _Lines:
 
     @staticmethod
     def _origin(provenance: Provenance, element: Element) -> Origin | None:
-        """Of the nearest collective above; its inputs, which are fused with it by name only, have other lines."""
+        """The origin of the nearest collective above; its inputs, which are fused with it by name only, have other
+        lines."""
         seen, level = {element}, [element]
         while level:
             for one in level:

@@ -34,7 +34,7 @@ RANKS_PER_MACHINE = 8
 MOST_RANKS = 256
 """That are run; each takes a process, and seconds."""
 _PORT = "29500"
-"""That nobody listens on."""
+"""A port on which nobody listens."""
 _GRACE_SECONDS = 10.0
 """For the other ranks to notice that one has failed, and to say so themselves."""
 
@@ -206,7 +206,7 @@ def merge(
 
 
 def keep_alone(store: Store, run: str, rank: int) -> None:
-    """Keeps what one rank communicates, of whose job nothing else is known; nothing if it does not."""
+    """Keeps what one rank communicates, if it does; nothing else is known about its job."""
     report = store.report(run, sizes=False)
     found = _rank_report(_rank_run(store, RankDone(rank, run, report.outcome)), 0, (), {})
     if found.collectives or found.buckets:
@@ -276,7 +276,7 @@ def _has_one_rank(store: Store, run: str) -> bool:
 
 
 def _outcome(done: Sequence[RankDone]) -> Outcome:
-    """That of the first rank that did not come to its end, with its number; else of the first."""
+    """The outcome of the first rank that did not come to its end, with its number; else that of the first."""
     failed = next((one for one in done if one.outcome.kind is not OutcomeKind.COMPLETED), None)
     if failed is None:
         return done[0].outcome

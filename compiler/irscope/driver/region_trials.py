@@ -25,7 +25,7 @@ from irscope.vocabulary.visible import bounded
 
 SCRIPT = Path(kept_regions.__file__).with_name("region_script.py")
 ROUNDS = 18
-"""Of each side: enough to tell 3 % from noise on a machine that does nothing else."""
+"""The rounds of each side: enough to tell 3 % from noise on a machine that does nothing else."""
 
 
 def compared_elsewhere(
@@ -43,7 +43,7 @@ def compared_elsewhere(
     Parameters
     ----------
     spec
-        Of the profile.
+        The run of the profile.
     told
         What the run's process wrote of the same regions: which file has the graph of each, or why none has it.
     folder
@@ -88,7 +88,7 @@ class _Side:
     reasons: Mapping[str, str]
 
     def seconds(self, number: int) -> list[float]:
-        """Of each round in which a graph was timed."""
+        """The seconds of each round in which a graph was timed."""
         at = self._program(number)
         found = [row[at].get("seconds") for row in self.measured.rounds if at is not None and at < len(row)]
         return [float(one) for one in found if isinstance(one, (int, float))]
@@ -113,7 +113,7 @@ def _file_of(number: int) -> str:
 
 
 def _reasons(store: Store, run: str) -> dict[str, str]:
-    """Of findings first, then of what was not captured."""
+    """The reasons from findings first, then from what was not captured."""
     found: dict[str, str] = {}
     with contextlib.suppress(LookupError):
         report = store.report(run)

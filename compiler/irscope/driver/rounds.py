@@ -32,7 +32,7 @@ class Measured:
     programs
         The script's compiled programs, as the process told them when it was ready; None if it never was.
     rounds
-        Of each round the seconds of each program.
+        The seconds of the programs, by round.
     """
 
     spec: RunSpec
@@ -57,7 +57,7 @@ def measured(
     """Runs the same script through several pipelines, and times what was compiled.
 
     The scripts run one after the other, so that no compile slows another one down; their processes stay until all
-    rounds are over.
+    rounds have ended.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Finds which changes of an environment cause which differences, by runs in which some of the changes are taken back.
 
-All candidates are tried together first; where that removes differences, halves of the candidates are tried, and so on: a
+All candidates are tried together first; if that removes differences, halves of the candidates are tried, and so on: a
 cause among N candidates takes about 2 · log2(N) runs, and candidates that change nothing take one run together.
 """
 
@@ -126,7 +126,7 @@ class Search:
             self.candidates(candidates[half:], how)
 
     def _narrow(self, candidates: list[Candidate], explained: list[Difference], how: str) -> None:
-        """Of candidates that together explain these differences, which do."""
+        """The candidates among these that together explain the differences."""
         if not _is_evidence(candidates, explained):
             return
         if len(candidates) == 1 or self.is_over:

@@ -66,7 +66,7 @@ class VersionSide:
     run
         Its run in the store.
     compile_seconds, seconds
-        Of all its compiles, and of the run.
+        Seconds of all its compiles, and of the run.
     """
 
     python: str
@@ -130,7 +130,7 @@ class Plan:
     seconds
         After which no other run is begun to find a cause; 0: no cause is looked for.
     facts
-        Of both environments; None: they are asked.
+        Facts of both environments; None: they are asked.
     workers
         Fork servers of both; None: fresh processes, and a fork server of the newer one for the search.
     """

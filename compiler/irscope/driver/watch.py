@@ -233,7 +233,7 @@ class Watch:
         return True
 
     def _tell_gap(self, gap: CaptureGap) -> None:
-        """Of what is not stored: the run's process does not know it."""
+        """A gap about what is not stored: the run's process does not know it."""
         if gap not in self._gaps:
             self._add_gap(gap)
             self._on_message(GapSeen(gap))

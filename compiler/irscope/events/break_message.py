@@ -120,7 +120,7 @@ def _registry() -> dict[str, str]:
 
 
 def _file_of_torch() -> str:
-    """Of a torch that is installed here and not imported, as where a trace is opened."""
+    """The file of a torch that is installed here and not imported, as when a trace is opened."""
     with contextlib.suppress(ImportError, ValueError):
         return getattr(importlib.util.find_spec("torch"), "origin", None) or ""
     return ""

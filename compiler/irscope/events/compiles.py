@@ -65,7 +65,7 @@ class CompileBook:
         Parameters
         ----------
         code
-            The code object being compiled, for ``dynamo_start``, where it could be found.
+            The code object being compiled, for ``dynamo_start``, if it could be found.
         """
         if record.event == RECOMPILATION:
             self._reasons[name] = tuple(reasons_in(record.payload))

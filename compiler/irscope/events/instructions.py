@@ -11,7 +11,7 @@ from irscope.usercode.source import read_source
 
 
 def argument_of(instruction: Any) -> str:
-    """As `dis` prints it, with a limit."""
+    """Formats it as `dis` does, with a limit."""
     text, value = instruction.argrepr, instruction.argval
     if instruction.arg is None and instruction.opname != "LOAD_CONST":  # Dynamo makes some of those itself
         return ""
@@ -31,7 +31,7 @@ class Columns:
         self._files: dict[str, list[str] | None] = {}
 
     def of(self, file: str, instruction: Any) -> tuple[int, int, int, int]:
-        """Line, end line, column, end column; -1 where it has none."""
+        """Line, end line, column, end column; -1 if it has none."""
         where = instruction.positions
         if where is None or where.lineno is None:
             return (instruction.starts_line or -1, -1, -1, -1)

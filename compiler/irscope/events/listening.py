@@ -13,7 +13,7 @@ from irscope.internals.hooks import Undo
 
 
 class LogHandler(logging.Handler):
-    """A handler that knows the logger that it is for."""
+    """A handler that knows its logger."""
 
     LOGGER: ClassVar[str]
 

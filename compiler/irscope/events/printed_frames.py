@@ -14,7 +14,7 @@ FRAME = re.compile(
 
 
 def range_of(match: re.Match[str]) -> Range:
-    """Where a `FRAME` is: at what its carets point to, where it has some."""
+    """Where a `FRAME` is: at what its carets point to, if it has some."""
     file, line, carets = match["file"], int(match["line"]), match["carets"]
     if not carets:
         return range_of_focus(file, line)

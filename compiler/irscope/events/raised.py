@@ -13,7 +13,7 @@ from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.visible import bounded
 
 _MOST_FRAMES = 100
-"""Of each end of a deep stack."""
+"""The most frames at each end of a deep stack."""
 _IRSCOPE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 

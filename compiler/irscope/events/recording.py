@@ -362,7 +362,7 @@ class _Seen:
         self._of = of  # kept, so that its id stays its own
 
     def changes(self, now: Any) -> tuple[list[Any], list[Any]]:
-        """Those that came, in order, and those that went."""
+        """What was added, in order, and what was removed."""
         added: list[Any] = []
         for item in reversed(now):
             if item in self.all:

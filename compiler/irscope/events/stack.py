@@ -70,8 +70,8 @@ class FramePlace:
 class Told:
     """A moment, as a stored trace tells it.
 
-    A live record is handled on the stack of its event.  Of a stored one there is only text: `at` makes that the answer
-    to the questions for the stack, until the record is handled.
+    A live record is handled on the stack of its event.  A stored message is only text: `at` makes that the answer to
+    the questions for the stack, until the record is handled.
 
     Parameters
     ----------

@@ -1,4 +1,5 @@
-"""Records Dynamo's walk over the user's instructions: the symbolic trace.  The layout is told in `irscope.symbolic.trace`.
+"""Records Dynamo's walk over the user's instructions: the symbolic trace.  `irscope.symbolic.trace` describes the
+layout.
 
 A hook runs around each instruction, so that the symbolic stack and locals are seen before it, and the nodes and guards
 that came with it after.  Only differences are kept: most steps push one item and

@@ -90,7 +90,7 @@ def _facts(value: object) -> dict[str, Any]:
 
 
 def _compile_id(metadata: dict[str, Any]) -> str | None:
-    """As ``torch._guards.CompileId`` prints itself."""
+    """The ID as ``torch._guards.CompileId`` prints itself."""
     autograd, frame, count = (metadata.get(f"{key}_id") for key in ("compiled_autograd", "frame", "frame_compile"))
     if autograd is None:
         return None if frame is None else f"{frame}/{count}"

@@ -44,7 +44,7 @@ variable, and more words; see `text_of`."""
 
 
 def describe(tracker: Any) -> Description:
-    """A tracker in a few words.  What may change while the tracker stays the same object is told by `stamp`."""
+    """A tracker in a few words.  `stamp` has what may change while the tracker stays the same object."""
     cls = type(tracker)
     words = _WORDS.get(cls)
     if words is None:
@@ -70,7 +70,7 @@ def text_of(description: Description) -> str:
 
 
 def _came_from(source: Any) -> str:
-    """`` from L['x']``; its end, where it is long."""
+    """`` from L['x']``; its end, if it is long."""
     try:
         name = source.name
         text = name if type(name) is str else str(name())  # a method before torch 2.10

@@ -76,7 +76,7 @@ class FindingBook:
         data
             What the detectors are given.
         payload
-            The text of the trace's record that it comes from, where there is one.
+            The text of the trace's record that it comes from, if there is one.
         """
         self._ask(Record(name, {}, compile, 0, payload), *data)
 
@@ -110,7 +110,7 @@ class FindingBook:
 
 
 def _with_another(before: Finding, again: Finding) -> str:
-    """The explanation, with where in a library the cause lies when it is another one below the same call."""
+    """The explanation, with where in a library the cause lies if that differs below the same call."""
     told = before.explanation
     known = {place for place in before.related if place.role is RelatedRole.CAUSE}
     for place in again.related:

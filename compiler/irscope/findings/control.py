@@ -66,8 +66,8 @@ def controlled(
     Parameters
     ----------
     severities
-        Severity by code or kind: ``error``, ``warning``, ``information``, ``hint`` or ``off``; a code goes before
-        its kind.
+        Severity by code or kind: ``error``, ``warning``, ``information``, ``hint`` or ``off``; a code has priority
+        over its kind.
     baseline
         From `read_baseline`.
     """
@@ -214,7 +214,7 @@ def write_baseline(path: str, findings: Iterable[Finding]) -> None:
 
 
 def read_baseline(path: str) -> dict[str, int]:
-    """The findings of a baseline file.  Raises LookupError with a message for the user if it is none."""
+    """The findings of a baseline file.  Raises LookupError with a message for the user if it is not one."""
     try:
         data = json.loads(read_bounded(path).decode("utf-8"))
         if data.get("irscope-baseline") != 1:

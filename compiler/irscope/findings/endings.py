@@ -19,7 +19,7 @@ from irscope.vocabulary.stages import Role
 from irscope.vocabulary.visible import bounded
 
 _LIBRARIES = re.compile(r"/lib(64)?/python3[.\d]*/")
-"""Of an interpreter that need not be this one."""
+"""The libraries of an interpreter that need not be this one."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _CHECK_LINES = 6
 """How far below a check in a kernel the statement is that needs it."""
@@ -214,7 +214,8 @@ def _message(raised: Raised, failed: _Failed) -> str:
 
 
 def outcome_message(raised: Raised, finding: Finding) -> str:
-    """How a run ended with an exception inside compiled code, with the user's line in place of that of generated code."""
+    """How a run ended with an exception inside compiled code, with the user's line in place of the line of generated
+    code."""
     text = f": {text}" if (text := _first_line(raised)) else ""
     return f"{raised.type}{text} ({finding.file}:{finding.range.start.line})"
 

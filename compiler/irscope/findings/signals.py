@@ -1,4 +1,4 @@
-"""Signals that the capture of a pipeline sends to the findings: what happened, where no record of the trace says it."""
+"""Signals that the capture of a pipeline sends to the findings: what happened, if no record of the trace says it."""
 
 from __future__ import annotations
 

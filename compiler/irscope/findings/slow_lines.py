@@ -20,11 +20,11 @@ from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.units import duration, percent, significant
 
 _MOST = 5
-"""Of a file: those that lose the most time."""
+"""The most lines of a file: those that lose the most time."""
 _FAR = 2.0
 """Times what is possible."""
 _LEAST_SHARE = 0.03
-"""Of a step: what is lost there must be worth a change."""
+"""The least share of a step: what is lost there must be worth a change."""
 _IDLE, _LAUNCHING = 0.5, 0.25
 """Shares of a step from which on launches are what it waits for."""
 _TENSOR_CORES = 4.0

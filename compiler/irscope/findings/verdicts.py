@@ -38,7 +38,7 @@ class Verdict(str, enum.Enum):
 
     @property
     def exit_code(self) -> int:
-        """That of ``irscope check``."""
+        """The exit code of ``irscope check``."""
         return {Verdict.CLEAN: 0, Verdict.FINDINGS: 1, Verdict.ENVIRONMENT: 3, Verdict.SCRIPT_FAILED: 4}[self]
 
     @staticmethod
@@ -77,7 +77,7 @@ class Bound:
 
     @property
     def flag(self) -> str:
-        """That of ``irscope check``."""
+        """The flag of ``irscope check``."""
         return f"--{self.name.replace('_', '-')}"
 
     @property
@@ -132,7 +132,7 @@ class Measured:
     """A number of a run beside its bound."""
 
     name: str
-    """That of the `Bound`."""
+    """The name of the `Bound`."""
     limit: float
     actual: float
     exceeded: bool

@@ -192,7 +192,7 @@ _MOST_WRAPPERS = 8
 def name_of(backend: Any) -> str:
     """The name of a backend as ``torch.compile`` got it; of a partial that of its function, of another object its class.
 
-    ``torch.compile`` calls these by their ``repr``, which has an address, so that it is another one in each run.
+    ``torch.compile`` calls these by their ``repr``, which has an address and so differs in each run.
     """
     inner = innermost(backend)
     if not isinstance(getattr(inner, "__name__", None), str):

@@ -2,7 +2,7 @@
 
 A hit in the FX graph cache or the AOTAutograd cache skips the stages after it, so a capture that wants to see them
 must miss.  Keys are computed and entries are written as ever, so the caches' own events (a bypass with its reason, a
-miss with what the key is made of) still come.  The cache of compiled kernels (the C++ and Triton binaries) stays in
+miss with its key) still come.  The cache of compiled kernels (the C++ and Triton binaries) stays in
 use.
 
 The deep lane raises the level of provenance tracking, which is a part of the keys in torch 2.13 and 2.15 (not in 2.9): so its entries
@@ -172,7 +172,7 @@ def _status(cache: Any, hint_of: Callable[[Any], Any], key: str, inputs: Any) ->
 
 
 def _replace_static(cls: type, name: str, function: Callable[..., Any]) -> Undo:
-    """Replaces a static method.  Raises TypeError if it is none."""
+    """Replaces a static method.  Raises TypeError if it is not one."""
     before = inspect.getattr_static(cls, name)
     if not isinstance(before, staticmethod):
         raise TypeError(f"{cls.__name__}.{name} is not a static method")

@@ -20,7 +20,7 @@ _USERS = ("codecache", "codegen.cpp", "codegen.cpp_micro_gemm", "cpp_builder")
 
 
 def become(instructions: str) -> None:
-    """From here on in this process.
+    """Makes this process compile for such a CPU.
 
     Parameters
     ----------

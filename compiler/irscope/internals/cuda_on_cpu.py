@@ -32,7 +32,7 @@ def hook(properties: Any, is_wanted: Callable[[], bool], devices: int = 1) -> Ho
     Parameters
     ----------
     properties
-        Of the first target, as ``torch.cuda.get_device_properties`` has them.
+        Properties of the first target, as ``torch.cuda.get_device_properties`` has them.
     is_wanted
         Whether the user's files name CUDA, as far as they are loaded.
     devices

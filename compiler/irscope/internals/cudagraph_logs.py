@@ -8,7 +8,7 @@ from collections.abc import Callable
 from irscope.internals.hooks import Hook, Undo
 
 LOGGER = "torch._inductor.cudagraph_trees.__cudagraphs"
-"""Of its debug messages.  Only with that level the reason is computed at all."""
+"""The logger of its debug messages.  Only with that level the reason is computed at all."""
 _AGAIN = re.compile(
     r"\[(?P<compile>[^\]]*)\] Re-recording function=(?P<function>[^,]*)(?:, mode=\w+)?, reason=(?P<why>.*)", re.DOTALL
 )

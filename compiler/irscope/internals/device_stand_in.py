@@ -36,7 +36,7 @@ class _CodeIsWritten(BaseException):
     Attributes
     ----------
     output_strides
-        Of each output, as Inductor has laid it out; a backward reads what the forward has saved in that layout.
+        Strides of each output, as Inductor has laid it out; a backward reads what the forward has saved in that layout.
     """
 
     def __init__(self, output_strides: Any) -> None:
@@ -66,7 +66,7 @@ def each_program_hook(compiled: Callable[[Compile, Any, tuple[Any, ...], dict[st
 
 
 def become(properties: Any) -> None:
-    """From here on this process takes ``cuda:0`` for a GPU with these properties.
+    """Makes this process take ``cuda:0`` for a GPU with these properties.
 
     Parameters
     ----------

@@ -21,4 +21,5 @@ COMPILE_NOTHING = Hook(
     versions="2.9 to 2.13",
     apply=lambda config: replace_attribute(config, "disable", True),
 )
-"""As ``TORCH_COMPILE_DISABLE=1``, which torch reads when it is imported: too late in a fork of the worker."""
+"""Does the same as ``TORCH_COMPILE_DISABLE=1``, which torch reads when it is imported: too late in a fork of the
+worker."""

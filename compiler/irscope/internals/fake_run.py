@@ -18,7 +18,7 @@ from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
 from irscope.usercode.user_files import is_user_file
 
 _MOST_ELEMENTS = 1_000_000
-"""Of a tensor whose values are made up."""
+"""The most elements of a tensor whose values are made up."""
 _VERSIONS = "2.11 and 2.13"
 _modes: list[Any] = []
 

@@ -76,7 +76,7 @@ def warm_microseconds() -> float | None:
     """One check of all guards of the compile that is ending right now, the least of some; None as in `measure`.
 
     PyTorch measures one check, with cold caches: on a busy or slow machine a millisecond that has little to do with the
-    guards.  How often they are checked is PyTorch's own affair: it has done so twice by now, and does so at every call.
+    guards.  How often they are checked is PyTorch's own affair: it does so at every call.
     """
     found = _manager_and_scope()
     if found is None:

@@ -3,7 +3,7 @@
 irscope does not import torch before the script does: many scripts set environment variables first, and torch reads
 them while it is imported.  So what has to touch a torch module waits for the script to import it.
 
-Python's garbage collector rests while torch is imported.  Nearly nothing of what the import makes is ever garbage, but
+Python's garbage collector rests while torch is imported.  Hardly anything that the import makes is ever garbage, but
 the collector would go through all of it time and again, then and in each compile: a tenth of the processor time of a
 small script, with irscope and without.  So what is there after the import is frozen, as it is in the worker's forks.
 """

@@ -11,7 +11,7 @@ _HIGHER_ORDER = PrivateName("values of nodes that run a graph", "torch._ops", "H
 
 
 def operator_class() -> Any:
-    """The class of ``aten.mm.default`` and its like."""
+    """The class of operators such as ``aten.mm.default``."""
     return _OPERATOR.get()
 
 

@@ -46,7 +46,7 @@ class Optimizers:
         return Hook("the memory of optimizers", "torch.optim.optimizer", _VERSIONS, apply)
 
     def state_bytes(self) -> int:
-        """Of all tensors in their states, as they are now."""
+        """The bytes of all tensors in their states, as they are now."""
         torch: Any = sys.modules["torch"]
         return bytes_of(
             value
@@ -65,12 +65,12 @@ def parameters() -> list[Any]:
 
 
 def is_parameter(tensor: Any) -> bool:
-    """Also of a fake tensor that stands for a parameter."""
+    """True also for a fake tensor that stands for a parameter."""
     return isinstance(tensor, sys.modules["torch"].nn.Parameter)
 
 
 def bytes_of(tensors: Iterable[Any]) -> int:
-    """Of the elements of tensors, with the hint in place of a symbol; a dimension without one counts once."""
+    """The bytes of the elements of tensors, with the hint in place of a symbol; a dimension without one counts once."""
     total = 0
     for tensor in tensors:
         size = int(tensor.element_size())

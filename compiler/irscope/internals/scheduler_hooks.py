@@ -1,4 +1,4 @@
-"""Hooks into Inductor's scheduler and code writers: nodes before and after fusion, and what each kernel was made of."""
+"""Hooks into Inductor's scheduler and code writers: nodes before and after fusion, and the nodes of each kernel."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def _by_inductor(node: Any, reads: bool) -> Mapping[str, Any]:
 def _constants(node: Any) -> dict[str, int]:
     """Bytes of each constant of the graph that a node reads, as a whole.
 
-    ``get_read_write_buffer_accesses`` of torch 2.9 to 2.15 leaves constants out: weights, where they are frozen or the
+    ``get_read_write_buffer_accesses`` of torch 2.9 to 2.15 leaves constants out: weights, if they are frozen or the
     code is compiled ahead of time.
     """
     constants = lowered_graph().constants

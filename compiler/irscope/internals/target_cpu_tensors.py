@@ -26,7 +26,7 @@ class CpuTensor:
     Parameters
     ----------
     name
-        Of its node in Dynamo's graph, or of the variable.
+        Name of its node in Dynamo's graph, or of the variable.
     stack
         Where it is put there, as PyTorch prints a stack.
     """
@@ -36,7 +36,7 @@ class CpuTensor:
 
 
 def cpu_tensors(program: Any, inputs: Sequence[Any]) -> list[CpuTensor]:
-    """Those of a graph of Dynamo's and of its inputs, on the stack on which it is compiled."""
+    """The tensors on the CPU in a graph of Dynamo's and its inputs, on the stack on which it is compiled."""
     return [*_created(program), *_given(inputs)] if FILES else []
 
 

@@ -63,13 +63,13 @@ class CudaGraphs:
 
 
 decided: list[CudaGraphs] = []
-"""Of the graphs that this process has compiled with CUDA graphs asked for."""
+"""The decisions about graphs that this process has compiled with CUDA graphs asked for."""
 on_cpu: list[CpuTensor] = []
 """What the script keeps on the CPU in the program that this process compiles."""
 
 
 def note_partitions() -> None:
-    """From here on in this process partitions of graphs are kept with their schedule."""
+    """Makes this process keep partitions of graphs with their schedule."""
     scheduler: Any = importlib.import_module("torch._inductor.scheduler").Scheduler
     partition = scheduler.graph_partition
 

@@ -136,7 +136,7 @@ _MAKERS = ("script", "trace", "trace_module", "freeze", "optimize_for_inference"
 
 
 def made_hook(see: Callable[[str, tuple[Any, ...], Any, types.FrameType], None]) -> Hook:
-    """Calls ``see(name, arguments, made, caller)`` after each call of ``torch.jit.script`` and the like.
+    """Calls ``see(name, arguments, made, caller)`` after each call of ``torch.jit.script`` and similar functions.
 
     What other functions of PyTorch make is not seen: they do not call it by its name in ``torch.jit``.
     """

@@ -36,9 +36,9 @@ class Launch:
     Parameters
     ----------
     name
-        Of its function.
+        Name of its function.
     file, line
-        Of the user's, where it is launched.
+        The user's file and line, where it is launched.
     key
         The same for launches for which Triton compiles one kernel.
     compile

@@ -40,7 +40,7 @@ class Choice:
     seconds
         What a call took; None if it could not be timed.
     why_not
-        Why it could not, where that is known.
+        Why it could not, if that is known.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Padded:
     Parameters
     ----------
     seconds
-        Of the product as it is and padded; None if an earlier decision was found in Inductor's cache.
+        Seconds of the product as it is and padded; None if an earlier decision was found in Inductor's cache.
     is_padded
         What was decided.
     """

@@ -102,7 +102,7 @@ class _Trace:
 
 
 def _handed_over(asking: types.FrameType, handlers: list[Timed]) -> bool:
-    """Gives a timed event to the handlers; false where it is not as expected."""
+    """Gives a timed event to the handlers; false if it is not as expected."""
     make: Callable[[], Any] | None = PAYLOAD.read(asking)
     try:
         event = None if make is None else make()

@@ -134,7 +134,7 @@ class StatementReader:
             self._statement(statement)
 
     def read_plain(self, name: str, value: str, detail: str, line: int) -> bool:
-        """A statement that calls a function or a method, takes an item or renames; false where it is none of these."""
+        """A statement that calls a function or a method, takes an item or renames; false if it does none of these."""
         if call := _CALL.match(value):
             self.call(name, call["target"], detail, _USED.findall(call["arguments"]), line)
         elif not detail and self._aliases.get(value, value) in self._known:

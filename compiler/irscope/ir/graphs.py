@@ -35,7 +35,7 @@ def edges_of(graph: Graph) -> list[tuple[int, int]]:
 
 
 def operation_name(node: GraphNode) -> str:
-    """``torch.ops.aten.mm.default`` → ``aten.mm``; of what is not a call its kind."""
+    """``torch.ops.aten.mm.default`` → ``aten.mm``; the kind of what makes no call."""
     return short_target(node.target) or node.name if node.op == "call" else node.op
 
 
@@ -83,7 +83,7 @@ def read_nodes(
     known
         The names of all its nodes.
     most
-        So many of them at most, operations rather than inputs.
+        At most this many of them, operations rather than inputs.
     """
     lines = text.split("\n")
     if most is not None and len(wanted) > most:

@@ -39,15 +39,16 @@ class FailedGuard:
     frames
         Files and lines of the user stack that made the guard, outermost first; empty if PyTorch does not tell.
     dimension
-        Of a size or stride: which one.
+        The dimension of a size or stride.
     was
         The value or the type's name that the code was compiled for, as text; empty if PyTorch does not tell.
     other
         The second thing that the guard compares, named as ``source``.
     sizes
-        Of a guard on a size: the size of the compiled code, and that of the call; empty for other guards.
+        For a guard on a size: the size of the compiled code, and that of the call; empty for other guards.
     state
-        Of a guard on the state of PyTorch as a whole: the first one that changed, by PyTorch's name (``grad_mode``); empty
+        For a guard on the state of PyTorch as a whole: the first one that changed, by PyTorch's name (``grad_mode``);
+        empty
         if PyTorch does not tell.
     """
 

@@ -87,7 +87,7 @@ def guards_of(
     costs
         What is kept beside the text: for each guard its kind, how many lines it prints, and its nanoseconds.
     most
-        So many guards at most, the failed ones among them first.
+        At most this many guards, the failed ones among them first.
     """
     failures = [
         parse_failed_guard(reason)
@@ -155,6 +155,6 @@ def _is(failure: str, failed_source: str, kind: str, check: str, source: str) ->
 
 
 def _full_path(printed: str, files: Iterable[str]) -> str:
-    """PyTorch cuts off how a path begins, not always at a slash; the file of the run that ends so, where there is just one."""
+    """PyTorch cuts off how a path begins, not always at a slash; the file of the run that ends so, if there is just one."""
     found = [file for file in files if file.replace(os.sep, "/").endswith(printed.replace(os.sep, "/"))]
     return found[0] if len(found) == 1 else printed

@@ -45,7 +45,7 @@ class Instruction:
     operands
         Names of instructions of the same computation.
     literal
-        Of a constant or a parameter: what is printed between its brackets.
+        For a constant or a parameter: what is printed between its brackets.
     attributes
         Names and values as printed, without metadata and without the computations that it calls.
     called
@@ -78,7 +78,7 @@ class Module:
     entry: str = ""
 
     def instructions(self) -> Iterator[Instruction]:
-        """Those of all computations."""
+        """The instructions of all computations."""
         for body in self.computations.values():
             yield from body
 

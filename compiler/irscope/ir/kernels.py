@@ -135,7 +135,7 @@ def origins_from_stacks(payload: str, output_code: str) -> dict[str, tuple[Origi
 
     Its keys are ``name:call_number``, its values stacks with the outermost frame first.  PyTorch 2.13 does not empty
     this table between backward graphs, so only the calls that are in this output code are taken.  An origin is the
-    innermost user frame of a stack; where none is the user's (a model from a library was compiled as it is), the
+    innermost user frame of a stack; if none is the user's (a model from a library was compiled as it is), the
     innermost frame of an installed package.
     """
     try:

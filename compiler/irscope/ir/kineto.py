@@ -103,7 +103,7 @@ class Text(Protocol):
 
 
 def events_of(text: Text, left_out: Counter[str], is_part: bool = False, taker: Taker | None = None) -> Iterator[Event]:
-    """As `read_events`; of a part, nothing may come after its list of events.  Raises TraceError."""
+    """Like `read_events`; nothing may come after the list of events of a part.  Raises TraceError."""
     names: dict[str, str] = {}
     for number, raw in enumerate(_objects(text, is_part, taker)):
         if number >= MOST_EVENTS:
@@ -145,7 +145,7 @@ def row(process: Any, thread: Any) -> tuple[str, str]:
 def _objects(text: Text, is_part: bool, taker: Taker | None) -> Iterator[Any]:
     """The elements of the list of events, one by one.
 
-    As many as end in a block are parsed at once, which is twice as fast; where that does not go, each by itself.
+    As many as end in a block are parsed at once, which is twice as fast; if that does not go, each by itself.
     """
     decoder = json.JSONDecoder()
     block, at, seen = _begun(text)

@@ -32,7 +32,7 @@ class PassStep:
     argument
         The pass as the command line of MLIR's tools names it: ``triton-licm``.
     changed
-        Whether the module is another one after it, names and locations aside.
+        Whether it changes the module, names and locations aside.
     text
         The module after it; empty if the dump does not show it.
     """

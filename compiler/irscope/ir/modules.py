@@ -18,7 +18,7 @@ _DEEPEST = 100
 """Modules around each other; a store from elsewhere may name more."""
 _FLOATING = re.compile(r"(?:f|bf|c)\d")
 _MOST_NEIGHBOURS = 16
-"""Of a node that has no module; with more of them it may be drawn further out."""
+"""The most neighbours of a node that has no module; with more of them it may be drawn further out."""
 
 
 def split_module(path: str, kind: str) -> tuple[Path, str]:
@@ -42,7 +42,7 @@ class PlacedNodes:
     dtypes
         As printed: ``f32``.
     modules
-        Of each node; None if it has none.
+        Module of each node; None if it has none.
     untold
         Whether PyTorch does not say where the node is from: a pass or autograd made it.  Any other node without a module
         is from a line of the user's that is outside of all modules.
@@ -62,7 +62,7 @@ class PlacedNodes:
 
 
 def homes(nodes: PlacedNodes) -> list[Path | None]:
-    """The module that each node is drawn in; None: in none.
+    """The module around each node in the drawing; None: in none.
 
     An operation without a module is drawn in the innermost module that both what it uses and what uses it
     belong to: drawn outside, it would be before and after this module at once.  Where there is no such module, one that
@@ -141,7 +141,7 @@ class _Neighbours:
 
 
 def _shared(nodes: PlacedNodes, users: Iterable[int], found: Sequence[Path | None]) -> Path | None:
-    """What the operations that use an input have in common: those of the forward, where it has any there.
+    """What the operations that use an input have in common: those of the forward, if it has any there.
 
     An empty path if it is used in no common module; None if nothing uses it.
     """

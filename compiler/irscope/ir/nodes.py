@@ -9,7 +9,7 @@ key            value
 ``graph``      number of the ``torch.fx.Graph`` object in its run: two stages with one number are one graph object at
                two moments, and a source with this number is a node of it
 ``nodes``      one list per column, in graph order: ``name``, ``op`` (``placeholder``, ``call_function``, …), ``target``
-               (→ *targets*), ``inputs`` (indices of nodes, each once), ``value`` (→ *values*), ``flops`` (null where
+               (→ *targets*), ``inputs`` (indices of nodes, each once), ``value`` (→ *values*), ``flops`` (null if
                PyTorch has no formula), ``stack`` (→ *stacks*), ``module`` (→ *modules*), ``aten`` (→ *targets*: the
                operator before decompositions), ``seq`` (autograd's number, shared by a forward operation and its
                backward), ``from`` (list → *sources*)
@@ -66,7 +66,7 @@ class Value:
     sizes, strides
         Numbers, or text where they are symbolic.
     bytes
-        Of the elements, with hints in place of symbols; None if a hint is missing.
+        Bytes of the elements, with hints in place of symbols; None if a hint is missing.
     """
 
     kind: str = ""
@@ -107,7 +107,7 @@ class NodeFacts(NamedTuple):  # a tuple, because a large graph makes tens of tho
     Parameters
     ----------
     line
-        1-based line in the stage's text; 0 where it is not found.
+        1-based line in the stage's text; 0 if it is not found.
     inputs, users
         Names of nodes, in graph order of use.
     flops
@@ -154,7 +154,7 @@ class NodeFacts(NamedTuple):  # a tuple, because a large graph makes tens of tho
 
 
 NO_FACTS = NodeFacts("", 0, "", "", _NO_VALUE, (), (), None, None, None, False, False, (), None, "", None, ())
-"""Of a node that nothing is known about."""
+"""The facts of a node about which nothing is known."""
 
 
 def facts_of(data: Any, text: str = "") -> tuple[NodeFacts, ...]:
@@ -168,8 +168,8 @@ def facts_of(data: Any, text: str = "") -> tuple[NodeFacts, ...]:
 
 
 def dtypes_of(data: Any) -> dict[str, str]:
-    """Node of a graph stage → dtype of what it gives, of several results that of the first; empty if it is not a
-    tensor. What `facts_of` tells, without all else."""
+    """Node of a graph stage → dtype of its first result; empty if it is not a tensor. What `facts_of`
+    gives, without the rest."""
     if not isinstance(data, dict) or "nodes" not in data:
         return {}
     values = data["values"]
@@ -190,8 +190,8 @@ def dtypes_of(data: Any) -> dict[str, str]:
 
 
 def modules_of(data: Any) -> dict[str, str]:
-    """Node of a graph stage → path of its innermost module, of those that have one. What `facts_of` tells, without all
-    else."""
+    """Node of a graph stage → path of its innermost module, of those that have one. What `facts_of` gives, without the
+    rest."""
     if not isinstance(data, dict) or "nodes" not in data:
         return {}
     paths, columns = [path for path, _ in data["modules"]], data["nodes"]

@@ -173,7 +173,7 @@ def to_data(phases: Sequence[Phase], metrics: Mapping[str, object]) -> dict[str,
 
 
 def from_data(data: Any) -> list[Phase]:
-    """The inverse of `to_data`.  Raises ValueError for what is no such data."""
+    """The inverse of `to_data`.  Raises ValueError if it is not such data."""
     try:
         if data["version"] != VERSION:
             raise ValueError("phases of another version")

@@ -49,7 +49,7 @@ class Peaks:
 
 
 def _peaks(target: Target) -> Peaks | None:
-    """Of a target of the catalogue; None if it lacks the figures, as a CPU does."""
+    """The peaks of a target of the catalogue; None if it lacks the figures, as a CPU does."""
     bandwidth = target.value("bandwidth")
     if bandwidth is None or not target.rates:
         return None
@@ -83,7 +83,7 @@ class Work:
     flops
         By PyTorch's formulas; None if it has none for any operation in it.
     dtype
-        Of most of what it writes.
+        Dtype of most of what it writes.
     memory_seconds, compute_seconds
         The least that the target takes for either; None without a target or a number.
     """
@@ -130,7 +130,7 @@ class StageData(Protocol):
 
 
 def kernel_costs(store: StageData, report: Report, peaks: Peaks | None = None) -> list[Work]:
-    """Of each kernel of each output code that tells its calls, in the order of the code."""
+    """The costs of each kernel in output code that tells its calls, in the order of the code."""
     found: list[Work] = []
     for compile in report.compiles:
         for stage in compile.stages:
@@ -142,7 +142,7 @@ def kernel_costs(store: StageData, report: Report, peaks: Peaks | None = None) -
 def _of_output_code(stage: StageRef, data: Any, dtypes: Mapping[str, str], peaks: Peaks | None) -> Iterable[Work]:
     calls: dict[str, dict[object, Any]] = {}
     for number, call in enumerate(data.get("calls", ())):
-        # The loops of one kernel are told one by one, with one handle.
+        # The loops of one kernel are reported separately, with one handle.
         calls.setdefault(call["kernel"], {}).setdefault(call["handle"] if call["handle"] is not None else -number, call)
     for kernel, rows in calls.items():
         read = _sum(row["reads"] for row in rows.values())
@@ -156,7 +156,7 @@ def _of_output_code(stage: StageRef, data: Any, dtypes: Mapping[str, str], peaks
 
 
 def _dtypes(store: StageData, report: Report, output_code: StageRef, stages: Iterable[StageRef]) -> dict[str, str]:
-    """Of the nodes of the graph that was lowered to output code, by their names."""
+    """The dtypes of the nodes of the graph that was lowered to output code, by their names."""
     home, _, last = output_code.id.rpartition("/")
     suffix = last.removeprefix(output_code.name)
     for stage in stages:
@@ -166,7 +166,7 @@ def _dtypes(store: StageData, report: Report, output_code: StageRef, stages: Ite
 
 
 def node_costs(store: StageData, report: Report, stage: StageRef, peaks: Peaks | None = None) -> list[Work]:
-    """Of each node of a graph stage that does something.  Raises LookupError if the stage has no costs."""
+    """The costs of each node of a graph stage that does something.  Raises LookupError if the stage has no costs."""
     nodes = facts_of(store.stage_data(report.run, stage.id)) if stage_kind(stage.name).is_graph else ()
     if not nodes:
         raise LookupError(f"No node costs in {stage.id}: only graphs of the deep lane have them.")
@@ -178,7 +178,7 @@ def node_costs(store: StageData, report: Report, stage: StageRef, peaks: Peaks |
 
 
 def dtype_of(node: NodeFacts) -> str:
-    """Of what a node gives; of several results that of the first."""
+    """The dtype of a node's first result."""
     value = node.value.parts[0] if node.value.parts else node.value
     return value.dtype.removeprefix("torch.")
 

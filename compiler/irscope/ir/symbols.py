@@ -165,7 +165,7 @@ def _number(text: str) -> int | None:
 
 
 def _narrowed(bounds: Bounds, name: str, expression: str) -> Bounds:
-    """By ``s <= 4096`` and its like."""
+    """By conditions such as ``s <= 4096``."""
     low, high = bounds
     text = re.sub(r"^Eq\((\w+), (-?\w+)\)$", r"\1 == \2", expression.strip())
     found = re.fullmatch(r"(-?\w+) (<=|<|>=|>|==) (-?\w+)", text)

@@ -76,7 +76,7 @@ def make(store: Store, report: Report, stage: str, python: str) -> None:
     python
         The interpreter whose torch or triton made the kernel.
 
-    Raises LoweringError, whose message says what to do, where it cannot be made.
+    Raises LoweringError, whose message says what to do, if it cannot be made.
     """
     found = _split(report, stage)
     if found is None:

@@ -35,7 +35,7 @@ def passes_of(store: Store, run: str, kernel: str, python: str) -> tuple[str, li
         dumps = {stage: _read(work, f"{stage}.dump") for stage in said["stages"]}
     steps: list[PassStep] = []
     for stage, dump in dumps.items():
-        end = made[stage] if stage != LLIR.name else ""  # by then it is LLVM's IR, no module of MLIR
+        end = made[stage] if stage != LLIR.name else ""  # it is then LLVM's IR, no module of MLIR
         steps += steps_of(dump, stage, end, len(steps) + 1)
     if not steps:
         raise LoweringError(f"The triton of {python} ({said['triton']}) printed no passes.")

@@ -33,7 +33,7 @@ _LOWERED = ("inductor_", "fx_graph_", "after_post_grad_graph")
 _LOWERED_RANK = 3
 _TRACED = ("aot_joint_graph", "aot_inference_graph", "aot_forward_graph")
 _STATES = ("hit", "bypass", "miss")
-"""Of the FX graph cache; of a forward and a backward that which costs more counts."""
+"""States of the FX graph cache. For a forward and a backward, the one that costs more counts."""
 _STATE = re.compile(r"fx_graph(?:_bundled)?_cache_(hit|miss|bypass)$|aotautograd_cache_(hit)$")
 _TENSOR = re.compile(r'"\w+\[([^\]"]{0,200})\]')
 _MOST, _MOST_SIZES, _MOST_OPEN = 20_000, 200, 200
@@ -63,7 +63,7 @@ class _Part:
     steps: str = ""
     """The operations, without sizes."""
     sizes: tuple[str, ...] = ()
-    """Those of all tensors among the parameters."""
+    """The sizes of all tensors among the parameters."""
 
     def read(self) -> None:
         """Keeps what is compared of the graphs, in place of their texts."""
@@ -210,7 +210,7 @@ def _pieces(prefix: str, members: Sequence[list[_Part]]) -> list[Piece]:
 
 
 def _varying(sizes: Sequence[tuple[str, ...]]) -> list[tuple[str, ...] | None]:
-    """Of each part the sizes that are not the same number in all; None if its parameters are others."""
+    """The sizes of each part that are not the same number in all; None if the parameters differ."""
     first = sizes[0]
     same = [one for one in sizes if len(one) == len(first)]
     columns = dict.fromkeys(

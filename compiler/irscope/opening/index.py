@@ -64,7 +64,7 @@ class Overview:
     compiles
         The longest ones.
     seconds
-        Of all compiles.
+        Seconds of all compiles.
     damaged
         Lines that look like records and cannot be read.
     """
@@ -118,7 +118,7 @@ class TraceIndex:
         self._db.close()
 
     def update(self) -> list[IndexedCompile]:
-        """Reads what was written since the last time; returns the compiles in it.  A log that is another one now is read
+        """Reads what was written since the last time; returns the compiles in it.  A log that was replaced is read
         from its beginning."""
         size = os.path.getsize(self.path)
         start, damaged = self._continue_at(size)

@@ -80,7 +80,7 @@ class Moments:
         return tuple(place for place in places[:begin] if place.is_user), places[begin:]
 
     def _of_error(self, record: Record, live: tuple[FramePlace, ...], call: FramePlace | None) -> Told:
-        # Of errors that led to each other the last one is in flight.
+        # If errors led to each other, the last one is in flight.
         begin = max((one.start() for one in _TRACEBACK.finditer(record.payload)), default=0)
         mark = _ERROR.search(record.payload, begin)
         name = mark["name"] if mark else "Exception"

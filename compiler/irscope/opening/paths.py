@@ -32,7 +32,7 @@ class Roots:
     folder
         Below it a file is looked for by the end of its path.
     is_first
-        Whether that goes before the very path that the trace has.
+        Whether that has priority over the path in the trace.
     replaced
         Beginnings of paths and what stands for them, as ``--map A=B``.
     """

@@ -194,7 +194,7 @@ def _chunks(stream: Any, digest: _Digest) -> Iterator[bytes]:
 
 
 class _Digest:
-    """Of one log."""
+    """The digest of one log."""
 
     def __init__(self) -> None:
         self.exact, self.shape = hashlib.sha256(), hashlib.sha256()

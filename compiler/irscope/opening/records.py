@@ -118,7 +118,7 @@ def _of_log(log: Log, warnings: Warnings) -> Iterator[RawRecord]:
 
 
 def _seconds(time: bytes) -> float:
-    """Of ``07:11:26.995000``."""
+    """The seconds of ``07:11:26.995000``."""
     hours, minutes, seconds = time.split(b":")
     return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
 

@@ -64,13 +64,13 @@ class TraceSpec:
     roots
         Where sources are.
     log
-        A part of the name of the log to take, where there are several.
+        A part of the name of the log to take, if there are several.
     strict
         Whether the first thing that is wrong is an error.
     compile, index
         Only this compile, which is found by the index in this folder; empty: the whole log.
     world, rank
-        Of a job whose other ranks are in logs beside this one, how many ranks it has, and which of them this is.
+        For a job whose other ranks are in logs beside this one: how many ranks it has, and which of them this is.
     """
 
     path: str
@@ -96,7 +96,7 @@ def _log_of(spec: TraceSpec, warnings: Warnings) -> Iterator[Log]:
 
 
 def open_trace(spec: TraceSpec, store: Store, on_message: Callable[[Message], None] = lambda message: None) -> str:
-    """As `open_rank`; returns the run's id alone."""
+    """Like `open_rank`; returns the run's id alone."""
     return open_rank(spec, store, on_message)[0]
 
 
@@ -263,7 +263,7 @@ class _Reading:
         for gap in self._warnings.gaps():
             book.gap(gap)
         if self._other_text:
-            book.gap(CaptureGap("the lines of files that were others then", listed(sorted(self._other_text))))
+            book.gap(CaptureGap("the lines of files that had another text then", listed(sorted(self._other_text))))
         for path, candidates in list(self._paths.ambiguous.items())[:20]:
             book.gap(
                 CaptureGap(

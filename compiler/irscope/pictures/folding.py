@@ -91,7 +91,7 @@ def fold(graph: PictureGraph, depth: int | None = None, most: int = MOST_NODES) 
     Parameters
     ----------
     depth
-        So many modules are frames around each other.  None: as many as give no more than ``most`` boxes.
+        This many modules are frames around each other.  None: as many as give no more than ``most`` boxes.
     most
         Boxes that are drawn; if there are more, those that come first.
     """

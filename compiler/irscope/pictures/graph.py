@@ -1,4 +1,4 @@
-"""The graph of a stage as a picture needs it: each node with its words, its colour and the module that it is drawn in."""
+"""The graph of a stage as a picture needs it: each node with its words, its colour and the module around it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PictureNode:
     detail
         Dtype, shape, strides and device as printed.
     home
-        The modules that it is drawn in, outermost first.
+        The modules around it in the drawing, outermost first.
     place
         The user's line, as ``model.py:12``; empty if it is unknown.
     """

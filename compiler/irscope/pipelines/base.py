@@ -86,7 +86,7 @@ class Pipeline:
     unsupported
         Why irscope cannot run it, of a system that irscope only knows; empty: it can.
     shows
-        Of such a system: what it would show.
+        What such a system would show.
     """
 
     name: str

@@ -20,7 +20,7 @@ from irscope.profiling.timeline import DEVICE, HOST, OVERHEAD, is_step, merged
 
 @dataclass(frozen=True)
 class Batch:
-    """What a timeline is made of.
+    """The parts of a timeline.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class _Plan:
 
 
 class Columns:
-    """The events of a trace that a timeline is made of.
+    """The events of a trace that go into a timeline.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class Columns:
         return cuts, ends
 
     def _ids(self) -> array[int]:
-        """Of each event what the timeline joins it by: the correlation, else the external ID."""
+        """The ID by which the timeline joins each event: the correlation, else the external ID."""
         correlation, external, _ = self._events.ids
         return array("q", [2 * a if a != NO_ID else NO_ID if b == NO_ID else 2 * b + 1
                            for a, b in zip(correlation, external, strict=True)])  # fmt: skip

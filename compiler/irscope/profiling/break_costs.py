@@ -24,7 +24,7 @@ COUNTED = ENTRY | {Kind.EAGER, Kind.GUARDS}
 
 @dataclass
 class _Keys:
-    """Whose time a break's is; the compiles after a break are the same for all compiles that break there."""
+    """The owner of a break's time; the compiles after a break are the same for all compiles that break there."""
 
     finding: Finding
     eager: set[tuple[str, Kind]] = field(default_factory=set)

@@ -15,11 +15,11 @@ class BreakRemoved:
     Parameters
     ----------
     title, caveat
-        Of the fix that removes it; the title is empty if there is none.
+        Title and caveat of the fix that removes it; the title is empty if there is none.
     before, after
         Seconds of one call of each program, over the rounds; None if nothing was measured.
     saved
-        Of a round: the first minus the second.
+        Seconds that a round saves: the first minus the second.
     is_clear
         Whether the two differ by more than noise.
     why_not
@@ -66,7 +66,7 @@ class BreakCost:
     entry_seconds
         Python and PyTorch's runtime around the graphs that go on after it.
     spread
-        Of ``seconds``, over the steps; None with fewer than four.
+        Spread of ``seconds`` over the steps; None with fewer than four.
     removed
         What a step takes without it; None if that was not asked for.
     """
@@ -105,7 +105,7 @@ class RecompileCost:
     compiles
         How many it has.
     compile_seconds
-        Of all of them but the first, once.
+        Seconds of all of them but the first, once.
     guard_seconds
         The search among them, in a step.
     removed

@@ -16,7 +16,7 @@ from irscope.vocabulary.units import percent
 
 @dataclass(frozen=True)
 class LineChange:
-    """A line of the newer run (of the older one, if it is gone), with its seconds in a step; 0 where it has no kernel."""
+    """A line of the newer run (of the older one, if it is gone), with its seconds in a step; 0 if it has no kernel."""
 
     file: str
     line: int

@@ -17,7 +17,7 @@ from irscope.profiling.timeline import DEVICE, HOST, OVERHEAD
 NO_ID = -1
 IDS = ("correlation", "External id", "Sequence number")
 _TEXTS = 1 << 61
-"""IDs from here on are numbers of texts."""
+"""IDs from this one up are numbers of texts."""
 _LONGEST_PATH = 4096
 _USED = HOST | DEVICE | {OVERHEAD}
 Reader = Callable[[Counter[str], "Taker | None"], Iterator[Event]]
@@ -50,7 +50,7 @@ class Table:
 
 
 class EventColumns:
-    """The events of a trace that a timeline is made of, by their numbers."""
+    """The events of a trace that go into a timeline, by their numbers."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.names, self.categories, self.threads, self.files, self._texts = (Table() for _ in range(5))
@@ -63,7 +63,8 @@ class EventColumns:
 
     @classmethod
     def read(cls, reader: Reader, left_out: Counter[str]) -> EventColumns:
-        """Those of what a reader reads, several times faster where msgspec is installed.  Raises what the reader raises."""
+        """The columns of what a reader reads, several times faster where msgspec is installed.  Raises what the reader
+        raises."""
         found = cls()
         found._add_all(reader(left_out, found._taker()))
         return found

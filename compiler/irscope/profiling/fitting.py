@@ -1,4 +1,5 @@
-"""Of which run of the store a trace may be: kernels that the run generated are in it, or Python's stack of the run's script."""
+"""The run of the store to which a trace may belong: kernels that the run generated are in it, or Python's stack of the
+run's script."""
 
 from __future__ import annotations
 

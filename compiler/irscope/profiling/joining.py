@@ -79,7 +79,7 @@ class Joined:
         for row in rows:
             kernel, handle = row["kernel"], row["handle"]
             if handle is not None and (kernel, handle) in seen:
-                continue  # the loops of one kernel are told one by one
+                continue  # the loops of one kernel are reported separately
             seen.add((kernel, handle))
             number[kernel] += 1
             element = elements.get(f"{kernel}:{number[kernel]}") or elements.get(kernel)
@@ -133,7 +133,7 @@ def short_name(name: str) -> str:
 
 
 def _align(segments: Sequence[Segment], calls: Sequence[Call], found: dict[int, Call]) -> None:
-    """Joins by name, in order; what is between two that are joined by their places, where that leaves no choice."""
+    """Joins by name, in order; what is between two that are joined by their places, if that leaves no choice."""
     at, between = 0, []
     for segment in segments:
         names, ahead = _names(segment.name), at

@@ -1,4 +1,4 @@
-"""From a timeline, and the run that it is of, to a `Profile`: every moment of a step gets its owner."""
+"""From a timeline and its run to a `Profile`: every moment of a step gets its owner."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ UNKNOWN = "unknown"
 _ALLOCATING = ("empty", "empty_strided", "empty_like", "as_strided", "detach", "alias", "view", "reshape", "resize_")
 """Operators that a graph's generated code calls around its kernels: they compute nothing."""
 _INPUT_COPIES = ("_foreach_copy_", "copy_")
-"""Of a CUDA graph's inputs to where it reads them.  They came from no line; the function that was compiled owns them."""
+"""Copies of a CUDA graph's inputs to where it reads them.  They came from no line; the function that was compiled owns
+them."""
 
 
 def profile_of(
@@ -42,7 +43,7 @@ def profile_of(
     Parameters
     ----------
     joined, report
-        The run it is of; None: it is from elsewhere, and nothing is known but the names in the trace.
+        Its run; None: it is from elsewhere, and nothing is known but the names in the trace.
     programs
         Those that the steps call, by their numbers.
     """

@@ -65,7 +65,7 @@ def device_idle(found: Timeline) -> float | None:
 
 
 def _chosen(found: Timeline, typical: float | None) -> list[int]:
-    """Of each program the number of the step of median length."""
+    """The number of the step of median length, by program."""
     if typical is not None and found.steps:
         return [min(range(len(found.steps)), key=lambda number: abs(found.steps[number][1] - typical))]
     by_program: dict[int, list[tuple[float, int]]] = {}

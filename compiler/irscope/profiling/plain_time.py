@@ -14,7 +14,8 @@ from irscope.profiling.profile import MeasuredProgram
 from irscope.profiling.timeline import Segment, Timeline
 
 _LEAST_PART = 0.5
-"""Of a piece of a step that is left to it; on a busy machine the profiler is not all that makes profiled steps slower."""
+"""The least part of a piece of a step that is left to it; on a busy machine the profiler is not all that makes
+profiled steps slower."""
 
 
 def host_seconds(found: Timeline, programs: Sequence[MeasuredProgram]) -> list[float]:
@@ -32,7 +33,7 @@ def host_seconds(found: Timeline, programs: Sequence[MeasuredProgram]) -> list[f
 
 
 def _idle_seconds(busy: Sequence[tuple[float, float]], segments: Sequence[Segment]) -> list[float]:
-    """Of each segment, what is in none of the intervals, which are sorted and do not overlap."""
+    """The seconds of each segment that are in none of the intervals, which are sorted and do not overlap."""
     if not busy:
         return [segment.end - segment.start for segment in segments]
     idle: list[float] = []

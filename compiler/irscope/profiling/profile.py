@@ -30,7 +30,7 @@ class MeasuredKernel:
     moved_bytes, flops
         Bytes read and written, and floating-point operations; None if they are not known.
     dtype
-        Of most of what it writes; empty if that is not known.
+        Dtype of most of what it writes; empty if that is not known.
     """
 
     name: str
@@ -54,7 +54,7 @@ class MeasuredLine:
     shared_seconds
         How many of the seconds are of kernels that came from other lines, too.
     bound_seconds
-        Of those kernels whose bound is known; None if none is.
+        Seconds of the kernels whose bound is known; None if there are none.
     kernels
         Their names.
     bound_by
@@ -78,7 +78,7 @@ class Gap:
     Parameters
     ----------
     kind
-        Whose time it is (`irscope.profiling.timeline.Kind`), or ``unknown``.
+        Owner of the time (`irscope.profiling.timeline.Kind`), or ``unknown``.
     where
         The place in the user's code, as ``file:line``, or what is known instead; empty if nothing is.
     """
@@ -99,9 +99,9 @@ class StepPiece:
     start
         Seconds from the begin of the step.
     kind
-        As that of a `Gap`, or ``kernel``.
+        Like that of a `Gap`, or ``kernel``.
     compile
-        What it is a part of, as PyTorch names it; empty around the compiled functions.
+        The compile to which it belongs, as PyTorch names it; empty around the compiled functions.
     backward
         Whether it is in the backward of that compile.
     where
@@ -125,9 +125,9 @@ class MeasuredProgram:
     Parameters
     ----------
     seconds
-        Of a call while the profiler ran, on average.
+        Seconds of a call while the profiler ran, on average.
     plain_seconds
-        Of a call without the profiler, the lower quartile; None if it was not measured.
+        Seconds of a call without the profiler, the lower quartile; None if it was not measured.
     backward
         Whether a call has a backward.
     why_not
@@ -135,11 +135,12 @@ class MeasuredProgram:
     samples
         Seconds of single calls without the profiler, in their order.
     eager_seconds
-        Of a call of the program itself, without compile, likewise, of calls between the others; None if it cannot run.
+        Seconds of a call of the program itself, without compile, likewise, of calls between the others; None if it
+        cannot run.
     compile_seconds
         What compiling took of all that its calls go through.
     spread, eager_spread
-        Of single calls: compiled, and without compile; None with fewer than four.
+        Quartiles of single calls: compiled, and without compile; None with fewer than four.
     is_clear
         Whether the two differ by more than noise; None if there are too few repetitions.
     is_foreign
@@ -237,17 +238,17 @@ class Profile:
     steps
         How many were measured; all other numbers are averages of one.
     device_seconds
-        Of kernels and library calls.
+        Seconds of kernels and library calls.
     step_seconds
         Without the profiler, where the programs could be timed without it; what is below adds up to it.
     owned_seconds
-        Of ``step_seconds``: what has a kernel with a line, or a gap with a kind and a place.
+        The part of ``step_seconds`` that has a kernel with a line, or a gap with a kind and a place.
     owned_device_seconds
-        Of ``device_seconds``: kernels with a line, and copies of a CUDA graph's inputs.
+        The part of ``device_seconds`` in kernels with a line, and copies of a CUDA graph's inputs.
     profiled_seconds
         A step while the profiler ran.
     idle_device_seconds
-        Of that, when the device did nothing; None without a device.
+        The part of that in which the device did nothing; None without a device.
     pieces
         One step of median length, host first; with several programs one of each, after each other.
     peaks

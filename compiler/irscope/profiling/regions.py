@@ -23,7 +23,7 @@ class Elsewhere:
     seconds
         Over the rounds; None if nothing was measured.
     inductor
-        Of the same region through Inductor, in the same rounds, in a separate process.
+        Seconds of the same region through Inductor, in the same rounds, in a separate process.
     is_clear
         Whether the two differ by more than noise; None if there are too few repetitions.
     why_not
@@ -46,7 +46,7 @@ class MeasuredRegion:
     compile
         As PyTorch names it.
     function, file, line
-        Of that compile; a *resume function* goes on after a break.
+        Function and place of that compile; a *resume function* goes on after a break.
     backward
         Whether a call has a backward.
     compiled, eager
@@ -54,7 +54,7 @@ class MeasuredRegion:
     is_clear
         Whether the two differ by more than noise; None if there are too few repetitions.
     compile_seconds
-        Of all compiles of that function.
+        Seconds of all compiles of that function.
     paid_back_calls
         After how many calls compiling has saved what it took; None if it does not, or that is not known.
     why_not

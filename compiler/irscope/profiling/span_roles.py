@@ -28,7 +28,7 @@ class Role(enum.Enum):
     REGION = enum.auto()
     """A compiled function, also with the breaks in it."""
     LOOKUP = enum.auto()
-    """Of compiled code whose guards hold."""
+    """A look-up of compiled code whose guards hold."""
     FORWARD = enum.auto()
     BACKWARD = enum.auto()
     """Both by autograd, of a compiled graph."""
@@ -37,12 +37,12 @@ class Role(enum.Enum):
     WAITING = enum.auto()
     """For the device."""
     FUNCTION = enum.auto()
-    """Of Python, where stacks were recorded."""
+    """A function of Python, where stacks were recorded."""
     CPP_KERNEL = enum.auto()
     RUNTIME = enum.auto()
     """PyTorch's code around a compiled graph."""
     ENGINE = enum.auto()
-    """Of autograd."""
+    """A node of autograd."""
     MARK = enum.auto()
     """By ``record_function``."""
     OTHER = enum.auto()
@@ -59,7 +59,7 @@ _NAMED = {
 
 @functools.lru_cache(maxsize=1 << 14)  # names come again and again
 def role_of_span(name: str, category: str) -> tuple[Role, str]:
-    """The role of a span, and which compile a region is of."""
+    """The role of a span, and the compile of a region."""
     if match := _REGION.match(name):
         return Role.REGION, match[1]
     if (named := _NAMED.get(name)) not in (None, Role.RUNTIME):

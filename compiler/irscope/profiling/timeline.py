@@ -28,7 +28,7 @@ _RUNTIME = frozenset(["cuda_runtime", "cuda_driver"])
 
 
 class Kind(str, enum.Enum):
-    """Whose time it is."""
+    """The owner of the time."""
 
     KERNEL = "kernel"
     """A kernel or a library call of a compiled graph."""
@@ -99,7 +99,7 @@ class Timeline:
     """All steps of a trace."""
 
     steps: list[tuple[int, float]] = field(default_factory=list)
-    """Of each step the number of its program, and seconds."""
+    """The number of its program, and the seconds, for each step."""
     spans: list[tuple[float, float]] = field(default_factory=list)
     """When each step was."""
     segments: list[Segment] = field(default_factory=list)
@@ -136,7 +136,7 @@ def timeline(
     Parameters
     ----------
     fastest
-        Of each program only so many steps are taken: what else the machine does makes the others slower.  None: all.
+        At most this many steps of a program are taken: what else the machine does makes the others slower.  None: all.
     busy
         When the device worked, if that is known better than from the events.
     begin
@@ -189,7 +189,7 @@ def _span_of(event: Event) -> tuple[float, float]:
 
 
 def _nested(events: list[Event]) -> list[_Span]:
-    # Of those that begin at once the longest is around the others.
+    # If several begin at once, the longest is around the others.
     events.sort(key=operator.attrgetter("seconds"), reverse=True)
     events.sort(key=operator.attrgetter("start"))
     outer: list[_Span] = []
@@ -311,7 +311,7 @@ class _Walk:
         return span, here, self._kind_of(event, role, here, kind)
 
     def _kind_of(self, event: Event, role: Role, here: Around, kind: Kind) -> Kind:
-        """Whose time a span is that changes nothing of what is around those in it."""
+        """The owner of the time of a span that does not change what is around the spans in it."""
         if here.graph and event.category in _RUNTIME and _id(event) not in self._launched:
             return Kind.LAUNCH
         if here.graph or role is Role.CPP_KERNEL:
@@ -349,7 +349,7 @@ def _take_in(steps: list[_Span], others: list[_Span]) -> None:
 
 
 def _fastest_of(steps: list[_Span], most: int | None) -> list[_Span]:
-    """So many steps of each program."""
+    """This many steps of each program."""
     if most is None:
         return steps
     by_program: dict[int | None, list[_Span]] = defaultdict(list)

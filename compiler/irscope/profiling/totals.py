@@ -24,7 +24,7 @@ class Bounds:
     dtype: str = ""
 
     def add(self, work: Work | None, calls: int) -> None:
-        """So many more calls, each of which does this."""
+        """This many more calls, each of which does this."""
         if work is None:
             return
         self.dtype = work.dtype
@@ -112,7 +112,7 @@ class Totals:
     pieces: tuple[StepPiece, ...] = ()
 
     def add(self, other: Totals) -> None:
-        """Those of another part of the same trace."""
+        """Adds the totals of another part of the same trace."""
         for row_key, row in other.kernels.items():
             self.kernels[row_key].merge(row)
         for origin, line in other.lines.items():

@@ -3,7 +3,7 @@
 This is what the capture side and the server share for messages.  Each group has its module:
 
 * `places`, `fixes`: ranges of files, and changes of a source;
-* `report`: the *report* of a run (`Report` and what it is made of), which is also the JSON of ``irscope run --json``;
+* `report`: the *report* of a run (`Report` and its parts), which is also the JSON of ``irscope run --json``;
 * `request`: the *request* that starts a run (`RunRequest`);
 * `messages`: what a run in progress sends (`Message`, `StoreWrite`), each in one of the `frames` of a pipe;
 * `facts`: what is known about a finding, for its fixes;

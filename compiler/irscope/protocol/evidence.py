@@ -27,13 +27,14 @@ class FoundEvidence:
     failed
         Calls on other inputs that raise an error, in the original as well.
     differences
-        Results that are others, in words; five at most.
+        Results that differ, in words; five at most.
     types
         Results that are a tensor where the original has a Python number of the same value, or the other way round.
     unstable
         Programs that give other numbers from call to call although random numbers are the same.
     clocks
-        Numbers that a module keeps and that differ between two calls of the original which are the same in all else, as the
+        Numbers that a module keeps and that differ between two calls of the original which are otherwise the same, as
+        the
         seconds of a clock do: they were not compared.
     zeroed
         Inputs and parameters that have no gradient in the original, and one now, if only of zeros; five at most.

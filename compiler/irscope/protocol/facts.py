@@ -16,7 +16,7 @@ GRAD_MODE = "grad_mode"
 
 @dataclass(frozen=True)
 class BreakFacts:
-    """Of a graph break."""
+    """Facts of a graph break."""
 
     leaves_function_to_python: bool = False
     """Whether the whole function runs as plain Python; else the graph is cut at the break."""
@@ -37,7 +37,7 @@ class Marks:
     """Statements before the first call of a function that mark all sizes that vary."""
 
     line: int
-    """Of the call."""
+    """The line of the call."""
     made: tuple[tuple[str, str], ...]
     """Names that arguments of the call get before it, each with the argument's code.  The call passes the names."""
     marked: tuple[str, ...]
@@ -53,12 +53,12 @@ class Marks:
 
 @dataclass(frozen=True)
 class RecompilationFacts:
-    """Of a recompilation."""
+    """Facts of a recompilation."""
 
     source: str = ""
     """What changed, as the user would write it: ``self.step``; empty if it has no name."""
     number: str = ""
-    """The number that it was when the function was compiled, as code; empty if it was none."""
+    """The number that it was when the function was compiled, as code; empty if it was not a number."""
     state: str = ""
     """The state of PyTorch as a whole that changed, by PyTorch's name: `GRAD_MODE`; empty if none did."""
     varying: tuple[VaryingSize, ...] = ()

@@ -24,9 +24,9 @@ class Fix:
     """What it changes, or when it does not apply; may be empty."""
     edits: tuple[Edit, ...]
     file: str = ""
-    """The file that the edits are for; empty: that of the finding."""
+    """The file that the edits change; empty: that of the finding."""
     method: FixMethod | None = None
-    """What it does, where that is known beside the title."""
+    """What it does, if that is known beside the title."""
     steps: tuple[Fix, ...] = ()
     """The fixes of a chain, of which each leads to the next; empty: it is not a chain."""
     of_library: Fix | None = None

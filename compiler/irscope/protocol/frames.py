@@ -93,7 +93,7 @@ class FrameReader:
         return taken
 
     def _frame_size(self) -> int | None:
-        """Of the frame at the beginning, with its head; None if that head is not valid."""
+        """The size of the frame at the beginning, with its head; None if that head is not valid."""
         checked = len(MARK) + _HEAD.size
         head = bytes(self._bytes[:checked])
         length, _ = _HEAD.unpack_from(head, len(MARK))

@@ -22,9 +22,9 @@ class Collective:
     tensor: str
     """What it gives, as the graph prints it: ``f32[8, 32][32, 1]cpu``; empty for several tensors."""
     sent_bytes: int | None
-    """Of what the rank gives into it; None if a size is symbolic."""
+    """Bytes that the rank gives into it; None if a size is symbolic."""
     received_bytes: int | None
-    """Of what the rank gets; None if a size is symbolic."""
+    """Bytes that the rank gets; None if a size is symbolic."""
     file: str
     """The user's file that it came from; empty if it is not known."""
     line: int
@@ -57,7 +57,7 @@ class CollectiveOverlap:
     group_size: int | None
     """Ranks in the group; None if it is not known."""
     sent_bytes: int | None
-    """Of what the rank gives into it; None if it is not known."""
+    """Bytes that the rank gives into it; None if they are not known."""
     received_bytes: int | None
     file: str
     """The user's file that it came from; empty if it is not known."""
@@ -90,11 +90,11 @@ class BucketSplit:
     """``submod_2``"""
     parameters: int
     bytes: int | None
-    """Of its parameters, and so of its gradients; None if a size is symbolic."""
+    """Bytes of its parameters, and so of its gradients; None if a size is symbolic."""
     backward: str
     """Output code of its backward, or its graph; empty if there is none."""
     beside: tuple[str, ...]
-    """Of the parts whose backward is still to come."""
+    """The operations of the parts whose backward is still to come."""
     operations: int
     """Calls of kernels, or operations, of these: 0 if the bucket runs beside nothing compiled."""
     moved_bytes: int | None = None
@@ -117,7 +117,7 @@ class CollectiveWait:
     late: int
     """The rank that was the last to arrive most often."""
     late_calls: int
-    """In how many calls."""
+    """The number of calls in which it was the last."""
     ranks: tuple[int, ...]
     waited: tuple[float, ...]
     """Seconds that each of ``ranks`` waited."""
@@ -127,7 +127,7 @@ class CollectiveWait:
 class Piece:
     """A piece of a model that was compiled by itself, for one size or one range of sizes.
 
-    vLLM names its pieces and says which sizes they are for.  Those of SGLang, DDP and other backends are known from the
+    vLLM names its pieces and their sizes.  Those of SGLang, DDP and other backends are known from the
     order of PyTorch's own records.
     """
 
@@ -135,7 +135,7 @@ class Piece:
     name: str
     """vLLM's (``submod_0``), or ``piece 0``."""
     smallest: int
-    """Of the range; of several sizes that vary, of the first."""
+    """The smallest size of the range; if several sizes vary, of the first."""
     largest: int | None
     """The same for a single size; None if the piece takes any size from the smallest on."""
     cuda_graph: bool | None = False

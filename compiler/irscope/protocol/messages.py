@@ -101,7 +101,7 @@ Message = Union[Started, Refused, Unfit, CompileSeen, FindingSeen, GapSeen, Prog
 
 @dataclass(frozen=True)
 class StageWritten:
-    """A stage of a compile is new, or its text is another one.
+    """A stage of a compile is new, or its text has changed.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ def json_text(data: Any) -> str | None:
 
 @functools.cache
 def _names(cls: type) -> tuple[str, ...]:
-    """Of the fields, where it is a dataclass."""
+    """The names of the fields of a dataclass."""
     return tuple(field.name for field in dataclasses.fields(cls)) if dataclasses.is_dataclass(cls) else ()
 
 

@@ -1,4 +1,4 @@
-"""The report of a run, and what it is made of; it is also the JSON of ``irscope run --json``.
+"""The report of a run, and its parts; it is also the JSON of ``irscope run --json``.
 
 Lines are 1-based, columns are 0-based indices into the line as a Python string, ends are exclusive.
 """
@@ -187,7 +187,7 @@ class Compile:
     """The function with the classes and functions around it: ``Block.forward``, also for what follows a graph break
     in it.  Empty in runs of older versions of irscope."""
     target: str = ""
-    """Of a prediction: the device that it was compiled for."""
+    """For a prediction: the device for which it was compiled."""
 
     @property
     def function_name(self) -> str:
@@ -224,7 +224,7 @@ class Kernel:
     """The stage that holds its source; for an extern kernel the output code that calls it."""
     origins: tuple[Origin, ...]
     target: str = ""
-    """Of a prediction: the device that it was generated for."""
+    """For a prediction: the device for which it was generated."""
 
     @property
     def is_generated(self) -> bool:
@@ -273,11 +273,12 @@ class RankReport:
     memory: int | None = None
     """Bytes that the largest of its programs holds at its peak, inputs included; None without a memory plan."""
     alike: tuple[int, ...] = ()
-    """Of an opened trace: other ranks that compiled the same, or the same but for numbers, and have no run of their own."""
+    """For an opened trace: other ranks that compiled the same, or the same but for numbers, and have no run of their
+    own."""
     overlaps: tuple[CollectiveOverlap, ...] = ()
     """What it computes while each collective runs, in the order of the code."""
     buckets: tuple[BucketSplit, ...] = ()
-    """Of DDP, in the order in which they are reduced."""
+    """The buckets of DDP, in the order in which they are reduced."""
 
 
 @dataclass(frozen=True)
@@ -304,9 +305,9 @@ class Report:
     """The ranks that were run.  Compiles and kernels of the report are those of the first.  The trace of one rank alone has
     that one, if it communicates."""
     waits: tuple[CollectiveWait, ...] = ()
-    """Of real ranks on one machine: who waited in which collective."""
+    """For real ranks on one machine: who waited in which collective."""
     pieces: tuple[Piece, ...] = ()
-    """Of an opened trace: what vLLM, SGLang, DDP or another backend compiled piece by piece."""
+    """For an opened trace: what vLLM, SGLang, DDP or another backend compiled piece by piece."""
 
     @property
     def with_predictions(self) -> tuple[Compile, ...]:
@@ -364,6 +365,6 @@ class RunSummary:
     """Generated ones."""
     pipeline: str = DEFAULT_PIPELINE
     rank: int | None = None
-    """Of a job of several ranks; None: any other run."""
+    """The rank in a job of several; None: any other run."""
     world: int = 0
     """How many ranks the job has; 0: any other run."""

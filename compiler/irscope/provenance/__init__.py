@@ -1,8 +1,8 @@
 """The thread from the user's line down to machine code, and back.
 
 `Provenance` answers for one stored run: what is at a place, what it came from, what it became.  Links are made between
-stages that follow each other when they are asked for (`links.py`), from texts and data in the store, so nothing of
-this costs the capture anything, and a run from elsewhere can be followed without torch.
+stages that follow each other when they are asked for (`links.py`), from texts and data in the store, so this costs the
+capture nothing, and a run from elsewhere can be followed without torch.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class Provenance:
 
     @property
     def codes(self) -> dict[str, StageRef]:
-        """As `chain.codes_by_folder` gives them, for all stages of the run."""
+        """The stages that `chain.codes_by_folder` gives, for all stages of the run."""
         return self._stages.codes
 
     def elements(self, stage: str) -> tuple[Element, ...]:
-        """What a stage is made of, in the order of its text.  Raises LookupError for an unknown stage."""
+        """The elements of a stage, in the order of its text.  Raises LookupError for an unknown stage."""
         return tuple(item.element for item in self._stages.items(stage).items)
 
     def at(self, stage: str, line: int) -> Element | None:
@@ -290,7 +290,7 @@ class Provenance:
         return self._children[stage]
 
     def _by_parent(self, stage: str) -> dict[str, dict[str, list[Element]]]:
-        """`_parents_in` turned round: stage above → name there → what came from it in this stage."""
+        """`_parents_in` inverted: stage above → name there → what came from it in this stage."""
         if stage not in self._turned:
             turned: dict[str, dict[str, list[Element]]] = {}
             self._turned[stage] = turned

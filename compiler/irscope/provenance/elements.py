@@ -37,7 +37,7 @@ class Element(NamedTuple):  # a tuple, as are items, because a large run has hun
     line, end_line
         1-based lines in the stage's text, both inclusive.
     file
-        Of a line of the user's text.
+        File of a line of the user's text.
     """
 
     stage: str
@@ -55,12 +55,12 @@ class Item(NamedTuple):
     frames
         Places in Python files that it came from, the innermost first.
     facts
-        Of a node: what is known about it beside its text.
+        What is known about a node beside its text.
     ancestors
-        Of a node: names that the generated code gave to what it was traced from, where a graph was run as Python code.
-        Of anything else: names in the stage above that it came from.
+        For a node: names that the generated code gave to what it was traced from, where a graph was run as Python code.
+        For anything else: names in the stage above from which it came.
     op, inputs
-        As in `graphs.GraphNode`; empty for what is not a node.
+        As in `graphs.GraphNode`; empty if it is not a node.
     target
         Likewise; of an instruction its name, of a scheduler node without a kernel its kind, of a kernel or its call the kernel.
     number
@@ -355,7 +355,7 @@ def _nodes_of_calls(data: Any) -> dict[str, list[tuple[str, ...]]]:
     for call in (data.get("calls") if isinstance(data, dict) else None) or ():
         kernel, handle = str(call["kernel"]), call.get("handle")
         if handle is not None and (kernel, handle) in seen:
-            continue  # the loops of one kernel are told one by one
+            continue  # the loops of one kernel are reported separately
         seen.add((kernel, handle))
         found.setdefault(kernel, []).append(tuple(str(node) for node in call["nodes"]))
     return found

@@ -49,7 +49,7 @@ def fate_of(item: Item, items: Items, stage: StageRef, versions: Sequence[tuple[
     items
         All of its stage.
     versions
-        Of the graphs of this compile after each pass, in their order, with their data, in which the names of nodes are
+        The graphs of this compile after each pass, in their order, with their data, in which the names of nodes are
         sets.
     """
     role = role_of(stage.name)

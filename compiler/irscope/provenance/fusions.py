@@ -22,7 +22,7 @@ _MEANINGS = {
     "will create cycle": "each would depend on the other",
     "exceeds max fusion": "the fused kernel would be larger than Inductor's settings allow",
 }
-"""What Inductor's words mean, where they do not speak for themselves."""
+"""What Inductor's words mean, if they do not speak for themselves."""
 
 
 @dataclass(frozen=True)

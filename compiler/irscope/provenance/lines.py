@@ -53,7 +53,7 @@ def trail_of(store: Store, report: Report, file: str, line: int, most: int | Non
     Parameters
     ----------
     most
-        So many ``nodes`` of each stage at most; all if None.  ``places`` has all in any case.
+        At most this many ``nodes`` of each stage; all if None.  ``places`` has all in any case.
     """
     names = {stage.id: stage.name for compile in report.compiles for stage in compile.stages}
     steps = []

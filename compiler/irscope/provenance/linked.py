@@ -138,7 +138,7 @@ class LinkedLines:
         return self._element_keys[element]
 
     def _keys_of_users(self, element: Element) -> tuple[Origin, ...]:
-        """A node that a pass has made, and that PyTorch knows no origin of, belongs to what it is for."""
+        """A node that a pass has made, and that PyTorch knows no origin of, belongs to the node that uses it."""
         item = None if element.stage == SOURCE else self.thread.item(element)
         if item is None or item.op != "call" or item.facts is None:
             return ()
@@ -262,7 +262,7 @@ class LinkedLines:
         return self._kernels_reached(stage, starts, set(self.source_of(stage, line)))
 
     def _kernels_reached(self, stage: str, starts: tuple[Element, ...], keys: set[Origin]) -> list[tuple[str, str]]:
-        """The kernels that compute elements, or that these were lowered to; failing these, those of the same lines."""
+        """The kernels that compute elements, or that these were lowered to; else those of the same lines."""
         above = frozenset(starts).union(*(self._above(element) for element in starts))
         exact: dict[tuple[str, str], None] = {}
         alike: dict[tuple[str, str], None] = {}

@@ -64,7 +64,7 @@ def _named(parents: Items, children: Items) -> Links:
 
 
 def _shared(parents: Items, children: Items) -> Links:
-    """By what both came from."""
+    """Links by what both came from."""
     made: dict[str, list[str]] = defaultdict(list)
     for parent in parents.items:
         for name in parent.ancestors:
@@ -109,7 +109,7 @@ def _told(parents: Items, child: Item, lowered: bool) -> tuple[str, ...]:
 
 
 def guessed(parents: Items, children: Items, links: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    """Of links between graphs the children of which nothing tells what they came from but the user's line."""
+    """The children in links between graphs whose origin only the user's line gives."""
     by_line = _ByLine(parents)
     return frozenset(
         child.element.name
@@ -192,8 +192,8 @@ def _by_sequence(children: Items, found: Mapping[str, tuple[str, ...]]) -> Links
 
 
 class _ByLine:
-    """Nodes that came from the same line of the user: of these the ones of the same module, and of these the ones of
-    the like operation, where there are any.  A line that runs once for each layer has the nodes of all layers."""
+    """Nodes that came from the same line of the user: of these the ones of the same module, and of these the ones of a
+    like operation, if there are any.  A line that runs once for each layer has the nodes of all layers."""
 
     def __init__(self, parents: Items) -> None:
         self._at: dict[Origin, list[Item]] = defaultdict(list)

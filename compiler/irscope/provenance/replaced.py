@@ -2,7 +2,7 @@
 
 PyTorch says of a node in the place of several that it came from one of them, mostly the last: of an ``addmm`` that was
 made of ``mm`` and ``add`` from the ``add``.  The others that the pass removed are found by the edges between them.
-Of what some passes make it says nothing: that is found by what used the node that was there, and now uses this one.
+It says nothing about what some passes make: that is found by what used the node that was there, and now uses this one.
 A pass may also replace what an earlier one made: an integer convolution takes the place of one with a ``relu`` behind
 it, and then there is the operator that Inductor lowers.  So what each node stands for is handed on from pass to pass.
 """
@@ -38,7 +38,8 @@ def add_replaced(
     parents
         The earlier graph.
     versions
-        Of each that a pass made, in their order, the data with the names of nodes as sets, and the facts of the nodes
+        For each version that a pass made, in their order: the data with the names of nodes as sets, and the facts of
+        the nodes
         that the pass added or changed.
     guessed
         Names in the later graph whose links nothing tells; what they took the place of takes the place of these.
@@ -49,7 +50,8 @@ def add_replaced(
 
 
 def new_facts(data: Mapping[str, Any]) -> tuple[NodeFacts, ...]:
-    """Of the nodes that a pass added or changed, from the data of its version; none if another irscope wrote it."""
+    """Facts of the nodes that a pass added or changed, from the data of its version; none if another irscope wrote
+    it."""
     try:
         return facts_of(data.get("new"))
     except (LookupError, TypeError, ValueError, AttributeError):
@@ -69,9 +71,9 @@ class _Passed:
     represents
         A node that a pass made → the nodes of the earlier graph that it replaced.
     inputs
-        Of nodes that a pass added or changed, as far as these were among them, too.
+        Inputs of nodes that a pass added or changed, if these were among them, too.
     sources
-        Of nodes that a pass added, what PyTorch says that they came from.
+        PyTorch's word on the origin of nodes that a pass added.
     """
 
     links: dict[str, tuple[str, ...]]

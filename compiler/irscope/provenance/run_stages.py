@@ -14,12 +14,12 @@ from irscope.store.store import Store
 
 
 class RunStages:
-    """Of one run.
+    """The stages of one run.
 
     Parameters
     ----------
     versions, ends
-        As those of `irscope.provenance.Provenance`.
+        Like those of `irscope.provenance.Provenance`.
     """
 
     def __init__(self, store: Store, report: Report, versions: bool, ends: bool) -> None:
@@ -41,7 +41,7 @@ class RunStages:
 
     @functools.cached_property
     def codes(self) -> dict[str, StageRef]:
-        """As `chain.codes_by_folder` gives them, for all stages of the run."""
+        """The stages that `chain.codes_by_folder` gives, for all stages of the run."""
         return chain.codes_by_folder(self.by_id.values())
 
     def item(self, element: Element) -> Item:

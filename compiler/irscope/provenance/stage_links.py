@@ -18,13 +18,13 @@ _AT_WORK = ("CALL", "BINARY_", "COMPARE_", "UNARY_", "FOR_ITER", "STORE_SUBSCR",
 
 
 class StageLinks:
-    """Of one run."""
+    """The links between the stages of one run."""
 
     def __init__(self, stages: RunStages) -> None:
         self._stages = stages
 
     def between(self, above: str, below: str) -> Links:
-        """Of everything in a stage the names in another, above it, that it came from."""
+        """The names in a stage above from which everything in another stage came."""
         a, b = self._stages.by_id[above], self._stages.by_id[below]
         if role_of(a.name) is Role.SOURCE:
             return self._from_bytecode(a, b)

@@ -39,7 +39,7 @@ _ALSO: Mapping[str, str] = {
     "rand": "inductor_random native_dropout inductor_randint",
     "load_index": "embedding index gather",
 }
-"""Operations of kernels → further operations of graphs that they are part of."""
+"""Operations of kernels → further operations of graphs to which they belong."""
 
 _NAMES: Mapping[str, str] = {
     "max": "maximum", "min": "minimum", "max_propagate_nan": "maximum", "min_propagate_nan": "minimum",

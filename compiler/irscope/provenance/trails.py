@@ -42,7 +42,7 @@ class Reached(NamedTuple):
     elements
         Each with why it became nothing further down: empty if it became something.
     names
-        Of all elements of the stage.
+        Names of all elements of the stage.
     """
 
     elements: tuple[tuple[Element, str], ...]
@@ -55,7 +55,7 @@ def is_large(report: Report) -> bool:
 
 
 def keep_trails(store: Store, run: str) -> None:
-    """Keeps what `reached` needs of a run that has ended, where it is large and none of it is kept yet."""
+    """Keeps what `reached` needs of a run that has ended, if it is large and none of it is kept yet."""
     if not store.has_trails(run) and is_large(report := store.report(run, sizes=False)):
         thread = Provenance(store, report, ends=False)
         for compile in report.compiles:

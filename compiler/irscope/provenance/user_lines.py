@@ -15,7 +15,7 @@ from irscope.vocabulary.stages import Role
 
 
 class UserLines:
-    """Of one run."""
+    """The lines of one run."""
 
     def __init__(self, stages: RunStages) -> None:
         self._stages = stages

@@ -190,7 +190,7 @@ class _Page:
         )
 
     def _reproducer(self, stage: StageRef) -> Iterator[Markup]:
-        """Of a divergence: the script that shows it by itself."""
+        """The script that shows a divergence by itself."""
         data = self._store.stage_data(self._report.run, stage.id)
         made = data.get("reproducer") if isinstance(data, dict) else None
         if not isinstance(made, dict) or not isinstance(script := made.get("script"), str):

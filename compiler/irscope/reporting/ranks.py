@@ -1,4 +1,4 @@
-"""Of a job of several ranks: the ranks, what the first communicates, what runs beside that, and who waited for whom."""
+"""A job of several ranks: the ranks, what the first communicates, what runs beside that, and who waited for whom."""
 
 from __future__ import annotations
 

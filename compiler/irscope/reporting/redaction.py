@@ -25,7 +25,7 @@ class Redaction:
     Parameters
     ----------
     parts
-        Of `REDACTIONS`.
+        Parts of `REDACTIONS`.
     files
         Paths that are known: their folders are taken out whatever characters are in them.
     """

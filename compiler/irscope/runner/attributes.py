@@ -42,7 +42,7 @@ class Attributes:
 
 
 def attributes_of(program: Any) -> Attributes | None:
-    """Those of a compiled program's module; None if it is not one."""
+    """The attributes of a compiled program's module; None if it is not one."""
     module = getattr(program, "_orig_mod", getattr(program, "__self__", program))
     return Attributes(module) if isinstance(module, sys.modules["torch"].nn.Module) else None
 

@@ -24,7 +24,7 @@ REQUIRES = "what requires a gradient"
 CHANGED = "changed "
 """Before the places of what a call changes outside of its inputs."""
 _MOST_ELEMENTS = 1 << 24
-"""Of the tensors of one result; a larger one is compared by its first elements and its sum."""
+"""The most elements of the tensors of one result; a larger one is compared by its first elements and its sum."""
 
 
 def called(
@@ -70,7 +70,7 @@ def called(
 
 
 def _gradients(one: Measured, result: Any, inputs: Any) -> dict[str, Any]:
-    """Of a weighted sum of the results, for the inputs and parameters that require them."""
+    """The gradients of a weighted sum of the results, for the inputs and parameters that require them."""
     torch: Any = sys.modules["torch"]
     tensors = [t for t in _live_tensors(result) if t.requires_grad and (t.is_floating_point() or t.is_complex())]
     own = (t for t in _live_tensors(inputs) if t.requires_grad and t.is_leaf)
@@ -110,7 +110,7 @@ def _live_tensors(value: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def state_of(program: Any) -> dict[str, Any]:
-    """The parameters and buffers of a program's module; nothing if it is not one."""
+    """The parameters and buffers of a program's module; none if the program is not a module."""
     module = getattr(program, "_orig_mod", getattr(program, "__self__", program))
     if not isinstance(module, sys.modules["torch"].nn.Module):
         return {}
@@ -128,5 +128,5 @@ def small(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def kept_numbers(attributes: Attributes) -> dict[str, Any]:
-    """The numbers in attributes of a module that are others now, by place."""
+    """The numbers in attributes of a module that have changed, by place."""
     return {f"{CHANGED}{name}": number for name, number in attributes.changed().items()}

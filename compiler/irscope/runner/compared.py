@@ -17,7 +17,7 @@ _MOST_DIFFERENCES = 5
 
 
 def compared(expected: dict[str, Any], found: dict[str, Any], answer: FoundEvidence) -> None:
-    """Writes into the answer what was compared, and what of it differs."""
+    """Writes into the answer what was compared, and which part differs."""
     torch: Any = sys.modules["torch"]
     differs = differences(expected, found)
     answer.differences = tuple(bounded(text) for text, of_numbers in differs if of_numbers)[:_MOST_DIFFERENCES]
@@ -65,7 +65,7 @@ def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[s
 
 
 def _only_in_one(expected: dict[str, Any], found: dict[str, Any]) -> str:
-    """That only one run raises; else which of the places of results that only one has is the first, in words."""
+    """Says that only one run raises; else which of the places of results that only one has is the first, in words."""
     for call, side in ((found, "now"), (expected, "before")):
         if "raised" in call:
             return f"it raises {call['raised']} only {side}"
@@ -77,7 +77,7 @@ def _only_in_one(expected: dict[str, Any], found: dict[str, Any]) -> str:
 
 
 def unsteady_places(first: dict[str, Any], again: dict[str, Any]) -> dict[str, bool]:
-    """What two calls that are the same in all else change to something else, and whether it is a clock's: a float.
+    """What two otherwise equal calls change to something else, and whether it is a clock's: a float.
 
     An entry that is added to a list has to be added by both, whatever it is.
     """
@@ -89,7 +89,9 @@ def unsteady_places(first: dict[str, Any], again: dict[str, Any]) -> dict[str, b
 
 
 def settled(unsteady: dict[str, bool], found: dict[str, Any]) -> dict[str, Any]:
-    """Without what a clock gives.  Of all else that is unsteady, as an identifier, only that it is changed counts."""
+    """The values that do not come from a clock.  For other unsteady values, such as an identifier, only the fact that
+    they changed
+    counts."""
     if not unsteady:
         return found
     return {

@@ -41,10 +41,10 @@ from irscope.usercode.user_files import is_package_file, is_user_file
 REFERENCE, ANSWER, REFUSALS = "reference.pt", "answer.json", "refusals.jsonl"
 _MOST_REFUSALS = 2000
 _MOST_CALLS = 8
-"""Of a program whose results are kept."""
+"""The most calls of a program whose results are kept."""
 _MOST_PROGRAMS = 64
 _MOST_LINES = 4096
-"""That decide by a tensor."""
+"""The most lines that decide by a tensor."""
 
 
 class _Around:

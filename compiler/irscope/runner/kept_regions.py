@@ -18,7 +18,7 @@ from irscope.vocabulary.visible import bounded
 FOLDER = "regions"
 """In the folder of a comparison: the driver makes it where it wants the graphs."""
 _MOST_BYTES = 8 << 30
-"""Of all tensors: models of a few billion parameters."""
+"""The most bytes of all tensors: models of a few billion parameters."""
 
 
 class KeptRegions:
@@ -27,7 +27,7 @@ class KeptRegions:
     Parameters
     ----------
     folder
-        Of the comparison.  Nothing is written if it has no folder `FOLDER`.
+        Folder of the comparison.  Nothing is written if it has no folder `FOLDER`.
     """
 
     def __init__(self, folder: str) -> None:

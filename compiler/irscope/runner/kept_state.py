@@ -20,10 +20,10 @@ from irscope.usercode.user_files import is_package_file, is_user_file
 
 _DEPTH = 5
 _MOST_ENTRIES = 2000
-"""Of one container that are looked at: its first."""
+"""The most entries of one container that are looked at: its first."""
 _MOST_LEAVES = 20_000
 _MOST_ELEMENTS = 1 << 16
-"""Of a tensor that is looked at."""
+"""The most elements of a tensor that is looked at."""
 _NUMBERS = (bool, int, float, complex, str, type(None))
 GONE = "not there"
 """What is said of an entry that a call took away."""
@@ -39,7 +39,7 @@ class KeptState:
         self._before = self._leaves(self._undo)
 
     def changed(self) -> dict[str, Any]:
-        """The tensors and plain values that are others now, or were not there, by place: ``history[2]``."""
+        """The tensors and plain values that have changed or are new, by place: ``history[2]``."""
         now = self._leaves([])
         if _MOST_LEAVES in (len(now), len(self._before)):  # which ones they are may depend on a single entry
             now = {place: value for place, value in now.items() if place in self._before}
@@ -147,7 +147,7 @@ def _walk(place: str, value: Any, undo: list[Callable[[], None]], seen: set[int]
 
 
 def _entries(place: str, value: Any, undo: list[Callable[[], None]]) -> list[tuple[str, Any]]:
-    """What a container, a namespace, an object or a function of the user's holds; nothing for all else."""
+    """What a container, a namespace, an object or a function of the user's holds; nothing for anything else."""
     if type(value) in (list, deque, tuple):
         if not isinstance(value, tuple):
             undo.append(_refill(value, value.extend, list(value)))

@@ -97,7 +97,7 @@ def _far_below(tensor: Any, torch: Any) -> Any:
 
 
 def _zero(tensor: Any, torch: Any) -> Any:
-    """What is divided by, or what a root or a logarithm is of, is zero in a side that does not count."""
+    """A divisor, or the argument of a root or a logarithm, is zero in a side that does not count."""
     return torch.zeros_like(tensor)
 
 
@@ -213,7 +213,7 @@ def _tensor_difference(expected: Any, found: Any) -> str:
     rtol = RTOL.get(_name(expected.dtype))
     if rtol is None:
         unequal = int((expected != found).sum())
-        return f"{unequal} of {expected.numel()} elements are others" if unequal else ""
+        return f"{unequal} of {expected.numel()} elements differ" if unequal else ""
     wide = torch.complex128 if expected.is_complex() else torch.float64
     left, right = expected.to("cpu", wide), found.to("cpu", wide)
     same = (left == right) | (left.isnan() & right.isnan())
@@ -225,7 +225,7 @@ def _tensor_difference(expected: Any, found: Any) -> str:
         return ""
     where = int(far.reshape(-1).nonzero()[0])
     was, now = left.reshape(-1)[where].item(), right.reshape(-1)[where].item()
-    return f"{int(far.sum())} of {far.numel()} elements are others; the first was {was:.6g}, now {now:.6g}"
+    return f"{int(far.sum())} of {far.numel()} elements differ; the first was {was:.6g}, now {now:.6g}"
 
 
 def _name(dtype: Any) -> str:

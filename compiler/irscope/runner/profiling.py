@@ -34,20 +34,20 @@ _MATRIX = 768
 _BLOCKS, _BLOCK_SECONDS = 3, 0.2
 """Before the profiler runs, and after it again: blocks of calls without it, compiled and eager by turns."""
 _LEAST_BLOCK_SECONDS, _COLD_CALLS = 0.03, 3
-"""Of a block: the other side has taken the caches and let the device rest, so the first calls after it are no samples."""
+"""Calls of a block that are no samples: the other side has taken the caches and let the device rest."""
 _MOST_SAMPLES = 600
 _MORE_CALLS, _MORE_SECONDS = 2, 2.0
-"""So many times more calls are profiled than are asked for, if there is time, and the fastest are taken: what else the
-machine does only makes calls slower."""
+"""This many times more calls are profiled than are asked for, if there is time, and the fastest are taken: what else
+the machine does only makes calls slower."""
 
 
 class Profiling(Rounds):
-    """As `Rounds`, but measures once, by itself.
+    """Like `Rounds`, but measures once, by itself.
 
     Parameters
     ----------
     calls
-        Of each program.
+        Calls of each program.
     has_backward
         Whether the run compiled a backward.  Called after the script.
     """
@@ -87,7 +87,7 @@ class Profiling(Rounds):
         self._write(READY, found)
 
     def _region_facts(self) -> list[dict[str, Any]]:
-        """Of the graphs that the programs go through; last, since they are called in another order."""
+        """Facts of the graphs that the programs go through; last, since they are called in another order."""
         found: list[dict[str, Any]] = []
         for one, facts in zip(self._measured, self._facts, strict=True):
             if not facts["why_not"]:
@@ -178,7 +178,7 @@ class _Samples:
         self._has_eager = True
 
     def take(self, calls: int) -> None:
-        """So many in each block, or as many as there is time for."""
+        """This many in each block, or as many as there is time for."""
         with modes(self._one):
             for _ in range(_BLOCKS):
                 self._block(self._one.compiled, calls, self._plain)
@@ -202,7 +202,7 @@ class _Samples:
                 return
 
     def facts(self) -> dict[str, Any]:
-        """As `MeasuredProgram` has them."""
+        """The facts that `MeasuredProgram` has."""
         samples = self._plain[:: len(self._plain) // _MOST_SAMPLES + 1]
         return {
             "plain_seconds": _typical(self._plain),

@@ -31,7 +31,7 @@ _MOST_SECONDS = 3600.0
 """The driver stops its processes; one whose driver is gone does not wait for ever."""
 _WARM_CALLS, _WARM_SECONDS = 3, 0.3
 _ROUND_SECONDS = 0.05
-"""Of one program in one round; a program that is slower is called once."""
+"""Seconds of one program in one round; a program that is slower is called once."""
 _LONGEST_SECONDS = 4 * _ROUND_SECONDS
 
 
@@ -58,7 +58,7 @@ class Measured:
     caller: tuple[str, int] = ("", 0)
     """The user's line that called it first."""
     calls: int = 0
-    """Of a round; 0: it cannot be called again."""
+    """Calls of a round; 0: it cannot be called again."""
     eager_calls: int = 0
 
 
@@ -70,7 +70,7 @@ class Rounds:
     folder
         Where it is asked and answers.
     why_as_python
-        Of a program: why it runs as Python, or an empty text.
+        Why a program runs as Python, or an empty text.
     """
 
     def __init__(self, folder: str, why_as_python: Callable[[object], str]) -> None:
@@ -115,7 +115,7 @@ class Rounds:
     # --- after the script ---------------------------------------------------------------------------------------------
 
     def serve(self) -> None:
-        """Say what was noted, and answer until the driver says that it is over."""
+        """Say what was noted, and answer until the driver says that it has ended."""
         self._write(READY, {"programs": [self._prepared(one) for one in self._measured]})
         until, number = time.monotonic() + _MOST_SECONDS, 0
         while time.monotonic() < until and not os.path.exists(os.path.join(self._folder, STOP)):
@@ -161,7 +161,7 @@ def _timed(one: Measured, number: int) -> dict[str, float | None]:
 
 
 def _seconds(one: Measured, program: Program, calls: int) -> float:
-    """Of one call, on average over so many calls, or over fewer where they take too long on a busy machine."""
+    """Seconds of one call, on average over so many calls, or over fewer if they take too long on a busy machine."""
     synchronize()
     start, done = time.perf_counter(), 0
     while done < calls and time.perf_counter() - start < _LONGEST_SECONDS:

@@ -38,8 +38,8 @@ def run_as_main(path: str, argv0: str, args: Sequence[str], on_end: OnEnd) -> Sc
     argv0, args
         What it sees as ``sys.argv``.
     on_end
-        Called when the main module ends, with the exit code that it asks for and, where it failed, a line that says
-        how and the exception, if it was one.  Not called if the process ends in another way.
+        Called when the main module ends, with the exit code that it asks for and, if it failed, a line that says
+        how and the exception, if there was one.  Not called if the process ends in another way.
 
     Raises SystemExit and KeyboardInterrupt as the script did (the interpreter ends a process in its own ways after
     them); any other exception is printed as the interpreter would print it.  No traceback has irscope's frames.

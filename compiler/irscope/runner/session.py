@@ -165,14 +165,15 @@ class Session:
         self._keep("files", _files_of_the_user())
 
     def _keep_one_rank(self) -> None:
-        """Of a rank of a job: keeps whether PyTorch has the option that takes the rank out of graphs, and whether it is on."""
+        """For a rank of a job: keeps whether PyTorch has the option that takes the rank out of graphs, and whether it
+        is on."""
         config = sys.modules.get("torch.distributed.config")
         is_on = getattr(config, "compile_on_one_rank", None)
         if self._request.world and isinstance(is_on, bool):
             self._keep("compile_on_one_rank", is_on)
 
     def _keep_groups(self) -> None:
-        """Of a rank of a job: keeps how many ranks each process group has, since graphs have its name alone."""
+        """For a rank of a job: keeps how many ranks each process group has, since graphs have its name alone."""
         if not self._request.world or "torch.distributed" not in sys.modules:
             return
         from irscope.internals.process_groups import group_sizes  # here: only ranks need it
@@ -183,7 +184,7 @@ class Session:
             self._keep("groups", known)
 
     def _keep_arrivals(self) -> None:
-        """Of a real rank: keeps when it arrived at each collective."""
+        """For a real rank: keeps when it arrived at each collective."""
         request = self._request
         if request.world and not request.fake_group and "torch.distributed" in sys.modules:
             from irscope.internals.flight_recorder import arrivals  # here: only ranks need it

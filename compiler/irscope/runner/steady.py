@@ -28,7 +28,7 @@ class SteadyState:
     Parameters
     ----------
     calls
-        So many calls *for each compile so far*: a step that goes through ten compiled pieces makes ten calls.
+        This many calls *for each compile so far*: a step that goes through ten compiled pieces makes ten calls.
     reached
         Called once, when the state is steady.
     """

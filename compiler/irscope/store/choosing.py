@@ -73,7 +73,7 @@ def newest_with(db: sqlite3.Connection, table: str, script: str) -> str | None:
 
 
 def _summaries(db: sqlite3.Connection, which: str, *values: object) -> list[RunSummary]:
-    """Of runs that a condition chooses; without those whose rows are damaged."""
+    """Summaries of runs that a condition chooses; without those whose rows are damaged."""
     rows = db.execute(
         "SELECT id, script, lane, started, torch, outcome,"
         f" (SELECT count(*) FROM compiles WHERE run = runs.id AND {_OWN}), (SELECT count(*) FROM findings WHERE run = runs.id),"
@@ -83,7 +83,7 @@ def _summaries(db: sqlite3.Connection, which: str, *values: object) -> list[RunS
     )
     found = []
     for run, script, lane, started, torch, outcome, *rest, args in rows:
-        # Of the others all is known.  A time in a year beyond C's numbers is an OSError.
+        # Everything is known about the others.  A time in a year beyond C's numbers is an OSError.
         with contextlib.suppress(ValueError, KeyError, TypeError, OverflowError, OSError, RecursionError):
             summary = RunSummary(run, script, Lane(lane), started, torch, outcome_in(outcome), *rest)
             rank, world = _rank_in(args)
@@ -112,15 +112,15 @@ def runs_touching(db: sqlite3.Connection, file: str, limit: int) -> list[tuple[s
 
 
 def runs_of_file(db: sqlite3.Connection, file: str, limit: int) -> list[RunSummary]:
-    """As `runs_touching`, and those whose script it is."""
+    """Like `runs_touching`, with the runs whose script it is."""
     names = _names_of(db, file)
     touches, facts = _touches(names)
     return _summaries(db, f"({_is_script(names)} OR {touches}) {NEWEST_FIRST} LIMIT ?", *names, *facts, limit)
 
 
 def best_run(db: sqlite3.Connection, file: str | None) -> str | None:
-    """The newest run that compiled something and came to its end; failing that, the newest that compiled something,
-    then the newest; None if there is none.
+    """The newest run that compiled something and came to its end; else the newest that compiled something, then the
+    newest; None if there is none.
 
     Parameters
     ----------

@@ -17,9 +17,10 @@ _MOST_CHARACTERS = 8_000_000
 def earlier_stages(
     db: sqlite3.Connection, text_of: Callable[[bytes | None], str | None], run: str, names: Collection[str]
 ) -> tuple[EarlierStage, ...]:
-    """Of the newest deep runs of the script of a run, the newest first.
+    """Stages of the newest deep runs of the script of a run, the newest first.
 
-    Of a rank of a job only runs of the same rank: others have other graphs.  A stage that is the same in several runs is
+    For a rank of a job only runs of the same rank: others have other graphs.  A stage that is the same in several runs
+    is
     there once.
 
     Parameters

@@ -99,7 +99,7 @@ _T = TypeVar("_T")
 def reading(method: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatenate[_S, _P], _T]:
     """Has a method of a store raise DamagedStoreError where it meets what no irscope has written.
 
-    A LookupError that the method itself raises, for what is not in the store, stays.
+    A LookupError of the method itself, because something is not in the store, stays.
     """
 
     @functools.wraps(method)

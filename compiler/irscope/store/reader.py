@@ -70,13 +70,13 @@ class StoreReader:
 
     @reading
     def runs_of_file(self, file: str, limit: int = 20) -> list[RunSummary]:
-        """As `runs_touching`, and those whose script it is."""
+        """Like `runs_touching`, with the runs whose script it is."""
         return runs_of_file(self._db, file, limit)
 
     @reading
     def best_run(self, file: str | None = None) -> str | None:
-        """The newest run that compiled something and came to its end; failing that, the newest that compiled something,
-        then the newest; None if there is none.
+        """The newest run that compiled something and came to its end; else the newest that compiled something, then
+        the newest; None if there is none.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class StoreReader:
 
     @reading
     def trails(self, run: str) -> dict[str, Any]:
-        """By compile what `put_trails` kept, as plain JSON values; without what is none: it can be made again."""
+        """By compile what `put_trails` kept, as plain JSON values; without invalid ones: they can be made again."""
         found = {}
         for compile, digest in self._db.execute("SELECT compile, digest FROM trails WHERE run = ?", (run,)).fetchall():
             with contextlib.suppress(ValueError, RecursionError):

@@ -31,7 +31,7 @@ from irscope.store.recovery import is_damage
 from irscope.store.store import Store
 
 _WAITING_BYTES = 1 << 28
-"""Of texts that wait for a store that another process has locked; what comes after that is not kept."""
+"""The most bytes of texts that wait for a store that another process has locked; what comes after that is not kept."""
 _LOCKED_SECONDS, _LOCKED_SECONDS_AT_END = 2.0, 10.0
 """How long another process that writes is waited for: once while the script runs, and when it has ended."""
 

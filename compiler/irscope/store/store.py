@@ -64,7 +64,7 @@ class Store(StoreReader):
     Parameters
     ----------
     path
-        The file; made, with its folders, where it does not exist.  One of the version before is brought up to date; one
+        The file; made, with its folders, if it does not exist.  One of the version before is brought up to date; one
         of any other version is moved aside (to ``….old``), since everything in it can be made again by running.
 
     Raises
@@ -256,7 +256,7 @@ class Store(StoreReader):
         )
 
     def put_written_stage(self, run: str, written: StageWritten) -> None:
-        """As `put_stage`, of a stage whose nodes are counted and whose data is text."""
+        """Like `put_stage`, for a stage whose nodes are counted and whose data is text."""
         stage, text, data = written.stage, written.text, written.data
         with self.transaction():  # a text that no stage names yet might be swept away
             digest, size = (NO_TEXT, stage.bytes) if text is None else self._texts.put(text)
@@ -275,7 +275,7 @@ class Store(StoreReader):
         self.put_written_data(run, DataWritten(stage, json_text(data), count_of(row[0], data) if row else None))
 
     def put_written_data(self, run: str, written: DataWritten) -> None:
-        """As `put_stage_data`, of data that is text."""
+        """Like `put_stage_data`, for data that is text."""
         with self.transaction():
             digest = self._texts.put(written.data or "null")[0]
             self._db.execute(

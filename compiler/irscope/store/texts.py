@@ -27,7 +27,7 @@ CHANGES_FROM_4 = f"""
 ALTER TABLE texts ADD COLUMN pack INTEGER;
 ALTER TABLE texts ADD COLUMN start INTEGER;
 {_PACKS}"""
-"""Of a store of version 4, which had no packs."""
+"""The schema of a store of version 4, which had no packs."""
 
 NO_TEXT = b""
 """In place of a digest: there is no text, it is made when it is asked for."""

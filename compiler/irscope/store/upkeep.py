@@ -14,7 +14,7 @@ from irscope.store.texts import Texts
 from irscope.store.value_file import DamagedValues, folder_of
 
 KEEP_BYTES = 1_000_000_000
-"""Of texts in a store as they are stored; the oldest runs go."""
+"""The most bytes of texts in a store, as they are stored; the oldest runs go."""
 KEEP_RUNS = 1000
 _PACKED_LATER = 3
 """Runs that are looked at: several at a time may have ended since the last run began."""
@@ -35,7 +35,8 @@ class Upkeep:
         self._path, self._db, self._texts = path, db, texts
 
     def tidy(self, run: str, made: Container[str] | None, keep_bytes: int, keep_runs: int) -> int:
-        """As `Store.tidy`; ``made``: the names of stages whose texts are made from their data, None: nothing is packed."""
+        """Like `Store.tidy`; ``made``: the names of stages whose texts are made from their data, None: nothing is
+        packed."""
         if self._did_not_begin(run):
             self.delete(run)
             return 1
@@ -48,7 +49,7 @@ class Upkeep:
         return gone
 
     def pack_newest(self, made: Container[str]) -> None:
-        """As `Store.pack_newest`."""
+        """Like `Store.pack_newest`."""
         rows = self._db.execute(
             f"SELECT id FROM runs WHERE outcome IS NOT NULL {NEWEST_FIRST} LIMIT ?", (_PACKED_LATER,)
         ).fetchall()
@@ -58,7 +59,7 @@ class Upkeep:
             self._db.executescript("PRAGMA incremental_vacuum")
 
     def prune(self, keep_bytes: int, keep_runs: int) -> int:
-        """As `Store.prune`."""
+        """Like `Store.prune`."""
         gone = 0
         while self._count() > max(keep_runs, 2) or self._texts.size() > keep_bytes:
             oldest = self._db.execute(

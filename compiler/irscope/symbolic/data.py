@@ -13,7 +13,7 @@ _MOST = 2**53
 def check_numbers(data: dict[str, Any]) -> None:
     """Checks what is read only at its step: a trace may come from elsewhere.
 
-    Raises LookupError or TypeError for what is not a number, or points at nothing.
+    Raises LookupError or TypeError if it is not a number, or points at nothing.
     """
     steps, strings, codes, instructions = data["steps"], data["strings"], data["codes"], data["instructions"]
     if not set(map(type, strings)) <= {str}:
@@ -52,7 +52,7 @@ def _check_code(codes: list[list[int]], instructions: list[list[int]], texts: in
 
 
 def _within(numbers: Sequence[int], least: int, below: int) -> None:
-    """Raises TypeError or LookupError for what is not a number, or out of bounds."""
+    """Raises TypeError or LookupError if it is not a number, or out of bounds."""
     if not set(map(type, numbers)) <= {int}:
         raise TypeError("not a number")
     if numbers and not least <= min(numbers) <= max(numbers) < below:
@@ -94,7 +94,7 @@ class Events:
         return tuple(self._of.get(step, ()))
 
     def until(self, step: int) -> tuple[str, ...]:
-        """Those that were there before ``step`` began."""
+        """The items that were there before ``step`` began."""
         rows = bisect_right(self._when, step)
         return tuple(self._texts[: self._upto[rows - 1]]) if rows else ()
 

@@ -16,7 +16,7 @@ Stack = tuple[int, ...]
 
 @dataclass
 class FrameStates:
-    """Of all frames of a walk.
+    """The states of all frames of a walk.
 
     Parameters
     ----------

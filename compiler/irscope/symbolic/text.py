@@ -9,7 +9,7 @@ from irscope.symbolic.trace import Walk
 from irscope.vocabulary.units import count
 
 MOST_LINES = 20_000
-"""Of a longer trace the text leaves out the steps of the deepest calls, and says so; the data has them all."""
+"""The text of a longer trace leaves out the steps of the deepest calls, and says so; the data has them all."""
 
 
 def text_of(walk: Walk) -> str:

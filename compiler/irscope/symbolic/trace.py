@@ -8,7 +8,7 @@ The data of a stage ``symbolic-trace`` is one attempt of one compile, as `events
 ``codes``        ``[file, function, first line]`` of each code object.
 ``instructions`` ``[code, offset, operation, argument, line, end line, column, end column]``: each instruction of the
                  functions that were entered, once.  Lines are 1-based, columns index the line as a Python string, -1
-                 where Dynamo's own instruction has no place in the user's file.
+                 if Dynamo's own instruction has no place in the user's file.
 ``listings``     for each code object its instructions in order, by their index; may be missing (older traces, which
                  only have those that were walked over).
 ``frames``       ``[code]`` of each function that was entered: the compiled one, then each inlined call.
@@ -45,7 +45,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a step ended, where it was not simply followed by the next.
+    """How a step ended, if it was not simply followed by the next.
 
     ``kind`` is ``graph-break`` (Dynamo cannot trace this instruction; the graph ends before it), ``restart`` (it gives
     up this attempt and restarts), ``compiled`` (the function's end was reached), ``exception`` (an exception of the
@@ -69,7 +69,7 @@ class Step:
     file: str
     function: str
     offset: int
-    """Of the instruction, in bytes; -1 for one that Dynamo made."""
+    """The offset of the instruction, in bytes; -1 for one that Dynamo made."""
     operation: str
     argument: str
     range: Range | None

@@ -28,7 +28,7 @@ class SymbolicVariable:
         Where Dynamo finds it when the compiled code runs (``L['x']``: a local of the function); empty if it was made
         while tracing.
     dtype, shape, device
-        Of a tensor: ``f32``, sizes as text, ``cuda:0``; empty else.
+        For a tensor: ``f32``, sizes as text, ``cuda:0``; else empty.
     """
 
     kind: str

@@ -27,7 +27,7 @@ _PATIENCE = 10
 _BLIND_PATIENCE = 3
 """The same where the processor time is not known."""
 _LEAST_SHARE = 0.01
-"""Of a processor; what computes less waits for something that does not come."""
+"""The least share of a processor; what computes less waits for something that does not come."""
 _LOOK_SECONDS = 1.0
 
 
@@ -148,7 +148,7 @@ def leave_nothing() -> None:
     running = [*_running]
     for pid in running:
         end_tree(pid)
-    # A signal is only sent by then: what has not died yet could still write into its folder.
+    # A signal is only sent at this time: what has not died yet could still write into its folder.
     wait_for_the_end(running)
     for folder in [*_folders]:
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,6 +1,6 @@
-"""Ends processes: a whole tree of them at once, except that those which clean up after themselves may still do so.
+"""Ends processes: a whole tree of them at once, but lets processes that clean up after themselves do so.
 
-Compilers leave temporary files, and Python's resource tracker leaves shared memory and semaphores, where they are killed.
+Compilers leave temporary files, and Python's resource tracker leaves shared memory and semaphores, if they are killed.
 Both notice by themselves, within milliseconds, that those whom they work for are gone.
 """
 

@@ -81,7 +81,7 @@ def encoded(ending: Ending) -> bytes:
 
 
 def decoded(line: bytes) -> Ending:
-    """The inverse of `encoded`; that of which nothing is known where the parent has said nothing."""
+    """The inverse of `encoded`; an unknown ending if the parent has said nothing."""
     try:
         return from_json(Ending, loads(line))
     except (ValueError, KeyError):

@@ -29,7 +29,7 @@ def is_running(pid: int) -> bool:
 def program_of(pid: int) -> str:
     """The program that a fork of this process has put in its place; empty if it has not, or it is gone.
 
-    Of one that has ended it is known until it is waited for.
+    The program of a process that has ended is known until it is waited for.
     """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
@@ -81,7 +81,7 @@ def resident_bytes(pids: list[int]) -> int:
 def processor_seconds(root: int) -> float | None:
     """What a process and all that it has started have computed; None if the system does not report it.
 
-    Of those that have ended, what their parents waited for counts.
+    For processes that have ended, what their parents waited for counts.
     """
     if not can_measure():
         return None

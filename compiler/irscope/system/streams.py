@@ -27,7 +27,7 @@ _STAND_INS = {
     "░": ".", "▒": ":", "▓": "+", "█": "#", "�": "?", "–": "-", "—": "-", "‘": "'", "’": "'", "“": '"', "”": '"',
     "≤": "<=", "≥": ">=", "≠": "!=",
 }  # fmt: skip
-"""What irscope itself prints, in ASCII.  All else is written out (``\\u540d``), so that two names stay two."""
+"""What irscope itself prints, in ASCII.  Everything else is written out (``\\u540d``), so that two names stay two."""
 
 
 class OutputError(Exception):

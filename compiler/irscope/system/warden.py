@@ -74,7 +74,7 @@ _HEARD = (signal.SIGCHLD, signal.SIGTERM) if hasattr(signal, "SIGCHLD") else ()
 
 
 def adopt_orphans() -> bool:
-    """Makes this process the parent of every orphan below it; false where the system has no such thing."""
+    """Makes this process the parent of every orphan below it; false if the system cannot do that."""
     return _prctl(_SET_CHILD_SUBREAPER, 1)
 
 

@@ -13,7 +13,7 @@ from irscope.vocabulary.suggestions import did_you_mean
 from irscope.vocabulary.visible import printable
 
 KNOWN = tuple(name for name, bound in BOUNDS.items() if Lane.FAST in bound.lanes)
-"""The bounds that a check in the test's own process knows: nothing of what Inductor does is captured there."""
+"""The bounds that a check in the test's own process knows: Inductor's work is not captured there."""
 _MOST_SHOWN = 10
 
 
@@ -85,7 +85,7 @@ def compile_bounds(*, fresh: bool = False, **limits: int) -> CompileBounds:
 
 
 def check_limits(limits: Mapping[str, object]) -> None:
-    """Raises TypeError for a name that is unknown, and for what is not a number from 0."""
+    """Raises TypeError for a name that is unknown, and for a value that is not a number from 0."""
     for name, value in limits.items():
         if name not in KNOWN:
             near = did_you_mean(name, KNOWN) or f" They are: {', '.join(KNOWN)}."

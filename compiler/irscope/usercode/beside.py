@@ -119,7 +119,7 @@ def marks(real: str) -> tuple[str, str]:
 def marks_of(real: str) -> list[str]:
     """Which of the two are there.
 
-    Those of other users than this one and the file's owner do not count: anyone can put a file into a shared folder.
+    Files of other users than this one and the file's owner do not count: anyone can put a file into a shared folder.
     """
     return [mark for mark in marks(real) if _is_trusted(mark, real)]
 

@@ -60,7 +60,7 @@ class Bindings:
         return name in self._all
 
     def of(self, node: ast.AST) -> list[Binding]:
-        """All that a name, or a dotted name, may be bound to; nothing if the file does not bind it."""
+        """All that a name, or a dotted name, may be bound to; empty if the file does not bind it."""
         name = dotted(node)
         bound = self._all.get(name, [])
         if bound and name.startswith("self.") and isinstance(node, ast.Attribute):
@@ -106,7 +106,7 @@ def targets_of(node: ast.AST) -> list[ast.expr]:
 
 
 def _families(classes: list[ast.ClassDef]) -> dict[str, str]:
-    """Of each class, by name, the name of a class that stands for all that it is related to."""
+    """Maps each class, by name, to the name of a class that stands for all its relatives."""
     family = {node.name: node.name for node in classes}
     for node in classes:
         for base in map(last_word, node.bases):

@@ -205,7 +205,7 @@ class Written:
         self._all(body, Place(node, name, 0, tests, off))
 
     def _choose(self, node: ast.If | ast.IfExp, place: Place) -> None:
-        """Of an effect that both sides have, one is needed."""
+        """If both sides have an effect, one is needed."""
         self._visit(node.test, place)
         inner, start = self._behind(place, node.test), len(self.effects)
         self._all(node.body if isinstance(node, ast.If) else [node.body], inner)
@@ -222,7 +222,7 @@ class Written:
         return dataclasses.replace(place, tests=(*place.tests, *map(self._test, tests)), off=off)
 
     def _test(self, test: ast.AST) -> str:
-        """A condition as text; where it is a name, the condition that was given this name: ``decided = bool(x > 0)``."""
+        """A condition as text; if it is a name, the condition that was given this name: ``decided = bool(x > 0)``."""
         value = self._given.get(dotted(test), test)
         is_bool = (
             isinstance(value, ast.Call) and len(value.args) == 1 and self.known.names(value.func) == ("builtins.bool",)
@@ -347,8 +347,8 @@ class Written:
             yield from (f"This may leave out `{one.text}`." for one in self._acting(function, once))
 
     def _acting(self, function: str, once: bool, seen: tuple[str, ...] = ()) -> Iterator[Effect]:
-        """What a function does that would be missed: if it is done once, all that is not known; else what gives no value,
-        or is a method of what is not known, also in functions of the file that it calls."""
+        """What a function does that would be missed: if it is done once, everything unknown; else what gives no value,
+        or is a method of something unknown, also in functions of the file that it calls."""
         for effect in self.effects:
             changes_own = effect.key.startswith("change ") and "." not in effect.key
             if effect.place.name.rpartition(".")[2] != function or not effect.needed or changes_own:

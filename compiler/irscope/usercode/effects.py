@@ -67,7 +67,7 @@ parameters replace rsplit rstrip startswith strip total_seconds upper values zfi
 """)
 """Methods of texts, dictionaries, dates and modules that only read."""
 _ANEW = _words("buffers iter keys named_parameters parameters items values")
-"""Of these every call gives a separate iterator."""
+"""Methods that give a separate iterator for each call."""
 _PURE_MODULES = (
     "base64.", "decimal.", "fractions.", "glob.", "hashlib.", "inspect.", "json.", "math.", "os.path.", "re.", "string.",
     "struct.", "torch.Size", "torch.device", "torch.dtype", "torch.fft.", "torch.linalg.", "torch.special.", "zlib.",

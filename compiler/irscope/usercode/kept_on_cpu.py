@@ -36,7 +36,7 @@ class KeptOnCpu(ast.NodeVisitor):
         return None if (scope, name) in self._others else self.names.get((scope, name))
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        """Its variables are others."""
+        """Its variables differ."""
         before, self._scope = self._scope, node.name
         self.generic_visit(node)
         self._scope = before

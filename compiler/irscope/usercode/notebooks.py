@@ -4,8 +4,8 @@ A cell is called as a file is, ``/home/me/try.ipynb#cell-3``: so tracebacks, fin
 line of it, and whatever works on a file works on a cell.  Cells of code are counted from 1, from top to bottom; an
 editor keeps the number of a cell while others come and go.
 
-Of IPython's own syntax nothing is run.  Magics and shell lines become comments, and ``%time`` and its like keep the
-statement after them; lines and columns stay where they are.
+Nothing of IPython's own syntax is run.  Magics and shell lines become comments, and ``%time`` and similar ones keep
+the statement after them; lines and columns stay where they are.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def notebook_of(name: str) -> str | None:
 
 
 def cell_number(name: str) -> int:
-    """Of a cell's name; 0 for the name of a file."""
+    """The number of a cell by its name; 0 for the name of a file."""
     match = _NAME.match(name)
     return int(match["number"]) if match else 0
 
@@ -57,7 +57,7 @@ def is_notebook(path: str) -> bool:
 
 
 def read_cells(text: str) -> list[str]:
-    """The sources of a notebook's code cells, from its JSON.  Raises ValueError for what is not a Python notebook."""
+    """The sources of a notebook's code cells, from its JSON.  Raises ValueError if it is not a Python notebook."""
     try:
         data = json.loads(text)
         cells = data["cells"] if "cells" in data else [c for sheet in data["worksheets"] for c in sheet["cells"]]

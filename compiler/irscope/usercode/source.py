@@ -124,8 +124,8 @@ def range_of_focus(path: str, line: int) -> Range:
 
 
 def head_of(path: str, where: Range) -> Range:
-    """Of a range that is a whole compound statement, with all that it holds, what is at work: the condition of an
-    ``if``, ``while`` or ``assert``, what a ``for`` runs over, the head of a ``with`` or a ``class``.
+    """The part of a range that is at work, if the range is a whole compound statement: the condition of an ``if``,
+    ``while`` or ``assert``, what a ``for`` runs over, the head of a ``with`` or a ``class``.
 
     Python gives some instructions the place of a whole statement (the jump of ``if f(x):`` in 3.11 to 3.13).  The line
     stays the same: where the condition begins on a later one, the range begins at the statement.  Any other range is
@@ -266,7 +266,7 @@ def qualified_name_at(path: str, name: str, line: int) -> str:
 
 
 def qualified_name_in(tree: ast.Module | None, name: str, line: int) -> str:
-    """As `qualified_name_at`, in the syntax tree of a file; None if it has none."""
+    """Like `qualified_name_at`, in the syntax tree of a file; None if it has none."""
     if tree is None or name == "<module>":
         return name
     around = [one for one in _definitions_in(tree) if one.first_line <= line <= one.end_line]

@@ -22,7 +22,7 @@ A value is an object with ``kind``:
 - ``tensor``: ``dtype``, ``shape``, ``strides``, ``device``, ``count`` (of elements), ``min``, ``max``, ``mean``, ``std``
   (of the finite elements; null if there are none, or if the dtype has none), ``nan``, ``posinf``, ``neginf``,
   ``zeros`` (counts), ``picture`` (rows of means of at most 64 × 64 blocks of the last two dimensions; null for fewer than
-  two) and ``offset``, ``bytes`` (where its elements lie in the file, contiguous, little-endian; null where they were not
+  two) and ``offset``, ``bytes`` (where its elements lie in the file, contiguous, little-endian; null if they were not
   kept)
 - ``number``: ``value``;  ``list``: ``items``;  ``other``: ``type``;  ``failed``: ``why``
 

@@ -8,7 +8,7 @@ key             value
 ``stage``       id of the post-grad graph whose nodes are compared; ``call``: which call, from 1
 ``tolerance``   ``{"slack", "rtol": {dtype: number}}``; `irscope.values.check.tolerance` tells what is done with them
 ``nodes``       in graph order, those whose value compiled code wrote to memory: ``{"name", "kernel", "dtype", "local",
-                "to_eager", "to_float64", "eager_to_float64"}``.  ``local`` (null where it could not be measured):
+                "to_eager", "to_float64", "eager_to_float64"}``.  ``local`` (null if it could not be measured):
                 ``{"ratio", "compiled", "eager", "rounding", "allowed", "index", "numbers", "why"}``, where a ratio above
                 1 differs; the others are the largest differences along the whole graph (null unknown)
 ``found``       the first divergence, or null: ``{"node", "target", "kernel", "how", "pass", "stage", "file", "line",

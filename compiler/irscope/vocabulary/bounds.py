@@ -67,14 +67,14 @@ def bounded_json(text: str) -> tuple[str, bool]:
 
 
 def whole(value: Any, least: int = 0, most: int = MOST_WHOLE) -> int | None:
-    """The value as a whole number, brought to the nearer bound; None for what is not a number (a boolean, a text)."""
+    """The value as a whole number, brought to the nearer bound; None if it is not a number (a boolean, a text)."""
     if type(value) is float and value.is_integer():
         value = int(value)
     return min(max(value, least), most) if type(value) is int else None
 
 
 def seconds(value: Any, least: float = 0.0) -> float | None:
-    """As `whole`, of a time in seconds."""
+    """Like `whole`, for a time in seconds."""
     if type(value) not in (int, float) or value != value:
         return None
     return float(min(max(value, least), MOST_SECONDS))

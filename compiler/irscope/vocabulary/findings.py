@@ -39,7 +39,7 @@ class FindingKind:
         Whether its findings have a place in a compile.  The debugger can stop only at these, and a fast run tells
         nothing about the others of an older deep run.
     deep_codes
-        What codes begin with that only the deep lane gives, where they do not begin with the id.
+        What codes begin with that only the deep lane gives, if they do not begin with the id.
     newest_speaks
         Whether of several findings at one place the newest one's words count, since they describe all of them.
     explains_steps

@@ -32,7 +32,7 @@ def function_title(function: str, qualified: str = "") -> str:
     function
         The name of the code object.
     qualified
-        The name of the function with its classes, where it is known.
+        The name of the function with its classes, if it is known.
     """
     match = _RESUMED.match(function)
     name = qualified or plain_name(function)

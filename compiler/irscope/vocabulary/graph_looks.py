@@ -94,7 +94,7 @@ FAMILIES = (
     Family("indexing, random", 4, r"embedding|gather|scatter|index|rand|dropout|bernoulli|range|full|empty|iota"),
     OTHERS,
 )
-"""By what the operation's name says, in upper or lower case; the first that fits counts.
+"""Chosen by the operation's name, in upper or lower case; the first that fits counts.
 
 The names are those of all pipelines: ``aten.mean``, ``onnx.ReduceMean``, ``hlo.reduce``, ``tir.fused_matmul2_add``.
 """
@@ -112,7 +112,7 @@ def title_of(operation: str) -> str:
 
 
 def input_name(name: str) -> str:
-    """Of Dynamo's names of parameters, which are whole paths, what tells them apart: the end."""
+    """The end of Dynamo's names of parameters, which are whole paths: the end tells them apart."""
     parts = _INPUT_PATH.split(_INPUT_SCOPE.sub("", name))
     return parts[-1].removesuffix("_") if len(parts) > 1 else name
 

@@ -18,4 +18,4 @@ class Lane(str, enum.Enum):
 
 
 DEFAULT_ROUNDS = 9
-"""How often a comparison of pipelines times them, where nobody says it."""
+"""How often a comparison of pipelines times them, if nobody says it."""

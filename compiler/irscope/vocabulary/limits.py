@@ -76,7 +76,7 @@ class LimitRow:
     settings
         The settings of it: one for both lanes, or one for each.
     launch, launch_help
-        Its attribute of a launch configuration of the debugger, where it has one.
+        Its attribute of a launch configuration of the debugger, if it has one.
     """
 
     limit: Limit

@@ -60,7 +60,7 @@ class Setting:
     text
         What it means to a user of VS Code, in Markdown; also in docs/settings.md.
     unit
-        Of a number: ``seconds``.
+        The unit of a number: ``seconds``.
     scope
         VS Code's scope: ``resource`` settings may differ between folders.
     choices

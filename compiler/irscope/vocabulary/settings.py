@@ -28,7 +28,7 @@ OFF = "off"
 
 
 def _setting(key: str, kind: Kind, default: Any, short: str, text: str = "", *, value: Any = None, **more: Any) -> Any:
-    """A field for the setting; `value` is the default as the server has it, where that is not the default in JSON."""
+    """A field for the setting; `value` is the default as the server has it, if that is not the default in JSON."""
     row = Setting(key, kind, default, short, text, **more)
     return declared(row, default if value is None else value)
 
@@ -66,23 +66,22 @@ class SettingValues:
     fixes_seconds: float = _setting(
         "fixes.trySeconds", Kind.NUMBER, 20,
         "seconds after a run in which fixes are tried in the background; 0: fixes are offered untried",
-        "After a run, try the fixes of its findings in the background for at most this many seconds. Each try runs the "
-        "script again. Verified fixes come first, and a fix that changes results is not offered. `0`: offer fixes "
-        "without trying them.",
+        "After a run, try its fixes in the background for at most this many seconds. Each runs the script again. A fix "
+        "that changes results is not offered. `0`: offer fixes without trying them.",
         unit="seconds", restricted=True,
     )  # fmt: skip
     pipeline: str = _setting(
         "pipeline", Kind.TEXT, DEFAULT_PIPELINE,
         "name of the pipeline of deep runs (`irscope/pipelines` lists them); the fast lane is always Dynamo's",
         "Name of the pipeline that deep runs go through, for example `inductor`, `export` or `torchscript`. *IRScope: Select "
-        "Pipeline…* lists them all, says which of them work here, and writes this setting. The fast lane is always Dynamo's.",
+        "Pipeline…* lists them and writes this setting. The fast lane is always Dynamo's.",
         flag="--pipeline", restricted=True,
     )  # fmt: skip
     target: str = _setting(
         "target", Kind.TEXT, "",
         "names of devices, separated by commas, whose kernels deep runs predict; empty: none",
-        "Names of devices whose kernels deep runs predict, for example `h100` or `h100,mi300x`; *IRScope: Choose Target…* lists them. The "
-        "script then runs on the CPU, even if it names CUDA. Empty: only the kernels of the script's own device.",
+        "Names of devices whose kernels deep runs predict, for example `h100` or `h100,mi300x`; *IRScope: Choose "
+        "Target…* lists them. The script then runs on the CPU. Empty: the kernels are those of the device of the script.",
         flag="--target", restricted=True,
     )  # fmt: skip
     limits: Mapping[str, float | None] = dataclasses.field(
@@ -198,10 +197,9 @@ class SettingValues:
     worker_layers: bool = _setting(
         "worker.layers", Kind.FLAG, True,
         "keep up to three more processes that have also imported the installed packages of a script",
-        "Keep up to three more processes that have also imported the installed packages of a script. The next run then "
-        "starts with the script's own code. These processes share most of their memory with the worker; each needs "
-        "extra memory for its packages (about 85 MB for transformers). Imports that run operations, start threads, "
-        "print or write files are left to the script.",
+        "Keep up to three more processes that have also imported the installed packages of a script, so that the next "
+        "run starts with the script's own code. Each needs extra memory for its packages (about 85 MB for transformers). "
+        "Imports that run operations, start threads, print or write files are left to the script.",
         scope="window",
     )  # fmt: skip
 

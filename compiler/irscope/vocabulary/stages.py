@@ -117,11 +117,11 @@ class StageKind:
         Where it is on the way down from source to machine code; stages of one rank are side by side.
         None: it is not on the way, but *aside*.
     aside
-        Of a stage that is not on the way: the name of the stage that it is shown beside.
+        For a stage that is not on the way: the name of the stage beside which it is shown.
     names
         Which tracing gave the nodes their names.  Steps between stages of the same tracing keep names.
     versions_as
-        The kind under which the versions of this graph after each pass are filed, where that is another kind.
+        The kind under which the versions of this graph after each pass are filed, if that is another kind.
     precedes_passes
         Its text is from before the passes that change this graph; of other graphs it is from after them.
     phases

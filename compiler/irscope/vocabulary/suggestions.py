@@ -48,7 +48,7 @@ def nearest(wanted: str, known: Iterable[str]) -> list[str]:
 
 
 def listed(known: Iterable[str]) -> str:
-    """The names with commas between them; of very many the first ones, and how many more there are."""
+    """The names with commas between them; of a long list the beginning, and how many more there are."""
     names = list(dict.fromkeys(known))
     for number in range(1, len(names)):
         if sum(map(len, names[: number + 1])) > _LONGEST_LIST:

@@ -54,7 +54,8 @@ def flops(number: float) -> str:
 
 
 def spans(numbers: Iterable[int], most: int = 8) -> str:
-    """Whole numbers in their order, those that follow each other as one: ``0, 2-5, 9``; of many the first spans."""
+    """Whole numbers in their order, those that follow each other as one: ``0, 2-5, 9``; only the first spans of a long
+    list."""
     found: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
         if found and number == found[-1][1] + 1:
@@ -80,7 +81,7 @@ def count(number: int, one: str = "", many: str = "") -> str:
     one
         The noun for one thing.
     many
-        The noun for several, where it is not the regular plural of ``one``.
+        The noun for several, if it is not the regular plural of ``one``.
     """
     if not one:
         return f"{number:,}"

@@ -18,7 +18,7 @@ def without_links(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with ``\\u202e`` and its like written out."""
+    """The text with characters such as ``\\u202e`` written out."""
     return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

@@ -120,7 +120,7 @@ def build(steps: Sequence[Step], script: str, cwd: str, env: dict[str, str], has
 
 
 def mtime(file: str) -> int:
-    """Nanoseconds; 0 where the file is gone."""
+    """Nanoseconds; 0 if the file is gone."""
     try:
         return os.stat(file).st_mtime_ns
     except OSError:

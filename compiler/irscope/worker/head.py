@@ -87,7 +87,7 @@ class _Walk:
         self.steps: list[Step] = []
 
     def through(self, tree: ast.Module, name: str, package: str | None) -> bool:
-        """Walks through a module; false where the head ends in it."""
+        """Walks through a module; false if the head ends in it."""
         return self._block(tree.body, name, package, _Names())
 
     def _block(self, body: list[ast.stmt], name: str, package: str | None, names: _Names) -> bool:

@@ -95,7 +95,7 @@ class Layers:
         return any(layer.built is None for layer in self._layers.values())
 
     def take(self, message: dict[str, Any], fds: list[int]) -> bool:
-        """Hands a request to its layer; false where it has none that is ready, and then it may get one later."""
+        """Hands a request to its layer; false if it has none that is ready, and then it may get one later."""
         layer = self._layer_for(message)
         if layer is None:
             return False

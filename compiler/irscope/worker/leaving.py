@@ -86,7 +86,8 @@ def _drop_modules(known: Collection[str]) -> None:
 
 
 def _clear(names: dict[str, Any]) -> None:
-    """As ``_PyModule_Clear``: names with one underscore first, then all others; functions that still run find None."""
+    """Like ``_PyModule_Clear``: names with one underscore first, then all others; functions that still run find
+    None."""
     for private in (True, False):
         for name in list(names):
             if name != "__builtins__" and (name.startswith("_") and not name.startswith("__")) == private:

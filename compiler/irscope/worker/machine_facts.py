@@ -109,7 +109,7 @@ def learn(told: bytes) -> None:
 
 
 def _headers() -> list[tuple[str, ...]]:
-    """Compiles the header that kernels begin with, if it is not there yet; what it is made of, and its path."""
+    """Compiles the header that kernels begin with, if it is not there yet; its parts, and its path."""
     made = []
     make = PRECOMPILED_HEADER.get()
 

@@ -1,4 +1,4 @@
-"""Whose a module is: the standard library's, an installed package's, or the user's own; and how it is found."""
+"""The owner of a module: the standard library's, an installed package's, or the user's own; and how it is found."""
 
 from __future__ import annotations
 

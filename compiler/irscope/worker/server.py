@@ -1,8 +1,8 @@
 """The fork server: imports torch and its compiler, runs no operation, and forks itself for each run.
 
 It gets requests over one socket, each with the descriptors of its run (messages, status, stdout, stderr).  It answers
-with a line when it is ready, and with a line when something happens to a layer; all else goes through the run's own
-descriptors.  It ends, with all its runs, when the socket closes: the process that started it is gone.
+with a line when it is ready, and with a line when something happens to a layer; everything else goes through the run's
+own descriptors.  It ends, with all its runs, when the socket closes: the process that started it is gone.
 
 A layer is the same loop in a fork, with the worker at the other end of its socket.
 """
@@ -115,7 +115,7 @@ class ForkServer:
         self._connection, self._names, self._layers = connection, names, layers
         self._environment = built.environment if built is not None else {}
         self._status_of: dict[int, tuple[int, LastWords]] = {}
-        """Of each run's process: where its status goes, and the memory with its last words."""
+        """For each run's process: where its status goes, and the memory with its last words."""
         self._wake, self._awake = _on_child_exit()
         self._leaving = False
         self._spare, self._wants_spare = Spare(), True

@@ -130,7 +130,7 @@ def _areas() -> list[tuple[int, int, int]]:
 
 
 def _touched(areas: Iterable[tuple[int, int, int]]) -> list[Range]:
-    """The runs of pages of these mappings that are this process's own now, or, where it only reads, present."""
+    """The runs of pages of these mappings that are this process's own now, or, if it only reads, present."""
     found: list[Range] = []
     with open("/proc/self/pagemap", "rb", buffering=0) as file:
         for advice, start, end in areas:

@@ -35,7 +35,7 @@ def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]] | Non
 
 
 def _exactly(connection: socket.socket, size: int) -> bytes:
-    """So many bytes; none of them if the other side goes before that."""
+    """Reads this many bytes; none of them if the other side goes away earlier."""
     data = b""
     while len(data) < size:
         more = connection.recv(min(size - len(data), 1 << 20))

@@ -36,7 +36,7 @@ export async function guarded(services: Services, command: () => Promise<void>):
       return;
     }
     services.channels.client.error(messageOf(error));
-    // Not awaited: the command is over, though its message may stay.
+    // Not awaited: the command has ended, though its message may stay.
     void showProblem(services, messageOf(error), error instanceof ServerUnavailable);
   }
 }
@@ -61,7 +61,7 @@ export function activePythonFile(): vscode.TextEditor | undefined {
   return undefined;
 }
 
-/** Running a script needs a trusted workspace; where it is not, offers to manage trust. */
+/** Running a script needs a trusted workspace; if it is not, offers to manage trust. */
 export async function requireTrust(): Promise<boolean> {
   if (vscode.workspace.isTrusted) {
     return true;

@@ -71,7 +71,7 @@ export function registerCommands(services: Services): vscode.Disposable {
   );
 }
 
-/** Those that open or run an element of the tree of runs, or a place. */
+/** The commands that open or run an element of the tree of runs, or a place. */
 function commandsOfElements(services: Services): Commands {
   const { documents, graphs, tree } = services;
   return {

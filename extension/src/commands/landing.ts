@@ -7,7 +7,7 @@ import { CounterpartsRequest } from "../host/requests";
 import type { Place, StageItem } from "../protocol";
 import type { Services } from "./context";
 
-/** The line at the cursor; undefined where no text is active. */
+/** The line at the cursor; undefined if no text is active. */
 export function cursorPlace(): Place | undefined {
   const editor = vscode.window.activeTextEditor ?? activeCellEditor();
   return editor && { uri: wireUri(editor.document.uri), line: editor.selection.active.line };
@@ -30,7 +30,7 @@ export async function linesIn(services: Services, stage: StageItem, place: Place
   return found?.lines ?? [];
 }
 
-/** Those of some stages of one run that have lines which belong to a place, with these lines. */
+/** The stages of one run that have lines which belong to a place, with these lines. */
 export async function landings<T extends StageItem>(
   services: Services,
   stages: readonly T[],

@@ -179,7 +179,7 @@ function showIn(list: vscode.QuickPick<Choice>, { pipelines, chosen }: Pipelines
   list.activeItems = list.items.filter(({ pipeline }) => pipeline?.name === active);
 }
 
-/** Those that work here, or may; that of the settings is selected first. */
+/** The pipelines that work here, or may; that of the settings is selected first. */
 function showSeveralIn(list: vscode.QuickPick<Choice>, { pipelines, chosen }: Pipelines, first: Choice[] = []): void {
   const name = ({ pipeline }: Choice) => pipeline?.name ?? "";
   // The editor forgets both when the items change.
@@ -195,7 +195,7 @@ function namesOf(items: readonly Choice[]): string[] {
   return items.flatMap(({ pipeline }) => (pipeline === undefined ? [] : [pipeline.name]));
 }
 
-/** Those that can be chosen first, then those that would have to be installed, then the others. */
+/** Pipelines that can be chosen come first, then those that would have to be installed, then the others. */
 function choices(pipelines: PipelineItem[], chosen: string): Choice[] {
   const groups: [PipelineStatus[], string][] = [
     [["available", "untried"], ""],

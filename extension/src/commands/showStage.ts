@@ -43,7 +43,7 @@ export async function showStage(services: Services, asNew = false, pipeline?: st
   }
 }
 
-/** To the right of all stages that are shown; where none is, beside what is active. */
+/** To the right of all stages that are shown; if none is, beside what is active. */
 function columnToTheSide(): vscode.ViewColumn {
   const shown = vscode.window.visibleTextEditors.filter(({ document }) => partsOf(document.uri) !== undefined);
   const columns = shown.flatMap(({ viewColumn }) => (viewColumn === undefined ? [] : [viewColumn]));
@@ -69,7 +69,7 @@ export async function showGraph(services: Services): Promise<void> {
   }
 }
 
-/** What autotuning tried: at the operators of the line at the cursor; where it has none, of a compile that is chosen. */
+/** What autotuning tried: at the operators of the line at the cursor; if it has none, of a compile that is chosen. */
 export async function showAutotuning(services: Services): Promise<void> {
   const place = cursorPlace();
   const found = await stagesOfActiveEditor(services);
@@ -81,7 +81,7 @@ export async function showAutotuning(services: Services): Promise<void> {
   const mine = landed.length === 0 ? tuned : landed.map(({ stage }) => stage);
   const [only, another] = mine;
   const title = vscode.l10n.t("Show Autotuning");
-  const pick = (): Promise<Choice> => pickStage(mine, title, vscode.l10n.t("Of which compile?"));
+  const pick = (): Promise<Choice> => pickStage(mine, title, vscode.l10n.t("Which compile?"));
   const stage = another === undefined ? only : (await pick()).stage;
   if (stage !== undefined && stage !== ANOTHER_PIPELINE) {
     const line = landed.find((one) => one.stage === stage)?.lines[0];

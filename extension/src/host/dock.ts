@@ -166,7 +166,7 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
     }
   }
 
-  /** What is shown stays, where it is a run. */
+  /** What is shown stays, if it is a run. */
   private saySubjectOr(message: string): void {
     this.say(this.content?.type === "subject" ? this.content : { type: "nothing", message });
   }

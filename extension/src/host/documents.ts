@@ -84,7 +84,7 @@ export function wireUri(uri: vscode.Uri): string {
   return uri.toString(true);
 }
 
-/** True where two spellings (escaped or not) name the same document. */
+/** True if two spellings (escaped or not) name the same document. */
 export function sameUri(left: string, right: string): boolean {
   return left === right || vscode.Uri.parse(left).toString() === vscode.Uri.parse(right).toString();
 }

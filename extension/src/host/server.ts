@@ -1,5 +1,5 @@
 /**
- * The life of the language server: found interpreter → started → answering → restarted when the interpreter is another one.
+ * The life of the language server: found interpreter → started → answering → restarted when the interpreter changed.
  *
  * At most one restart runs and at most one waits. A change of settings or of the selected environment restarts the
  * server only when the interpreter that results from it is not the one that runs already.
@@ -214,7 +214,7 @@ export class Server implements vscode.Disposable {
       // The server gets what the settings mean on this machine, not what the user typed.
       python: interpreter.path,
       storePath: this.storePath(),
-      // Those of the workspace file and of the user's settings, too.
+      // The configurations of the workspace file and of the user's settings, too.
       launch: vscode.workspace.getConfiguration("launch", scope ?? null).get<unknown[]>("configurations", []),
     });
     return {

@@ -6,7 +6,7 @@ import { activeNotebook, notebookOf } from "./notebooks";
 
 const TORCH_IMPORT = /^[ \t]*(?:import|from)[ \t]+torch\b/m;
 
-/** Of a cell: whether its notebook does, since one cell imports what all of them use. */
+/** For a cell: whether its notebook does, since one cell imports what all of them use. */
 export function usesTorch(document: vscode.TextDocument): boolean {
   if (document.languageId !== "python" || document.uri.scheme === SCHEME) {
     return false;

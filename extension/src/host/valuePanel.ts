@@ -27,7 +27,7 @@ export class ValuePanel implements vscode.Disposable {
     this.subscriptions = [
       this.drawn,
       vscode.commands.registerCommand("irscope.showValue", (from?: VariableMenu) => this.show(from)),
-      // The frame that is chosen is another one after each step.
+      // The chosen frame changes after each step.
       vscode.debug.onDidChangeActiveStackItem(() => this.follow()),
       vscode.debug.onDidTerminateDebugSession((session) => {
         if (session.type === DEBUG_TYPE) {

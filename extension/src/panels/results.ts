@@ -41,14 +41,14 @@ export interface ChangedKernel {
   name: string;
   language: string;
   compile: string;
-  /** Of the document that holds it, in its own run. */
+  /** The document that holds it, in its own run. */
   uri: string;
   places: Place[];
-  /** Of a changed kernel: the document of the older one. */
+  /** For a changed kernel: the document of the older one. */
   other: string;
 }
 
-/** A line with its measured seconds in a step, before and now; 0 where it has no kernel. */
+/** A line with its measured seconds in a step, before and now; 0 if it has no kernel. */
 export interface ChangedLine {
   place: Place;
   before: number;
@@ -138,9 +138,9 @@ export interface ComparedPipeline {
   /** Why the script did not come to its end with it. */
   problem: string;
   operators: ComparedFigure;
-  /** Of the operators, those that are in the last stage. */
+  /** The operators that are in the last stage. */
   taken: ComparedFigure;
-  /** Of these, those that share a kernel, or an operation of the last stage, with another one. */
+  /** The operators that share a kernel, or an operation of the last stage, with another one. */
   fused: ComparedFigure;
   kernels: ComparedFigure;
   libraryCalls: ComparedFigure;
@@ -193,7 +193,7 @@ export interface FindingGroup {
   code: string;
   title: string;
   severity: "error" | "warning" | "information" | "hint";
-  /** Of its first place. */
+  /** The message of its first place. */
   message: string;
   explanation: string;
   hints: string[];
@@ -214,7 +214,7 @@ export interface Findings {
   pipeline: string;
   lane: string;
   groups: FindingGroup[];
-  /** Of all compiles together. */
+  /** The seconds of all compiles together. */
   seconds: number;
   reason: string;
 }
@@ -223,7 +223,7 @@ export interface Findings {
 export interface LineTime {
   place: Place;
   seconds: number;
-  /** Of the seconds: kernels that came from other lines, too. */
+  /** The part of the seconds in kernels that came from other lines, too. */
   shared: number;
   possible: number | null;
   /** What bounds most of it, `memory` or `compute`; empty if that is not known. */
@@ -235,7 +235,7 @@ export interface LineTime {
 /** A kernel, or the calls of one library function in one graph. */
 export interface KernelTime {
   name: string;
-  /** Of the output code that calls it; empty if it is not known. */
+  /** The address of the output code that calls it; empty if it is not known. */
   uri: string;
   seconds: number;
   possible: number | null;
@@ -260,7 +260,7 @@ export interface ProgramTime {
   function: string;
   place: Place;
   words: string;
-  /** Of a graph: a sentence for each other pipeline that it was timed through. */
+  /** A sentence about a graph for each other pipeline through which it was timed. */
   elsewhere: string[];
 }
 
@@ -301,7 +301,7 @@ export interface CudaGraphTimes {
 export interface StepCost {
   /** `graph-break` or `recompilation`. */
   what: string;
-  /** Of the function; of a break its code. */
+  /** The name of the function; for a break its code. */
   name: string;
   words: string;
   place: Place;
@@ -312,14 +312,14 @@ export interface Measured {
   run: string;
   step: number;
   device: number;
-  /** Of the step: what has an owner in the user's code. */
+  /** The part of the step that has an owner in the user's code. */
   owned: number;
   /** A step while the profiler ran. */
   profiled: number;
-  /** Of that, when the device did nothing; null without a device. */
+  /** The part of that in which the device did nothing; null without a device. */
   idle: number | null;
   steps: number;
-  /** What the bounds are of; empty if there are none. */
+  /** The device of the bounds; empty if there are none. */
   peaks: string;
   programs: ProgramTime[];
   /** Graphs between breaks, each called alone; empty if there are not several. */
@@ -383,7 +383,7 @@ export interface Memory {
   pipeline: string;
   compile: string | null;
   function: string;
-  /** Those that have a plan. */
+  /** The compiles that have a plan. */
   compiles: CompileChoice[];
   plans: MemoryPlan[];
   reason: string;
@@ -419,7 +419,7 @@ export interface MemoryPlaces {
 export interface OpCount {
   name: string;
   count: number;
-  /** Of the first one, in the stage's document. */
+  /** The line of the first one, in the stage's document. */
   line: number;
 }
 
@@ -603,11 +603,11 @@ export interface Ranks {
   first: number;
   other: number | null;
   divergences: RankDivergence[];
-  /** Of both ranks; those that differ come first. */
+  /** The compiles of both ranks; those that differ come first. */
   compiles: RankCompile[];
   moreCompiles: number;
   waits: RankWait[];
-  /** Those that run beside nothing come first. */
+  /** The collectives that run beside nothing come first. */
   overlaps: RankOverlap[];
   moreOverlaps: number;
   /** How many of all run beside nothing; empty without collectives. */
@@ -620,11 +620,11 @@ export interface Ranks {
 
 /** What a place belongs to; each is null if nothing is known. */
 export interface SubjectOf {
-  /** The newest run that has to do with the document; for a stage the run that it is of. */
+  /** The newest run that has to do with the document; for a stage its run. */
   run: RunItem | null;
-  /** The newest one of the deep lane; for a stage the run that it is of. */
+  /** The newest one of the deep lane; for a stage its run. */
   deep: RunItem | null;
-  /** Of the deep run: the newest compile of the function that the line is in, else of what came from the function. */
+  /** The deep run: the newest compile of the function that the line is in, else of what came from the function. */
   compile: string | null;
   stage: string | null;
 }
@@ -666,7 +666,7 @@ export interface Phases {
   /** What the names mean, in the same order; empty for those that say so themselves. */
   labels: string[];
   compiles: CompileTimes[];
-  /** Those that a backend such as vLLM's compiled by themselves. */
+  /** The pieces that a backend such as vLLM's compiled by themselves. */
   pieces: PieceTable;
   reason: string;
 }
@@ -694,7 +694,7 @@ export interface PassItem {
   moved: boolean;
   namesAdded: string[];
   namesRemoved: string[];
-  /** Of nodes, the first 60. */
+  /** The names of the first 60 nodes. */
   namesChanged: string[];
   stage: string;
   /** The graph after it. */

@@ -7,7 +7,7 @@ export const UNSEEN =
 /** Attributes that a person reads or hears. */
 const READ = new Set(["title", "aria-label", "aria-valuetext"]);
 
-/** The text with `\u202e` and its like written out. */
+/** The text with characters such as `\u202e` written out. */
 export function visible(text: string): string {
   return text.replace(UNSEEN, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

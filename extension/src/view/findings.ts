@@ -16,7 +16,7 @@ export interface LineFinding {
   hint: string;
 }
 
-/** Of more on one line, the findings panel tells. */
+/** The findings panel tells more than these on one line. */
 const MOST_A_LINE = 4;
 const SEVERITIES: FindingGroup["severity"][] = ["error", "warning", "information", "hint"];
 

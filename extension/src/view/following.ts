@@ -33,7 +33,7 @@ export class Following {
     this.set(this.on);
   }
 
-  /** The list of runs, the newest first, is another one. A script that runs again meanwhile waits for its turn. */
+  /** The list of runs, the newest first, has changed. A script that runs again meanwhile waits for its turn. */
   heard(runs: RunItem[]): Promise<void> {
     const fresh = this.fresh(runs);
     return this.inTurn(async () => {

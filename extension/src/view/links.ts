@@ -37,7 +37,7 @@ interface Linked {
 export const COLOURS = 8;
 
 export class Links {
-  /** With which runs the colours of a text are shared, where it has some. */
+  /** The runs that share the colours of a text, if it has some. */
   private readonly sharedWith = new WeakMap<Linkable, string>();
 
   /** @param all the open texts @param visible those that can be seen */
@@ -46,7 +46,7 @@ export class Links {
     private readonly visible: () => Linkable[],
   ) {}
 
-  /** Colours the texts that can be seen, where they have other colours or none: one numbering for all of their runs. */
+  /** Colours the texts that can be seen, if they have other colours or none: one numbering for all of their runs. */
   async colour(): Promise<void> {
     const visible = this.visible();
     const runs = [...new Set(visible.map(({ run }) => run))].sort();
@@ -81,7 +81,7 @@ export class Links {
     const places = await counterparts(from.run, from.uri, line, among).catch(() => []);
     for (const other of others) {
       const lines = places.filter(({ uri }) => sameUri(uri, other.uri)).flatMap(({ lines }) => lines);
-      // The server knows one text of a file: the same line of it in the text of another run is told by no place.
+      // The server knows one text of a file: no place gives the same line of it in the text of another run.
       other.text.mark(sameUri(from.uri, other.uri) ? [line] : lines);
     }
   }

@@ -90,7 +90,7 @@ export class Opened implements Opener, Host {
   }
 
   /**
-   * Puts what is open of a run aside for the same of a newer run of its script, where that has it; a stage that the newer
+   * Puts what is open of a run aside for the same of a newer run of its script, if that has it; a stage that the newer
    * run has not stays.
    */
   async follow(item: RunItem, older: string): Promise<void> {
@@ -318,7 +318,7 @@ export class Opened implements Opener, Host {
     stage?: StageItem,
   ): HTMLElement {
     return toolbar(
-      `Of ${title}`,
+      `Actions on ${title}`,
       h("span", { class: "what" }, stage === undefined ? pathOf(uri) : stage.stage),
       text.current === false ? h("span", { class: "stale" }, "as it is now, not as it ran") : undefined,
       h("span", { class: "spacer" }),
@@ -381,7 +381,7 @@ export class Opened implements Opener, Host {
       element: h(
         "div",
         { class: "document" },
-        toolbar(`Of ${title}`, h("span", { class: "what" }, `${nameOf(left)} ↔ ${nameOf(right)}`)),
+        toolbar(`Actions on ${title}`, h("span", { class: "what" }, `${nameOf(left)} ↔ ${nameOf(right)}`)),
         body,
       ),
       subject: () => ({ run }),

@@ -1,4 +1,4 @@
-/** Documents and the stages that they are of, as the server knows them. */
+/** Documents and their stages, as the server knows them. */
 
 import type { StageItem } from "../protocol";
 import { nameOf, sameUri } from "./address";
@@ -8,7 +8,7 @@ import { busy } from "./widgets";
 export interface Text {
   text: string;
   languageId: string;
-  /** Of a source file: whether it is as it was in the run. */
+  /** For a source file: whether it is as it was in the run. */
   current?: boolean;
 }
 
@@ -55,7 +55,7 @@ export async function stageOf(run: string, id: string): Promise<StageItem> {
   return stageOfKernel(run, kernel.stage, kernel.uri, kernel.language);
 }
 
-/** The stage of a document; one that is made of a kernel is told by its address. */
+/** The stage of a document; one that is made of a kernel is known by its address. */
 export async function stageOfUri(run: string, uri: string): Promise<StageItem> {
   const { compiles } = await report(run);
   const found = compiles.flatMap(({ stages }) => stages).find((stage) => sameUri(stage.uri, uri));

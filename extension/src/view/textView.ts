@@ -142,7 +142,7 @@ export class TextView {
     this.view.dispatch({ effects: setLinks.of(lines) });
   }
 
-  /** Marks the counterparts of a line in another text; where none of them is seen, shows the one that was given first. */
+  /** Marks the counterparts of a line in another text; if none of them is seen, shows the one that was given first. */
   mark(lines: number[]): void {
     const { doc } = this.view.state;
     const given = [...new Set(lines)].filter((line) => line >= 0 && line < doc.lines);

@@ -41,7 +41,7 @@ const ICONS = {
   theme: "M8 14A6 6 0 1 1 8 2a6 6 0 0 1 0 12zM8 2v12",
 } as const;
 
-/** That of a tab of the dock is declared with it. */
+/** The icon of a tab of the dock is declared with it. */
 export type IconName = keyof typeof ICONS | Tab;
 
 export function iconOf(name: IconName): SVGElement {

@@ -88,7 +88,7 @@ def marked(text: str) -> str:
 
 
 def _plain(value: str) -> str:
-    """An ID that a store gave, where it is one; else as little as it takes to see that it is not."""
+    """An ID that a store gave, if it is one; else as little as it takes to see that it is not."""
     return value if _ID.fullmatch(value) else "invalid-ID"
 
 

@@ -24,7 +24,7 @@ ADAPTER = (sys.executable, "-c", f"{_START}from irscope_server.dap.__main__ impo
 
 READ_SECONDS = 60.0
 _MOST_BYTES = 16_000_000
-"""Of an output; what comes after is read and dropped."""
+"""The most bytes of an output; what comes after is read and dropped."""
 _MOST_OF_ERROR = 1000
 _LONGEST_WORD = 4000
 _NOT_ALLOWED = (
@@ -217,7 +217,7 @@ def _loaded(text: str) -> Any:
 
 
 def word(value: str, what: str) -> str:
-    """A value that cannot be taken for an option.  Raises ToolFailure for what is not one."""
+    """A value that cannot be taken for an option.  Raises ToolFailure if it is not one."""
     if value.startswith("-") or "\0" in value or len(value) > _LONGEST_WORD:
         raise ToolFailure(
             f"Invalid {what}. It must not begin with a dash, nor be longer than {_LONGEST_WORD} characters."
@@ -226,10 +226,10 @@ def word(value: str, what: str) -> str:
 
 
 def words(value: str, what: str) -> list[str]:
-    """The value as an argument; nothing if it is empty.  Raises ToolFailure."""
+    """The value as an argument; empty if there is no value.  Raises ToolFailure."""
     return [word(value, what)] if value else []
 
 
 def option(name: str, value: str) -> list[str]:
-    """``--name=value``; nothing if it is empty.  Raises ToolFailure."""
+    """``--name=value``; empty if there is no value.  Raises ToolFailure."""
     return [f"{name}={word(value, name.lstrip('-'))}"] if value else []

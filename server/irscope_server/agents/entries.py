@@ -29,7 +29,7 @@ OPTIONS = {
 }
 """Options that a client may give, by command.  What they mean and take is for the command line to say."""
 FLAGS = ("fake", "no-machine-code", "no-symbolic-trace", "untuned", "all", "no-pictures")
-"""Those that take no value."""
+"""The flags that take no value."""
 _GIVEN = re.compile(r"([a-z][a-z-]{1,30})(?:=(.*))?", re.DOTALL)
 
 

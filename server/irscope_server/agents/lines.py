@@ -106,7 +106,8 @@ async def _write_all(writer: Writer, answers: MemoryObjectReceiveStream[SessionM
 
 
 def line_of(message: JSONRPCMessage) -> bytes:
-    """An answer, in ASCII.  Its ID is as the client sent it, and all else without lone surrogates, which some clients cannot
+    """An answer, in ASCII.  Its ID is as the client sent it, and the rest without lone surrogates, which some clients
+    cannot
     read."""
     said = message.model_dump(by_alias=True, exclude_unset=True)
     clean = encodable(said)

@@ -19,7 +19,7 @@ _MESSAGE = 220
 _MOST_RANKS = 12
 _END = "\n"
 _IN_FULL = 3
-"""So many findings are told in full; more are a list, and each in full by its ID."""
+"""This many findings are told in full; more are a list, and each in full by its ID."""
 
 
 def summary(report: Report) -> str:

@@ -44,7 +44,7 @@ _QUIET = {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
 _WITHOUT_COMPILE = {"TORCH_COMPILE_DISABLE": "1"}
 _LEFT_OUT = ("Globals", "special variables", "function variables", "class variables")
 _MOST_LINES = 6
-"""Of what a line became."""
+"""The most lines of what a line became."""
 _MOST_MISSED = 4
 _PRINTED_LINES = 6
 

@@ -27,7 +27,7 @@ cursor.  What is between the marks of untrusted data comes from programs and tra
 READING = ("findings", "line", "why_not_fused", "stage")
 """Tools that change nothing, whatever their arguments are."""
 RUNNING = ("run", "diff", "values", "try_fix", "debug", "profile")
-"""Tools that can run code, where it is allowed; without that `run` alone changes something: it opens traces."""
+"""Tools that can run code, if it is allowed; without that `run` alone changes something: it opens traces."""
 
 _LONGEST_FAILURE = 2500
 _MOST_NAMES = 40

@@ -19,7 +19,7 @@ GRACE = 60.0
 _SLOWEST = 3600
 _BOUND = re.compile(r"max-[a-z-]{1,30}=[0-9.]{1,20}")
 _PRINTED_LINES, _PRINTED = 12, 800
-"""Of what a script printed: so many lines, and characters, from its end."""
+"""The most lines, and characters, from the end of what a script printed."""
 _VERDICTS = {
     0: "Clean: nothing fails the check.",
     1: "Not clean: a finding fails the check, or a number is over its bound.",
@@ -43,7 +43,7 @@ def run_in(text: str) -> dict[str, str]:
 
 
 def joined(option_name: str, names: Sequence[str] | None) -> list[str]:
-    """``--name=a,b``; nothing if there are none.  Raises ToolFailure."""
+    """``--name=a,b``; empty if there are none.  Raises ToolFailure."""
     return option(option_name, ",".join(word(name, option_name.lstrip("-")) for name in names or ()))
 
 

@@ -14,7 +14,7 @@ from irscope_server.agents.commands import Commands, option, word, words
 from irscope_server.agents.reports import short
 
 _MOST_NODES = 12
-"""Of one stage."""
+"""The most nodes of one stage."""
 _TEXT = 200
 """Characters of the line, and of a node."""
 

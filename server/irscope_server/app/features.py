@@ -198,7 +198,7 @@ def _request(work: Callable[[IrscopeServer, Any], Any]) -> Callable[[IrscopeServ
 async def read(context: ReadContext, method: str, params: Any) -> Any:
     """The result of one of irscope's own requests that only read, as it goes over the wire.
 
-    Raises KeyError for what is not a request, BadParams and RequestFailed.
+    Raises KeyError if it is not a request, BadParams and RequestFailed.
     """
     return await _FEATURES[method](context, wire.from_wire(PARAMS[method], params))
 

@@ -28,7 +28,7 @@ async def pipelines(server: IrscopeServer, params: PipelinesParams) -> Pipelines
     plan = await server.activity.plan(document) if document is not None else None
     python = plan.python if plan else settings.interpreter
     listed = [pipeline for pipeline in known_pipelines().values() if not params.only or pipeline.name in params.only]
-    # What is known is said at once: a trial that a list began which is closed by now may take minutes.
+    # What is known is said at once: the trial of a list that was closed may take minutes.
     async with _one_at_a_time if params.trials else contextlib.nullcontext():
         available = await asyncio.to_thread(availability_of, listed, python, trials_file(), with_trials=params.trials)
     return PipelinesResult(python, settings.pipeline, tuple(available))

@@ -149,7 +149,7 @@ async def entries(server: IrscopeServer, params: UriParams) -> EntriesResult:
 
 
 async def kernels_at(server: IrscopeServer, params: KernelsAtParams) -> KernelsResult:
-    """The kernels of the line; where it has none of its own, those of the statement that it belongs to.
+    """The kernels of the line; if it has none of its own, those of the statement that it belongs to.
 
     On the first line of a compound statement (``def``, ``for``, ``with``) that is all of its body, and of a compiled
     function whatever it was compiled to; of a line of a stage, what it became.
@@ -238,8 +238,8 @@ async def deep_run(
 ) -> tuple[Ended | None, str]:
     """The deep run of the chosen pipeline that has results for a file, and what has to be said about it.
 
-    Of the texts as they are now: this session's, the store's, then that of another script that uses this file; failing
-    these a new one is run if that is wanted, else the newest of an earlier text is taken.
+    Runs of the texts as they are now: this session's, the store's, then that of another script that uses this file;
+    else a new one is run if that is wanted, else the newest of an earlier text is taken.
     """
     path, key = document.path, document.key
     plan = await server.activity.plan(document)
@@ -277,7 +277,7 @@ async def _older_deep_run(server: IrscopeServer, plan: Plan | None, document: Do
 
 
 async def _stored_deep_run(server: IrscopeServer, plan: Plan, key: FileKey, pipeline: str) -> Ended | None:
-    """The store's newest deep run of what runs a document, where it is known to have had the texts as they are now."""
+    """The store's newest deep run of what runs a document, if it is known to have had the texts as they are now."""
     entry = plan.entry
     source = digest_of("\n".join(server.texts.lines(entry.file))) if entry.kind.is_file else None
     stored = await server.archive.newest(entry.stored_script, Lane.DEEP, source, pipeline)

@@ -94,7 +94,8 @@ class Archive:
         self._aside.submit(self.remembered.clear)
 
     async def ask_aside(self, question: Callable[[Store], T]) -> T:
-        """As `ask`, for what takes long: in a thread and with its own connection, so that documents do not wait."""
+        """Like `ask`, for questions that take long: in a thread and with its own connection, so that documents do not
+        wait."""
         return await asyncio.get_running_loop().run_in_executor(self._aside, self._answer_aside, question)
 
     def _answer_aside(self, question: Callable[[Store], T]) -> T:
@@ -122,7 +123,7 @@ class Archive:
         return await self.ask(lambda store: store.runs(limit, script))
 
     async def runs_of_each_pipeline(self, limit: int, script: str | None) -> list[RunSummary]:
-        """As `runs`, and also the newest run of each pipeline of the scripts that are among them."""
+        """Like `runs`, and also the newest run of each pipeline of the scripts that are among them."""
 
         def find(store: Store) -> list[RunSummary]:
             newest = store.runs(limit, script)
@@ -136,7 +137,7 @@ class Archive:
     async def newest(
         self, script: str, lane: Lane | None = None, source: str | None = None, pipeline: str | None = None
     ) -> StoredRun | None:
-        """The newest run of a script that ran; of that lane, with that text and that pipeline, where they are named."""
+        """The newest run of a script that ran; of that lane, with that text and that pipeline, if they are named."""
 
         def find(store: Store) -> StoredRun | None:
             for run in store.runs(50, script):

@@ -1,4 +1,4 @@
-"""What the rooms of the server may ask of the program that they are part of.
+"""What the rooms of the server may ask of the program.
 
 The language server is an `EditorContext`.  `irscope view` has no editor and is a `ReadContext`.
 A room that needs more, such as results of runs, extends one of these protocols or takes it as a parameter.
@@ -27,7 +27,7 @@ class Document:
 
     uri: str
     path: str
-    """Of a cell its name."""
+    """The name of a cell."""
 
     @functools.cached_property
     def key(self) -> FileKey:
@@ -161,7 +161,7 @@ class EditorContext(Documents, Client, Protocol):
 
     @property
     def settings(self) -> Settings:
-        """Those of the whole workspace."""
+        """The settings of the whole workspace."""
 
     async def settings_for(self, uri: str | None) -> Settings:
         """The settings of a document's folder."""

@@ -35,9 +35,9 @@ class Function:
     title: str
     """With the classes and functions around it: ``Block.forward``."""
     first_line: int
-    """Of its first decorator, or of its ``def``."""
+    """The line of its first decorator, or of its ``def``."""
     line: int
-    """Of its ``def``."""
+    """The line of its ``def``."""
     end_line: int
     decorated_to_compile: bool
     arguments: ast.arguments

@@ -17,8 +17,8 @@ _readers = 0
 
 @contextlib.contextmanager
 def collecting_nothing() -> Iterator[None]:
-    """For work that makes a million objects, all of them in use until its end: Python would look through them for what
-    are not used again, which takes as long as reading them.  Meant for a second at most."""
+    """For work that makes a million objects, all of them in use until its end: Python would look through them for
+    unused ones, which takes as long as reading them.  Meant for a second at most."""
     global _readers
     with _reading:
         _readers += 1

@@ -1,4 +1,4 @@
-"""Of what one thing became, what computes comes first: a step in goes there, and a command at a line lands there.
+"""If one thing became several, what computes comes first: a step in goes there, and a command at a line lands there.
 
 An operation becomes several: constants, the memory of its result, a change of layout, and then what the line is about.
 Stages know no more than names of operations, so these decide; what is unknown counts as something that computes.

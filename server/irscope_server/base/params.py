@@ -212,5 +212,5 @@ PARAMS: dict[str, type[Any]] = {
 }
 """Type of the parameters of each message that only irscope knows.
 
-Those of panels are added by `irscope_server.app.features`, since this room does not know the panels.
+Types of panels are added by `irscope_server.app.features`, since this room does not know the panels.
 """

@@ -67,6 +67,6 @@ class Progress:
 
 
 class RunProgress(Progress):
-    """That of a run; the client cancels it by its token."""
+    """The progress of a run; the client cancels it by its token."""
 
     cancellable = True

@@ -33,7 +33,7 @@ class RunItem:
     findings: int
     kernels: int
     rank: int | None
-    """Of a job of several ranks; None: any other run."""
+    """A rank of a job of several; None: any other run."""
     world: int
     """How many ranks the job has; 0: any other run."""
 
@@ -67,7 +67,7 @@ class StageItem:
     uri: str
     is_graph: bool
     nodes: int | None
-    """Of a graph or of Inductor's schedule."""
+    """The number of nodes of a graph or of Inductor's schedule."""
     made: bool
     """False: it is made when its document is first opened, which takes seconds."""
 
@@ -118,7 +118,7 @@ class KernelChoice(KernelItem):
     direction: str
     """``forward`` or ``backward``, of a compile that has both."""
     bytes: int
-    """Of its text; 0 for a library call."""
+    """The size of its text; 0 for a library call."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class EntriesResult:
     file: str
     """The document's path in its workspace folder: its key in the setting ``irscope.run.entryOf``."""
     entry: str | None
-    """What runs it, where that is another file."""
+    """What runs it, if that is another file."""
     candidates: tuple[EntryCandidate, ...]
 
 
@@ -268,7 +268,7 @@ class Region:
     text: str
     kernels: tuple[str, ...]
     heat: float = 0.0
-    """Of a measured line: its share of the dearest line's time, 0 to 1."""
+    """For a measured line: its share of the dearest line's time, 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -368,7 +368,7 @@ class FileState:
     state: Literal["none", "noEntry", "noRun", "current", "stale"]
     """``noEntry``: a library module that nothing is known to run; ``stale``: edited since the run whose results are shown."""
     entry: str | None
-    """What runs it, where that is another file."""
+    """What runs it, if that is another file."""
     limit: Limit | None
     """The limit that stopped the last run, if one did."""
     text: str

@@ -22,9 +22,9 @@ from irscope.vocabulary.settings import OFF, SETTINGS, SettingValues
 from irscope_server.base.limits import memory_bytes
 
 _MOST = 1e12
-"""Of the value of a number: more would not be taken by what it is given to."""
+"""The largest number as a value: what gets it would not take more."""
 _SHARE_OF_MEMORY = 0.75
-"""Of the machine's memory that a run may use by default."""
+"""The share of the machine's memory that a run may use by default."""
 _GROUPS = {key.partition(".")[0] for key in SETTINGS if "." in key}
 """What clients may send as an object of settings: ``{"run": {"onSave": …}}``."""
 
@@ -57,7 +57,8 @@ class Settings(SettingValues):
 def read_settings(*sources: Any) -> tuple[Settings, list[str]]:
     """Settings from the client's objects, and a complaint for each value that is invalid.
 
-    Later sources go before earlier ones.  An empty string and null mean that nothing is set: clients send defaults for
+    Later sources have priority over earlier ones.  An empty string and null mean that nothing is set: clients send
+    defaults for
     what the user has not set.  A value of the wrong type is passed over; the others still count.
     """
     given: dict[str, Any] = {}

@@ -88,7 +88,7 @@ class Writer:
 def take_protocol_streams() -> tuple[BinaryIO, BinaryIO]:
     """Private duplicates of standard input and output for the protocol.
 
-    From here on descriptor 0 is empty and descriptor 1 is standard error, so whatever prints or reads by mistake
+    Descriptor 0 is then empty and descriptor 1 is standard error, so whatever prints or reads by mistake
     (a library, a child process) does no harm to the protocol.
     """
     if sys.platform == "win32":

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 
 _MOST_CHARACTERS = 2_000_000
-"""Of a text that has a tree: it is made in the event loop, in some two seconds for so many."""
+"""The most characters of a text that has a tree: it is made in the event loop, in some two seconds for so many."""
 
 
 @functools.lru_cache(maxsize=4)  # several features ask for the same text after each change; a tree is large

@@ -25,7 +25,7 @@ def stage_title_of_name(name: str) -> str:
 
 
 def short_stage_title(name: str) -> str:
-    """As `stage_title_of_name`, for where there is little room."""
+    """A shorter `stage_title_of_name`, for places with little room."""
     return stage_kind(name).short_title
 
 
@@ -65,7 +65,8 @@ def markdown(text: str) -> str:
 
 
 def markdown_blocks(text: str) -> str:
-    """As `markdown`, but with its paragraphs kept, one a line; lines that are indented by four are a block of Python.
+    """Like `markdown`, but with its paragraphs kept, one in each line; lines that are indented by four are a block of
+    Python.
 
     Blank lines inside a block belong to it.
     """

@@ -24,7 +24,7 @@ class _EveryNode(TypedDict):
     flops: list[int | None]
     module: list[int]
     home: list[int]
-    """The module that it is drawn in: its own or, where it has none, that of the nodes around it."""
+    """The module that it is drawn in: its own or, if it has none, that of the nodes around it."""
     backward: list[int]
     """1: belongs to the backward of a joint graph."""
     line: list[int]
@@ -39,11 +39,11 @@ class NodeColumns(_EveryNode, total=False):
     state: list[int]
     """Only where it is compared: 0 as before, 1 added, 2 gone, 3 changed."""
     places: list[list[int]]
-    """Of a schedule: further lines that it came from, as file, line, file, line, …"""
+    """For a schedule: further lines that it came from, as file, line, file, line, …"""
     spans: list[list[int]]
-    """Of a schedule: the lines of `stageUri` that describe it, as first, last, first, last, …"""
+    """For a schedule: the lines of `stageUri` that describe it, as first, last, first, last, …"""
     group: list[int]
-    """Of a schedule: what was fused with others."""
+    """For a schedule: what was fused with others."""
 
 
 class GraphModule(TypedDict):
@@ -61,7 +61,8 @@ class FusedNode(TypedDict):
 
 
 class FusionDecision(TypedDict):
-    """What Inductor decided on two nodes of its schedule, or on what they had been fused to by then; numbers of nodes."""
+    """What Inductor decided on two nodes of its schedule, or on what they were fused into at that time; numbers of
+    nodes."""
 
     first: list[int]
     second: list[int]
@@ -90,7 +91,7 @@ class GraphColumns(_EveryGraph, total=False):
     """The nodes and edges of a graph, and the tables that their numbers are indices of."""
 
     groups: list[FusedNode]
-    """Of a schedule: the fused nodes, by name and kind."""
+    """For a schedule: the fused nodes, by name and kind."""
     decisions: list[FusionDecision]
 
 
@@ -125,12 +126,12 @@ class EstimateTarget:
 
 @dataclass(frozen=True)
 class GraphHead:
-    """What a graph is of."""
+    """The subject of a graph."""
 
     title: str
     stage_uri: str
     compare_with: str | None
-    """The stage that it is compared with, where it is: then the nodes that are gone are among the nodes."""
+    """The stage that it is compared with, if it is: then the nodes that are gone are among the nodes."""
     before_uri: str | None
     versions: tuple[GraphVersion, ...]
     targets: tuple[EstimateTarget, ...]
@@ -156,4 +157,4 @@ class GraphKernels:
     calls: tuple[KernelCall, ...]
     """In the order in which they run."""
     nodes: list[list[int]]
-    """For each node of the stage the numbers of the calls that it is a part of."""
+    """The numbers of the calls that contain each node of the stage."""

@@ -212,7 +212,7 @@ def originals_of(operation: str, made_from: Iterable[str]) -> tuple[str, ...] | 
 
 
 def home_column(modules: Table, nodes: PlacedNodes) -> list[int]:
-    """The number of the module that each node is drawn in; the table gets those that no node has for its own."""
+    """The number of the module around each node in the drawing; the table gets those that no node has for its own."""
     numbers: dict[Path, int] = {}
     for number, (path, _) in enumerate(modules.entries):
         numbers.setdefault(path, number)

@@ -84,7 +84,7 @@ def _types(printed: PrintedNodes, tables: Tables) -> tuple[dict[str, list[int]],
 
 
 def _untold(calls: list[bool], stacks: list[int], backward: set[int]) -> list[bool]:
-    """As `NodeFacts.is_untold`."""
+    """Like `NodeFacts.is_untold`."""
     return [call and (stacks[number] < 0 or number in backward) for number, call in enumerate(calls)]
 
 
@@ -131,7 +131,7 @@ def _originals(
 
 
 def _bytes(data: Any, entry: Any) -> int | None:
-    """Of an entry of *values*, as `irscope.ir.nodes` counts."""
+    """The bytes of an entry of *values*, as `irscope.ir.nodes` counts."""
     if entry[0] == "tensor":
         return None if entry[5] is None else int(entry[5])
     if entry[0] == "list":
@@ -161,7 +161,7 @@ def _moved(nodes: Any, sizes: list[int | None], calls: list[bool], views: set[in
 
 
 def _modules(data: Any, modules: Table, modules_above: Callable[[], Modules]) -> list[int]:
-    """The module of each node; what a pass made has that of what it came from, where that has one."""
+    """The module of each node; what a pass made has that of what it came from, if that has one."""
     numbers = [modules(split_module(*entry)) for entry in data["modules"]]
     own = [numbers[module] if module >= 0 else -1 for module in data["nodes"]["module"]]
     lacking = [number for number, module in enumerate(own) if module < 0 and data["nodes"]["from"][number]]

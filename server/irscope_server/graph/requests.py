@@ -128,7 +128,7 @@ def _known_columns(
 
 
 def _schedule(store: Store, run: str, compile: Compile, stage: StageRef, uri_of: Callable[[str], str]) -> Schedule:
-    """Of a schedule or of fusion decisions, with what the stages beside it know."""
+    """The answer for a schedule or for fusion decisions, with what the stages beside it know."""
 
     def beside(role: Role, fits: Callable[[StageKind], bool]) -> StageRef | None:
         found = chain.siblings(compile.stages, stage, role)

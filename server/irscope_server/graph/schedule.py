@@ -28,7 +28,7 @@ _UNMET = re.compile(
 _DEPENDENCY = re.compile(r"(?:MemoryDep|StarDep|WeakDep)\((?:name=)?'(\w+)'")
 _NAME = re.compile(r"\w+")
 _LIBRARY = ("Extern", "Template")
-"""In the kinds of nodes that do matrix products and the like; what others compute has no formula."""
+"""In the kinds of nodes that do products such as those of matrices; what others compute has no formula."""
 
 _PRINTED = (("details", "detail"), ("dtypes", "dtype"), ("devices", "device"))
 
@@ -42,7 +42,7 @@ class Schedule:
     Parameters
     ----------
     text
-        Of the stage that is shown.
+        Text of the stage that is shown.
     described
         A text that has the layouts of the buffers, and what the nodes wait for.
     before, after
@@ -129,7 +129,7 @@ def _printed(layout: re.Match[str] | None) -> tuple[str, str, str] | None:
 
 
 def _read(size: int, tables: Tables) -> Row:
-    """Of a buffer that no node writes."""
+    """A row of a buffer that no node writes."""
     return {
         "kind": 0, "original": -1, "op": tables.ops("placeholder"), "bytes": size, "module": -1, "file": -1,
         "originLine": -1, "places": [], "moved": None, "flops": None,
@@ -188,7 +188,7 @@ def _fused(schedule: Schedule) -> dict[str, Row]:
 
 
 def _groups(fused: Mapping[str, Row]) -> dict[str, tuple[str, str]]:
-    """Of each node that was fused with others the fused node: its name and its kind."""
+    """For each node that was fused with others: the name and the kind of the fused node."""
     return {str(part): (name, str(row["kind"])) for name, row in fused.items() for part in row["parts"]}
 
 

@@ -77,7 +77,7 @@ class Controls:
             use_overlays({})
 
     def severities(self, script: str) -> Mapping[str, str]:
-        """Those that the user wants for a script, by code or kind."""
+        """The severities that the user wants for a script, by code or kind."""
         return self._settings_of(script).severity
 
     def _lines(self, report: Report, texts: Texts) -> dict[FileKey, Sequence[str]]:

@@ -100,7 +100,7 @@ class Publisher:
         self._context, self._results, self._views = context, results, views
         self._published: dict[FileKey, list[types.Diagnostic]] = {}
         self._uris: dict[FileKey, str] = {}
-        """Under which URI they were: that of a notebook's cell is not known any more once the notebook is closed."""
+        """The URI of each document: that of a notebook's cell is not known any more once the notebook is closed."""
         self._timer: asyncio.TimerHandle | None = None
         self._last = 0.0
         self._changed = asyncio.Event()

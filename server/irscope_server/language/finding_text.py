@@ -87,7 +87,7 @@ def _cost(finding: Finding) -> str:
 
 
 def _notes(placed: PlacedFinding) -> Iterator[str]:
-    """What has to be known about the run that a finding is from."""
+    """What has to be known about the run of a finding."""
     if placed.stale:
         yield "Found before your edit; the next run may differ."
     limit = placed.outcome.limit if placed.outcome else None

@@ -76,7 +76,7 @@ def _fixes(
     Parameters
     ----------
     lines
-        Of the file of the finding.
+        Lines of the file of the finding.
     here
         Whether the diagnostic is where the fixes are asked for.
     """

@@ -41,7 +41,7 @@ def argument_text(name: str, lists: Sequence[GuardList], uri_of: Callable[[str],
             rows[key] = (first, max(failed, guard.failed), compiles)
     if not rows:
         return ""
-    # Those that failed first; marks of dimensions, of which every tensor has some, last.
+    # The guards that failed come first; marks of dimensions, of which every tensor has some, last.
     ordered = sorted(rows.values(), key=lambda row: (-row[1], row[0].kind == _KEPT_FOR_LAST))
     lines = []
     for guard, failed, compiles in ordered[:_MOST_ROWS]:
@@ -79,7 +79,7 @@ def check_text(guard: Guard) -> str:
         facts = f"{match['dtype']}, size [{size}], stride [{stride}]{device}, {grad}"
         return f"{source} is a {words.code_span(match['type'])}: {words.markdown(facts)}"
     if guard.kind == _KEPT_FOR_LAST:
-        return f"the marks of dimensions of {source} (`mark_dynamic` and its like)"
+        return f"the marks of dimensions of {source} (for example `mark_dynamic`)"
     type = _TYPE.search(guard.check)
     if "check_type_id" in guard.check:
         return f"{source} is of type {words.code_span(type['type'])}" if type else f"the type of {source} is the same"

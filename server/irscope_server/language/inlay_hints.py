@@ -69,7 +69,7 @@ def _values(view: LineView) -> Iterator[_Hint]:
 
 
 def _parameters(view: LineView) -> Iterator[_Hint]:
-    """Of the functions that were compiled themselves: what they are called with is known."""
+    """Hints for the functions that were compiled themselves: what they are called with is known."""
     if (outline := view.outline) is None:
         return
     newest: dict[Function, str] = {}

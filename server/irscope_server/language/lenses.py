@@ -25,7 +25,7 @@ _GRAPH = ("graph", "graphs")
 COMMAND = "irscope.showRun"
 CHOOSE_COMMAND = "irscope.chooseEntry"
 PLACE_COMMAND = "irscope.showPlace"
-"""Of the client; one that does not know them loses nothing but the click."""
+"""A command of the client; one that does not know it loses nothing but the click."""
 
 
 def lenses_of(context: SourceContext, document: Document) -> list[types.CodeLens]:
@@ -97,7 +97,7 @@ def _first_call(outline: Outline) -> set[int]:
 
 
 async def stage_lenses(context: ReadContext, uri: str) -> list[types.CodeLens] | None:
-    """Over the text of a stage: that a newer run of its script is kept; None for what is not the text of a stage."""
+    """Over the text of a stage: that a newer run of its script is kept; None if it is not the text of a stage."""
     try:
         run, _ = parts_of(uri)
     except NoDocument:
@@ -118,7 +118,7 @@ def _needs_entry(context: SourceContext, key: FileKey) -> bool:
 def lens_title(function: PlacedFunction) -> str:
     """Counts of a compiled function; what is zero is left out, but for the graphs and for what was not zero before.
 
-    What the run before counted is behind where it differs: ``1 break (was 3)``.  Of a function that was not compiled
+    What the run before counted is behind where it differs: ``1 break (was 3)``.  For a function that was not compiled
     it says why.
     """
     compiles = function.compiles

@@ -1,7 +1,7 @@
 """What the graphs of a run say of the user's lines: the operations that came from each, with what they give.
 
 From the Dynamo graph, which both lanes have: its nodes are still those that the user wrote, and each names its line.
-What an operation costs is told by the forward graph of a deep run.
+The forward graph of a deep run has the cost of an operation.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _read_texts(store: Store, report: Report) -> list[CompileTexts]:
 
 
 def _read_overlaps(store: Store, report: Report) -> list[CollectiveOverlap]:
-    """Of a rank, or of a script that is one itself."""
+    """The overlaps of a rank, or of a script that is one itself."""
     world = report.world or store.how_run(report.run)[0].get("world", 0)
     run = RankRun(0, report, lambda id: store.stage_text(report.run, id), lambda id: store.stage_data(report.run, id))
     return overlaps_of(run, world if isinstance(world, int) else 0)

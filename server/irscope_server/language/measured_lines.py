@@ -15,7 +15,7 @@ from irscope_server.running.measured import Measured
 
 BEFORE_EDIT = " · before your edit"
 _MOST_PARTS = 3
-"""Of what a function's step consists of, in its lens."""
+"""The most parts of a function's step, in its lens."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class TimedLine:
 
     @property
     def title(self) -> str:
-        """As `line_title`; made when it is shown, since a large model has thousands of lines."""
+        """Like `line_title`; made when it is shown, since a large model has thousands of lines."""
         return line_title(self.measured, self.profile) + (BEFORE_EDIT if self.stale else "")
 
 

@@ -19,7 +19,7 @@ class Statement:
     end_line: int
     end_column: int
     values: int
-    """How many values it makes: 2 of ``return a, b`` and of ``a, b = f(x)``; 1 of most; 0 where it makes none."""
+    """How many values it makes: 2 of ``return a, b`` and of ``a, b = f(x)``; 1 for most; 0 if it makes none."""
 
 
 def statement_of_line(text: str) -> dict[int, Statement]:

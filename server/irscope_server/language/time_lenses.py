@@ -10,9 +10,9 @@ from irscope_server.language.measured_lines import functions_with_time, lines_wi
 from irscope_server.running.measured import Measured
 
 COMMAND = "irscope.showTime"
-"""Of the client; one that does not know it loses nothing but the click."""
+"""A command of the client; one that does not know it loses nothing but the click."""
 _LEAST_SHARE = 0.01
-"""Of a step: a line that takes less has no lens.  Its hover and its mark tell its time."""
+"""The least share of a step: a line that takes less has no lens.  Its hover and its mark tell its time."""
 _MOST = 40
 
 

@@ -162,7 +162,7 @@ def _where(combined: Combined, here: set[FileKey]) -> str:
 
 
 def _apart(all_runs: Sequence[Combined]) -> list[Combined]:
-    """Those that change files that none before has changed; the newest first."""
+    """The runs that change files that none before has changed; the newest first."""
     chosen, files = list[Combined](), set[FileKey]()
     for one in reversed(all_runs):
         keys = {file_key(path) for path in one.edits}

@@ -33,7 +33,7 @@ def value_label(values: int, ops: Sequence[Op]) -> tuple[str, list[Op]] | None:
         The operations that came from it, of all compiles; the newest compile that tells counts.
 
     What no other operation of the statement uses is what it gives.  A statement that is run several times in a compile
-    gives several; where they differ, two are named.
+    gives several; if they differ, two are named.
     """
     for compile in reversed(list(dict.fromkeys(op.compile for op in ops))):
         mine = [op for op in ops if op.compile == compile]

@@ -43,14 +43,14 @@ class PlacedFunction:
 
     title: str
     first_line: int
-    """Of its first decorator."""
+    """The line of its first decorator."""
     line: int
-    """Of its ``def``; the same if there is no function (module level, code made by `exec`)."""
+    """The line of its ``def``; the same if there is no function (module level, code made by `exec`)."""
     name: str
     ended: Ended
     compiles: tuple[Compile, ...]
     kernels: tuple[Kernel, ...]
-    """Those of a deep run of the text as it is now."""
+    """The kernels of a deep run of the text as it is now."""
     stale: bool = False
     """A file of the run was edited since."""
     before: tuple[Compile, ...] | None = None
@@ -213,7 +213,7 @@ class Views:
         return tuple(sorted(placed, key=lambda function: (function.first_line, function.elsewhere)))
 
     def _why_not_compiled(self, ended: Ended, compiles: Sequence[Compile]) -> NotCompiled | None:
-        """As `why_not_compiled`, with the break where it is now; findings that the user hides count, too."""
+        """Like `why_not_compiled`, with the break where it is now; findings that the user hides count, too."""
 
         def ran(file: str) -> Sequence[str]:
             return ended.texts.get(file_key(file)) or self._texts.lines(file)

@@ -23,7 +23,7 @@ from irscope_server.base.wire import to_wire
 from irscope_server.stages.tree import UriOf
 
 _MOST_BYTES = 16_000_000
-"""Of the answers that are kept."""
+"""The most bytes of the answers that are kept."""
 
 _kept: weakref.WeakKeyDictionary[Archive, OrderedDict[Hashable, Encoded]] = weakref.WeakKeyDictionary()
 

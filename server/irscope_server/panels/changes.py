@@ -79,15 +79,15 @@ class ChangedKernel:
     language: str
     compile: str
     uri: str
-    """Of the document that holds it, in its own run."""
+    """The document that holds it, in its own run."""
     places: tuple[Place, ...]
     other: str
-    """Of a changed kernel: the document of the older one."""
+    """For a changed kernel: the document of the older one."""
 
 
 @dataclass(frozen=True)
 class ChangedLine:
-    """A line with its measured seconds in a step, before and now; 0 where it has no kernel."""
+    """A line with its measured seconds in a step, before and now; 0 if it has no kernel."""
 
     place: Place
     before: float

@@ -25,7 +25,7 @@ _MOST_LEFT = 200
 
 @dataclass(frozen=True)
 class ComparisonParams:
-    """A run; the comparison is the one that it is part of, else the newest one of its script."""
+    """A run; the comparison is the one that contains it, else the newest one of its script."""
 
     run: str
 
@@ -80,9 +80,9 @@ class ComparedPipeline:
     """Why the script did not come to its end with it."""
     operators: ComparedFigure
     taken: ComparedFigure
-    """Of the operators, those that are in the last stage."""
+    """The operators that are in the last stage."""
     fused: ComparedFigure
-    """Of these, those that share a kernel, or an operation of the last stage, with another one."""
+    """The operators that share a kernel, or an operation of the last stage, with another one."""
     kernels: ComparedFigure
     library_calls: ComparedFigure
     moved_bytes: ComparedFigure

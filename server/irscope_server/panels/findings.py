@@ -30,7 +30,7 @@ Wishes = Callable[[Report, Lane, Mapping[str, list[str]]], Hidden]
 """What the user's settings and comments hide of a report; gets the texts as they ran, by path."""
 
 Severities = Callable[[str], Mapping[str, str]]
-"""Those that the user wants for the findings of a script, by code or kind."""
+"""The severities that the user wants for the findings of a script, by code or kind."""
 
 _ORDER = [Severity.ERROR, Severity.WARNING, Severity.INFORMATION, Severity.HINT]
 
@@ -71,7 +71,7 @@ class FindingGroup:
     title: str
     severity: Severity
     message: str
-    """Of its first place."""
+    """The message of its first place."""
     explanation: str
     hints: tuple[str, ...]
     link: str | None
@@ -94,7 +94,7 @@ class FindingsResult:
     lane: str
     groups: tuple[FindingGroup, ...]
     seconds: float
-    """Of all compiles together."""
+    """The seconds of all compiles together."""
     reason: str
 
 

@@ -39,7 +39,7 @@ class LineTime:
     place: Place
     seconds: float
     shared: float
-    """Of the seconds: kernels that came from other lines, too."""
+    """The part of the seconds in kernels that came from other lines, too."""
     possible: float | None
     bound: str
     """What bounds most of it, `memory` or `compute`; empty if that is not known."""
@@ -53,7 +53,7 @@ class KernelTime:
 
     name: str
     uri: str
-    """Of the output code that calls it; empty if it is not known."""
+    """The address of the output code that calls it; empty if it is not known."""
     seconds: float
     possible: float | None
     bound: str
@@ -82,7 +82,7 @@ class ProgramTime:
     place: Place
     words: str
     elsewhere: tuple[str, ...] = ()
-    """Of a graph: a sentence for each other pipeline that it was timed through."""
+    """A sentence about a graph for each other pipeline through which it was timed."""
 
 
 StepRow = tuple[int, float, float, int, int, int, int, int]
@@ -134,7 +134,7 @@ class StepCost:
     what: str
     """`graph-break` or `recompilation`."""
     name: str
-    """Of the function; of a break its code."""
+    """The name of the function; for a break its code."""
     words: str
     place: Place
 
@@ -147,14 +147,14 @@ class MeasuredResult:
     step: float
     device: float
     owned: float
-    """Of the step: what has an owner in the user's code."""
+    """The part of the step that has an owner in the user's code."""
     profiled: float
     """A step while the profiler ran."""
     idle: float | None
-    """Of that, when the device did nothing; null without a device."""
+    """The part of that in which the device did nothing; null without a device."""
     steps: int
     peaks: str
-    """What the bounds are of; empty if there are none."""
+    """The device of the bounds; empty if there are none."""
     programs: tuple[ProgramTime, ...]
     regions: tuple[ProgramTime, ...]
     """Graphs between breaks, each called alone; empty if there are not several."""
@@ -288,7 +288,7 @@ class _Pieces:
         self._known: dict[str, int] = {}
 
     def row(self, one: StepPiece) -> StepRow:
-        """As `MeasuredResult.pieces` says."""
+        """The row that `MeasuredResult.pieces` describes."""
         kind, name, compile = (
             self.words.setdefault(each, len(self.words)) for each in (one.kind, one.name, one.compile)
         )

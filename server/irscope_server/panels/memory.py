@@ -85,7 +85,7 @@ class MemoryResult:
     compile: str | None
     function: str
     compiles: tuple[CompileChoice, ...]
-    """Those that have a plan."""
+    """The compiles that have a plan."""
     plans: tuple[MemoryPlan, ...]
     reason: str
 

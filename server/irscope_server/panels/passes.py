@@ -32,7 +32,7 @@ class PassItem:
     names_added: tuple[str, ...]
     names_removed: tuple[str, ...]
     names_changed: tuple[str, ...]
-    """Of nodes, the first 60."""
+    """The names of the first 60 nodes."""
     stage: str
     uri: str
     """The graph after it."""
@@ -53,7 +53,7 @@ class QuietPass:
 def passes_of(
     store: Store, run: str, compile: Compile, stage: StageRef
 ) -> tuple[tuple[PassItem, ...], tuple[QuietPass, ...]]:
-    """Those that changed a stage's graph, in their order, and those that did not."""
+    """The passes that changed a stage's graph, in their order, and those that did not."""
     if stage.passed:
         return (), ()
     own = [one for one in compile.stages if one.passed and _is_version_of(one, stage)]
@@ -69,7 +69,7 @@ def passes_of(
 
 
 def _is_version_of(version: StageRef, stage: StageRef) -> bool:
-    """Those of an inference graph, which has no joint one, are called versions of a joint graph."""
+    """The versions of an inference graph, which has no joint one, are called versions of a joint graph."""
     home = version.id.rpartition("/")[0]
     other = stage_kind(stage.name).versions_as
     return home == stage.id or (other != "" and home == stage.id.replace(stage.name, other))
@@ -103,7 +103,7 @@ _Names = tuple[str, ...]
 
 
 def _compared(store: Store, run: str, before: StageRef | None, version: StageRef) -> tuple[_Names, _Names, _Names]:
-    """Of a version that was captured without saying what changed: by structure."""
+    """Compares a version that was captured without saying what changed: by structure."""
     if before is None:
         return (), (), ()
     try:

@@ -25,7 +25,7 @@ class StageTimes:
             return
         backward: list[bool] = []
         inside: list[set[str]] = []
-        """Stages whose making each phase is a part of."""
+        """The stages that each phase helped to make."""
         for phase in found:
             known = 0 <= phase.parent < len(backward)
             is_backward = (known and backward[phase.parent]) or any(name in phase.name for name in _BACKWARD)

@@ -46,7 +46,7 @@ class OpCount:
     name: str
     count: int
     line: int
-    """Of the first one, in the stage's document."""
+    """The line of the first one, in the stage's document."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,8 @@ class PipelineResult:
 
 
 async def pipeline(context: ReadContext, params: PipelineParams) -> Encoded:
-    """Of the compile that is named, else of the one with the most operations.  Raises LookupError for an unknown one."""
+    """The pipeline of the compile that is named, else of the one with the most operations.  Raises LookupError for an
+    unknown one."""
 
     def read(store: Store, report: Report) -> PipelineResult:
         compile = compile_named(report, params.compile)

@@ -101,7 +101,8 @@ def _from_source(provenance: Provenance, report: Report, source: Element, target
 
 
 def _provenance(archive: Archive, store: Store, report: Report, compile: Compile, versions: bool) -> Provenance:
-    """Of one compile alone.  The newest is kept: steps follow each other, and most of its time goes into reading stages."""
+    """The provenance of one compile alone.  The newest is kept: steps follow each other, and most of its time goes
+    into reading stages."""
     key = (report.run, compile.id, versions)
     found: Provenance | None
     known, found = archive.remembered.get("provenance", ((), None))

@@ -14,7 +14,7 @@ _MOST_MATCHED = 2000
 _AROUND = 2
 """Statements that are alike, shown before and after those that differ."""
 _MOST_CHARACTERS, _MOST_LINES = 400, 50
-"""Of a statement."""
+"""The most characters and lines of a statement."""
 
 Sign = Literal["", "changed", "left", "right", "skipped"]
 
@@ -34,7 +34,7 @@ class RankStatement:
 
 
 def rows_of(left: str, right: str) -> Iterator[RankStatement]:
-    """Two printed graphs, statement by statement; nothing if they differ in no more than the ranks of any job do.
+    """Two printed graphs, statement by statement; empty if they differ only as the ranks of any job do.
 
     Raises ValueError for any other text.
     """
@@ -78,7 +78,8 @@ _Block = tuple[str, int, int, int, int]
 
 
 def _blocks(a: Sequence[object], b: Sequence[object]) -> list[_Block]:
-    """Those of `SequenceMatcher`.  What is alike at both ends is not compared again, and very long middles not at all."""
+    """The blocks of `SequenceMatcher`.  What is alike at both ends is not compared again, and very long middles not at
+    all."""
     shorter = min(len(a), len(b))
     head = next((i for i in range(shorter) if a[i] != b[i]), shorter)
     tail = next((i for i in range(shorter - head) if a[-1 - i] != b[-1 - i]), shorter - head)

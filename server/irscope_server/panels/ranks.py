@@ -26,7 +26,7 @@ from irscope_server.stages.tree import UriOf
 _MOST_RANKS = 256
 _MOST_COMPILES = 200
 _MOST_ROWS = 200
-"""Of one graph."""
+"""The most rows of one graph."""
 _MOST_OVERLAPS = 200
 _CODE = "python"
 """The language of output code and of graphs."""
@@ -159,11 +159,11 @@ class RanksResult:
     other: int | None
     divergences: tuple[RankDivergence, ...]
     compiles: tuple[RankCompile, ...]
-    """Of both ranks; those that differ come first."""
+    """The compiles of both ranks; those that differ come first."""
     more_compiles: int
     waits: tuple[RankWait, ...]
     overlaps: tuple[RankOverlap, ...]
-    """Those that run beside nothing come first."""
+    """The collectives that run beside nothing come first."""
     more_overlaps: int
     overlap_text: str
     """How many of all run beside nothing; empty without collectives."""
@@ -283,7 +283,7 @@ def _divergence(one: Finding, uri_of: UriOf) -> RankDivergence:
 
 
 def _compiles(store: Store, first: RankReport, other: RankReport, uri_of: UriOf) -> tuple[list[RankCompile], int]:
-    """Those of both ranks, and how many are left out."""
+    """The compiles of both ranks, and how many are left out."""
     mine, theirs = _run(store, first), _run(store, other)
     pairs, more, fewer = matched(mine, theirs)
     made = [_pair(mine, theirs, a, b, uri_of) for a, b in pairs[:_MOST_COMPILES]]

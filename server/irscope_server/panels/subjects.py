@@ -35,11 +35,11 @@ class SubjectOfResult:
     """What a place belongs to; each is None if nothing is known."""
 
     run: RunItem | None
-    """The newest run that has to do with the document; for a stage the run that it is of."""
+    """The newest run that has to do with the document; for a stage its run."""
     deep: RunItem | None
-    """The newest one of the deep lane; for a stage the run that it is of."""
+    """The newest one of the deep lane; for a stage its run."""
     compile: str | None
-    """Of the deep run: the newest compile of the function that the line is in, else of what came from the function."""
+    """The deep run: the newest compile of the function that the line is in, else of what came from the function."""
     stage: str | None
 
 

@@ -81,7 +81,7 @@ class PhasesResult:
     """What the names mean, in the same order; empty for those that say so themselves."""
     compiles: tuple[CompileTimes, ...]
     pieces: PieceTable
-    """Those that a backend such as vLLM's compiled by themselves."""
+    """The pieces that a backend such as vLLM's compiled by themselves."""
     reason: str
 
 

@@ -96,7 +96,7 @@ class Activity:
         self._parts.file_states.tell()
 
     def closed(self, document: FileKey) -> None:
-        """What its runs found goes with the last document that they were for; the store has it when one opens again."""
+        """What its runs found goes with their last document; the store has it when one opens again."""
         editor, parts = self._editor, self._parts
         key = editor.key_of(document)
         parts.planner.plans.pop(document, None)

@@ -32,7 +32,7 @@ _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Candidate:
-    """An entry that may run a module, and why it is one."""
+    """An entry that may run a module, and the reason."""
 
     entry: str
     """As it is written in a setting."""
@@ -49,7 +49,7 @@ class Search:
     async def candidates(
         self, path: str, folder: str, launches: Sequence[Launch], buffers: Mapping[FileKey, str]
     ) -> tuple[Candidate, ...]:
-        """As `candidates_for`."""
+        """Like `candidates_for`."""
         key = (path, folder)
         if key not in self._running:
             task = asyncio.ensure_future(self._search(path, folder, launches, buffers))
@@ -74,7 +74,7 @@ def candidates_for(
     Parameters
     ----------
     buffers
-        Texts of open files, where they differ from the disk.
+        Texts of open files, if they differ from the disk.
     """
     texts = dict(_texts(folder, buffers or {}))
     target, root = file_key(path), file_key(folder)
@@ -157,7 +157,7 @@ def _distances(target: FileKey, texts: Mapping[FileKey, str], root: FileKey) -> 
 
 
 def _package(folder: str, texts: Mapping[FileKey, str]) -> str:
-    """The dotted name of a package, which begins below the innermost folder that is not one."""
+    """The dotted name of a package, which begins below the innermost folder that is not a package."""
     parts: list[str] = []
     while os.path.join(folder, "__init__.py") in texts or not parts:
         folder, part = os.path.split(folder)
@@ -178,7 +178,7 @@ def _module_names(key: FileKey, root: FileKey) -> Iterator[str]:
 
 
 def _imports(key: FileKey, text: str, names: Mapping[str, Sequence[FileKey]]) -> Iterable[FileKey]:
-    """The files that a text imports.  Of several with one name the one beside it, else the outermost."""
+    """The files that a text imports.  If several have one name, the one beside it, else the outermost."""
     if not _IMPORT.search(text):
         return ()
     tree = tree_of(text)

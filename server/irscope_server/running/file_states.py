@@ -14,7 +14,7 @@ from irscope_server.running.since_last_run import SinceLastRun
 
 
 class FileStates:
-    """Sends ``irscope/fileState`` for each open file whose state is another one now."""
+    """Sends ``irscope/fileState`` for each open file whose state has changed."""
 
     def __init__(self, editor: EditorContext, planner: Planner, results: Results, since_last_run: SinceLastRun) -> None:
         self._editor, self._planner, self._results = editor, planner, results

@@ -116,7 +116,7 @@ def launch_named(launches: Sequence[Launch], name: str) -> Launch | None:
 
 
 def launch_of(launches: Sequence[Launch], entry: Entry) -> Launch | None:
-    """The configuration whose program or module is this entry; failing that, one for whatever file is open."""
+    """The configuration whose program or module is this entry; else one for whatever file is open."""
     exact = [launch for launch in launches if launch.entry and not launch.any_file and launch.entry.key == entry.key]
     if exact:
         return exact[0]
@@ -211,7 +211,7 @@ def resolve(text: str, file: str, folder: str) -> str:
 
 
 def read_env_file(path: str) -> dict[str, str]:
-    """``NAME=value`` lines; quotes around a value go, what is no such line is passed over, a missing file is empty."""
+    """``NAME=value`` lines; quotes around a value go, other lines are passed over, a missing file is empty."""
     variables: dict[str, str] = {}
     try:
         lines = read_bounded(path, _LONGEST).decode("utf-8", "replace").splitlines()

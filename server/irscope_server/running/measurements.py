@@ -24,7 +24,8 @@ class _Measuring:
 
 
 class Measurements:
-    """Those that go on.  Everything belongs to the event loop; each has a thread, which asks its processes."""
+    """The measurements that go on.  Everything belongs to the event loop; each has a thread, which asks its
+    processes."""
 
     def __init__(self, editor: EditorContext) -> None:
         self._editor = editor
@@ -45,7 +46,7 @@ class Measurements:
         Parameters
         ----------
         key
-            Of the entry: what tells it from others.
+            Key of the entry.
         work
             Runs in a thread.  It says what it does, and ends soon after the event is set.
         runs_of

@@ -68,7 +68,7 @@ class Notebooks:
         return path
 
     def changed(self, params: types.DidChangeNotebookDocumentParams) -> str | None:
-        """Cells have come, gone or moved, or have another text; the path of the notebook, where it is known."""
+        """Cells have come, gone or moved, or have another text; the path of the notebook, if it is known."""
         uri = params.notebook_document.uri
         path = to_fs_path(uri)
         notebook = self._editor.workspace.get_notebook_document(notebook_uri=uri)

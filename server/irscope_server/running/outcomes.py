@@ -64,7 +64,7 @@ def findings_of(outcome: Outcome, script: str, lines: Sequence[str]) -> list[Fin
 
 
 def place_in(message: str, script: str) -> tuple[str, int]:
-    """The file and the 1-based line that a message names last; the script and 0 where it names none."""
+    """The file and the 1-based line that a message names last; the script and 0 if it names none."""
     found: list[tuple[int, str, int]] = []
     for pattern in _PLACES:
         for match in pattern.finditer(message):

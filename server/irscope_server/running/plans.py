@@ -143,7 +143,7 @@ class Planner:
 
 
 def _entry_of(path: str, folder: str, settings: Settings) -> str:
-    """What the user has chosen for this very file; a path goes before a pattern."""
+    """What the user has chosen for this very file; a path has priority over a pattern."""
     relative = path_in_folder(path, folder)
     if relative in settings.entry_of:
         return settings.entry_of[relative]
@@ -152,7 +152,8 @@ def _entry_of(path: str, folder: str, settings: Settings) -> str:
 
 
 def _plan(document: Document, entry: Entry, settings: Settings, launch: Launch | None, touched: bool) -> Plan:
-    """What is set for irscope goes before what the launch configuration says; an entry's own arguments before both."""
+    """The settings of irscope have priority over the launch configuration; an entry's own arguments have priority over
+    both."""
     default = os.path.dirname(entry.target) if entry.kind.is_file else entry.folder
     return Plan(
         entry=entry,

@@ -58,7 +58,7 @@ class Ended(_OfEntry):
     entry: str = ""
     """Key of the entry that it began with; empty: that of the script."""
     profile: Profile | None = None
-    """Measured time, where it was profiled."""
+    """Measured time, if it was profiled."""
     why_not_measured: str = ""
 
     @property
@@ -104,7 +104,7 @@ class Found:
 
     finding: Finding
     key: FileKey
-    """Of its file."""
+    """The key of its file."""
     run: str
     texts: Mapping[FileKey, Sequence[str]]
     """Lines of all files that the run names."""

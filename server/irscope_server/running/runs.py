@@ -359,7 +359,7 @@ def _driver() -> Execute:
 
 
 def _profiling(run: Run) -> Execute:
-    """As `execute`, but measures what was compiled; why it could not be is kept with the run."""
+    """Like `execute`, but measures what was compiled; why it could not be is kept with the run."""
     from irscope.driver.profiling import NotMeasured, profiled
 
     def work(spec: RunSpec, store: Store, **more: Any) -> tuple[str, Outcome]:

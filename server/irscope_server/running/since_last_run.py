@@ -37,7 +37,7 @@ _LEAST_SHARE_ALONE = 0.5
 
 
 def run_before(runs: Sequence[RunSummary], run: str, lane: Lane) -> RunSummary | None:
-    """Of the runs of an entry, the newest first: what a run is compared with unless another one is named."""
+    """The run to compare with unless another one is named, from the runs of an entry, the newest first."""
     mine = next((one for one in runs if one.run == run), None)
     older = [
         one
@@ -102,7 +102,7 @@ class SinceLastRun:
         self._known: dict[str, Changed] = {}
 
     def of(self, key: str) -> Changed | None:
-        """Of an entry by its key; None if its last run was the first, failed, or changed nothing."""
+        """What changed for an entry by its key; None if its last run was the first, failed, or changed nothing."""
         return self._known.get(key)
 
     async def look(self, key: str, raw: Ended) -> None:

@@ -84,7 +84,7 @@ _RUNS = frozenset({"print", "exec", "eval", "input", "exit", "quit", "breakpoint
 
 @functools.lru_cache(maxsize=64)
 def does_work(text: str) -> bool:
-    """Whether running this text as a script does more than define things; true where it cannot be parsed.
+    """Whether running this text as a script does more than define things; true if it cannot be parsed.
 
     With a ``__main__`` guard it does.  Without one, where its top level calls what it or another module defines, other
     than to prepare.

@@ -35,8 +35,8 @@ Key = tuple[str, tuple[tuple[str, str], ...], str]
 def key_of(python: str, env: Mapping[str, str] | None, cwd: str | None = None) -> Key:
     """The working folder matters to what a worker imports only where PYTHONPATH has a relative entry.
 
-    The interpreter makes such entries absolute when it starts.  All else that a run takes from its working folder it
-    takes after the fork, which changes to it.
+    The interpreter makes such entries absolute when it starts.  A run takes everything else from its working folder
+    after the fork, which changes to it.
     """
     found = {**os.environ, **(env or {})}.get("PYTHONPATH", "")
     relative = found and not all(os.path.isabs(entry) for entry in found.split(os.pathsep))
@@ -56,7 +56,8 @@ class ServerWorker(Worker):
             self.torch = str(json.loads(line).get("torch", ""))
 
     def stop(self) -> None:
-        """As `Worker.stop`, and at once while it is still importing torch: it has no runs then, and does not listen."""
+        """Like `Worker.stop`, but at once while it is still importing torch: it has no runs then, and does not
+        listen."""
         if self.state is WorkerState.STARTING and self._process is not None:
             end_group(self._process.pid)
         super().stop()
@@ -304,7 +305,7 @@ class Workers:
             thread.start()
 
     def _stop_one(self, entry: _Entry) -> None:
-        # Its process may be starting: the thread that starts it would stop it, but this server may be gone by then.
+        # Its process may be starting: the thread that starts it would stop it, but this server may be gone before that.
         if entry.started.wait(_LONGEST_STOP) and entry.worker is not None:
             entry.worker.stop()
         with self._lock:

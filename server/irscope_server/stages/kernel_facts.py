@@ -33,7 +33,7 @@ class KernelFacts:
         The operations of the user's program that it computes, in the order of the graph: ``div``, ``softmax``.  Views
         are left out where there is anything else.
     module
-        The path of the ``nn.Module`` that most of them are in: ``blocks.0.attention``.  Of a library function that is
+        The path of the ``nn.Module`` that most of them are in: ``blocks.0.attention``.  For a library function that is
         called in several modules it is empty.
     direction
         ``forward`` or ``backward``, of a compile that has both.

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 _MOST_RUNS = 4
 _MOST_TEXTS = 8
-"""Of the stages of a run, whose lines are kept: those that are open beside each other."""
+"""The most stages of a run whose lines are kept: those that are open beside each other."""
 
 
 class RunReader:

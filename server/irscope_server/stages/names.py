@@ -79,7 +79,7 @@ def names_in(rows: Sequence[str], language: str, only: Collection[str] | None = 
     Parameters
     ----------
     only
-        Names to be found, where they are known.
+        Names to be found, if they are known.
     """
     known = _LANGUAGES.get(language)
     return NameIndex(() if known is None else _occurrences(enumerate(rows), known, only))

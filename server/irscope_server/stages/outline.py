@@ -1,4 +1,4 @@
-"""The outline of a stage's text, and what of it can be folded."""
+"""The outline of a stage's text, and the parts that can be folded."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class StageText:
     rows: Sequence[str]
     names: NameIndex
     kernels: tuple[tuple[int, int, str], ...] = ()
-    """Of output code: first and last line (0-based) of each kernel's definition, and the kernel."""
+    """For output code: first and last line (0-based) of each kernel's definition, and the kernel."""
     answers: dict[str, str] = field(default_factory=dict)
     """Big answers as JSON, by name."""
 

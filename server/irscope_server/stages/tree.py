@@ -154,7 +154,7 @@ def kernel_items(report: Report, kernels: Iterable[Kernel], uri_of: UriOf, text_
 
 
 def call_line(code: str, name: str) -> int:
-    """The 0-based line of output code that calls a library kernel; 0 where it is not found.
+    """The 0-based line of output code that calls a library kernel; 0 if it is not found.
 
     The name is looked for as it is called (``extern_kernels.mm(``), then by its last part.
     """

@@ -43,7 +43,8 @@ def parser() -> Parser:
     )
     parser.add_argument(
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
-        help="interpreter whose compilers make assembly and the like (default: %(default)s; variable IRSCOPE_PYTHON)",
+        help="interpreter whose compilers make assembly and machine code (default: %(default)s; "
+        "variable IRSCOPE_PYTHON)",
     )  # fmt: skip
     parser.add_argument("--read-only", action="store_true", help="read only: make no stages, show what is in the store")
     parser.add_argument(

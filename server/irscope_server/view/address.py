@@ -88,7 +88,7 @@ def door(address: Address, subject: dict[str, str]) -> str:
 
 
 def _folder() -> Path:
-    """Of this user alone."""
+    """A folder that only this user can read."""
     return Path(default_path()).parent / "view"
 
 

@@ -23,7 +23,7 @@ def folder() -> str | None:
 
 
 def panels() -> tuple[str, ...]:
-    """Those that were built: each has a script and styles of its own."""
+    """The panels that were built: each has a script and styles of its own."""
     found = folder()
     try:
         files = frozenset(os.listdir(found)) if found is not None else frozenset[str]()

@@ -86,7 +86,7 @@ class Below:
     """The stages below a kernel."""
 
     stages: tuple[StageOfCompile, ...]
-    """Of a kernel: what the run kept of it, what was made of it, and what can be."""
+    """For a kernel: what the run kept of it, what was made of it, and what can be."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Reader:
     store
         The store's file.
     python
-        The interpreter whose compilers make a kernel's assembly and the like when it is opened; None: none is made.
+        The interpreter whose compilers make a kernel's assembly and machine code when it is opened; None: none is made.
     wishes
         Which findings are shown, and how.
     """

@@ -43,7 +43,7 @@ class Wishes:
 def wishes_of(severities: Sequence[tuple[str, str]], baseline: str | None, folder: str) -> Wishes:
     """The options; for those that are not set, the settings of a workspace folder.
 
-    Raises LookupError if a baseline was named that is not one; one that is only in the settings is reported on
+    Raises LookupError if the baseline that was named is invalid; one that is only in the settings is reported on
     stderr.
     """
     settings, complaints = read_settings(_settings_in(os.path.join(folder, SETTINGS)))

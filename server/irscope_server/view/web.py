@@ -29,7 +29,7 @@ from irscope_server.view.reader import Reader, Refused
 _LOOPBACK = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?")
 _MOST_BODY_BYTES = 64 * 1024
 _MOST_DIGITS = 9
-"""Of a length: `int` refuses thousands."""
+"""The most digits of a length: `int` refuses thousands."""
 _ZIPPED_FROM_BYTES = 16 * 1024
 _IDLE_SECONDS = 60
 _HEARTBEAT_SECONDS = 15
@@ -80,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _IDLE_SECONDS
 
     def handle_one_request(self) -> None:
-        """Also one that fails where nobody thought of it is answered, for example by an address that no URL can be."""
+        """A request that fails unexpectedly is answered, too, for example by an address that no URL can be."""
         try:
             super().handle_one_request()
         except ValueError:

@@ -489,7 +489,7 @@ def ranks(params: Json) -> Json:
         ],
         "overlapText": "1 of 2 collectives runs beside nothing: the rank only waits.",
         "unseen": f"Collectives of DTensor are not seen {MARKUP}",
-        "buckets": [{"compile": "0/0", "number": 1, "part": MARKUP, "parameters": 2, "bytes": 1050624, "exposed": True, "beside": "nothing of this graph", "code": {"uri": code, "line": 0}}],
+        "buckets": [{"compile": "0/0", "number": 1, "part": MARKUP, "parameters": 2, "bytes": 1050624, "exposed": True, "beside": "nothing in this graph", "code": {"uri": code, "line": 0}}],
     }  # fmt: skip
 
 

@@ -45,7 +45,7 @@ const JOB = {
   compiles: [COMPILE, { ...COMPILE, function: "forward", left: "0/0", right: "0/0", stages: [{ ...STAGE, same: true, rows: [] }] }],
   waits: [{ operation: "all_reduce", place: PLACE, calls: 3, seconds: 0.81, longest: 0.3, late: 1, lateCalls: 3 }],
   overlaps: [overlap(true), overlap(false)], moreOverlaps: 0, overlapText: "1 of 2 collectives runs beside nothing: the rank only waits.",
-  buckets: [{ compile: "0/0", number: 1, part: "submod_2", parameters: 12, bytes: 26_214_400, exposed: true, beside: "nothing of this graph", code: CODE }],
+  buckets: [{ compile: "0/0", number: 1, part: "submod_2", parameters: 12, bytes: 26_214_400, exposed: true, beside: "nothing in this graph", code: CODE }],
 }; // prettier-ignore
 const NONE = {
   ...JOB, world: 0, ranks: [], other: null, divergences: [], compiles: [], waits: [], overlaps: [], overlapText: "", buckets: [],

@@ -36,7 +36,7 @@ TENSOR = (
         ),
         (
             "DIMENSION_DYNAMIC_MARKING_GUARD: hasattr(L['x'], '_dynamo_dynamic_indices') == False" + SITE,
-            "the marks of dimensions of `x` (`mark_dynamic` and its like)",
+            "the marks of dimensions of `x` (for example `mark_dynamic`)",
         ),
     ],
 )

@@ -226,9 +226,9 @@ def test_attach_runs_a_stored_run_again_for_its_values(tmp_path: Path, monkeypat
         client.initialize()
         first = {**attach, "run": ran.report.run, "env": {"SECRET": "y"}}
         beside.write_text(BESIDE.replace("2", "3"))
-        assert f"{beside} is another one now" in client.refused("attach", **first)
+        assert f"{beside} has changed" in client.refused("attach", **first)
         beside.write_text(BESIDE)
         script.write_text(PLAIN + "# more\n")
-        assert f"{script} is another one now" in client.refused("attach", **first)
+        assert f"{script} has changed" in client.refused("attach", **first)
         script.unlink()
         assert f"{script} is gone" in client.refused("attach", **first)

@@ -15,7 +15,7 @@ FORMATS = {
 }
 """By name of the module below this package."""
 WITH_EDITS = ("json", "sarif")
-"""Those that have the edits of fixes."""
+"""The formats that have the edits of fixes."""
 
 
 def written(name: str, check: Check) -> str:

@@ -1,8 +1,8 @@
 """The parts into which Dynamo cuts a graph at the buckets of DDP, and what the all-reduce of each runs beside.
 
 DDP reduces a bucket as soon as its gradients are there, from a hook of autograd: the all-reduce is in no graph.  Dynamo's
-DDPOptimizer therefore compiles each part by itself, so that autograd comes back between their backwards.  The bucket of
-the part whose backward is the last has nothing of this graph to run beside.
+DDPOptimizer therefore compiles each part by itself, so that autograd comes back between their backwards.  Nothing is
+left in this graph beside which the bucket of the last backward could run.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def _of_compile(run: RankRun, compile: Compile, text: str) -> Iterator[BucketSpl
 
 
 def splits_in(text: str) -> list[tuple[str, int, int | None]]:
-    """Of a graph that DDPOptimizer split: each part in the order of the forward, how many parameters it takes, and their
-    bytes.
+    """The parts of a graph that DDPOptimizer split, in the order of the forward: how many parameters each takes, and
+    their bytes.
 
     A parameter that several parts take counts for the last of them, whose bucket DDPOptimizer puts it in.  Raises
     ValueError for a text that is not a printed graph.

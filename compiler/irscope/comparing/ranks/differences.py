@@ -1,7 +1,7 @@
 """The first place at which two ranks of a job compiled something else.
 
-Compiles are matched as the n-th of their function.  Of two graphs the first node that differs is named, and what kind
-of difference it is; what follows from it is not.
+Compiles are matched as the n-th of their function.  Names the first node that differs between two graphs, and the kind
+of difference; its consequences are not named.
 """
 
 from __future__ import annotations
@@ -321,7 +321,7 @@ def _constants(mine: RankNode, theirs: RankNode) -> tuple[str, str]:
 
 
 def _first_user(nodes: Sequence[RankNode], at: int) -> int:
-    """Of an input the node that uses it first; any other node itself."""
+    """For an input: the node that uses it first; any other node itself."""
     if nodes[at].operation != "placeholder":
         return at
     name = nodes[at].node.name

@@ -62,7 +62,7 @@ class CollectiveRow:
 
 
 def collective_rows(collectives: Sequence[Collective]) -> list[CollectiveRow]:
-    """Those that send most come first."""
+    """The collectives that send most come first."""
     alike: dict[tuple[object, ...], list[Collective]] = {}
     for one in collectives:
         key = one.operation, one.reduction, one.tensor, one.file, one.line, _step(one.stage)
@@ -72,7 +72,7 @@ def collective_rows(collectives: Sequence[Collective]) -> list[CollectiveRow]:
 
 
 def overlap_rows(overlaps: Sequence[CollectiveOverlap]) -> list[OverlapRow]:
-    """Those that run beside nothing come first, then those that send most."""
+    """The collectives that run beside nothing come first, then those that send most."""
     alike: dict[tuple[object, ...], list[CollectiveOverlap]] = {}
     for one in overlaps:
         key = (
@@ -131,7 +131,7 @@ def exposed_text(overlaps: Sequence[CollectiveOverlap]) -> str:
 def beside_bucket(one: BucketSplit) -> str:
     """``the backward of 2 parts: 5 operations, 6.3 MB``."""
     if not one.beside:
-        return "nothing of this graph"
+        return "nothing in this graph"
     facts = [count(one.operations, "operation"), *_costs(one.moved_bytes, one.flops)]
     return f"the backward of {count(len(one.beside), 'part')}: {', '.join(facts)}"
 

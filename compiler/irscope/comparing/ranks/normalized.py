@@ -57,7 +57,7 @@ class RankNode:
 
     @property
     def collective(self) -> str:
-        """The collective that it is, as ``all_reduce``; empty if it is none."""
+        """The collective, as ``all_reduce``; empty if it is not a collective."""
         return collective_of(self.node)
 
 
@@ -101,7 +101,7 @@ def _own_line(node: GraphNode) -> Origin | None:
 
 
 def _origins(data: Any) -> dict[str, Origin]:
-    """Of the nodes whose stack has a line of the user's, the innermost of them."""
+    """For nodes whose stack has a line of the user's: the innermost line."""
     found = {}
     for facts in facts_of(data):
         mine = next((frame for frame in reversed(facts.stack) if is_user_file(frame.file)), None)

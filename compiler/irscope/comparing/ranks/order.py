@@ -18,7 +18,7 @@ from irscope.vocabulary.patterns import pattern
 from irscope.vocabulary.records import dataclass
 
 MOST_COLLECTIVES = 500
-"""Of one text, the first ones."""
+"""The most collectives of one text; the first ones count."""
 _MOST_STEPS = 20_000
 """Between a start and its wait: texts from elsewhere may have any number."""
 _WAIT = "wait_tensor"
@@ -83,7 +83,7 @@ class Span:
     node
         The node of the graph that starts it; empty in output code.
     start, wait
-        1-based lines of the text; ``wait`` is 0 where nothing there waits for it.
+        1-based lines of the text; ``wait`` is 0 if nothing there waits for it.
     steps
         What is computed in between.  None if nothing waits for it: nobody knows then what runs beside it.
     """
@@ -116,7 +116,7 @@ class _Open:
         for name in names:
             if (at := self._by_name.get(name)) is not None:
                 node, text, begun, ended, _ = self._found[at]
-                if ended < 0:  # of several tensors the first one that is waited for
+                if ended < 0:  # only the first tensor that is waited for counts
                     self._found[at] = node, text, begun, len(self.steps), line
                 return
 
@@ -256,7 +256,7 @@ def _costs(data: Any) -> Costs:
     calls = data.get("calls") if isinstance(data, dict) else None
     for number, call in enumerate(calls if isinstance(calls, list) else ()):
         if isinstance(call, dict) and isinstance(call.get("kernel"), str):
-            # The loops of one kernel are told one by one, with one handle.
+            # The loops of one kernel are reported separately, with one handle.
             handle = call.get("handle")
             by_handle[call["kernel"], -1 - number if handle is None else str(handle)].append(call)
     found: dict[str, list[Step]] = defaultdict(list)

@@ -36,7 +36,8 @@ def overlaps_of(run: RankRun, world: int = 0, groups: Mapping[str, int] = _NO_GR
     world
         Ranks of the whole job, which are those of its first group; 0 if it is not known.
     groups
-        Ranks of the groups that the rank was seen to have, by name.  Of others the operations that name a size tell it.
+        Ranks of the groups that the rank was seen to have, by name.  For other groups, the operations that name a size
+        tell it.
     """
     found: list[CollectiveOverlap] = []
     for compile in run.report.compiles:

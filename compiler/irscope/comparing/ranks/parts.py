@@ -27,7 +27,7 @@ class Part:
     Parameters
     ----------
     number
-        Of its forward in the compile, from 0; of a backward that of the forward that it belongs to.
+        Number of its forward in the compile, from 0; a backward has that of its forward.
     graphs
         From the one that autograd traced down, versions after passes included; the last one is the lowest.
     code

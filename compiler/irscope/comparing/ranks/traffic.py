@@ -82,14 +82,14 @@ def _collective(
 
 
 def bytes_given(node: GraphNode, by_name: Mapping[str, RankNode]) -> int | None:
-    """Of the tensors that a collective takes; None if no size is known."""
+    """The bytes of the tensors that a collective takes; None if no size is known."""
     sent = [bytes_of(by_name[name].node.detail) for name in node.inputs if name in by_name]
     known = [each for each in sent if each is not None]
     return sum(known) if known else None
 
 
 def bytes_of(detail: str) -> int | None:
-    """Of a tensor as graphs print it, ``f32[8, 32][32, 1]cpu``; None for another value or a symbolic size."""
+    """The bytes of a tensor as graphs print it, ``f32[8, 32][32, 1]cpu``; None for another value or a symbolic size."""
     match = _TENSOR.match(detail)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""Who waited for whom: of each collective when each rank arrived, and which was the last.
+"""Who waited for whom: when the ranks arrived at a collective, and which was the last.
 
 A collective begins when its last rank arrives; the others wait until then.  Times of one machine are comparable; clocks of
 several machines are not, so only ranks of one machine are compared.

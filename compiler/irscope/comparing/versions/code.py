@@ -36,7 +36,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class FunctionChange:
-    """A function whose text is another one in the newer environment; ``text`` is the older one, empty if it is new."""
+    """A function whose text differs in the newer environment; ``text`` is the older one, empty if it is new."""
 
     change: EnvironmentChange
     name: str
@@ -141,7 +141,7 @@ def _functions(module: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
 
 
 def function_changes(old: Installation, new: Installation, names: Iterable[str]) -> list[FunctionChange]:
-    """Of these functions those whose texts differ.  A function inside of another one is a part of it."""
+    """The functions among these whose texts differ.  A function inside of another one is a part of it."""
     found: dict[str, FunctionChange] = {}
     for name in names:
         outer = name.partition(".<locals>")[0]

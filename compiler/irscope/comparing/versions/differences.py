@@ -36,7 +36,7 @@ class Difference:
     file, line
         The user's line that it belongs to; empty and 0 for none.
     compile
-        Which compile of the newer run, or, where that has none, of the older one; empty for none.
+        Which compile of the newer run, or, if that has none, of the older one; empty for none.
     stage
         The name of the stage in which it is; empty for none.
     """
@@ -120,7 +120,7 @@ def _of_compiles(found: RunDiff) -> Iterator[Difference]:
 
 
 def _of_pairs(store: Store, old: Report, new: Report) -> Iterator[Difference]:
-    """Of the compiles that both have: the first graph that differs, the names of kernels, and memory."""
+    """The differences of compiles that both have: the first graph that differs, the names of kernels, and memory."""
     for a, b in paired(old, new):
         graph = _first_graph(store, old.run, a, new.run, b)
         if graph is not None:

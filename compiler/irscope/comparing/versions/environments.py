@@ -9,7 +9,7 @@ from irscope.vocabulary.records import dataclass
 
 SETTING, PACKAGE, DECOMPOSITION, LOWERING, PASS = "setting", "package", "decomposition", "lowering", "pass"
 FUNCTION = "function"
-"""Of PyTorch's compiler: named only where a difference of this script leads to it."""
+"""A function of PyTorch's compiler: named only if a difference of this script leads to it."""
 
 
 @dataclass(frozen=True)

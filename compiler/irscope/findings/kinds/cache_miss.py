@@ -34,11 +34,11 @@ _LINE = re.compile(r"^\[(?P<digest>\w+)\] (?P<name>\w+(?:\[[^\]]*\])?): ?(?P<val
 _DIGEST_KEPT, _VALUE_KEPT, _VALUE_SHOWN, _CHANGES_SHOWN = 16, 300, 60, 3
 _INPUT = re.compile(r"example_inputs\[(\d+)\]")
 _FIELD = re.compile(r"(?P<name>\w+)=(?P<value>(?:[^,()\[\]]|\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\])*)")
-# Of the deep lane itself, see internals/caches.py.
+# For the deep lane itself, see internals/caches.py.
 _OURS = ("provenance_tracking_level",)
 # What follows from inputs of another kind.
 _CONSEQUENCES = ("gm", "fx_kwargs[static_input_idxs]", "inputs_to_check")
-# Of an input, the most telling first; strides and bytes follow from the size.
+# The parts of an input, the most telling first; strides and bytes follow from the size.
 _TELLING = {
     "shape": "size",
     "dtype": "dtype",

@@ -58,8 +58,8 @@ def _of_error(moment: Moment) -> Finding | None:
     """What the exception in flight is to the user: a compile error, a graph break, or None.
 
     Dynamo writes one for every exception that ends a compile, also for those that it then swallows to run the frame
-    as plain Python.  Of these, the ones that it has logged as a graph break are passed over, and the others are the
-    graph breaks that leave no record of their own.
+    as plain Python.  The ones that it has logged as a graph break are passed over, and the others are the graph breaks
+    that leave no record of their own.
     """
     error = moment.error
     if error is None:

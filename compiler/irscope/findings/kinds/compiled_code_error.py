@@ -58,7 +58,7 @@ def words_of(found: Finding, without: Outcome, *, is_same: bool, layer: str) -> 
     is_same
         Whether it failed there in the same way.
     layer
-        The backend with which it begins to fail, or `OWN_BACKEND`, where it ended well; empty if that is not known.
+        The backend with which it begins to fail, or `OWN_BACKEND`, if it ended well; empty if that is not known.
     """
     hints: tuple[str, ...] = ()
     if without.kind is OutcomeKind.COMPLETED:

@@ -47,7 +47,7 @@ def detect(moment: Moment) -> Iterator[Finding]:
 
 
 def predicted(moment: Moment, target: str, reason: str) -> Iterator[Finding]:
-    """From what Inductor decides for a device that is not here."""
+    """Makes it from what Inductor decides for a device that is not here."""
     yield from from_reason(moment, reason, f"A prediction for {target}: this would run", "cudagraph-skip-predicted")
 
 
@@ -76,7 +76,7 @@ def from_reason(
 
 
 class SkipHandler(LogHandler):
-    """Hears of skips in the log, where PyTorch warns of them (torch 2.9 to 2.13)."""
+    """Hears of skips in the log, if PyTorch warns of them (torch 2.9 to 2.13)."""
 
     LOGGER = "torch._inductor.cudagraph_utils.__cudagraphs"
 

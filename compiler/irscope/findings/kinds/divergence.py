@@ -52,7 +52,7 @@ _HINTS = {
     ),
     "pass": (
         "`irscope diverge SCRIPT --reproducer FILE` writes a standalone script that reproduces it, for a bug report.",
-        "If the pass is yours (post_grad_custom_post_pass and its like), compare the graph before and after it: "
+        "If the pass is yours (for example post_grad_custom_post_pass), compare the graph before and after it: "
         "each is a version of the stage.",
     ),
     "lowering": (

@@ -204,7 +204,7 @@ def _known(facts: Facts, marks: Marks | None, source: str) -> RecompilationFacts
 
 
 def _all_sizes(known: RecompilationFacts) -> list[str]:
-    """All sizes that changed, where they are more than the one that the guard names."""
+    """All sizes that changed, if they are more than the one that the guard names."""
     changed = [f"`{size.path}` in dimension {i}" for size in known.varying for i in size.dimensions]
     return [f"Sizes that were not the same in all compiles: {', '.join(changed[:12])}."] if len(changed) > 1 else []
 
@@ -231,7 +231,7 @@ def change_of(trigger: Trigger, left: tuple[str, Range] | None = None, name: str
     left
         The graph break that left the guarded value, if it did and is known.
     name
-        What the user calls the guarded thing, where it is not what the guard calls it.
+        What the user calls the guarded thing, if it is not what the guard calls it.
     """
     guard, current = trigger.guards[0] if trigger.guards else UNKNOWN, trigger.now
     source = source_of(guard, left, name)
@@ -309,8 +309,8 @@ def _parameter(
 
 
 def _expression_on(file: str, line: int, source: str) -> Range:
-    """The expression on a line that reads the watched thing, or the nearest thing that it is a part of, else the
-    line's statement: for ``self.drop.training`` that is ``self.drop`` where only this is there."""
+    """The expression on a line that reads the watched thing, or the nearest thing around it, else the line's
+    statement: for ``self.drop.training`` that is ``self.drop`` where only this is there."""
     reads = {
         ast.unparse(node): node
         for node in reversed(list(nodes_at(file, line)))
@@ -333,8 +333,7 @@ def _wholes(source: str) -> list[str]:
 
 
 def _use_in(file: str, function: ast.AST, source: str) -> Range | None:
-    """The first place in a function that reads a name or an attribute chain, or else the nearest that it is a part
-    of."""
+    """The first place in a function that reads a name or an attribute chain, or else the nearest one around it."""
     if parse(file) is None:
         return None
     reads: dict[str, ast.expr] = {}

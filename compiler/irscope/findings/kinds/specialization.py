@@ -1,4 +1,4 @@
-"""Specialization: a size or number that could have been dynamic is a constant of the compiled code from here on."""
+"""Specialization: a size or number that could have been dynamic became a constant of the compiled code."""
 
 from __future__ import annotations
 

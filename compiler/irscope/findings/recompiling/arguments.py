@@ -108,7 +108,7 @@ class CallSite:
         return {node.id for node in found if not _is_parameter(node, scope, above)}
 
     def _is_understood(self) -> bool:
-        """False where Python calls something else that calls the function: ``map(f, xs)``, ``partial(f, x)()``."""
+        """False if Python calls something else that calls the function: ``map(f, xs)``, ``partial(f, x)()``."""
         assert self._node is not None
         function = self._node.func
         if self._call.entrance is Entrance.INDIRECT or not isinstance(function, (ast.Name, ast.Attribute)):

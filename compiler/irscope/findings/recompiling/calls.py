@@ -72,7 +72,7 @@ class Call:
     entrance
         How that call came to the function.
     parameters
-        Of the function.
+        Parameters of the function.
     tensors
         The sizes of the tensors among the arguments, by how a guard names them: ``x``, ``batch['ids']``.
     """

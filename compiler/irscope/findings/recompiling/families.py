@@ -29,7 +29,7 @@ class Parent:
     finding
         It.
     frame
-        Of which function it is, in PyTorch's numbers.
+        Its function, in PyTorch's numbers.
     changes
         The sizes that changed: before, now.
     children

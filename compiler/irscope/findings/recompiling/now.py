@@ -40,7 +40,7 @@ def now(source: str) -> Now:
 
 
 def free_variable(source: str) -> str:
-    """The source with the name of a closure's variable, where PyTorch has a number: for
+    """The source with the name of a closure's variable, if PyTorch has a number: for
     ``g.__closure__[0].cell_contents`` it is ``limit``."""
     if (match := _CELL.match(source)) is None:
         return source

@@ -78,7 +78,7 @@ def _before_the_call(marks: Marks) -> str:
 
 
 def zero_or_one(facts: Facts) -> Words:
-    """What is said, and what to do, where one of the sizes is 0 or 1, for which PyTorch always compiles again."""
+    """What is said, and what to do, if one of the sizes is 0 or 1, for which PyTorch always compiles again."""
     source, dimension = facts.guard.source, facts.guard.dimension
     marks = _marks(facts, _UNBACKED)
     code = (

@@ -55,7 +55,7 @@ def beside_the_cpu(exported: Any) -> str:
 
 
 def _memory_of(value: Any) -> Any:
-    """Something that is equal for tensors that share memory; None for what is not a tensor with memory."""
+    """Something that is equal for tensors that share memory; None if it is not a tensor with memory."""
     torch: Any = sys.modules["torch"]
     if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
         return None

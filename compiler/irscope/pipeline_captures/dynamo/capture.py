@@ -40,7 +40,7 @@ class _Call:
     graphs: list[tuple[Any, str]]
     """Its graph and what AOTAutograd made of it, with the operations that they had; empty when it is known what ran."""
     id: str = ""
-    """Of the stage that tells about it."""
+    """The id of the stage that tells about it."""
     returned: str = ""
     is_itself: bool = False
     is_changed: bool = False
@@ -57,7 +57,7 @@ class BackendCapture(DynamoCapture):
         super().__init__(book)
         self._nodes = NodeWriter()
         self._aot_graphs: list[tuple[Any, str]] = []
-        """Of the compile that is going on: what AOTAutograd made of its graph, and their operations."""
+        """What AOTAutograd made of the graph of the current compile, and the operations."""
         self._calls: dict[str, _Call] = {}
         """The last one of each compile."""
 

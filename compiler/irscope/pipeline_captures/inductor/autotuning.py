@@ -10,10 +10,10 @@ Its data is ``{"operators": […]}``, in the order in which they were decided, e
 ``inputs``    ``float32[64, 128]`` of each input
 ``key``       sizes, strides and dtypes of what it reads, as Inductor writes them: the same on every machine
 ``choices``   ``name``, ``kind`` (``template``, ``library`` or ``padding``), ``description`` (the configuration), ``seconds``
-              (null if it was not or could not be timed), ``why_not``.  Of a template the fastest comes first; of a padding
-              first the matrices as they are
+              (null if it was not or could not be timed), ``why_not``.  The fastest of a template comes first; for a
+              padding, first the matrices as they are
 ``chosen``    the number of the choice; null if none could be timed
-``errors``    what was logged, where it is not known which choice it is about
+``errors``    what was logged, if it is not known which choice it is about
 ============  ==========================================================================================================
 """
 

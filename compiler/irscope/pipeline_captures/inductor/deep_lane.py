@@ -112,7 +112,7 @@ class DeepLane:
         ]
 
     def _noted(self, what: str, receive: Callable[..., None]) -> Callable[..., None]:
-        """A receiver for Inductor's hooks; where it fails the gap says what is missing."""
+        """A receiver for Inductor's hooks; if it fails the gap says what is missing."""
 
         def noted(*args: Any) -> None:
             try:
@@ -323,7 +323,7 @@ def _title(call: inductor.KernelCall) -> str:
 def _traffic(call: inductor.KernelCall, home: dict[str, dict[str, Any]]) -> dict[str, int | None]:
     """Bytes that a call reads and writes, each buffer once; what it writes it does not read from memory.
 
-    ``home``: the node of the final schedule that each node before fusion is a part of.
+    ``home``: the node of the final schedule that contains each node before fusion.
     """
     mine = {id(home[name]): home[name] for name in call.nodes if name in home}.values()
     if not mine:

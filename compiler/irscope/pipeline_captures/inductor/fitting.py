@@ -24,7 +24,7 @@ class Needs:
     parameters
         All of the script.
     gradients
-        Of all parameters that are trained, where there is a backward.
+        Bytes for all parameters that are trained, if there is a backward.
     optimizer
         The states of its optimizers.
     inputs

@@ -52,7 +52,7 @@ class FusionLog:
     nodes
         The scheduler's nodes after fusion.
     reasons
-        Of every pair that was refused; of one that was refused again the last.
+        The reason for every pair that was refused; the last one if it was refused again.
     refusals
         How often each reason was given.
     """
@@ -167,7 +167,7 @@ def _refused(log: FusionLog) -> Iterator[dict[str, Any]]:
 
 
 def _touching(log: FusionLog) -> Iterator[tuple[set[str], Any, Any, Any, set[str]]]:
-    """Of each refusal of two nodes that touch one buffer: their names, the reason, the nodes and the buffers."""
+    """Each refusal of two nodes that touch one buffer: their names, the reason, the nodes and the buffers."""
     home = {name: node for node in log.nodes for name in node.get_operation_names()}
     touches = {
         id(node): {dep.name for dep in (*node.read_writes.reads, *node.read_writes.writes)} for node in log.nodes

@@ -59,7 +59,7 @@ class Kernels:
         output_code
             The id of its stage.
         sources
-            The kernels, where they are not in the text.
+            The kernels, if they are not in the text.
         kind
             The kind of its stage.
         """

@@ -100,7 +100,8 @@ class _Plan:
             self._buffers[name]["last"] = max(0, step)
 
     def _bytes(self, node: Any) -> int:
-        """Of a buffer's storage; 0 for what is not a tensor.  Any other error leaves a gap in place of the plan."""
+        """The bytes of a buffer's storage; 0 if it is not a tensor.  Any other error leaves a gap in place of the
+        plan."""
         try:
             size = self._graph.get_allocation_storage_size(node)
         except _NO_SUCH_SIZE:  # inputs and views have a size only

@@ -1,7 +1,7 @@
 """What the partitioner of AOTAutograd keeps for the backward, and what the backward computes again.
 
 The data of the stage ``partition``: ``saved`` and ``recomputed``, each a list of ``{"name", "target", "bytes"}`` (of
-the joint graph's nodes; bytes of the result, null where a size has no hint), ``kind`` in ``saved`` (``input``: an input
+the joint graph's nodes; bytes of the result, null if a size has no hint), ``kind`` in ``saved`` (``input``: an input
 of the forward, which is alive anyway; ``activation``: made by the forward and kept; ``symbol``: a size), ``tangents``
 (names of what comes in from later ones), and ``bytes``: ``{"inputs", "activations", "recomputed"}``.
 """

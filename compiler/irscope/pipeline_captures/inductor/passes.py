@@ -28,7 +28,7 @@ _STAGE_OF = {
 }
 """The stage whose versions the passes make, by the function of Inductor's that runs them."""
 _COPYING = "freeze"
-"""Of these the one whose elimination of common subexpressions copies every node."""
+"""The pass among these whose elimination of common subexpressions copies every node."""
 UNNAMED = "between_passes"
 _Shape = tuple[tuple[str, ...], tuple[int, ...]]
 
@@ -83,8 +83,8 @@ class Phase:
     stage
         The stage whose versions they make.
     by_text
-        Whether nodes are compared by the names of what they are given: a pass makes a new graph of nodes that have the
-        same names and are others.
+        Whether nodes are compared by the names of what they are given: a pass makes a new graph of other nodes with
+        the same names.
     """
 
     stage: str

@@ -1,4 +1,4 @@
-"""Inductor's own IR before and after fusion, and which scheduler nodes each kernel was made of.
+"""Inductor's own IR before and after fusion, and the scheduler nodes of each kernel.
 
 The data of ``ir-pre-fusion`` and ``ir-post-fusion`` is ``{"nodes": […]}``, one object for each node of the schedule, in
 its order:
@@ -6,7 +6,7 @@ its order:
 ===============  =======================================================================================================
 ``name``         ``op3``; of a fused node the names of its parts, joined by ``_``
 ``kind``         the class: ``SchedulerNode``, ``FusedSchedulerNode``, ``ExternKernelSchedulerNode``, …
-``parts``        names of the nodes of the schedule before fusion that it is made of; itself where it is one of them
+``parts``        names of its nodes in the schedule before fusion; itself if it is one of them
 ``origins``      names of the nodes of the post-grad graph that it computes
 ``reads``        ``[buffer, bytes]`` each: what its loops address, the whole buffer at most; ``writes``: likewise
 ``device``       empty if it has none
@@ -17,7 +17,7 @@ its order:
 The data of ``output-code`` is ``{"calls": […]}`` in the order of the calls: ``kernel``, ``handle`` (the number in the
 comment ``[Provenance debug handles]`` above the call; null if there is none), ``nodes`` (names of nodes before
 fusion), ``origins`` (of the post-grad graph), ``reads``, ``writes`` (bytes, each buffer once, what stays inside the
-kernel not counted; null where it is unknown), ``flops`` (null where no origin has a formula), and ``operator`` (of a
+kernel not counted; null if it is unknown), ``flops`` (null if no origin has a formula), and ``operator`` (of a
 call into a library that C++ names in another way: ``torch.ops.aten.sort.stable``); and ``{"mappings"}``:
 PyTorch's ``inductor_provenance_tracking_node_mappings`` (``preToPost``, ``postToPre``, ``cppCodeToPost``,
 ``postToCppCode``) where it gave them.

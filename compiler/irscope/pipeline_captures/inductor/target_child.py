@@ -137,7 +137,7 @@ def work(
     rows.write({"codegen": why, "seconds": time.monotonic() - started})
     rows.write({"imported": [name for name in sys.modules if name not in imported and name.startswith(_OF_COMPILERS)]})
     file.flush()
-    os.nice(10)  # from here on nobody waits
+    os.nice(10)  # nobody waits now
     started = time.monotonic()
     if seconds is not None:
         _compile_kernels(book, rows, target, started + seconds)

@@ -71,7 +71,7 @@ class _Child:
 
 
 class Targets:
-    """Compiles a copy of each program for each target of the run."""
+    """Compiles a copy of every program for each target of the run."""
 
     def __init__(self, book: RunBook, kernels: Kernels) -> None:
         self._book, self._kernels = book, kernels
@@ -215,7 +215,7 @@ class Targets:
         self._tell_gaps(child, why, late)
 
     def _tell_gaps(self, child: _Child, why: str, late: str) -> None:
-        """That there are no kernels, or that what is below their source is missing."""
+        """Says that there are no kernels, or that what is below their source is missing."""
         target = child.target.name
         if why:
             of = "" if why == why_missing() else f" of {child.compile}"  # what holds for all is told once

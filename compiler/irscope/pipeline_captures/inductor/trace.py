@@ -1,4 +1,5 @@
-"""What PyTorch's trace tells about Inductor: its stages, what is going on, and which part of a step a stage is of."""
+"""What PyTorch's trace tells about Inductor: its stages, what is going on, and the part of a step to which a stage
+belongs."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ _OLD_STAGE = "timed-choices"
 
 
 def choices_of(store: Store, devices: tuple[str, ...]) -> Choices | None:
-    """Those of a store's newest runs on one of these devices; where several have chosen for one key, the newest one's.
+    """The choices of a store's newest runs on one of these devices; where several have chosen for one key, the newest
+    one's.
 
     What is not as expected is left out: the store may come from elsewhere.
 

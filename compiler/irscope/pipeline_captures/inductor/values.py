@@ -56,7 +56,7 @@ class CallWatcher:
         return outer, compiled
 
     def ends(self, token: tuple[CompiledGraph | None, CompiledGraph | None], result: Any) -> None:
-        """A compilation has ended; where it gave a result, the calls of that are watched from now on."""
+        """A compilation has ended; if it gave a result, the calls of that are watched from now on."""
         self._local.compiled, compiled = token
         if compiled is not None and result is not None:
             self._guarded(self._stand_at)(compiled, result)

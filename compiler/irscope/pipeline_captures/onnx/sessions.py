@@ -139,7 +139,7 @@ def _options(runtime: Any) -> Any:
 
 
 def _value(shapes: Any) -> Tensor | None:
-    """Of ``[{"float": [2, 8]}]`` the first."""
+    """The value of the first shape in ``[{"float": [2, 8]}]``."""
     for shape in shapes or ():
         for dtype, sizes in shape.items():
             return Tensor(DTYPES.get(dtype.upper(), dtype), tuple(sizes))

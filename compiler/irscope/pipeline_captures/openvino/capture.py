@@ -109,7 +109,7 @@ class _Decomposing:
         self.core: Any = None
 
     def run_decompositions(self, *table: Any) -> Any:
-        """As that of PyTorch's ``ExportedProgram``."""
+        """Like that of PyTorch's ``ExportedProgram``."""
         self.core = self._exported.run_decompositions(*table)
         return self.core
 

@@ -28,7 +28,7 @@ class Layer:
     Parameters
     ----------
     fused
-        The names of the layers that it was made of, as far as OpenVINO kept them.
+        The names of its layers, as far as OpenVINO kept them.
     inputs
         Name and number of the result of the layers that it takes.
     traced
@@ -46,7 +46,7 @@ class Layer:
 
 
 def read_layers(text: str) -> list[Layer]:
-    """The layers of a model, each after those that it takes.  Raises ValueError for a text that is not one."""
+    """The layers of a model, each after those that it takes.  Raises ValueError if the text is not a model."""
     try:
         net = ElementTree.fromstring(text)
         return list(_layers(net))
@@ -153,7 +153,7 @@ class ModelReader:
         yield Operation("output", "output", "output", tuple(results), tuple(results))
 
     def _value_of(self, layer: Layer, order: dict[str, int]) -> str:
-        """What a layer is called: by the last of the operations that it was made of, whose value it gives."""
+        """What a layer is called: by the last of its operations, whose value it gives."""
         known = [name for name in map(self._named, layer.fused) if name in order] if _is_run(layer) else []
         return max(known, key=order.__getitem__) if known else self._named(layer.name)
 

@@ -15,7 +15,8 @@ from irscope.system.commands import run_bounded, temporary_folder
 from irscope.vocabulary.records import dataclass
 
 MOST_BYTES = 8 << 20
-"""Of a model's constants.  OpenVINO writes them after each of some 300 passes, though they are removed at once."""
+"""The most bytes of a model's constants.  OpenVINO writes them after each of some 300 passes, though they are removed
+at once."""
 SECONDS = 120.0
 _PROGRAM = """\
 import glob, os, sys, threading

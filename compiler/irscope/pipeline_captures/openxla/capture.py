@@ -142,7 +142,7 @@ class OpenXlaCapture(ExportCapture):
 def _unfit_for_xla(jax: Torchax, graph: Any, inputs: list[Input]) -> str:
     """Why the executable can never take the place of the program; empty if it can."""
     if jax.draws_random_numbers(graph):
-        return "it draws random numbers, and those of JAX are others"
+        return "it draws random numbers, and JAX draws other ones"
     if returned_view(graph):
         return "it returns an input or a view of one"
     return "" if is_plain(inputs) else "XLA cannot take its tensors as they are"

@@ -45,7 +45,7 @@ class Input:
     number
         Among the leaves of the arguments; -1 if it is none of them.
     is_used
-        Whether the program computes anything from it.  Of the names of a weight that is tied to another only one is.
+        Whether the program computes anything from it.  A weight that is tied to another one has only one of the names.
     """
 
     name: str

@@ -101,7 +101,7 @@ class _Reader:
         self.ancestors: dict[str, list[str]] = {}
 
     def operations(self) -> list[Operation]:
-        """Those of all computations, the output last."""
+        """The operations of all computations, the output last."""
         entry = self._module.computations[self._module.entry]
         parameters = sorted((one for one in entry if one.opcode == "parameter"), key=_number)
         given = [self._put(one, "placeholder", "", (), ()) for one in parameters]
@@ -171,8 +171,8 @@ class _Reader:
 
 
 def _most_like(one: Instruction, among: Sequence[tuple[str, Instruction]]) -> list[str]:
-    """Of the nodes that came from the same node of the program those that compute the same step in the same way, or
-    the same step, or in the same way; else all."""
+    """The nodes of the same node of the program that compute the same step in the same way, or the same step, or in
+    the same way; else all."""
     for is_like in (
         lambda old: (old.op_name, old.opcode) == (one.op_name, one.opcode),
         lambda old: old.op_name == one.op_name,

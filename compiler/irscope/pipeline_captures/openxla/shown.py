@@ -42,7 +42,7 @@ class Above:
     Parameters
     ----------
     number
-        Of that graph, as `NodeWriter` counts.
+        Number of that graph, as `NodeWriter` counts.
     origins
         What is known about its nodes.
     inputs
@@ -271,7 +271,7 @@ def _with_called(module: Module, one: Instruction) -> list[Instruction]:
 def _sharing(module: Module, with_kernels: Iterable[Instruction]) -> dict[str, list[Instruction]]:
     """By the name of a fusion those without a kernel that are computed by its kernel, since they are the same to XLA.
 
-    It says nothing about that.  Of several equal kernels the nearest one before is taken.
+    It says nothing about that.  If there are several equal kernels, the nearest one before is taken.
     """
     own = {one.name for one in with_kernels}
     found: dict[str, list[Instruction]] = {}

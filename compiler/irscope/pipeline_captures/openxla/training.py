@@ -21,7 +21,7 @@ def gradients_of(inputs: list[Input]) -> list[bool]:
 
 
 class TrainingInPlace(InPlace):
-    """As `InPlace`, for calls that want the gradients that the first call wanted; weights may change between them."""
+    """Like `InPlace`, for calls that want the gradients that the first call wanted; weights may change between them."""
 
     def may_run(self, leaves: list[Any]) -> bool:
         """Whether the gradients of the same tensors are wanted."""

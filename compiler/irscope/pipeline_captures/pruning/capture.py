@@ -34,7 +34,7 @@ class PruningCapture(InductorCapture):
         if kind is DYNAMO_GRAPH:
             try:
                 self._look(record, compile, graph_of(record.event))
-            except Exception as error:  # noqa: BLE001  all else is captured in any case
+            except Exception as error:  # noqa: BLE001  the rest is captured in any case
                 what = f"the zeros and masks of the parameters of {compile}"
                 self.book.gap(CaptureGap(what, f"{type(error).__name__}: {error}"))
         return super().data_of(record, compile, kind, backward)

@@ -63,7 +63,7 @@ class _Quantized:
     left: list[tuple[Operation, Stack]] = field(default_factory=list)
     """What is not quantized and worth a finding, with the lines of the nodes."""
     modules: list[WithWeight] = field(default_factory=list)
-    """Of a model that the script has changed by ``quantize_``."""
+    """The modules of a model that the script has changed by ``quantize_``."""
     function: types.CodeType | None = None
     compile: str = ""
     report_id: str = ""

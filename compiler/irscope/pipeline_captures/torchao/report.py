@@ -158,8 +158,8 @@ def modules_text(rows: list[WithWeight]) -> str:
 
 
 def left_by_quantize(rows: list[WithWeight], data: Any) -> list[tuple[Operation, Stack]]:
-    """Of a graph of Dynamo's the operations with much of the work that compute with plain weights of such modules, each
-    with the lines that it came from, outermost first.
+    """The operations in a graph of Dynamo's with much of the work that compute with plain weights of such modules,
+    each with the lines that it came from, outermost first.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ def _leaves(graph: Any, module: Any, function: str, above: Frames, deepest: int)
 
 
 def _submodule(node: Any, module: Any) -> dict[str, Any]:
-    """The module that an attribute of one is, by the name of its value; empty if it is none."""
+    """The module that an attribute of one is, by the name of its value; empty if it is not a module."""
     child = submodule(module, node.s("name"))
     return {} if child is None else {node.output().debugName(): child}
 

@@ -39,7 +39,8 @@ class TorchScriptCapture(ProgramCapture):
         self._own = OwnPrograms(book, self.begin, place_of)
 
     def hooks(self) -> list[Hook]:
-        """Those that see what the script makes with ``torch.jit`` and calls, besides the one of ``torch.compile``."""
+        """The hooks that see what the script makes with ``torch.jit`` and calls, besides the one of
+        ``torch.compile``."""
         return [*super().hooks(), made_hook(self._made), called_hook(self._called)]
 
     def _made(self, name: str, given: tuple[Any, ...], made: Any, caller: types.FrameType) -> None:

@@ -74,7 +74,7 @@ def graphs_in(log: str) -> Iterator[Logged]:
 
 
 def _whole(title: str, level: str, rows: list[str], running: list[str]) -> Iterator[Logged]:
-    """The graph that ends, if it is one; ``running`` loses the executor that ends with it."""
+    """The graph that ends, if a graph ends here; ``running`` loses the executor that ends with it."""
     text = "\n".join(rows) + "\n"
     head = text.partition("):\n")[0]
     if rows and (name := _name(title)):

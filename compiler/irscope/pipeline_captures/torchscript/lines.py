@@ -25,7 +25,7 @@ class Lined(Protocol):
 
     @property
     def shapes(self) -> Mapping[str, str]:
-        """Of each node, in their order, its kind of node, its operation and what it takes."""
+        """The kind of each node, its operation and what it takes, in order."""
 
     @property
     def inputs(self) -> Mapping[str, frozenset[str]]:
@@ -73,7 +73,7 @@ def _around(users: Iterable[str], inputs: Iterable[str], known: Mapping[str, Fra
 
 
 def _copied(before: Lined, after: Lined) -> dict[str, Frames]:
-    """Of operations at a place of the source (of a formula's) that the graph before has, too.
+    """Operations at a place of the source (of a formula's) that the graph before has, too.
 
     If the formula was used more than once, copies of the whole come one after another.
     """
@@ -92,8 +92,8 @@ def _copied(before: Lined, after: Lined) -> dict[str, Frames]:
 
 
 def _replaced(before: Lined, after: Lined) -> tuple[dict[str, str], dict[str, str]]:
-    """Of operations that a pass has added the one before it that each is a part of, and the same by place alone, of those
-    that take nothing.
+    """For an operation that a pass has added: the earlier one to which it belongs, and the same by place alone, for
+    those that take nothing.
 
     A formula is put where the operation was, so it is between those that are still there.
     """
@@ -120,9 +120,9 @@ def _replaced(before: Lined, after: Lined) -> tuple[dict[str, str], dict[str, st
 
 
 def _whole(inputs: frozenset[str], gone: str, parts: Sequence[str], last: str, before: Lined) -> str:
-    """The operation that an added one is a part of, by what it takes; empty if nothing tells.
+    """The operation to which an added one belongs, by what it takes; empty if nothing tells.
 
-    It is the one that is gone there, the one that what it takes is a part of, or the last that is still there.
+    It is the one that is gone there, the one that contains what it takes, or the last that is still there.
     """
     if gone and before.inputs[gone] & inputs:
         return gone

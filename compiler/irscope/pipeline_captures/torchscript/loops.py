@@ -24,7 +24,7 @@ _STORE = re.compile(r"^\s*(?P<buffer>\w+)\[.*\] = ")
 
 @dataclass(frozen=True)
 class Loops:
-    """Of one group.
+    """The loops of one group.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from irscope.vocabulary.records import dataclass
 
 @dataclass(frozen=True)
 class Call:
-    """The arguments of a call: its tensors, and all else.
+    """The arguments of a call: its tensors, and the rest.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def differentiate(result: Any, program: Any, call: Call) -> None:
     Parameters
     ----------
     call
-        The call that the result is from; its tensors are asked for, too.
+        The call that gave the result; its tensors are asked for, too.
     """
     torch: Any = sys.modules["torch"]
     outputs = [one for one in flatten(result)[0] if isinstance(one, torch.Tensor) and one.requires_grad]

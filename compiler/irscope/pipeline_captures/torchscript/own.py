@@ -54,7 +54,7 @@ class _Made:
 
 
 class OwnPrograms:
-    """Of one run.
+    """The programs of one run.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class OwnPrograms:
         Parameters
         ----------
         name
-            Of that function.
+            Name of that function.
         given
             Its arguments.
         """

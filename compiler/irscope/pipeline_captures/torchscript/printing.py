@@ -129,7 +129,7 @@ class _Printer:
         self._weak: set[str] = set()
         self._rows: list[str] = []
         self._targets_of: dict[str, str] = {}
-        """Of modules as they are written in the text: their paths."""
+        """The paths of modules as they are written in the text."""
         self._origin: object = ""
         self._shapes: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
@@ -244,7 +244,7 @@ class _Printer:
     def _give(self, block: Block, inputs: list[str], is_loop: bool) -> None:
         """What the parameters of a block stand for."""
         for number, parameter in enumerate(block.parameters):
-            # Of a loop the first parameter is the number of the turn, and inputs begin with count and condition.
+            # The first parameter of a loop is the number of the turn, and inputs begin with count and condition.
             is_turn = is_loop and number == 0
             self._written[parameter.name] = "0" if is_turn or number >= len(inputs) else inputs[number]
 

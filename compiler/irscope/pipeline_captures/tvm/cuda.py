@@ -21,9 +21,9 @@ _OF_HOST = (
 
 
 def cuda_sources(functions: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
-    """The source of each function of TIR, as Relax calls it, and of each that has none, why.
+    """The source of each function of TIR, as Relax calls it, or the reason if there is none.
 
-    Of a function that TVM runs on the host it is a comment that says so.
+    For a function that TVM runs on the host it is a comment that says so.
 
     Parameters
     ----------

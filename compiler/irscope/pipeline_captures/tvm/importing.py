@@ -116,7 +116,7 @@ class _NamingBuilder:
         return getattr(self._builder, name)
 
     def emit(self, value: Any, name_hint: str = "") -> Any:
-        """As that of TVM's ``BlockBuilder``."""
+        """Like that of TVM's ``BlockBuilder``."""
         node = self._importer.node
         if getattr(getattr(value, "op", None), "name", "") == "relax.take" and value.attrs.mode == "fast":
             value = self._checked_take(value)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def simpler_for(program: Any) -> dict[Any, Callable[..., Any]]:
-    """Of such operators in an exported program: how each is written out."""
+    """How each such operator in an exported program is written out."""
     aten: Any = sys.modules["torch"].ops.aten
     table: dict[Any, Callable[..., Any]] = {
         aten.scaled_dot_product_attention.default: _attention,

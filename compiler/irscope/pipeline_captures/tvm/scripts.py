@@ -53,7 +53,7 @@ class RelaxReader:
         self._last: tuple[str, Relax] | None = None
 
     def read(self, text: str) -> Relax:
-        """The graph of a module.  Raises ValueError for a text that is not one."""
+        """The graph of a module.  Raises ValueError if the text is not one."""
         relax = _without_tir(text)
         if self._last is None or self._last[0] != relax:  # many passes change functions of TIR alone
             self._last = relax, self._read(relax)
@@ -206,7 +206,7 @@ class _Reading:
     # --- names and texts ----------------------------------------------------------------------------------------------
 
     def _name_of_call(self, callee: str, variable: str, function: str) -> str:
-        """That of its variable; of a call that has none the name that its result had in an earlier module."""
+        """The name of its variable; a call without one has the name of its result in an earlier module."""
         number = self._calls[callee]
         self._calls[callee] += 1
         if variable and variable != "_":
@@ -314,7 +314,7 @@ def _path(value: ast.expr) -> str:
 
 
 def _tensor(annotation: ast.expr | None) -> Tensor | None:
-    """Of ``R.Tensor((2, 8), dtype="float32")``; None for anything else."""
+    """The tensor of ``R.Tensor((2, 8), dtype="float32")``; None for anything else."""
     if not isinstance(annotation, ast.Call) or _path(annotation.func) != "R.Tensor":
         return None
     dtype = next((one.value.value for one in annotation.keywords if _is_dtype(one)), "")  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What each pass of TIR made of each function, up to what LLVM takes."""
+"""What the passes of TIR made of each function, up to what LLVM takes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TirVersion:
     Parameters
     ----------
     number
-        Of the pass, among all that ran.
+        Number of the pass, among all that ran.
     is_packed
         Whether it is from after the pass that gives the function TVM's calling convention.
     """

@@ -57,7 +57,7 @@ class TorchXla:
                 file.unlink()
 
     def unfinished(self, tensors: Sequence[Any]) -> list[Any]:
-        """Those of some tensors that are not computed yet."""
+        """The tensors among these that are not computed yet."""
         told = self._core._check_tensor_need_materialization(list(tensors)) if tensors else []
         return [one for one, is_unfinished in zip(tensors, told, strict=True) if is_unfinished]
 

@@ -13,7 +13,7 @@ class Modules:
     Parameters
     ----------
     root
-        Whose paths are told; None: those of the outermost module that is called.
+        The module whose paths are given; None: those of the outermost module that is called.
 
     Attributes
     ----------

@@ -187,7 +187,7 @@ class LazyCall:
     def _why_unfit(self, leaves: list[Any]) -> str:
         """Why the results cannot take the place of the program's; empty if they can."""
         if self._tracer.draws_random_numbers:
-            return "it draws random numbers, and those of XLA are others"
+            return "it draws random numbers, and XLA draws other ones"
         moved = {id(found) for _, found, _ in self._upload.pairs}
         tensors = [one for one in leaves if isinstance(one, self._torch.Tensor)]
         if any(id(one) in moved or id(one._base) in moved for one in tensors):

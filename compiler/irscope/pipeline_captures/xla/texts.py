@@ -16,7 +16,7 @@ _USED = re.compile(r' "(?P<scope>(?:[^"\\]|\\.)*)"\(#loc\d*\)|(?: loc\(#?\w*\))|
 
 
 def lazy_lines(text: str, node_of: Callable[[str], str]) -> tuple[str, Lines]:
-    """Lazy IR without the places in PyTorch's own files, and of each line the operation that it is a part of.
+    """Lazy IR without the places in PyTorch's own files, and the operation of each line.
 
     Parameters
     ----------

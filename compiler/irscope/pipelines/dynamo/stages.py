@@ -29,7 +29,7 @@ RETURNED_TEXT = StageKind(
 )  # fmt: skip
 
 AOT_GRAPHS = (JOINT_GRAPH, INFERENCE_GRAPH, FORWARD_GRAPH, BACKWARD_GRAPH, COMPILED_AUTOGRAD_GRAPH)
-"""Of backends that are built on AOTAutograd."""
+"""The stages of backends that are built on AOTAutograd."""
 STAGES = (*FIRST, REPORT, RETURNED_GRAPH, *AOT_GRAPHS, RETURNED_TEXT, PHASES)
 
 NOT_COMPILED = FindingKind(

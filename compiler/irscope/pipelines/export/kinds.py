@@ -29,4 +29,4 @@ UNSUPPORTED_OPERATOR = FindingKind(
     severity=Severity.ERROR,
     newest_speaks=True,
 )
-"""Of every pipeline whose compiler takes an exported program but not all operators in it."""
+"""A finding of every pipeline whose compiler takes an exported program but not all operators in it."""

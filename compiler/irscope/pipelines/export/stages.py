@@ -47,5 +47,5 @@ DECOMPOSED_PROGRAM = StageKind(
 )
 
 FIRST = (EXPORTED_PROGRAM, SIGNATURE, CONSTRAINTS, DRAFT_REPORT)
-"""Those that every pipeline after ``torch.export`` shares."""
+"""The first stages, which every pipeline after ``torch.export`` shares."""
 STAGES = (*FIRST, DECOMPOSED_PROGRAM)

@@ -21,7 +21,7 @@ from irscope.values.run.subgraph_compile import Drawing
 from irscope.vocabulary.records import dataclass
 
 _DRAWS_ANEW = ("replace_random_passes",)
-"""Passes that replace how random numbers are drawn, after which they are others."""
+"""Passes that replace how random numbers are drawn, so that the numbers change."""
 
 
 @dataclass
@@ -68,7 +68,7 @@ class PassCheck:
     values
         What compiled code drew, by node.
     moment
-        Whose generators draw what else is random, from the same state for each version.
+        The moment whose generators draw the other random numbers, from the same state for each version.
     """
 
     inputs: Callable[[], Mapping[str, Any]]

@@ -2,7 +2,7 @@
 
 Only what a kernel writes to memory can be compared, and several nodes are fused into it.  So the part of the graph between
 what the kernel read and the wrong result is compiled once more by itself, with every node in it as an output, and compared
-in the same way; then the node at which that begins to differ alone; then, where nothing differs that way, without fusion.
+in the same way; then the node at which that begins to differ alone; then, if nothing differs that way, without fusion.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def differing(region: Region, config: Mapping[str, Any], draw: Draw | None, **pa
 
 
 def differs(compared: Compared) -> bool:
-    """Whether compiled code is off at a node, given the same inputs; False where that was not measured."""
+    """Whether compiled code is off at a node, given the same inputs; False if that was not measured."""
     return compared.local is not None and compared.local.differs
 
 

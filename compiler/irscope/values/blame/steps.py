@@ -4,8 +4,8 @@ Both graphs are run in float64 on the inputs of the call, as passes are checked 
 same random numbers (`irscope.values.run.shared_random`).  Compared are the results, what was written into inputs, and, where
 AOTAutograd traced a backward, the gradients of made-up tangents: those of the dynamo graph are autograd's own.
 
-Which input and output of the one is which of the other is told by AOTAutograd's descriptors, ``meta["desc"]``; which node
-became which by ``from_node``, ``seq_nr`` and ``partitioner_tag``.  All of them were checked on torch 2.11 and 2.13; where one
+AOTAutograd's descriptors say which input and output of the one is which of the other, ``meta["desc"]``; which node
+became which by ``from_node``, ``seq_nr`` and ``partitioner_tag``.  All of them were checked on torch 2.11 and 2.13; if one
 is missing, a note says what is not told.
 """
 
@@ -49,7 +49,7 @@ class _Run:
     failed
         Why nodes could not be run.
     leaves, live
-        Of a run for gradients: what they are taken of, and the values with their history.
+        For a run for gradients: the leaves that get them, and the values with their history.
     """
 
     values: dict[Any, Any] = field(default_factory=dict)
@@ -182,7 +182,7 @@ class StepCheck:
         return max(found)
 
     def _forward_blame(self, one: _Run, other: _Run, noisy: _Run, ratio: float) -> Blame:
-        """The first node of the dynamo graph whose value is another one there."""
+        """The first node of the dynamo graph whose value differs there."""
         is_joint = bool(self.tangents) or "tangents_1" in self.after.placeholders
         stage = "forward" if is_joint else "inference"
         if not self._tells("from_node", *(["partitioner_tag"] if self._has_backward() else [])):
@@ -404,7 +404,7 @@ def _output(kept: KeptGraph) -> Any:
 
 
 def _apart(one: Any, other: Any, noisy: Any = None) -> float:
-    """As a multiple of what rewriting may change; 0 where the two cannot be compared."""
+    """The difference as a multiple of what rewriting may change; 0 if the two cannot be compared."""
     if any(each is MISSING for each in (one, other, noisy)) or _shape(one) is None or _shape(one) != _shape(other):
         return 0.0
     floor = noise_floor(other, noisy) if noisy is not None and noisy is not other else 0.0
@@ -434,7 +434,7 @@ def _is_backward(node: Any) -> bool:
 
 
 def _sources(node: Any) -> set[str]:
-    """The nodes of the graph before that a node was made of, by name."""
+    """The nodes of the graph before from which a node was made, by name."""
     found, open_ = set[str](), list(node.meta.get("from_node") or ())
     while open_:
         source = open_.pop()

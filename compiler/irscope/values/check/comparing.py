@@ -102,7 +102,7 @@ class Compared:
         Largest differences along the whole graph from its inputs: compiled and eager, compiled and float64, eager and
         float64; None if it could not be run.
     tensors
-        What compiled code, eager mode and float64 have, where they differ.
+        What compiled code, eager mode and float64 have, if they differ.
     """
 
     node: Any
@@ -212,7 +212,7 @@ class Comparison:
         return one, two, three
 
     def _anchor(self, node: Any, envs: Mapping[str, dict[Any, Any]]) -> None:
-        """From here on the local runs have what compiled code has."""
+        """The local runs now have what compiled code has."""
         compiled, own = self._found.values[node.name], envs["eager"][node]
         if isinstance(own, self._torch.Tensor):
             if compiled.numel() != own.numel():

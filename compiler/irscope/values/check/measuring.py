@@ -1,4 +1,4 @@
-"""The distance between compiled code, eager mode and float64 at one node; the criterion is told in `tolerance`."""
+"""The distance between compiled code, eager mode and float64 at one node; `tolerance` describes the criterion."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Measure:
     allowed
         At the worst element.
     index
-        Of the worst element; empty for a scalar.
+        Index of the worst element; empty for a scalar.
     numbers
         What compiled code, eager mode and float64 have there.
     why

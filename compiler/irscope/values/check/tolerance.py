@@ -19,8 +19,8 @@ rtol
     functions.
 
 NaN and infinities are compared as patterns: one that neither eager mode nor float64 has, or that both have and compiled
-code lacks, differs.  Truth values and integers differ where more elements are others than SLACK times those in which eager
-mode or the disturbed result differ from float64, and one in a thousand (a comparison at a tie); where no floating-point
+code lacks, differs.  Truth values and integers differ if more elements differ than SLACK times those in which eager
+mode or the disturbed result differ from float64, and one in a thousand (a comparison at a tie); if no floating-point
 number is above them in the kernel, they must be equal.
 """
 

@@ -1,4 +1,4 @@
-"""Attention in float64: the fused kernels of GPUs have no such form, so it is computed by the formula that they are for.
+"""Attention in float64: the fused kernels of GPUs have no such form, so it is computed by their formula.
 
 The formulas are PyTorch's own: ``aten._scaled_dot_product_attention_math``, and autograd's gradients of it.  The operations
 have these names in torch 2.9 to 2.15; arguments are found by their names in the schema.

@@ -110,7 +110,7 @@ _Arguments = Mapping[str, frozenset[int]]
 
 
 def _never_written(tree: ast.Module) -> _Arguments:
-    """Of Triton kernels: what they are given to write to, and do not."""
+    """Arguments of Triton kernels that are given to write to, and are not written."""
     found: dict[str, frozenset[int]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and _called(node) == "async_compile.triton" and len(node.args) > 1:

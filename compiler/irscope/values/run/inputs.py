@@ -105,7 +105,7 @@ def inputs_of(
     backward
         The graph is a backward, whose inputs are mostly values of the forward.
 
-    Where an input comes from is told by the metadata of nodes: Dynamo's ``grapharg`` and AOTAutograd's ``desc``, checked on
+    The metadata of nodes says where an input comes from: Dynamo's ``grapharg`` and AOTAutograd's ``desc``, checked on
     torch 2.11 and 2.13.  Raises WrongInputs if there is no such metadata, since they would be mixed up then.
     """
     placed = [node for node in dynamo.graph.nodes if node.op == "placeholder"] if dynamo is not None else []

@@ -318,7 +318,7 @@ def is_higher_order(node: Any) -> bool:
 
 
 def below(node: Any) -> int:
-    """Of a node that runs a graph below its own and does nothing else: where that graph's inputs begin; else 0."""
+    """For a node that runs a graph below its own and does nothing else: where that graph's inputs begin; else 0."""
     return _BODIES.get(node.target.name(), 0) if is_higher_order(node) else 0
 
 

@@ -5,7 +5,7 @@ that are shown, an index for each dimension, ``[first row, first column, end row
 columns of cells, and whether a cell of several elements is their ``mean`` or the one of the ``largest`` magnitude.
 
 The answer: those (without ``most``) as they were taken; ``shape``, ``dtype``; ``size`` (rows and columns of cells);
-``cells`` in row-major order (null where no element is finite); ``nan``, ``posinf``, ``neginf`` (the numbers of cells that
+``cells`` in row-major order (null if no element is finite); ``nan``, ``posinf``, ``neginf`` (the numbers of cells that
 have such elements); ``statistics`` and ``histogram`` (``{"from", "to", "counts"}``) of the whole slice.
 """
 

@@ -26,7 +26,7 @@ class StoredValues:
     Parameters
     ----------
     id, stage
-        Of the stage ``values``; of the graph stage.
+        ID of the stage ``values``, and of the graph stage.
     folder
         Where the run keeps its tensors.
     """
@@ -47,7 +47,7 @@ class StoredValues:
         return found if isinstance(found, dict) and "kind" in found else None
 
     def path(self) -> str:
-        """The file that holds the elements.  Raises DamagedValues for a name that is not one."""
+        """The file that holds the elements.  Raises DamagedValues if the name is not one."""
         name = str(self.data.get("file") or "")
         if not _PLAIN_NAME.fullmatch(name) or name.startswith("."):
             raise DamagedValues(

@@ -21,7 +21,7 @@ class Draws:
     Parameters
     ----------
     in_place_below
-        Whether ``bernoulli_(p)`` is true where the uniform number is below ``p``; else where it is above ``1 - p``, as
+        Whether ``bernoulli_(p)`` is true if the uniform number is below ``p``; else if it is above ``1 - p``, as
         the decomposition of a dropout has it.
     """
 

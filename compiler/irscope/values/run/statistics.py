@@ -83,5 +83,5 @@ def _short(number: float) -> Any:
 
 
 def first_line(error: BaseException) -> str:
-    """Of what an exception says."""
+    """The first line of what an exception says."""
     return (str(error).splitlines() or [""])[0][:300]

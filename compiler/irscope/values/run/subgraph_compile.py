@@ -23,9 +23,9 @@ class Region:
     module
         Takes ``inputs`` and returns the values of ``outputs``.
     names
-        Of the nodes that became its inputs.
+        Names of the nodes that became its inputs.
     nodes
-        Of the nodes in it, in order.
+        Names of the nodes in it, in order.
     """
 
     module: Any

@@ -126,7 +126,7 @@ function byKernel(
     counts.set(of(node), (counts.get(of(node)) ?? 0) + 1);
   }
   counts.delete("");
-  // Those with most nodes have the colours that are told apart best.
+  // The names with most nodes have the colours that are told apart best.
   const names = [...counts].sort((left, right) => right[1] - left[1]).map(([name]) => name);
   const numbers = new Map(names.map((name, at) => [name, at]));
   return {

@@ -51,7 +51,10 @@ export class Labels {
     return label;
   }
 
-  /** Of a box that is not open. It does not depend on the colours, so that these can change and nothing moves. */
+  /**
+   * The size of a box that is not open. It does not depend on the colours, so that these can change and nothing
+   * moves.
+   */
   sizeOf(item: number): Size {
     const cluster = this.forest.clusters[item - this.model.count];
     const { title, sub } = cluster === undefined ? this.ofNode(item) : this.ofCluster(cluster);

@@ -7,7 +7,7 @@ import type { Box, Scene } from "../layout/scene";
 const WIDEST = 168;
 const TALLEST = 240;
 const LEAST = 64;
-/** So much of the panel's height it takes at most. */
+/** It takes at most this much of the panel's height. */
 const SHARE = 0.4;
 const MARGIN = 8;
 /** A small picture has a small map. */

@@ -179,7 +179,7 @@ export class Painter {
     this.parts(pen, box);
   }
 
-  /** What a closed cluster is made of, as a bar of the colours. */
+  /** The parts of a closed cluster, as a bar of the colours. */
   private parts(pen: Pen, box: Box): void {
     const counts = this.labels.composition(box.item);
     const all = box.cluster === undefined ? 0 : box.cluster.last - box.cluster.first;

@@ -19,7 +19,7 @@ export interface Lettering {
 }
 
 export interface Pen {
-  /** Of all that follows, from 0 to 1. */
+  /** The opacity of all that follows, from 0 to 1. */
   opacity(value: number): void;
   rect(x: number, y: number, width: number, height: number, radius: number, shape: Shape): void;
   polygon(points: readonly number[], fill: string): void;
@@ -137,7 +137,7 @@ export class CanvasPen implements Pen {
   }
 }
 
-/** Collects an SVG. Texts are escaped; nothing of what is drawn is markup. */
+/** Collects an SVG. Texts are escaped; no part of the drawing is markup. */
 export class SvgPen implements Pen {
   private readonly parts: string[] = [];
   private alpha = "";

@@ -5,7 +5,7 @@ import type { Model } from "../model/model";
 import { boxOf, type Box, type Scene } from "./scene";
 
 const MOST_FAR = 60;
-/** Of a closed cluster with more nodes than this the first ones are looked at. */
+/** Only the first nodes of a closed cluster with more than this are looked at. */
 const MOST_NODES = 2000;
 
 export interface Far {

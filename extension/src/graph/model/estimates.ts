@@ -4,7 +4,7 @@ import type { EstimateTarget } from "../../protocol";
 
 const OTHERS = "f32";
 
-/** @returns microseconds; undefined where neither bytes nor operations are known */
+/** @returns microseconds; undefined if neither bytes nor operations are known */
 export function leastMicros(
   { bandwidth, rates }: EstimateTarget,
   moved: number | null | undefined,

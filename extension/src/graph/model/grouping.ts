@@ -45,7 +45,7 @@ interface Branch {
   children: Map<string, Branch>;
 }
 
-/** The modules that a node is drawn in, outermost first: the server says which. */
+/** The modules around a node in the drawing, outermost first: the server says which. */
 function modulePaths(model: Model): (node: number) => Steps {
   // A tree of names: a large model has ten thousand modules, most of them with the same few around them.
   const root: Branch = { step: { name: "", type: "" }, children: new Map() };
@@ -114,7 +114,7 @@ function fusionPaths(model: Model): (node: number) => Steps {
   };
 }
 
-/** The kernel that a node is a part of; what is in none is placed with the first kernel that reads it. */
+/** The kernel that contains a node; what is in none is placed with the first kernel that reads it. */
 function kernelPaths(model: Model): (node: number) => Steps {
   const calls = model.kernelCalls ?? [];
   const group = new Int32Array(model.count).fill(-1);

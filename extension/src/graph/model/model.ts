@@ -146,7 +146,7 @@ export class Model {
     return titleOf(this.op(node));
   }
 
-  /** The numbers of the calls of kernels that a node is a part of. */
+  /** The numbers of the calls of kernels that contain a node. */
   kernels(node: number): readonly number[] {
     return this.calls?.nodes[node] ?? [];
   }

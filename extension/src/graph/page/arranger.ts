@@ -13,7 +13,7 @@ import type { GraphView } from "./view";
 /** After this long it is said that something is being laid out. */
 const PATIENCE_MS = 350;
 
-/** `as before`: it was cancelled, and the last picture stays; `passed over`: something else is being laid out by now. */
+/** `as before`: it was cancelled, and the last picture stays; `passed over`: something else is being laid out now. */
 export type Outcome = "shown" | "as before" | "failed" | "passed over";
 
 export class Arranger {

@@ -172,7 +172,7 @@ function offerChoices(): void {
   page.only.setAttribute("aria-pressed", String(state.only === true));
 }
 
-/** The devices that times can be estimated for. The one that ran is chosen at first, where it is one of them. */
+/** The devices that times can be estimated for. The one that ran is chosen at first, if it is one of them. */
 function offerTargets(): void {
   const targets = panel?.model.graph.targets ?? [];
   page.target.replaceChildren(

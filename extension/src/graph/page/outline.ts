@@ -9,7 +9,7 @@ import type { View } from "../draw/painter";
 import { h } from "../../panels/dom";
 import type { Box, Scene } from "../layout/scene";
 
-/** Of very many siblings only those around the selection are entries. */
+/** If there are very many siblings, only those around the selection are entries. */
 const MOST = 80;
 
 export class Outline {

@@ -61,7 +61,7 @@ class ChangesView implements View {
     this.toolbar.replaceChildren();
     if (result.since === null) {
       if (result.older.length > 0) {
-        // Of other pipelines: none of them is chosen by itself.
+        // The runs of other pipelines: none of them is chosen by itself.
         this.toolbar.append(this.choice([{ value: "", text: "choose a run…" }, ...olderRuns(result)], ""));
       }
       this.body.replaceChildren(notice("Nothing to compare with.", result.reason, runButton()));

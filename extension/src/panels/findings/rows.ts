@@ -7,7 +7,7 @@ import { placeLink } from "../view";
 import * as units from "../../units";
 import { COLUMNS, HIDDEN_WORDS, keyOf, ranksOf, type Shown } from "./model";
 
-/** The row of a cause and, where it is open, those of its places and of what to do. */
+/** The row of a cause and, if it is open, those of its places and of what to do. */
 export function groupRows(shown: Shown, total: number, isOpen: boolean, toggle: () => void): HTMLElement[] {
   const { group, places, key } = shown;
   const row = groupRow(shown, total, isOpen, toggle);

@@ -12,15 +12,15 @@ export interface Row {
   name: string;
   /** Below the name: kernels of a line, lines of a kernel. */
   detail: string;
-  /** Of the step, 0 to 1. */
+  /** The share of the step, 0 to 1. */
   share: number;
   cells: string[];
 }
 
 /** Titles of the columns of numbers, and those that a narrow panel leaves out. */
-export const COLUMNS = ["Time", "Of step", "Possible", "Above", "Bound", "Calls"];
+export const COLUMNS = ["Time", "% of step", "Possible", "Above", "Bound", "Calls"];
 export const KERNEL_COLUMNS = [...COLUMNS, "Moved", "Achieved"];
-export const GAP_COLUMNS = ["Time", "Of step"];
+export const GAP_COLUMNS = ["Time", "% of step"];
 
 /** What the tables show, in their order: of lines and kernels those with the most time above what is possible. */
 export function lineRows({ lines, step }: Measured): Row[] {

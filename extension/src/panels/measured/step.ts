@@ -14,7 +14,7 @@ export const GROUPS: { group: string; title: string; kinds: string[] }[] = [
   { group: "eager", title: "Eager operators", kinds: ["eager operator"] },
 ];
 const IDLE = "idle";
-/** Of the step: shorter gaps are not drawn by themselves. */
+/** The least share of the step: shorter gaps are not drawn by themselves. */
 const LEAST_GAP = 1e-4;
 
 /** A box, with what it is a piece of. */

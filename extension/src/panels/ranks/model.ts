@@ -31,7 +31,7 @@ export function cellsOf(one: RankItem, heads: string[]): string[] {
 
 const MOST_SPANS = 8;
 
-/** `0-6, 8-14` as it is, and of many spans the first ones, with how many are left out. */
+/** `0-6, 8-14` as it is, and only the first of many spans, with how many are left out. */
 export function shortened(spans: string): string {
   const all = spans.split(", ");
   const more = all.length - MOST_SPANS;

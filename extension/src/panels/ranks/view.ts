@@ -1,4 +1,4 @@
-/** What the ranks of a job compiled: a table, where they differ, and the graphs of two of them side by side. */
+/** What the ranks of a job compiled: a table, if they differ, and the graphs of two of them side by side. */
 
 import * as bridge from "../bridge";
 import { button, h, rich, select } from "../dom";
@@ -187,7 +187,7 @@ function divergence({ code, message, place, ranks }: RankDivergence): HTMLElemen
   );
 }
 
-/** Those that differ are open; all others are one line each. */
+/** Compiles that differ are open; all others are one line each. */
 function compiles(all: RankCompile[], first: number, other: number): HTMLElement[] {
   return all.map((one) => {
     const ids = one.left === one.right ? one.left : `${one.left || "–"} ↔ ${one.right || "–"}`;

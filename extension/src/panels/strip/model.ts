@@ -40,7 +40,7 @@ export interface Card {
   facts: string[];
   /** Its time as a share of the longest. */
   share: number;
-  /** Which of the two rows it is in, where there are two. */
+  /** Which of the two rows it is in, if there are two. */
   side: string;
 }
 
@@ -151,7 +151,7 @@ export function neighbour(data: Pipeline, chosen: PipelineStage, key: string): P
   }
 }
 
-/** Of the stages with a match the next one, or the one before. */
+/** The next stage with a match, or the one before. */
 export function nextMatch(
   data: Pipeline,
   chosen: PipelineStage | undefined,

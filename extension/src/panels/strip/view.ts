@@ -28,7 +28,7 @@ import { matchesOf, summaryOf } from "./search";
 /** Arrow keys may be held down: a document is opened when they rest. */
 const REST_MS = 180;
 
-/** Of a card at the lower edge this much must be seen, so that it can be read what it is. */
+/** This much of a card at the lower edge must be seen, so that it can be read what it is. */
 const TITLE_PX = 26;
 
 interface Remembered {
@@ -171,7 +171,7 @@ class StripView implements View {
     this.countHidden();
   }
 
-  /** Those of which no title can be seen. */
+  /** The cards whose titles cannot be seen. */
   private below(): HTMLElement[] {
     const edge = this.scroll.getBoundingClientRect().bottom - TITLE_PX;
     return [...this.cards.values()].filter((card) => card.getBoundingClientRect().top > edge);

@@ -17,12 +17,12 @@ import {
 } from "./model";
 
 const ROW_PIXELS = 20;
-/** The pointer is drawn, and does not click, from here on. */
+/** A pointer that moved at least this far draws a range and does not click. */
 const DRAG_PIXELS = 4;
 
 /** What is said of boxes, and how they look. */
 export interface Words {
-  /** Of the whole chart, for a screen reader. */
+  /** The label of the whole chart, for a screen reader. */
   label: string;
   /** What the boxes are, one and many of them: for the search. */
   noun: [one: string, many: string];
@@ -38,7 +38,7 @@ export interface Words {
 export class FlameChart {
   private readonly chart: HTMLElement;
   private readonly ruler = h("div", { class: "ruler", "aria-hidden": true });
-  /** What the pointer is drawn over. */
+  /** The box under the pointer. */
   private readonly dragged = h("div", { class: "dragged", hidden: true });
   readonly search: HTMLInputElement;
   readonly found = h("span", { class: "dim", role: "status" });
@@ -89,7 +89,7 @@ export class FlameChart {
     this.matches = matchesOf(boxes, this.search.value);
   }
 
-  /** The box that the keyboard is at. */
+  /** The box that has the keyboard's focus. */
   get focused(): HTMLElement | null {
     return this.chart.querySelector<HTMLElement>("[tabindex='0']");
   }
@@ -183,7 +183,7 @@ export class FlameChart {
 
   // --- the pointer ---
 
-  /** A click zooms in on a box, drawing the pointer over the chart on what is drawn over. */
+  /** A click zooms in on a box; moving the pointer with the button down selects a range of the chart. */
   private listenToPointer(): void {
     let from: number | undefined;
     const at = ({ clientX }: MouseEvent): number => clientX - this.chart.getBoundingClientRect().left;

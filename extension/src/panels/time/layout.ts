@@ -67,8 +67,8 @@ function addPhases(boxes: Box[], root: Box, compile: CompileTimes, { names, labe
 }
 
 /**
- * Of phases that do nothing but call another one only one has a box, else rows of the same width would push down what
- * the time was spent on: the first that has words for what it is.
+ * Only one of several phases that do nothing but call another one has a box, else rows of the same width would push
+ * down what the time was spent on: the first that has words for what it is.
  */
 function wrappers(rows: PhaseRow[], labels: string[]): Set<number> {
   const inside = new Map<number, number[]>();

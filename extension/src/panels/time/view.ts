@@ -147,7 +147,7 @@ function told(box: Box, whole: number): HTMLElement[] {
 
 function table(boxes: Box[]): HTMLElement {
   const whole = boxes[0]?.seconds ?? 0;
-  const titles = ["Phase", "Seconds", "Own", "Of all"];
+  const titles = ["Phase", "Seconds", "Own", "Share"];
   const rows = sums(boxes).map((sum) =>
     h(
       "tr",

@@ -114,7 +114,7 @@ function paint(canvas: HTMLCanvasElement, picture: Picture, scale: Scale): void 
   pen.putImageData(image, 0, 0);
 }
 
-/** Signs on the cells that are not finite, where they are few enough to be read. */
+/** Signs on the cells that are not finite, if they are few enough to be read. */
 function signsOf(picture: Picture): HTMLElement[] {
   const [rows, columns] = picture.size;
   if (columns > 32 || rows > 32) {

@@ -83,7 +83,7 @@ export function isWhole(picture: Picture): boolean {
   return picture.window.join() === wholeOf(picture).join();
 }
 
-/** Which part is shown and, where a cell is several elements, what of them. */
+/** Which part is shown and, if a cell is several elements, which figure of them. */
 export function partText({ window, extent, size, cell }: Picture): string {
   const [top, left, bottom, right] = window;
   const all = `${extent[0]} × ${extent[1]}`;
@@ -136,7 +136,7 @@ export function turned(picture: Picture, own: "rows" | "columns", chosen: number
   return own === "rows" ? { ...kept, rows: chosen, columns: swapped } : { ...kept, columns: chosen, rows: swapped };
 }
 
-/** The dimensions that are neither on the rows nor on the columns, where they are cut. */
+/** The dimensions that are neither on the rows nor on the columns, and where they are cut. */
 export function cutDimensions({ shape, rows, columns, index }: Picture): { at: number; size: number; index: number }[] {
   return shape
     .map((size, at) => ({ at, size, index: index[at] ?? 0 }))

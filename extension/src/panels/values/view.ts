@@ -50,7 +50,7 @@ class ValuesView implements View {
   }
 
   private ask(changes: Wish, focus: string): void {
-    // A dimension on the rows or columns changes what a window is of.
+    // A dimension on the rows or columns changes the content of a window.
     this.wish = changes.rows === undefined ? { ...this.wish, ...changes } : changes;
     this.back = focus;
     this.load();

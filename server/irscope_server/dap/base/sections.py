@@ -150,7 +150,7 @@ class Section:
         return [spot.line for spot in self.spots]
 
     def spot_at(self, line: int) -> int:
-        """The spot on a line, or whose lines hold it; failing that the next one below it, or the last of all."""
+        """The spot on a line, or whose lines hold it; else the next one below it, or the last of all."""
         at = bisect.bisect_left(self._starts, line)
         if at < len(self._starts) and self._starts[at] == line:
             return at

@@ -165,7 +165,7 @@ class Stops:
         single
             Only the place's own compile is searched.
         interrupted
-            Asked now and then; where it says so, the search stops at the place that it has come to.
+            Asked now and then; if it says so, the search stops at the place that it has come to.
         from_stage
             Begin where the stage of the place begins, and not after the place.
         """
@@ -221,7 +221,7 @@ class Stops:
             yield from track.stops_at.get(number, ())
 
     def _passed(self, compile: int, number: int) -> int | None:
-        """The first spot of a graph that is another one than in the graph before it."""
+        """The first spot of a graph that differs from the graph before it."""
         sections = self.recording.tracks[compile].sections
         section = sections[number]
         if not section.nodes:

@@ -21,7 +21,7 @@ from irscope_server.dap.engine.recording import PlaceInRun, Recording
 from irscope_server.dap.trace.traces import Code, TraceSection
 
 _DOES = ("CALL", "BINARY_", "COMPARE_OP", "CONTAINS_OP", "IS_OP", "UNARY_", "STORE_SUBSCR", "INPLACE_")
-"""What instructions begin with that do something to values; all else only fetches and stores them."""
+"""What instructions begin with that do something to values; everything else only fetches and stores them."""
 _DEEPEST = 64
 
 
@@ -54,7 +54,7 @@ class Columns:
         )
 
     def expression(self, file: str, line: int, column: int) -> Expression | None:
-        """The one at a column, or the next before it; failing that the first of its line."""
+        """The one at a column, or the next before it; else the first of its line."""
         here = self.expressions(file, line, line)
         return next((each for each in reversed(here) if each.at.column <= column), here[0] if here else None)
 
@@ -124,7 +124,7 @@ class Columns:
     # --- lines of a stage ---------------------------------------------------------------------------------------------
 
     def spots(self, section: Section, line: int) -> list[tuple[int, int]]:
-        """The spots on one line of a stage's text and their columns, where there are several: inputs of a graph."""
+        """The spots on one line of a stage's text and their columns, if there are several: inputs of a graph."""
         if isinstance(section, TraceSection):
             return []
         text = section.lines[line - 1] if 1 <= line <= len(section.lines) else ""

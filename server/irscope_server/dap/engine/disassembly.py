@@ -25,7 +25,7 @@ _NO_INSTRUCTION = re.compile(r"^\s*(?:$|//|#|;|\.(?!L)\w|[\w.$@]+:\s*$|[{}()]|/\
 
 @dataclass(frozen=True)
 class Instruction:
-    """Of machine code its line in the text of the stage, of bytecode that of the user's file; ``text`` is empty and
+    """The line of machine code in the text of the stage, of bytecode in the user's file; ``text`` is empty and
     ``line`` 0 outside of the code."""
 
     address: int
@@ -60,7 +60,7 @@ class Bytecode:
         return len(self.texts)
 
     def instruction(self, address: int, at: int) -> Instruction:
-        """The instruction with the index `at`; its line is 0 where the source place is not known."""
+        """The instruction with the index `at`; its line is 0 if the source place is not known."""
         text, where = self.texts[at]
         return Instruction(address, text, where.start.line if where is not None else 0, where)
 

@@ -25,8 +25,8 @@ class Links:
     def parents(self, place: PlaceInRun) -> tuple[PlaceInRun, ...]:
         """What a spot came from, in the nearest stage above that has any of it.
 
-        Of a node of the first graph that is the step of the symbolic trace that made it, then its line in the user's
-        code, then the instruction of the bytecode.
+        For a node of the first graph: the step of the symbolic trace that made it, then its line in the user's code,
+        then the instruction of the bytecode.
         """
         track, section = self._at(place)
         if section.is_source:
@@ -112,7 +112,7 @@ class Links:
         return (PlaceInRun(place.compile, 0, spots[0] if spots else 0),)
 
     def _below_line(self, place: PlaceInRun) -> tuple[PlaceInRun, ...]:
-        """Of a line of the user's: where Dynamo walked over it, and its first node; of the function, each attempt."""
+        """For a line of the user's: where Dynamo walked over it, and its first node; for the function, each attempt."""
         track = self._recording.tracks[place.compile]
         if place.spot == 0 and (attempts := track.traces()):
             return tuple(PlaceInRun(place.compile, number, 0) for number, _, _ in attempts)
@@ -181,7 +181,8 @@ class Links:
                     yield PlaceInRun(compile, number, spot)
 
     def _named(self, place: PlaceInRun, numbers: Iterable[int]) -> tuple[PlaceInRun, ...]:
-        """For a version that a pass made: the node of the same name in the nearest graph that is not one, else the
+        """For a version that a pass made: the node of the same name in the nearest graph that is not a version, else
+        the
         nodes of the same line."""
         track, section = self._at(place)
         node = section.nodes.get(section.spots[place.spot].name)

@@ -141,11 +141,11 @@ class Recording:
         return then if then is not None else _read(path) or ""
 
     def text_as_it_is(self, path: str) -> str | None:
-        """A file's text as it is by now; None if it cannot be read."""
+        """A file's text as it is now; None if it cannot be read."""
         return _read(path)
 
     def text_as_run(self, path: str) -> str | None:
-        """A file's text as it was in the run, where it is another one by now; None if the file can be shown."""
+        """A file's text as it was in the run, if it has changed since; None if the file can be shown."""
         then = next((text for file, text in self.sources.items() if real(file) == real(path)), None)
         now = _read(path)
         if now is None:

@@ -25,7 +25,7 @@ def over(source: SourceSection, spot: int, just_my_code: bool) -> int | None:
 
 
 def back(source: SourceSection, spot: int, just_my_code: bool) -> int | None:
-    """The line from which `over` leads here, the outermost of them; failing that the line before; None before the
+    """The line from which `over` leads here, the outermost of them; else the line before; None before the
     first one."""
     before = range(spot - 1, max(-1, spot - 1 - _MOST_LOOKED_AT), -1)
     shown = (each for each in before if _is_shown(source, spot, each, just_my_code))

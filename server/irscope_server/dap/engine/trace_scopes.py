@@ -29,7 +29,7 @@ class Scope:
 
 
 def scopes_of_step(section: TraceSection, step: int, graph: Section | None) -> Iterator[Scope]:
-    """Those of one frame, in the order in which they are of use.  An empty one is left out.
+    """The scopes of one frame, in the order of their use.  An empty one is left out.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ class Walker:
         return self._arrive(following, place, "This compile ends here.")
 
     def _trace(self, place: PlaceInRun) -> TraceSection | None:
-        """The symbolic trace that a place is in, where it can be walked."""
+        """The symbolic trace that a place is in, if it can be walked."""
         section = self._recording.section(place)
         return section if isinstance(section, TraceSection) and section.walk is not None else None
 
@@ -187,7 +187,7 @@ class Walker:
         walk = trace.walk
         if below.section == place.section and mine is not None and walk is not None:
             if walk.frame_of(mine) == walk.frame_of(place.spot):
-                return None  # the library called nothing of the user's
+                return None  # the library called no code of the user's
         return below if mine is None else PlaceInRun(below.compile, below.section, mine)
 
     def _leads_on(self, place: PlaceInRun) -> bool:

@@ -310,7 +310,7 @@ def _words(asked: _Asked) -> dict[str, Any]:
 
 
 def address_of(text: str) -> int:
-    """Raises WrongMessage for what is not a memory reference of ours."""
+    """Raises WrongMessage if it is not a memory reference of ours."""
     try:
         address = int(text, 0)
     except ValueError:

@@ -28,12 +28,12 @@ _STOPPED = frozenset({State.STOPPED})
 _WITH_RUN = frozenset({State.CONFIGURING, State.RUNNING, State.STOPPED})
 
 MOST_INSTRUCTIONS = 100_000
-"""Of one ``disassemble`` request, which has to answer with exactly as many as it asks for."""
+"""The most instructions of one ``disassemble`` request, which has to answer with exactly as many as it asks for."""
 
 _MOST_COMPLETIONS = 200
 _MOST_CALLERS = 50
 _MOST_ITEMS = 10
-"""Of a symbolic stack, in words about a graph break."""
+"""The most items of a symbolic stack, in words about a graph break."""
 _LONGEST_NAME = 60
 
 _HELP = f"""\

@@ -31,7 +31,7 @@ class Wanted:
     spec
         The script to run; None: a stored run is looked at.
     stop_on
-        Of `STOP_ON`; None: at the first breakpoint, or at the beginning if there is none.
+        Values of `STOP_ON`; None: at the first breakpoint, or at the beginning if there is none.
     run
         The id of the stored run, or a part that only it begins with; empty: the newest that came to its end.
     program
@@ -115,7 +115,7 @@ def _pipeline(name: str) -> str:
 
 
 def _with(spec: RunSpec, name: str, value: str, usual: tuple[str, ...]) -> RunSpec:
-    """The spec with a target or pipeline, where this version of irscope can run one."""
+    """The spec with a target or pipeline, if this version of irscope can run one."""
     if value in usual:
         return spec
     if name not in {each.name for each in dataclasses.fields(spec)}:

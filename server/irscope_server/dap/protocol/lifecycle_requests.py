@@ -303,7 +303,7 @@ class LifecycleRequests:
         self._run.stop()
 
     def disconnect_request(self, arguments: Arguments) -> None:
-        """The session is over; a script that still runs is stopped."""
+        """The session has ended; a script that still runs is stopped."""
         arguments.flag("restart")
         self.stop()
         self._session.over = True

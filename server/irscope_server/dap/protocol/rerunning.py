@@ -1,4 +1,4 @@
-"""``attach`` with ``values``: the script of a stored run is run once more, where it still is what it was.
+"""``attach`` with ``values``: the script of a stored run is run once more, if it still is what it was.
 
 The store tells what to run, in which folder and with which arguments; interpreter and variables are the client's.
 """
@@ -37,7 +37,7 @@ def values_are_there(recording: Recording, wanted: ValuesRequest) -> bool:
 def spec_of(recording: Recording, wanted: ValuesRequest, arguments: Arguments) -> RunSpec:
     """How a stored run is run again as a value run.
 
-    Raises RequestFailed with what speaks against it: another text by now, or too little that is known about the run.
+    Raises RequestFailed with what speaks against it: a changed text, or too little that is known about the run.
     """
     run = recording.report.run
     how, digest = recording.store.how_run(run)
@@ -73,7 +73,7 @@ def spec_of(recording: Recording, wanted: ValuesRequest, arguments: Arguments) -
 
 
 def _changed(recording: Recording, files: Any, script: str | None) -> list[str]:
-    """The files of the run whose texts are others by now, or gone; ``script``: the digest of its script's."""
+    """The files of the run whose texts have changed, or are gone; ``script``: the digest of its script's."""
     then = {str(path): str(digest) for path, digest in files.items()} if isinstance(files, dict) else {}
     then |= {path: digest_of(text) for path, text in recording.sources.items()}
     then |= {recording.report.script: script} if script is not None else {}
@@ -84,7 +84,7 @@ def _changed(recording: Recording, files: Any, script: str | None) -> list[str]:
 def _other_texts(changed: list[str]) -> str:
     more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
     gone = [path for path in changed if not os.path.isfile(path)]
-    what = "is gone" if gone == changed else "is another one now" if len(changed) == 1 else "are others now"
+    what = "is gone" if gone == changed else "has changed" if len(changed) == 1 else "have changed"
     return f"{', '.join(changed[:_MOST_NAMED])}{more} {what}"
 
 

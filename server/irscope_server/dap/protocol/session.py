@@ -36,7 +36,7 @@ _MOST_CANCELLED = 1000
 def _failure(error: Exception, what: str) -> str:
     """What to say where something failed; a defect of ours is written to standard error, too."""
     if isinstance(error, (StoreError, sqlite3.Error)) or type(error) is LookupError:
-        return str(error)  # the store is damaged or locked, or has another content by now
+        return str(error)  # the store is damaged or locked, or its content has changed
     traceback.print_exc()
     return f"{what}: {type(error).__name__}: {error}"
 
@@ -257,7 +257,7 @@ class Session:
         return number
 
     def frame(self, number: int) -> tuple[int, Level]:
-        """Raises WrongMessage for a frame that is not one, or none any more."""
+        """Raises WrongMessage for an invalid or old frame."""
         if number not in self.frames:
             raise WrongMessage(
                 f"Unknown frame: {number}. Frames are valid only until the next step. Ask for the stack trace again."

@@ -48,7 +48,7 @@ class Handles:
         return reference
 
     def get(self, reference: int) -> tuple[Any, str | None]:
-        """Raises WrongMessage for a reference that is not one, or none any more."""
+        """Raises WrongMessage for an invalid or old reference."""
         if reference not in self._values:
             raise WrongMessage(
                 f"Unknown variablesReference: {reference}. References are valid only until the next step. Ask for the scopes again."

@@ -24,7 +24,7 @@ Code = tuple[str, str, int]
 """A code object: file, function, first line.  Compiles and attempts that walk over the same one share it."""
 
 _MOST_LINES = 1000
-"""Of a finding's range; a store from elsewhere may name any."""
+"""The most lines of a finding's range; a store from elsewhere may name any."""
 
 _NUMBERED = re.compile(r"^ *(\d+) ")
 FOUND_IN_TRACES = frozenset(id for id, kind in all_kinds().items() if kind.explains_steps)
@@ -185,7 +185,7 @@ class TraceSection(Section):
 
     @cached_property
     def _positions(self) -> tuple[list[Code], list[dict[int, int]]]:
-        """Of each code object its name, and from offsets to positions in its listing."""
+        """The name of each code object, and from offsets to positions in its listing."""
         assert self.walk is not None
         codes = self.walk.codes()
         listings = [self.walk.listing(number) for number in range(len(codes))]
@@ -221,7 +221,7 @@ class TraceSection(Section):
         return found
 
     def _finding_of(self, step: int, outcome: Outcome) -> Finding | None:
-        """The finding with the outcome's code that lies where Dynamo was; failing that, with either.
+        """The finding with the outcome's code that lies where Dynamo was; else with either.
 
         A finding of a compiled function of a library lies at the user's call of it, where no step is.
         """
