@@ -41,33 +41,21 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     yield Proposal(_TITLE, _CAVEAT, source.changed(changes))
 
 
+_NOW = "time.perf_counter()"
+_CHOICE = f"0.0 if torch.compiler.is_compiling() else {_NOW}"
 RULE = Rule(
     "clocks",
     ("graph-break",),
     _propose,
     examples=(
         Example(
-            """
-            start = time.perf_counter()
-            y = x * 2
-            return y, time.perf_counter() - start
-            """,
-            """
-            start = 0.0 if torch.compiler.is_compiling() else time.perf_counter()
-            y = x * 2
-            return y, (0.0 if torch.compiler.is_compiling() else time.perf_counter()) - start
-            """,
+            f"start = {_NOW}\ny = x * 2\nreturn y, {_NOW} - start",
+            f"start = {_CHOICE}\ny = x * 2\nreturn y, ({_CHOICE}) - start",
             above="import time",
         ),
         Example(
-            """
-            log.append(time.time_ns())
-            return x + 1
-            """,
-            """
-            log.append((0 if torch.compiler.is_compiling() else time.time_ns()))
-            return x + 1
-            """,
+            "log.append(time.time_ns())\nreturn x + 1",
+            "log.append((0 if torch.compiler.is_compiling() else time.time_ns()))\nreturn x + 1",
             above="import time\n\nlog = []",
         ),
     ),

@@ -34,36 +34,18 @@ def _is_about_warnings(source: Source, statement: ast.stmt) -> bool:
     )
 
 
+_EXAMPLE = """\
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    # halves
+    {}
+"""
 RULE = Rule(
     "contexts of warnings",
     ("graph-break",),
     _propose,
-    examples=(
-        Example(
-            """
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                y = x / 2
-            return y
-            """,
-            """
-            y = x / 2
-            return y
-            """,
-            above="import warnings",
-        ),
-        Example(
-            """
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore")
-                # halves
-                return x / 2
-            """,
-            """
-            # halves
-            return x / 2
-            """,
-            above="import warnings",
-        ),
+    examples=tuple(
+        Example(f"{_EXAMPLE.format(inside)}{after}", f"# halves\n{inside}\n{after}", above="import warnings")
+        for inside, after in (("y = x / 2", "return y"), ("return x / 2", ""))
     ),
 )

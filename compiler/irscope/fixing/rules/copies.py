@@ -89,22 +89,18 @@ def _as_used(source: Source, function: Function, name: str) -> type[ast.expr] | 
     return None
 
 
+_COPIES = 'state = {"h": x}\nsaved = copy.deepcopy(state)\nreturn saved["h"] + 1'
 RULE = Rule(
     "copies",
     ("graph-break",),
     _propose,
     examples=(
         Example(
-            """
-            state = {"h": x}
-            saved = copy.deepcopy(state)
-            return saved["h"] + 1
-            """,
-            """
-            state = {"h": x}
-            saved = {key: value.detach().clone() if isinstance(value, torch.Tensor) else value for key, value in state.items()}
-            return saved["h"] + 1
-            """,
+            _COPIES,
+            _COPIES.replace(
+                "copy.deepcopy(state)",
+                "{key: value.detach().clone() if isinstance(value, torch.Tensor) else value for key, value in state.items()}",
+            ),
             above="import copy",
         ),
         Example(

@@ -43,6 +43,27 @@ def _is_no_tensor(value: ast.expr) -> bool:
     return isinstance(value, _NO_TENSOR) or (isinstance(value, ast.Constant) and value.value is None)
 
 
+_CALLS = """
+f(torch.ones(4))
+with torch.no_grad():
+    f(torch.ones(4))
+"""
+_FUNCTION = """
+import torch
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+"""
+_METHOD = """
+import torch
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+
+f = torch.compile(Net(), backend="eager")
+"""
 RULE = Rule(
     "gradient modes",
     ("recompilation",),
@@ -50,68 +71,42 @@ RULE = Rule(
     ("recompile-global-state",),
     examples=(
         Example(
+            _FUNCTION + _CALLS,
             """
-            import torch
+import torch
 
-            @torch.compile(backend="eager")
-            def f(x):
-                return x * 2
-
-            f(torch.ones(4))
-            with torch.no_grad():
-                f(torch.ones(4))
-            """,
-            """
-            import torch
-
-            @torch.compile(backend="eager")
-            def f_with_gradients(x):
-                return x * 2
+@torch.compile(backend="eager")
+def f_with_gradients(x):
+    return x * 2
 
 
-            @torch.compiler.disable(recursive=False)
-            def f(x):
-                with torch.enable_grad():
-                    result = f_with_gradients(x)
-                return result if torch.is_grad_enabled() else result.detach()
-
-            f(torch.ones(4))
-            with torch.no_grad():
-                f(torch.ones(4))
-            """,
+@torch.compiler.disable(recursive=False)
+def f(x):
+    with torch.enable_grad():
+        result = f_with_gradients(x)
+    return result if torch.is_grad_enabled() else result.detach()
+"""
+            + _CALLS,
             is_script=True,
         ),
         Example(
+            _METHOD + _CALLS,
             """
-            import torch
+import torch
 
-            class Net(torch.nn.Module):
-                def forward(self, x):
-                    return x * 2
+class Net(torch.nn.Module):
+    @torch.compiler.disable(recursive=False)
+    def forward(self, x):
+        with torch.enable_grad():
+            result = self.forward_with_gradients(x)
+        return result if torch.is_grad_enabled() else result.detach()
 
-            net = torch.compile(Net(), backend="eager")
-            net(torch.ones(4))
-            with torch.no_grad():
-                net(torch.ones(4))
-            """,
-            """
-            import torch
+    def forward_with_gradients(self, x):
+        return x * 2
 
-            class Net(torch.nn.Module):
-                @torch.compiler.disable(recursive=False)
-                def forward(self, x):
-                    with torch.enable_grad():
-                        result = self.forward_with_gradients(x)
-                    return result if torch.is_grad_enabled() else result.detach()
-
-                def forward_with_gradients(self, x):
-                    return x * 2
-
-            net = torch.compile(Net(), backend="eager")
-            net(torch.ones(4))
-            with torch.no_grad():
-                net(torch.ones(4))
-            """,
+f = torch.compile(Net(), backend="eager")
+"""
+            + _CALLS,
             is_script=True,
         ),
     ),

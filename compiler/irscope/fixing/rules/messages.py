@@ -65,16 +65,11 @@ RULE = Rule(
     "messages",
     ("specialization",),
     _propose,
-    examples=(
-        Example(
-            _SCRIPT.replace("MESSAGE", "f'{x.shape[0]} is too few'"),
-            _SCRIPT.replace("MESSAGE", "'… is too few'"),
-            is_script=True,
-        ),
-        Example(
-            _SCRIPT.replace("MESSAGE", "f'{x.shape[0]:>3} of {{x}}'"),
-            _SCRIPT.replace("MESSAGE", "'… of {x}'"),
-            is_script=True,
-        ),
+    examples=tuple(
+        Example(_SCRIPT.replace("MESSAGE", before), _SCRIPT.replace("MESSAGE", after), is_script=True)
+        for before, after in (
+            ("f'{x.shape[0]} is too few'", "'… is too few'"),
+            ("f'{x.shape[0]:>3} of {{x}}'", "'… of {x}'"),
+        )
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Iterator
 
 from irscope.fixing.edits import reindented
@@ -54,50 +55,27 @@ def _decision(source: Source, finding: Finding, torch: str) -> Iterator[Proposal
     yield Proposal(_LEFT_OUT, _CAVEAT, source.changed({decision.test: made}))
 
 
+_WARNS = """\
+with warnings.catch_warnings():
+    warnings.simplefilter("always")
+    # of each call
+    warnings.warn(f"{x.shape[0]} rows")
+"""
+_GUARD = "if not torch.compiler.is_compiling()"
 RULE = Rule(
     "output",
     ("graph-break",),
     _propose,
     examples=(
-        Example(
-            "print(x.mean())\nreturn x + 1",
-            "if not torch.compiler.is_compiling():\n    print(x.mean())\nreturn x + 1",
-        ),
+        Example("print(x.mean())\nreturn x + 1", f"{_GUARD}:\n    print(x.mean())\nreturn x + 1"),
         Example(
             "if x.sum() > 9:\n    warnings.warn('large')\nreturn x + 1",
-            "if not torch.compiler.is_compiling() and x.sum() > 9:\n    warnings.warn('large')\nreturn x + 1",
+            f"{_GUARD} and x.sum() > 9:\n    warnings.warn('large')\nreturn x + 1",
             above="import warnings",
         ),
         Example(
-            """
-            with warnings.catch_warnings():
-                warnings.warn("called")
-            return x + 1
-            """,
-            """
-            if not torch.compiler.is_compiling():
-                with warnings.catch_warnings():
-                    warnings.warn("called")
-            return x + 1
-            """,
-            above="import warnings",
-        ),
-        Example(
-            """
-            with warnings.catch_warnings():
-                warnings.simplefilter("always")
-                # of each call
-                warnings.warn(f"{x.shape[0]} rows")
-            return x + 1
-            """,
-            """
-            if not torch.compiler.is_compiling():
-                with warnings.catch_warnings():
-                    warnings.simplefilter("always")
-                    # of each call
-                    warnings.warn(f"{x.shape[0]} rows")
-            return x + 1
-            """,
+            f"{_WARNS}return x + 1",
+            f"{_GUARD}:\n{textwrap.indent(_WARNS, '    ')}return x + 1",
             above="import warnings",
         ),
     ),

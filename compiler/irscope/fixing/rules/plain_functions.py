@@ -25,65 +25,40 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     yield Proposal(FixMethod.FUNCTION_TO_PYTHON, _CAVEAT, source.changed({}, [decorator]), last=True)
 
 
+_FUNCTION = """
+import torch
+
+def f(x):
+    for _ in range(2):
+        torch._dynamo.graph_break()
+        x = x + 1
+    return x
+
+torch.compile(f, backend="eager")(torch.ones(4))
+"""
+_METHOD = """
+import torch
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        for _ in range(2):
+            torch._dynamo.graph_break()
+            x = x + 1
+        return x
+
+torch.compile(Net(), backend="eager")(torch.ones(4))
+"""
 RULE = Rule(
     "plain functions",
     ("graph-break",),
     _propose,
     leaves_out=True,
-    examples=(
+    examples=tuple(
         Example(
-            """
-            import torch
-
-            def f(x):
-                for _ in range(2):
-                    torch._dynamo.graph_break()
-                    x = x + 1
-                return x
-
-            torch.compile(f, backend="eager")(torch.ones(4))
-            """,
-            """
-            import torch
-
-            @torch.compiler.disable(recursive=False)
-            def f(x):
-                for _ in range(2):
-                    torch._dynamo.graph_break()
-                    x = x + 1
-                return x
-
-            torch.compile(f, backend="eager")(torch.ones(4))
-            """,
+            text,
+            text.replace(f"{head}def", f"{head}@torch.compiler.disable(recursive=False)\n{head}def"),
             is_script=True,
-        ),
-        Example(
-            """
-            import torch
-
-            class Net(torch.nn.Module):
-                def forward(self, x):
-                    for _ in range(2):
-                        torch._dynamo.graph_break()
-                        x = x + 1
-                    return x
-
-            torch.compile(Net(), backend="eager")(torch.ones(4))
-            """,
-            """
-            import torch
-
-            class Net(torch.nn.Module):
-                @torch.compiler.disable(recursive=False)
-                def forward(self, x):
-                    for _ in range(2):
-                        torch._dynamo.graph_break()
-                        x = x + 1
-                    return x
-
-            torch.compile(Net(), backend="eager")(torch.ones(4))
-            """,
-            is_script=True,
-        ),
+        )
+        for text, head in ((_FUNCTION, ""), (_METHOD, "    "))
     ),
 )
