@@ -30,9 +30,9 @@ def skipped_call(spot: Spot) -> Advice:
         return output.warning(spot)
     if name.startswith("logging."):
         return output.root_logging(spot)
-    for family in FAMILIES:
-        if any(name == p or (p[-1] == "." and name.startswith(p)) for p in family.prefixes):
-            return Advice(f"{spot.short(spot.expression)} {family.what}", family.why, family.options(spot))
+    for names, advise in FAMILIES.items():
+        if any(name == p or (p[-1] == "." and name.startswith(p)) for p in names.split()):
+            return advise(spot)
     return by_method(spot) or _unknown(spot)
 
 
@@ -55,7 +55,7 @@ def _sharded(spot: Spot) -> Advice:
 
 def _steps(spot: Spot, name: str) -> bool:
     """Whether the line steps through an object: ``next(it)``, or ``for x in it`` where ``it`` is not a call."""
-    parent = spot.parent(spot.expression) if spot.expression is not None else None
+    parent = spot.parent(spot.expression)
     return name == "next" or (spot.call is None and isinstance(parent, ast.For) and parent.iter is spot.expression)
 
 
@@ -93,7 +93,7 @@ def by_method(spot: Spot) -> Advice | None:
 def stepped(spot: Spot) -> Advice:
     """``next(it)`` and ``for x in it`` over an iterator that Dynamo does not know."""
     node = spot.expression
-    parent = spot.parent(node) if node is not None else None
+    parent = spot.parent(node)
     loop = spot.statement if isinstance(spot.statement, ast.For) else parent if isinstance(parent, ast.For) else None
     if node is None and loop is not None:
         node = loop.iter
@@ -125,16 +125,6 @@ def _unknown(spot: Spot) -> Advice:
     return Advice(what, why, options)
 
 
-def concatenated(spot: Spot) -> Advice:
-    """``b"head" + data``, where Dynamo cannot join the two types."""
-    node = spot.expression
-    what = f"{spot.short(node)} joins two sequences of types that Dynamo cannot join"
-    return Advice(
-        what, spot.cause.explanation,
-        some(hoist(spot, node), pass_in(spot, node)),
-    )  # fmt: skip
-
-
 def disabled(spot: Spot) -> Advice:
     """A function under ``torch.compiler.disable``."""
     call = spot.call
@@ -163,7 +153,7 @@ def delayed(spot: Spot) -> Advice:
 def _enabled(spot: Spot, function: ast.expr | None) -> Option:
     """Without the mark: a decorator of the function, or a call around the function or module."""
     word = last_word(function)
-    nodes = list(ast.walk(spot.tree))
+    nodes = list(ast.walk(spot.source.tree))
     decorators = [decorator for node in nodes for decorator in _decorators(spot, node, word)]
     wraps = [call for node in nodes if (call := _wrap(spot, node, word)) is not None]
     if len(decorators) + len(wraps) != 1:

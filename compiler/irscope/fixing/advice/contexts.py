@@ -8,6 +8,7 @@ from irscope.fixing.advice.common import SAME_EACH_CALL, around, assigned_name, 
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import bound_names, loaded_names
+from irscope.fixing.syntax import Definition
 
 _FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "linspace", "tensor", "eye",
               "randperm", "as_tensor", "logspace"}  # fmt: skip
@@ -57,17 +58,17 @@ def _read_above(spot: Spot, block: ast.With) -> Option | None:
     name = _bound(block)
     heads = _names_in_head(block)
     function = spot.functions[0] if spot.functions else None
-    if not name or function is None or not spot.owns_lines([block]):
+    if not name or function is None or not spot.source.owns_lines(block):
         return None
-    bound = {name, *heads}
+    bound, read = {name, *heads}, set(loaded_names(block)) - heads
     stored = [n for n in spot.source.all(ast.Name, function) if n.id in bound and isinstance(n.ctx, ast.Store)]
-    read = set(loaded_names(block)) - heads
-    if len(stored) != len(bound) or not spot.hoistable_names(read) or bound & spot.global_names():
+    at_top = [statement for statement in spot.source.tree.body if not isinstance(statement, Definition)]
+    is_taken = any(bound & bound_names(statement) for statement in at_top)
+    if len(stored) != len(bound) or is_taken or not spot.hoistable_names(read):
         return None
     text = spot.block([block])
-    removed = spot.without(block) if spot.siblings_after(block) else spot.replace_statements([block], "pass")
     do, code = "Read it once, outside of the compiled code", f"{text}   # above the function"
-    return Option(do, code, SAME_EACH_CALL, (spot.above(text), removed))
+    return Option(do, code, SAME_EACH_CALL, (spot.above(text), spot.without(block)))
 
 
 def _read_in_caller(spot: Spot, block: ast.With) -> Option:
@@ -126,10 +127,3 @@ def _on_device(spot: Spot, block: ast.With, item: ast.expr) -> Option | None:
 def _is_factory(spot: Spot, call: ast.Call) -> bool:
     name = spot.qualified(call.func)
     return name.startswith("torch.") and name[len("torch.") :] in _FACTORIES
-
-
-def profiler(spot: Spot) -> Advice:
-    """A profiler that is started inside of compiled code."""
-    what = f"{spot.short(spot.expression or spot.statement)} works with a profiler while tracing"
-    why = "A profiler watches the running process; it cannot be part of a graph, nor survive a graph break."
-    return Advice(what, why, (around(spot, "Profile in the caller", "with torch.profiler.profile() as profile:"),))

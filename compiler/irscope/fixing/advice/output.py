@@ -62,7 +62,7 @@ def _ignored(spot: Spot, call: ast.Call | None) -> Option | None:
     do = "Let compiled code skip it"
     if spot.hoistable(call.func):
         return _named(spot, f"ignore_logging_functions.add({spot.text(call.func)})", _SILENT, do)
-    logging = spot.home.name_of_module("logging") or "logging"
+    logging = spot.home.source.module_name("logging") or "logging"
     name = f"ignore_logging_functions.add({logging}.Logger.{call.func.attr})"
     return setting(spot, name, f"{_SILENT} It holds for all loggers.", do, needs=("logging",))
 
