@@ -25,12 +25,11 @@ from irscope.fixing.advice import (
     values,
 )
 from irscope.fixing.advice import control_flow as control
-from irscope.fixing.advice.fallback import from_registry
+from irscope.fixing.advice.fallback import from_registry, sequel_of
 from irscope.fixing.advice.library import advice_in_library, is_for_library
 from irscope.fixing.advice.model import Advice, BreakContext, Option, Words
 from irscope.fixing.advice.origin import origin_of
 from irscope.fixing.advice.plain import PLAIN
-from irscope.fixing.advice.sequel import sequel_of
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.edits import edits_of
 from irscope.protocol import Edit

@@ -11,6 +11,11 @@ from irscope.fixing.syntax import Function
 from irscope.protocol import Finding, FixMethod
 
 _LEAF = "A tensor that requires grad is a plain tensor after it."
+_FORMS: dict[type[ast.expr] | None, str] = {
+    ast.Dict: "{{key: {clone} for key, value in {copied}.items()}}",
+    ast.List: "[{clone} for item in {copied}]",
+    ast.Tuple: "tuple({clone} for item in {copied})",
+}
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
@@ -19,21 +24,14 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         if torch is None or not _copies(source, call) or len(call.args) != 1 or call.keywords:
             continue
         copied = call.args[0]
-        text, kind = tight(source.code(copied)), _kind(source, copied)
-        if kind is ast.Dict:
-            code = f"{{key: {_cloned('value', torch)} for key, value in {text}.items()}}"
-        elif kind is ast.List:
-            code = f"[{_cloned('item', torch)} for item in {text}]"
-        elif kind is ast.Tuple:
-            code = f"tuple({_cloned('item', torch)} for item in {text})"
-        else:
+        form = _FORMS.get(_kind(source, copied))
+        if form is None:
             yield from _of_object(source, call, torch)
-            continue
-        yield Proposal(FixMethod.CLONE_TENSORS, _LEAF, source.changed({call: code}))
-
-
-def _cloned(name: str, torch: str) -> str:
-    return f"{name}.detach().clone() if isinstance({name}, {torch}.Tensor) else {name}"
+        else:
+            name = "value" if "value" in form else "item"
+            clone = f"{name}.detach().clone() if isinstance({name}, {torch}.Tensor) else {name}"
+            code = form.format(clone=clone, copied=tight(source.code(copied)))
+            yield Proposal(FixMethod.CLONE_TENSORS, _LEAF, source.changed({call: code}))
 
 
 def _of_object(source: Source, call: ast.Call, torch: str) -> Iterator[Proposal]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
@@ -43,17 +44,16 @@ def _is_no_tensor(value: ast.expr) -> bool:
     return isinstance(value, _NO_TENSOR) or (isinstance(value, ast.Constant) and value.value is None)
 
 
-_CALLS = """
-f(torch.ones(4))
-with torch.no_grad():
-    f(torch.ones(4))
-"""
 _FUNCTION = """
 import torch
 
 @torch.compile(backend="eager")
 def f(x):
     return x * 2
+
+f(torch.ones(4))
+with torch.no_grad():
+    f(torch.ones(4))
 """
 _METHOD = """
 import torch
@@ -63,7 +63,20 @@ class Net(torch.nn.Module):
         return x * 2
 
 f = torch.compile(Net(), backend="eager")
+f(torch.ones(4))
+with torch.no_grad():
+    f(torch.ones(4))
 """
+_PLAIN = """\
+@torch.compiler.disable(recursive=False)
+def f(x):
+    with torch.enable_grad():
+        result = f_with_gradients(x)
+    return result if torch.is_grad_enabled() else result.detach()
+"""
+_PLAIN_METHOD = textwrap.indent(
+    _PLAIN.replace("def f(x)", "def forward(self, x)").replace("f_with", "self.forward_with"), "    "
+)
 RULE = Rule(
     "gradient modes",
     ("recompilation",),
@@ -71,42 +84,13 @@ RULE = Rule(
     ("recompile-global-state",),
     examples=(
         Example(
-            _FUNCTION + _CALLS,
-            """
-import torch
-
-@torch.compile(backend="eager")
-def f_with_gradients(x):
-    return x * 2
-
-
-@torch.compiler.disable(recursive=False)
-def f(x):
-    with torch.enable_grad():
-        result = f_with_gradients(x)
-    return result if torch.is_grad_enabled() else result.detach()
-"""
-            + _CALLS,
+            _FUNCTION,
+            _FUNCTION.replace("def f(", "def f_with_gradients(").replace("* 2\n", f"* 2\n\n\n{_PLAIN}"),
             is_script=True,
         ),
         Example(
-            _METHOD + _CALLS,
-            """
-import torch
-
-class Net(torch.nn.Module):
-    @torch.compiler.disable(recursive=False)
-    def forward(self, x):
-        with torch.enable_grad():
-            result = self.forward_with_gradients(x)
-        return result if torch.is_grad_enabled() else result.detach()
-
-    def forward_with_gradients(self, x):
-        return x * 2
-
-f = torch.compile(Net(), backend="eager")
-"""
-            + _CALLS,
+            _METHOD,
+            _METHOD.replace("    def forward(", f"{_PLAIN_METHOD}\n    def forward_with_gradients("),
             is_script=True,
         ),
     ),

@@ -1,4 +1,5 @@
-"""What a statement or a ``with`` block writes, logs or warns: left out while compiling."""
+"""What a statement or a ``with`` block writes, logs or warns is left out while compiling; so are filters of warnings, which
+Dynamo cannot set."""
 
 from __future__ import annotations
 
@@ -24,8 +25,10 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     yield from _decision(source, finding, torch)
     node = source.at(finding.range)
     block = source.first_around(node, ast.With) if node is not None else None
-    if block is not None and source.owns_lines(*block.body) and source.can_be_left_out(block):
-        yield _left_out(source, block, torch)  # Dynamo may not know the context
+    if block is not None and source.owns_lines(*block.body):
+        yield from _without_filter(source, block)
+        if source.can_be_left_out(block):
+            yield _left_out(source, block, torch)  # Dynamo may not know the context
     statement = next(iter(source.on_line(finding.range.start.line, ast.Expr)), None)
     if statement is None or source.function(statement) is None or not isinstance(statement.value, ast.Call):
         return
@@ -37,6 +40,25 @@ def _left_out(source: Source, statement: ast.stmt, torch: str) -> Proposal:
     code = reindented(source.code(statement), "    ", "    ")
     text = source.changed({statement: f"if not {torch}.compiler.is_compiling():\n{code}"})
     return Proposal(_LEFT_OUT, _CAVEAT, text)
+
+
+def _without_filter(source: Source, block: ast.With) -> Iterator[Proposal]:
+    """``with warnings.catch_warnings():`` and what it sets."""
+    functions = [item.context_expr.func for item in block.items if isinstance(item.context_expr, ast.Call)]
+    kept = [inner for inner in block.body if not _is_about_warnings(source, inner)]
+    is_filter = {source.full_name(function) for function in functions} == {"warnings.catch_warnings"}
+    if is_filter and block.items[0].optional_vars is None and kept:
+        text = source.changed({block: "\n".join(source.code_with_comments(inner) for inner in kept)})
+        caveat = "Warnings are then shown; filter them around the call of the compiled code."
+        yield Proposal("Leave the filter of warnings out", caveat, text)
+
+
+def _is_about_warnings(source: Source, statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Call)
+        and any(source.full_name(call.func).startswith("warnings.") for call in source.all(ast.Call, statement))
+    )
 
 
 def _decision(source: Source, finding: Finding, torch: str) -> Iterator[Proposal]:
@@ -61,6 +83,12 @@ with warnings.catch_warnings():
     # of each call
     warnings.warn(f"{x.shape[0]} rows")
 """
+_FILTERS = """\
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    # halves
+    {}
+"""
 _GUARD = "if not torch.compiler.is_compiling()"
 RULE = Rule(
     "output",
@@ -77,6 +105,10 @@ RULE = Rule(
             f"{_WARNS}return x + 1",
             f"{_GUARD}:\n{textwrap.indent(_WARNS, '    ')}return x + 1",
             above="import warnings",
+        ),
+        *(
+            Example(f"{_FILTERS.format(inside)}{after}", f"# halves\n{inside}\n{after}", above="import warnings")
+            for inside, after in (("y = x / 2", "return y"), ("return x / 2", ""))
         ),
     ),
 )
