@@ -9,6 +9,7 @@ from irscope.fixing.advice import arrays, randomness
 from irscope.fixing.advice.common import around, guard, hoist, pass_in, replacing, some
 from irscope.fixing.advice.model import Option, plain_rule
 from irscope.fixing.advice.spot import Spot
+from irscope.usercode.bindings import dotted
 
 OUTSIDE = "Compiled code is a graph of tensor operations; this reaches outside of Python and must happen in its place."
 _CHANGING = ("pop", "popitem", "update", "setdefault", "clear")
@@ -16,23 +17,16 @@ _CHANGING = ("pop", "popitem", "update", "setdefault", "clear")
 
 def name_at(spot: Spot) -> str:
     """The full name of what the line calls or reads; empty for what is neither imported nor a builtin."""
-    node: ast.AST | None = spot.call.func if spot.call is not None else spot.expression
-    if isinstance(node, ast.Subscript):
-        node = node.value
-    root = node
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    known = isinstance(root, ast.Name) and (root.id in spot.source.imports or hasattr(builtins, root.id))
-    return spot.qualified(node) if known else ""
+    node = spot.call.func if spot.call is not None else spot.expression
+    node = node.value if isinstance(node, ast.Subscript) else node
+    head = dotted(node).partition(".")[0] if node is not None else ""
+    return spot.qualified(node) if head in spot.source.imports or hasattr(builtins, head) else ""
 
 
 def _timed_outside(spot: Spot) -> tuple[Option, ...]:
-    clock = spot.text(spot.call) if spot.call is not None else "time.perf_counter()"
-    outside = around(
-        spot, "Measure the time around the call of the compiled code", f"start = {clock}",
-        "On a GPU synchronize before each reading.", f"elapsed = {clock} - start",
-    )  # fmt: skip
-    return (outside,)
+    clock, do = spot.text(spot.call) or "time.perf_counter()", "Measure the time around the call of the compiled code"
+    caveat = "On a GPU synchronize before each reading."
+    return (around(spot, do, f"start = {clock}", caveat, f"elapsed = {clock} - start"),)
 
 
 def _environment(spot: Spot) -> tuple[Option, ...]:
@@ -54,12 +48,13 @@ def _computed_before(spot: Spot) -> tuple[Option, ...]:
 
 def _opened(spot: Spot) -> tuple[Option, ...]:
     """``open(…)`` outside of a ``with``: what is read may be passed in, the file itself breaks again."""
-    whole: ast.AST | None = spot.call
-    while isinstance(parent := spot.parent(whole), (ast.Attribute, ast.Call)):
-        if isinstance(parent, ast.Call) and parent.func is not whole:
+    whole = spot.call
+    while isinstance(attribute := spot.parent(whole), ast.Attribute):
+        outer = spot.parent(attribute)
+        if not isinstance(outer, ast.Call) or outer.func is not attribute:
             break
-        whole = parent
-    if isinstance(whole, ast.Call) and whole is not spot.call:
+        whole = outer
+    if whole is not spot.call:
         return some(hoist(spot, whole), pass_in(spot, whole))
     return (Option("Open, use and close the file in the caller; pass what is read as an argument"),)
 
@@ -75,31 +70,26 @@ def in_caller(spot: Spot) -> tuple[Option, ...]:
 
 
 def _sorted_structure(spot: Spot) -> tuple[Option, ...]:
-    call = spot.call
-    name = name_at(spot)
-    caveat = "For Python numbers, not tensors."
-    options = [hoist(spot, spot.expression)]
-    if call is None or len(call.args) != 2:
-        return some(*options)
-    values, item = (spot.text(arg) for arg in call.args)
-    if name == "heapq.heappush" and spot.alone and spot.statement is not None:
-        code = f"{values}.append({item})\n{values}.sort()"
-        changes = (spot.replace_statements([spot.statement], code),)
-        options.append(Option("Sort a plain list", code, caveat, changes))
-    if name.startswith("bisect.bisect"):
-        code = f"sum(v {'<' if name.endswith('left') else '<='} {item} for v in {values})"
-        options.append(replacing(spot, call, code, "Count in Python", caveat))
-    return some(*options)
+    call, name, caveat, option = spot.call, name_at(spot), "For Python numbers, not tensors.", None
+    if call is not None and len(call.args) == 2:
+        values, item = map(spot.text, call.args)
+        if name == "heapq.heappush" and spot.alone and spot.statement is not None:
+            code = f"{values}.append({item})\n{values}.sort()"
+            changes = (spot.replace_statements([spot.statement], code),)
+            option = Option("Sort a plain list", code, caveat, changes)
+        elif name.startswith("bisect.bisect"):
+            code = f"sum(v {'<' if name.endswith('left') else '<='} {item} for v in {values})"
+            option = replacing(spot, call, code, "Count in Python", caveat)
+    return some(hoist(spot, spot.expression), option)
 
 
 def _imported(spot: Spot) -> tuple[Option, ...]:
-    call = spot.call
-    argument = call.args[0] if call is not None and call.args else None
-    if isinstance(argument, ast.Constant) and isinstance(module := argument.value, str) and call is not None:
-        if module.isidentifier() and module not in spot.local_names():
-            changes = (spot.with_import(f"import {module}"), spot.replace(call, module))
-            return (Option("Import it at the top of the file", f"import {module}", "", changes),)
-    return some(hoist(spot, call, ""))
+    match spot.call:
+        case ast.Call(args=[ast.Constant(value=str(module)), *_]) as call if module.isidentifier():
+            if module not in spot.local_names():
+                changes = (spot.with_import(f"import {module}"), spot.replace(call, module))
+                return (Option("Import it at the top of the file", f"import {module}", "", changes),)
+    return some(hoist(spot, spot.call, ""))
 
 
 def _settings(spot: Spot) -> tuple[Option, ...]:

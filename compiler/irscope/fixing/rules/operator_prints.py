@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
@@ -18,49 +18,39 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     statement = next(iter(source.on_line(finding.range.start.line, ast.Expr)), None)
     if torch is None or statement is None or source.function(statement) is None:
         return
-    if isinstance(statement.value, ast.Call) and source.can_be_left_out(statement):
-        printed = _in_graph(source, statement.value, torch)
-        if printed is not None:
-            yield Proposal(_TITLE, _CAVEAT, source.changed({statement: printed}))
+    match statement.value:
+        case ast.Call(keywords=[], args=args, func=func) if source.full_name(func) == "print":
+            if source.can_be_left_out(statement):
+                words, values = _format(source, args)
+                printed = ", ".join([_quoted(words), *values])
+                if values:
+                    text = source.changed({statement: f"{torch}._higher_order_ops.print({printed})"})
+                    yield Proposal(_TITLE, _CAVEAT, text)
 
 
-def _in_graph(source: Source, call: ast.Call, torch: str) -> str | None:
-    """``print("mean", m)`` as the operator that prints from the graph; None if that takes another form of print."""
-    if source.full_name(call.func) != "print" or call.keywords:
-        return None
+def _format(source: Source, arguments: Sequence[ast.expr]) -> tuple[str, list[str]]:
+    """The format string that says what arguments of ``print`` say, and its values.  Raises ValueError if there is none."""
     words, values = list[str](), list[str]()
-    for argument in call.args:
-        if isinstance(argument, ast.Starred) or not _add_text(source, argument, words, values):
-            return None
-    text = " ".join(words)
-    return f"{torch}._higher_order_ops.print({', '.join([_quoted(text), *values])})" if values else None
-
-
-def _add_text(source: Source, node: ast.expr, words: list[str], values: list[str]) -> bool:
-    """Adds what an argument of print is in a format string, and its values; False if that cannot be said."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        words.append(_escaped(node.value))
-        return True
-    if not isinstance(node, ast.JoinedStr):
-        words.append("{}")
-        values.append(source.code(node))
-        return True
-    text = ""
-    for part in node.values:
-        if isinstance(part, ast.Constant):
-            text += _escaped(str(part.value))
-        elif isinstance(part, ast.FormattedValue):
-            spec = part.format_spec.values if isinstance(part.format_spec, ast.JoinedStr) else []
-            if part.conversion != -1 or not all(isinstance(piece, ast.Constant) for piece in spec):
-                return False
-            text += f"{{:{''.join(piece.value for piece in spec)}}}" if spec else "{}"  # type: ignore[attr-defined]
-            values.append(ast.unparse(part.value))  # before Python 3.12, its place is not always known
-    words.append(text)
-    return True
-
-
-def _escaped(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
+    for argument in arguments:
+        text = ""
+        for part in argument.values if isinstance(argument, ast.JoinedStr) else [argument]:
+            match part:
+                case ast.Constant(value=str(plain)):
+                    text += plain.replace("{", "{{").replace("}", "}}")
+                case ast.FormattedValue(value=value, conversion=-1, format_spec=None | ast.JoinedStr() as spec):
+                    pieces = spec.values if spec is not None else []
+                    said = [piece.value for piece in pieces if isinstance(piece, ast.Constant)]
+                    if len(said) < len(pieces):
+                        raise ValueError("the format of a value is not constant")
+                    text += f"{{:{''.join(map(str, said))}}}" if said else "{}"
+                    values.append(ast.unparse(value))  # before Python 3.12, its place is not always known
+                case ast.FormattedValue() | ast.Starred():
+                    raise ValueError("it has no form in a format string")
+                case _:
+                    text += "{}"
+                    values.append(source.code(part))
+        words.append(text)
+    return " ".join(words), values
 
 
 def _quoted(text: str) -> str:
