@@ -23,17 +23,13 @@ def backward_call(spot: Spot) -> Advice:
     """Advice for ``loss.backward()`` in compiled code."""
     what = f"{spot.short(spot.call)} runs the backward pass while the forward is traced"
     why = "The graph of the forward is still being made; its backward is compiled with it and runs when it is called outside."
-    text = spot.text(spot.call) if spot.call is not None else "loss.backward()"
+    text = spot.text(spot.call) or "loss.backward()"
+    head = text.partition(".backward")[0]
+    loss = head if head.isidentifier() else "loss"
     do, caveat = "Return the loss and call it in the caller", "The backward is compiled with the forward."
     outside = around(spot, do, "", caveat, text)
-    match spot.call:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=loss))):
-            pass
-        case _:
-            loss = "loss"
-    return Advice(
-        what, why, some(traced_autograd(spot), dataclasses.replace(outside, code=outside.code.replace("result", loss)))
-    )
+    outside = dataclasses.replace(outside, code=outside.code.replace("result =", f"{loss} ="))
+    return Advice(what, why, some(traced_autograd(spot), outside))
 
 
 def requires_grad_set(spot: Spot) -> Advice:
@@ -51,9 +47,11 @@ def requires_grad_set(spot: Spot) -> Advice:
     arguments = {name for function in spot.functions for name in bound_names(function.args)}
     name = tensor.id if isinstance(tensor, ast.Name) else ""
     nodes = spot.source.all((ast.Assign, ast.AnnAssign, ast.AugAssign), spot.functions[:1])
+    returns = spot.source.all(ast.Return, spot.functions[:1])
     if name in arguments:
         option = around(spot, "Set it in the caller, before the compiled code", text)
-    elif name and _returned_alone(spot, name):
+    elif name and returns and all(isinstance(r.value, ast.Name) and r.value.id == name for r in returns):
+        # The caller has it.
         option = around(spot, _IN_CALLER, "", "", text.replace(name, "result", 1))
     elif name and any(name in bound_names(assign) for assign in nodes):
         option = Option("Make two functions of it, one up to this line and one from here, and compile each")
@@ -66,12 +64,6 @@ def requires_grad_set(spot: Spot) -> Advice:
 
 _IN_CALLER = "Do it in the caller, with the returned tensor"
 _BEFORE = "Set it before the compiled code is called: once, for a parameter"
-
-
-def _returned_alone(spot: Spot, name: str) -> bool:
-    """Whether each ``return`` of the function gives this variable, so that the caller has it."""
-    returns = spot.source.all(ast.Return, spot.functions[:1])
-    return bool(returns) and all(isinstance(r.value, ast.Name) and r.value.id == name for r in returns)
 
 
 def leaf_leaks(spot: Spot) -> Advice:
@@ -89,17 +81,12 @@ def checkpointed(spot: Spot) -> Advice:
     node = spot.statement if isinstance(spot.statement, (ast.Assign, ast.AugAssign)) else spot.expression
     what = f"{spot.short(node)} changes something outside of a function that becomes a separate graph"
     why = f"Its body becomes a separate graph, which may only return tensors. {spot.cause.explanation}".strip()
-    once = None
-    if _is_checkpoint(spot):
-        once = setting(spot, _ONCE_PER_CALL, _ONCE_CAVEAT, "For `checkpoint`: allow it in the forward only")
-    after = Option("Return the value from the function and store it after the call")
-    return Advice(what, why, some(once, after))
-
-
-def _is_checkpoint(spot: Spot) -> bool:
-    """Whether the operator with the body is `checkpoint`; PyTorch's hint names it for each operator."""
+    # PyTorch's hint names the operator with the body, for each operator.
     operator = re.search(r"Higher Order Operator: (?P<name>\S+)", spot.context.payload)
-    return "checkpoint" in (operator["name"] if operator else f"{spot.context.payload} {' '.join(spot.cause.hints)}")
+    said = operator["name"] if operator else f"{spot.context.payload} {' '.join(spot.cause.hints)}"
+    once = setting(spot, _ONCE_PER_CALL, _ONCE_CAVEAT, "For `checkpoint`: allow it in the forward only")
+    after = Option("Return the value from the function and store it after the call")
+    return Advice(what, why, (once, after) if "checkpoint" in said else (after,))
 
 
 def made_with_grad(spot: Spot) -> Advice:

@@ -54,11 +54,10 @@ class Spot:
     @functools.cached_property
     def expression(self) -> ast.expr | None:
         """The node as an expression: an expression statement's value; the called thing's call."""
-        node: ast.AST | None = self.node
-        if isinstance(node, ast.Expr):
-            node = node.value
-        if isinstance(node, ast.Attribute) and isinstance(call := self.parent(node), ast.Call):
-            node = call if call.func is node else node
+        node = self.node.value if isinstance(self.node, ast.Expr) else self.node
+        call = self.parent(node)
+        if isinstance(node, ast.Attribute) and isinstance(call, ast.Call) and call.func is node:
+            return call
         return node if isinstance(node, ast.expr) else None
 
     @functools.cached_property
@@ -105,12 +104,9 @@ class Spot:
 
     def line_with(self, node: ast.expr, text: str) -> str:
         """The line of an expression with another in its place, to be shown; only that where the line is long."""
-        statement = self.source.statement(node)
-        where = self.source.range(node)
-        if statement is None or where.start.line != where.end.line:
-            return text
-        whole = self.source.range(statement)
-        if whole.start.line != where.start.line:
+        statement, where = self.source.statement(node), self.source.range(node)
+        whole = self.source.range(statement) if statement is not None else where
+        if statement is None or not whole.start.line == where.start.line == where.end.line:
             return text
         line = self.source.lines[where.start.line - 1]
         stop = whole.end.column if whole.end.line == whole.start.line else len(line)
