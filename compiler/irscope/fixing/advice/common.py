@@ -29,7 +29,7 @@ def setting(
     """
     torch = spot.home.source.module_name("torch") or "torch"
     code = f"{torch}._dynamo.config.{name}"
-    changes = (spot.home.with_setting(code, (*needs, "torch")),)
+    changes = (spot.home.source.setting(code, *needs, "torch"),)
     return Option(f"{do}, once at the top of the file", code, caveat, changes, anywhere)
 
 

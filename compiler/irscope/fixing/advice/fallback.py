@@ -29,10 +29,11 @@ def from_registry(spot: Spot) -> Advice:
     node = spot.expression or spot.statement
     at = f" at {spot.short(node)}" if node is not None else ""
     what = f"{_sentence_case(cause.type)}{at}" if cause.type else f"Dynamo cannot trace this{at}"
-    return Advice(what, explanation_of(cause), tuple(Option(hint) for hint in hints_of(cause)))
+    hints = [" ".join(hint.split()).rstrip(".") for hint in cause.hints if not _EMPTY_ADVICE.match(hint.strip())]
+    return Advice(what, _explanation_of(cause), tuple(map(Option, hints)))
 
 
-def explanation_of(message: BreakMessage) -> str:
+def _explanation_of(message: BreakMessage) -> str:
     """PyTorch's reason on one line, without addresses and the names of its inner classes."""
     text = _OBJECTS.sub("", " ".join(message.explanation.split()))
     context = _OBJECTS.sub("", " ".join(message.context.split()))
@@ -41,15 +42,10 @@ def explanation_of(message: BreakMessage) -> str:
     return text
 
 
-def hints_of(message: BreakMessage) -> list[str]:
-    """PyTorch's hints that say something about this break."""
-    return [" ".join(h.split()).rstrip(".") for h in message.hints if not _EMPTY_ADVICE.match(h.strip())]
-
-
 def sequel_of(spot: Spot) -> list[str]:
     """A sentence for each further message of a break's chain, and on why a whole function was given up."""
     messages = spot.context.messages[1:]
-    said = [_SEQUELS.get(m.code) or f"Then: {m.type}. {explanation_of(m)}".strip() for m in messages]
+    said = [_SEQUELS.get(m.code) or f"Then: {m.type}. {_explanation_of(m)}".strip() for m in messages]
     return list(dict.fromkeys(said))
 
 

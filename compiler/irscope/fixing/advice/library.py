@@ -43,35 +43,20 @@ def is_for_library(spot: Spot) -> bool:
 
 def advice_in_library(spot: Spot, advise: Callable[[Spot], Advice]) -> Advice:
     """What the rules say of the library's line, and what the user can do without a change of it."""
-    inner = _cause(spot)
-    place = inner.context
-    told = advise(inner)
-    where = f"{os.path.basename(place.file)}, line {place.range.start.line}"
-    call = spot.short(spot.expression or spot.statement)
-    what = f"{call} runs code of a library, and there {told.what} ({where})"
-    options = tuple(option for option in told.options if option.anywhere)
-    if spot.context.traced:
-        apart = "Call it outside of the compiled code, or change that line of the library"
-    else:
-        apart = "Compile a function that does not reach that line, or change the line in the library"
-    return Advice(what, told.why, (*options, Option(apart)))
-
-
-def _cause(spot: Spot) -> Spot:
     context = spot.context
     at = cause_among(context.beneath)
     place, beneath = context.beneath[at], context.beneath[at + 1 :]
     node, inlined = node_at_range(place.file, place.range), context.inlined or context.traced or at > 0
-    inner = BreakContext(
-        context.messages,
-        place.file,
-        place.function,
-        place.range,
-        node,
-        context.payload,
-        context.skipped,
-        beneath,
-        True,
-        inlined,
-    )
-    return Spot(inner, home=spot)
+    cause = BreakContext(
+        context.messages, place.file, place.function, place.range, node, context.payload, context.skipped, beneath, True, inlined
+    )  # fmt: skip
+    told = advise(Spot(cause, home=spot))
+    where = f"{os.path.basename(place.file)}, line {place.range.start.line}"
+    call = spot.short(spot.expression or spot.statement)
+    what = f"{call} runs code of a library, and there {told.what} ({where})"
+    options = tuple(option for option in told.options if option.anywhere)
+    if context.traced:
+        apart = "Call it outside of the compiled code, or change that line of the library"
+    else:
+        apart = "Compile a function that does not reach that line, or change the line in the library"
+    return Advice(what, told.why, (*options, Option(apart)))

@@ -26,11 +26,13 @@ def origin_of(spot: Spot, value: ast.expr) -> str:
     steps = list(_assignments(spot, value))
     said = {line for _, line in steps}
     here = spot.context.range.start.line
-    for file, line, code in _attributed(spot.context.payload):
+    matches = [match for pattern in (_COMPUTED, _ATTRIBUTED) for match in pattern.finditer(spot.context.payload)]
+    for match in matches:  # PyTorch names where a tensor was computed
+        file, line = match["file"], int(match["line"])
         elsewhere = os.path.realpath(file) != os.path.realpath(spot.file)
         if is_user_file(file) and (elsewhere or line not in {here, *said}):
             place = f"{os.path.basename(file)}, line {line}" if elsewhere else f"line {line}"
-            steps.append((f"`{code}` ({place})", line))
+            steps.append((f"`{match['code'].strip()}` ({place})", line))
     if not steps:
         return ""
     return f"The value comes from {', and that from '.join(dict.fromkeys(text for text, _ in steps))}."
@@ -62,10 +64,3 @@ def _assignments(spot: Spot, value: ast.expr) -> Iterator[tuple[str, int]]:
     arguments = bound_names(spot.functions[0].args) - seen - {"self"}
     for name in [name for name in names if name in arguments][:1]:
         yield f"the argument `{name}`", spot.functions[0].lineno
-
-
-def _attributed(payload: str) -> Iterator[tuple[str, int, str]]:
-    """The places that PyTorch names as where a tensor was computed: file, line, code."""
-    for pattern in (_COMPUTED, _ATTRIBUTED):
-        for match in pattern.finditer(payload):
-            yield match["file"], int(match["line"]), match["code"].strip()

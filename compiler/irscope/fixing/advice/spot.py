@@ -176,11 +176,6 @@ class Spot:
         """Adds an import to those of the file."""
         return top_level.import_change(self.source, line, self._top_statement())
 
-    def with_setting(self, line: str, modules: tuple[str, ...] = ()) -> SyntaxChange:
-        """Adds a setting of PyTorch below the imports; ``modules`` are those that it needs."""
-        missing = tuple(module for module in modules if self.source.module_name(module) is None)
-        return top_level.setting_change(self.source, line, missing, self._top_statement())
-
     def without(self, node: ast.AST) -> SyntaxChange:
         """Takes away a decorator or a statement, with its lines."""
         return SyntaxChange(ChangeKind.REMOVAL, self.source.range(node))

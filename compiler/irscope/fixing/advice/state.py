@@ -61,7 +61,9 @@ def parameter_made(spot: Spot) -> Advice:
     what = f"{spot.short(call)} makes a parameter while tracing"
     why = "A parameter must exist before the graph: it is an input of the graph, and gradients are gathered in it."
     # The setting only moves the break in a module that the compiled code makes, and in an operator's body.
-    name, owner = _method_at(spot)
+    function = next((function for function in spot.functions if isinstance(function, ast.FunctionDef)), None)
+    parent, name = spot.parent(function), function.name if function is not None else ""
+    owner = parent if isinstance(parent, ast.ClassDef) else None
     if owner is not None and name == "__init__":
         return Advice(what, why, (Option(f"Make the `{owner.name}` outside of the compiled code, and pass it in"),))
     if "Higher Order Operator:" in spot.context.payload:
@@ -73,13 +75,6 @@ def parameter_made(spot: Spot) -> Advice:
     do, caveat = "Let Dynamo make it an input of the graph", "It is created again in every call."
     allow = setting(spot, "graph_break_on_nn_param_ctor = False", caveat, do)
     return Advice(what, why, some(made, allow, hoisted))
-
-
-def _method_at(spot: Spot) -> tuple[str, ast.ClassDef | None]:
-    """The name of the function at hand, and its class if it is a method."""
-    function = next((function for function in spot.functions if isinstance(function, ast.FunctionDef)), None)
-    owner = spot.parent(function)
-    return function.name if function is not None else "", owner if isinstance(owner, ast.ClassDef) else None
 
 
 def _in_init(spot: Spot, owner: ast.ClassDef, call: ast.Call) -> Option | None:
@@ -118,34 +113,27 @@ def _registered(spot: Spot, do: str, call: ast.Call | None) -> Option:
 def _registration(spot: Spot) -> ast.Call | None:
     """The call that made the handle at hand: in the file, ``h = x.register_hook(…)`` for ``h.remove()``."""
     names = set(loaded_names(spot.expression)) if spot.expression is not None else set()
-    for assign in spot.source.all(ast.Assign):
-        if _registers(assign.value) and bound_names(assign) & names:
-            return assign.value
-    return None
+    assigns = [assign for assign in spot.source.all(ast.Assign) if bound_names(assign) & names]
+    return next((assign.value for assign in assigns if _registers(assign.value)), None)
 
 
 def _registers(node: ast.AST | None) -> TypeGuard[ast.Call]:
     return isinstance(node, ast.Call) and "register" in last_word(node.func)
 
 
-def hook_registered(spot: Spot) -> Advice:
-    """``module.register_forward_hook(…)`` and its handle."""
-    what = f"{spot.short(spot.expression)} changes the hooks of a module while tracing"
-    why = "Hooks are Python state outside of the graph; the handle that comes back cannot be put into it."
-    call = spot.call if _registers(spot.call) else None
-    return Advice(what, why, (_registered(spot, "Register it in the caller", call),))
-
-
 def class_attribute_set(spot: Spot) -> Advice:
-    """Advice for setting an attribute that Dynamo does not track."""
-    if spot.call is not None and "hook" in last_word(spot.call.func):
-        return hook_registered(spot)
+    """Setting an attribute that Dynamo does not track; ``module.register_forward_hook(…)`` and its handle."""
     statement = spot.statement
-    shown = statement if isinstance(statement, (ast.Assign, ast.AugAssign)) else spot.expression
-    what = f"{spot.short(shown)} sets an attribute of something that Dynamo does not track"
-    plain = isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr))
-    is_global = plain and statement is not None and not set(loaded_names(statement)) & spot.local_names()
-    before = spot.text(statement) if is_global else ""
+    if spot.call is not None and "hook" in last_word(spot.call.func):
+        what = f"{spot.short(spot.call)} changes the hooks of a module while tracing"
+        why = "Hooks are Python state outside of the graph; the handle that comes back cannot be put into it."
+        call = spot.call if _registers(spot.call) else None
+        return Advice(what, why, (_registered(spot, "Register it in the caller", call),))
+    is_assign = isinstance(statement, (ast.Assign, ast.AugAssign))
+    what = f"{spot.short(statement if is_assign else spot.expression)} sets an attribute of something that Dynamo does not track"
+    before = ""
+    if isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr)):
+        before = "" if set(loaded_names(statement)) & spot.local_names() else spot.text(statement)
     return Advice(what, spot.cause.explanation, (around(spot, "Do it in the caller", before),))
 
 

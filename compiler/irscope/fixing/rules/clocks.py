@@ -28,9 +28,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     torch = source.module_name("torch")
     if function is None or torch is None:
         return
-    calls = [
-        call for call in source.all(ast.Call, function) if is_clock(source, call) and not call.args + call.keywords
-    ]
+    calls = [call for call in source.all(ast.Call, function) if is_clock(source, call)]
     if not any(source.line(call) == finding.range.start.line for call in calls):
         return
     changes: dict[ast.AST, str | None] = {}

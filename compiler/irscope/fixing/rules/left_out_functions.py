@@ -3,6 +3,7 @@ runs as plain Python already stays so, without a trial to trace it."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
@@ -46,29 +47,17 @@ def f(x):
 
 f(torch.ones(4))
 """
-_FUNCTION = """
-import torch
-
+_BREAKS = """\
 def f(x):
     for _ in range(2):
         torch._dynamo.graph_break()
         x = x + 1
     return x
-
-torch.compile(f, backend="eager")(torch.ones(4))
 """
-_METHOD = """
-import torch
-
-class Net(torch.nn.Module):
-    def forward(self, x):
-        for _ in range(2):
-            torch._dynamo.graph_break()
-            x = x + 1
-        return x
-
-torch.compile(Net(), backend="eager")(torch.ones(4))
-"""
+_CALL = '\ntorch.compile(f, backend="eager")(torch.ones(4))'
+_METHOD = textwrap.indent(_BREAKS.replace("f(x)", "forward(self, x)"), "    ")
+_FUNCTION = f"import torch\n\n{_BREAKS}{_CALL}"
+_MODULE = f"import torch\n\nclass Net(torch.nn.Module):\n{_METHOD}\nf = Net(){_CALL}"
 RULE = Rule(
     "left out functions",
     ("graph-break",),
@@ -80,7 +69,7 @@ RULE = Rule(
             (HALVED, "\n"),
             (_WRITES, "\n"),
             (_FUNCTION, "(recursive=False)\n"),
-            (_METHOD, "(recursive=False)\n    "),
+            (_MODULE, "(recursive=False)\n    "),
         )
     ),
 )

@@ -31,16 +31,13 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 def _without_sizes(source: Source, node: ast.JoinedStr) -> str:
     """The code of a message with dots in the place of values of the function's; a module's own values are constants."""
-    code, stays = source.code(node), [set(loaded_names(value)) <= {"self"} for value in _formatted(node)]
+    values = [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
+    code, stays = source.code(node), [set(loaded_names(value)) <= {"self"} for value in values]
     fields = [field for field in _FIELD.finditer(code) if field[0] not in ("{{", "}}")]
     for field, is_kept in reversed(list(zip(fields, stays, strict=True))):
         code = code if is_kept else f"{code[: field.start()]}…{code[field.end() :]}"
     plain = _PREFIX.sub(r"\1\2", code, count=1).replace("{{", "{").replace("}}", "}")
     return plain if stays and not any(stays) and _is_same(plain, code) else code
-
-
-def _formatted(node: ast.JoinedStr) -> list[ast.expr]:
-    return [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
 
 
 def _is_same(plain: str, code: str) -> bool:

@@ -25,14 +25,12 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     node, torch = source.at(finding.range), source.module_name("torch")
     if torch is None:
         return
-    statement = next(iter(source.on_line(finding.range.start.line, ast.Expr)), None)
-    is_output = (
-        statement is not None
-        and source.function(statement) is not None
-        and isinstance(statement.value, ast.Call)
-        and source.can_be_left_out(statement)
-    )
-    if statement is not None and is_output:
+    statements = [
+        statement for statement in source.on_line(finding.range.start.line, ast.Expr) if source.function(statement)
+    ]
+    calls = [statement for statement in statements[:1] if isinstance(statement.value, ast.Call)]
+    outputs = [statement for statement in calls if source.can_be_left_out(statement)]
+    for statement in outputs:
         yield from _printed(source, statement, torch)
     yield from _decision(source, finding, torch)
     block = source.first_around(node, ast.With) if node is not None else None
@@ -40,7 +38,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         yield from _without_filter(source, block)
         if source.can_be_left_out(block):
             yield _left_out(source, block, torch)  # Dynamo may not know the context
-    if statement is not None and is_output:
+    for statement in outputs:
         yield _left_out(source, statement, torch)
 
 
