@@ -129,21 +129,20 @@ def resized(spot: Spot) -> Advice:
     receiver, method, given = call.func.value, call.func.attr, [spot.text(arg) for arg in call.args]
     if not isinstance(receiver, ast.Name) or not spot.alone:
         return Advice(what, why, (), receiver)
-    option = None
     if method == "resize_":
         sizes = [a for arg in call.args for a in (arg.elts if isinstance(arg, (ast.Tuple, ast.List)) else [arg])]
-        shape = ", ".join(spot.text(size) for size in sizes)
+        shape = ", ".join(map(spot.text, sizes))
         count = " * ".join(f"({spot.text(s)})" if isinstance(s, ast.BinOp) else spot.text(s) for s in sizes)
-        code = f"{receiver.id} = {receiver.id}.flatten()[: {count}].view({shape})"
+        code, do = f"{receiver.id}.flatten()[: {count}].view({shape})", "Rebind the name to a part of it"
         caveat = "For a smaller shape; the tensor of the caller keeps its shape."
-        option = replacing(spot, call, code, "Rebind the name to a part of it", caveat)
     elif method == "set_" and len(given) == 4:
-        code = f"{receiver.id} = {given[0]}.as_strided({given[2]}, {given[3]}, {given[1]})"
+        code, do = f"{given[0]}.as_strided({given[2]}, {given[3]}, {given[1]})", "Rebind the name to that part"
         caveat = "For a tensor as the source, not a storage."
-        option = replacing(spot, call, code, "Rebind the name to that part", caveat)
     elif method == "set_" and len(given) == 1:
-        option = replacing(spot, call, f"{receiver.id} = {given[0]}", "Bind the name to the other tensor")
-    return Advice(what, why, some(option), receiver)
+        code, do, caveat = given[0], "Bind the name to the other tensor", ""
+    else:
+        return Advice(what, why, (), receiver)
+    return Advice(what, why, (replacing(spot, call, f"{receiver.id} = {code}", do, caveat),), receiver)
 
 
 def non_tensor_result(spot: Spot) -> Advice:

@@ -109,27 +109,22 @@ def _unknown(spot: Spot) -> Advice:
 
 
 def disabled(spot: Spot) -> Advice:
-    """A function under ``torch.compiler.disable``."""
-    what = f"{spot.short(spot.call)} is marked with `torch.compiler.disable`"
-    function = spot.call.func if spot.call is not None else None
-    return Advice(what, _marked(spot), some(_enabled(spot, function), custom_op(spot, spot.call)))
-
-
-def _marked(spot: Spot) -> str:
+    """A function under ``torch.compiler.disable``; a module, which breaks only when it is called."""
+    function = spot.call.func if spot.call is not None else spot.expression
     reason = re.search(r"\(reason: (?P<reason>.*)\)", spot.cause.explanation)
     said = f' Its reason: "{reason["reason"]}".' if reason and reason["reason"] != "None" else ""
-    return f"It is marked to run uncompiled.{said}"
+    is_module = spot.cause.code == "GB0148"
+    how = f"{spot.short(function)} is a module wrapped" if is_module else f"{spot.short(spot.call)} is marked"
+    operator = custom_op(spot, spot.call) if not is_module else None
+    why = f"It is marked to run uncompiled.{said}"
+    return Advice(f"{how} with `torch.compiler.disable`", why, some(_enabled(spot, function), operator))
 
 
 def delayed(spot: Spot) -> Advice:
     """What breaks only when it is called: a module under ``torch.compiler.disable``, a view of an input in place."""
     if "torch.compiler.disable" in spot.cause.explanation:
-        function = spot.call.func if spot.call is not None else spot.expression
-        what = f"{spot.short(function)} is a module wrapped with `torch.compiler.disable`"
-        return Advice(what, _marked(spot), some(_enabled(spot, function)))
-    if "inplace view" in spot.cause.explanation:
-        return arrays.resized(spot)
-    return from_registry(spot)
+        return disabled(spot)
+    return arrays.resized(spot) if "inplace view" in spot.cause.explanation else from_registry(spot)
 
 
 def _enabled(spot: Spot, function: ast.expr | None) -> Option:

@@ -91,16 +91,15 @@ def generator_argument(spot: Spot) -> Advice:
 
 def random_in_place(spot: Spot) -> Advice:
     """``x.random_(…)``."""
-    call = spot.call
-    what = f"{spot.short(call)} fills a tensor with random integers in place"
+    what = f"{spot.short(spot.call)} fills a tensor with random integers in place"
     why = "Dynamo has no rule for `random_`; it traces `torch.randint` and `torch.randint_like`."
-    if call is None or not isinstance(call.func, ast.Attribute) or not call.args or call.keywords:
-        return Advice(what, why)
-    torch, imports = spot.need("torch")
-    receiver = call.func.value
-    made = f"{torch}.randint_like({spot.text(receiver)}, {', '.join(spot.text(arg) for arg in call.args)})"
-    if spot.alone and not isinstance(receiver, ast.Name):
-        return Advice(what, why)
-    code = f"{spot.text(receiver)} = {made}" if spot.alone else made
-    caveat = "It is a new tensor: other names of the old one do not see it."
-    return Advice(what, why, (replacing(spot, call, code, "Draw a new tensor", caveat, imports),), receiver)
+    match spot.call:
+        case ast.Call(func=ast.Attribute(value=receiver), args=[_, *_], keywords=[]) as call:
+            if spot.alone and not isinstance(receiver, ast.Name):
+                return Advice(what, why)
+            (torch, imports), name = spot.need("torch"), spot.text(receiver)
+            made = f"{torch}.randint_like({', '.join([name, *map(spot.text, call.args)])})"
+            caveat = "It is a new tensor: other names of the old one do not see it."
+            code = f"{name} = {made}" if spot.alone else made
+            return Advice(what, why, (replacing(spot, call, code, "Draw a new tensor", caveat, imports),), receiver)
+    return Advice(what, why)

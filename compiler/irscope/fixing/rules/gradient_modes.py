@@ -26,7 +26,8 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     if torch is None or function is None or not is_of_mode or not can_be_split(source, function):
         return
     returned = [statement.value for statement in source.all(ast.Return, function.body)]
-    if not returned or any(value is None or _is_no_tensor(value) for value in returned):
+    is_tensor = [value and not isinstance(value, _NO_TENSOR) and source.code(value) != "None" for value in returned]
+    if not returned or not all(is_tensor):
         return
     names, result = parameters(function), source.fresh("result")
     inner = source.fresh(f"{function.name.strip('_')}_with_gradients")
@@ -40,10 +41,11 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     yield Proposal(_TITLE, _CAVEAT, text, last=True)
 
 
-def _is_no_tensor(value: ast.expr) -> bool:
-    return isinstance(value, _NO_TENSOR) or (isinstance(value, ast.Constant) and value.value is None)
-
-
+_CALLS = """\
+f(torch.ones(4))
+with torch.no_grad():
+    f(torch.ones(4))
+"""
 _FUNCTION = """
 import torch
 
@@ -51,9 +53,6 @@ import torch
 def f(x):
     return x * 2
 
-f(torch.ones(4))
-with torch.no_grad():
-    f(torch.ones(4))
 """
 _METHOD = """
 import torch
@@ -63,9 +62,6 @@ class Net(torch.nn.Module):
         return x * 2
 
 f = torch.compile(Net(), backend="eager")
-f(torch.ones(4))
-with torch.no_grad():
-    f(torch.ones(4))
 """
 _PLAIN = """\
 @torch.compiler.disable(recursive=False)
@@ -84,13 +80,13 @@ RULE = Rule(
     ("recompile-global-state",),
     examples=(
         Example(
-            _FUNCTION,
-            _FUNCTION.replace("def f(", "def f_with_gradients(").replace("* 2\n", f"* 2\n\n\n{_PLAIN}"),
+            _FUNCTION + _CALLS,
+            _FUNCTION.replace("def f(", "def f_with_gradients(").replace("* 2\n", f"* 2\n\n\n{_PLAIN}") + _CALLS,
             is_script=True,
         ),
         Example(
-            _METHOD,
-            _METHOD.replace("    def forward(", f"{_PLAIN_METHOD}\n    def forward_with_gradients("),
+            _METHOD + _CALLS,
+            _METHOD.replace("    def forward(", f"{_PLAIN_METHOD}\n    def forward_with_gradients(") + _CALLS,
             is_script=True,
         ),
     ),

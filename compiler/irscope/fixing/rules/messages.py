@@ -36,15 +36,11 @@ def _without_sizes(source: Source, node: ast.JoinedStr) -> str:
     fields = [field for field in _FIELD.finditer(code) if field[0] not in ("{{", "}}")]
     for field, is_kept in reversed(list(zip(fields, stays, strict=True))):
         code = code if is_kept else f"{code[: field.start()]}…{code[field.end() :]}"
+    if any(stays) or not stays:
+        return code
     plain = _PREFIX.sub(r"\1\2", code, count=1).replace("{{", "{").replace("}}", "}")
-    return plain if stays and not any(stays) and _is_same(plain, code) else code
-
-
-def _is_same(plain: str, code: str) -> bool:
-    """Whether a plain string has the text of a formatted one."""
-    first, second = parse_expression(plain), parse_expression(code)
-    texts = [part.value for part in getattr(second, "values", ()) if isinstance(part, ast.Constant)]
-    return isinstance(first, ast.Constant) and [first.value] == texts
+    texts = [part.value for part in getattr(parse_expression(code), "values", ()) if isinstance(part, ast.Constant)]
+    return plain if [getattr(parse_expression(plain), "value", None)] == texts else code
 
 
 _SCRIPT = """

@@ -69,7 +69,14 @@ class _Helper:
         params = [*function.args.posonlyargs, *function.args.args]
         self.hints = {param.arg: ast.unparse(param.annotation) if param.annotation else "" for param in params}
         self.types = {name: _type_of(hint, torch) for name, hint in self.hints.items()}
-        self.unpacked = dict(self._unpacked())
+        kept = self.types.keys() - set(self._stored)
+        self.unpacked = {
+            name: ast.unparse(node)
+            for node in function.body
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in kept
+            for name in bound_names(node)
+            if self._stored.count(name) == 1
+        }
         """What the function takes out of its arguments before all else, and never changes: ``rows, columns = shape``."""
 
     def can_be_operator(self) -> bool:
@@ -105,10 +112,8 @@ class _Helper:
                 return isinstance(context, ast.Load) and not is_tensor
             case ast.Compare() | ast.Call(func=ast.Name(id="len")):
                 return True
-            case ast.Call(func=called):
-                return not is_tensor and not self.source.full_name(called).startswith(
-                    "numpy.random."
-                )  # it may shuffle it
+            case ast.Call(func=called) if self.source.full_name(called).startswith("numpy.random."):
+                return False  # it may shuffle it
         return not is_tensor
 
     def result(self) -> tuple[str, str] | None:
@@ -136,14 +141,6 @@ class _Helper:
         read = {node.id for node in ast.walk(call.args[0]) if isinstance(node, ast.Name)}
         is_of_arguments = read <= self.types.keys() | self.unpacked.keys()
         return (ast.unparse(call.args[0]), f"{self.torch}.{dtype}") if dtype and is_of_arguments else None
-
-    def _unpacked(self) -> Iterator[tuple[str, str]]:
-        for node in self.function.body:
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
-                names = [name.id for name in ast.walk(node.targets[0]) if isinstance(name, ast.Name)]
-                is_kept = node.value.id in self.types and node.value.id not in self._stored
-                if is_kept and all(self._stored.count(name) == 1 for name in names):
-                    yield from ((name, ast.unparse(node)) for name in names)
 
 
 def _type_of(hint: str, torch: str) -> str:
