@@ -16,11 +16,10 @@ _MADE_ONCE = "It is then made once."
 
 def numpy_options(spot: Spot) -> tuple[Option, ...]:
     """Ways to get NumPy code out of the graph, from the simplest on."""
-    call = spot.call
-    if spot.alone and call is not None:
-        outside = around(spot, "Do it in the caller, with what the compiled code returns", "", after=spot.text(call))
-        return (outside,)
-    return some(hoist(spot, call), custom_op(spot, call))
+    if spot.alone and spot.call is not None:
+        do = "Do it in the caller, with what the compiled code returns"
+        return (around(spot, do, "", after=spot.text(spot.call)),)
+    return some(hoist(spot, spot.call), custom_op(spot, spot.call))
 
 
 numpy_call = plain_rule(

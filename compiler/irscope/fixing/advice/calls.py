@@ -116,8 +116,8 @@ def disabled(spot: Spot) -> Advice:
     is_module = spot.cause.code == "GB0148"
     how = f"{spot.short(function)} is a module wrapped" if is_module else f"{spot.short(spot.call)} is marked"
     operator = custom_op(spot, spot.call) if not is_module else None
-    why = f"It is marked to run uncompiled.{said}"
-    return Advice(f"{how} with `torch.compiler.disable`", why, some(_enabled(spot, function), operator))
+    options = some(_enabled(spot, function), operator)
+    return Advice(f"{how} with `torch.compiler.disable`", f"It is marked to run uncompiled.{said}", options)
 
 
 def delayed(spot: Spot) -> Advice:

@@ -48,12 +48,12 @@ def advice_in_library(spot: Spot, advise: Callable[[Spot], Advice]) -> Advice:
     place, beneath = context.beneath[at], context.beneath[at + 1 :]
     node, inlined = node_at_range(place.file, place.range), context.inlined or context.traced or at > 0
     cause = BreakContext(
-        context.messages, place.file, place.function, place.range, node, context.payload, context.skipped, beneath, True, inlined
+        context.messages, place.file, place.function, place.range, node, context.payload, context.skipped, beneath,
+        inlined=inlined,
     )  # fmt: skip
     told = advise(Spot(cause, home=spot))
     where = f"{os.path.basename(place.file)}, line {place.range.start.line}"
-    call = spot.short(spot.expression or spot.statement)
-    what = f"{call} runs code of a library, and there {told.what} ({where})"
+    what = f"{spot.short(spot.expression or spot.statement)} runs code of a library, and there {told.what} ({where})"
     options = tuple(option for option in told.options if option.anywhere)
     if context.traced:
         apart = "Call it outside of the compiled code, or change that line of the library"

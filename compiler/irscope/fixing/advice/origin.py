@@ -29,7 +29,7 @@ def origin_of(spot: Spot, value: ast.expr) -> str:
     matches = [match for pattern in (_COMPUTED, _ATTRIBUTED) for match in pattern.finditer(spot.context.payload)]
     for match in matches:  # PyTorch names where a tensor was computed
         file, line = match["file"], int(match["line"])
-        elsewhere = os.path.realpath(file) != os.path.realpath(spot.file)
+        elsewhere = os.path.realpath(file) != os.path.realpath(spot.context.file)
         if is_user_file(file) and (elsewhere or line not in {here, *said}):
             place = f"{os.path.basename(file)}, line {line}" if elsewhere else f"line {line}"
             steps.append((f"`{match['code'].strip()}` ({place})", line))

@@ -25,14 +25,13 @@ class Spot:
         self.context = context
         self.home = home or self
         """The place in the user's file; another one than this where this is in a library."""
-        self.file = context.file
         self.node = context.node
         self.cause = context.messages[0] if context.messages else _NO_MESSAGE
 
     @functools.cached_property
     def source(self) -> Source:
         """The text of the file; empty if it cannot be parsed."""
-        return source_of_file(self.file) or Source("")
+        return source_of_file(self.context.file) or Source("")
 
     # --- the tree around the node -------------------------------------------------------------------------------------
 

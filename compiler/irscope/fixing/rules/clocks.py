@@ -23,9 +23,8 @@ def is_clock(source: Source, node: ast.AST) -> bool:
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    node = source.at(finding.range)
+    node, torch = source.at(finding.range), source.module_name("torch")
     function = source.function(node) if node is not None else None
-    torch = source.module_name("torch")
     if function is None or torch is None:
         return
     calls = [call for call in source.all(ast.Call, function) if is_clock(source, call)]

@@ -17,7 +17,6 @@ _CHANGING = (
     "numpy.random.", "torch.", "open", "input", "next", "iter", "id", "globals", "locals", "vars", "object",
 )  # fmt: skip
 """What gives something else each time, or changes something: modules end with a dot."""
-_TITLE = FixMethod.COMPUTE_ONCE
 _CAVEAT = "It is then the same in every call."
 
 
@@ -37,7 +36,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         constant = source.fresh(f"_{name.strip('_').upper()}")
         code = dedented(source.code(value), " " * source.position(source.span(statement)[0]).column)
         line = source.above(statement, f"{constant} = {whole(code)}")
-        yield Proposal(_TITLE, _CAVEAT, source.changed({value: constant}, [line]))
+        yield Proposal(FixMethod.COMPUTE_ONCE, _CAVEAT, source.changed({value: constant}, [line]))
 
 
 def _is_constant(source: Source, value: ast.expr) -> bool:

@@ -55,6 +55,7 @@ def f(x):
     return x
 """
 _CALL = '\ntorch.compile(f, backend="eager")(torch.ones(4))'
+_ALONE = "(recursive=False)\n"
 _METHOD = textwrap.indent(_BREAKS.replace("f(x)", "forward(self, x)"), "    ")
 _FUNCTION = f"import torch\n\n{_BREAKS}{_CALL}"
 _MODULE = f"import torch\n\nclass Net(torch.nn.Module):\n{_METHOD}\nf = Net(){_CALL}"
@@ -65,11 +66,6 @@ RULE = Rule(
     leaves_out=True,
     examples=tuple(
         Example(text, text.replace("def ", f"@torch.compiler.disable{mark}def ", 1), is_script=True)
-        for text, mark in (
-            (HALVED, "\n"),
-            (_WRITES, "\n"),
-            (_FUNCTION, "(recursive=False)\n"),
-            (_MODULE, "(recursive=False)\n    "),
-        )
+        for text, mark in ((HALVED, "\n"), (_WRITES, "\n"), (_FUNCTION, _ALONE), (_MODULE, f"{_ALONE}    "))
     ),
 )
