@@ -82,7 +82,7 @@ def test_three_parts(tmp_path: Path) -> None:
         words.explanation
     )
     assert words.hints[0].startswith("Keep it a tensor: `scale = total.detach()`.")
-    assert words.options[0].replaces_line
+    assert words.options[0].edits
     assert "scale = total.detach()\n" in file.applied(words.options[0])
     assert [option.hint for option in words.options] == list(words.hints)
 
@@ -200,7 +200,7 @@ def test_no_edit_where_it_would_be_wrong(tmp_path: Path, body: str) -> None:
     file = Breaking(tmp_path, f"import torch\n\ndef f(x):\n    {body}\n")
     words = file.at("x.sum() > 0", message("GB0170"))
     assert words.options
-    assert not any(option.replaces_line for option in words.options)
+    assert not any(option.edits for option in words.options)
 
 
 def test_numbers_and_names_of_the_file(tmp_path: Path) -> None:

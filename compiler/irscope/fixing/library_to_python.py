@@ -6,7 +6,6 @@ nothing that broke is repaired.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
 
@@ -50,11 +49,8 @@ def plain_functions(
     text_of
         Reads a file of a library.  May raise OSError.
     """
-    found = {"graph-break": _on_the_way, "recompilation": _compiled_again}.get(finding.kind)
-    if found is None:
-        return
     functions: dict[tuple[str, str], None] = {}
-    for file, line in found(finding, compiles):
+    for file, line in _functions_of(finding, compiles):
         try:
             name = attribute_at(text_of(file), line)
         except OSError:
@@ -62,7 +58,9 @@ def plain_functions(
         if not name:
             return
         functions[module_of(file), name] = None
-    at = _after(text)
+    # After the calls that the text has; else after the imports.
+    calls = [match.end() for match in _CALL.finditer(text)]
+    at = Position(text.count("\n", 0, calls[-1]) + 2, 0) if calls else after_imports(text)
     if at is None or not 0 < len(functions) <= _MOST_FUNCTIONS:
         return
     edits = tuple(Edit(Range(at, at), made) for made in _pieces(text, list(functions)))
@@ -77,51 +75,32 @@ def caveat_of(text: str) -> str:
     return _CAVEAT.format(", ".join(f"`{name.removesuffix('.fget')}`" for name in names))
 
 
-def _on_the_way(finding: Finding, compiles: Sequence[Compile]) -> Iterator[tuple[str, int]]:
-    """The library's functions from the user's call to a break: each of them would break where it calls the next."""
-    if any(one.id in finding.compiles and not is_package_file(one.file) for one in compiles):
-        return  # a function of the user's is compiled, and calls them
-    for one in finding.related:
-        if is_of_library(one.file):
-            yield one.file, one.range.start.line
-
-
-def _compiled_again(finding: Finding, compiles: Sequence[Compile]) -> Iterator[tuple[str, int]]:
-    """The library's function that was compiled again."""
-    for one in compiles:
-        if one.id in finding.compiles and is_of_library(one.file):
-            yield one.file, one.line
-
-
-def _after(text: str) -> Position | None:
-    """Where the calls are put: after those that the text has; else after the imports."""
-    try:
-        body = ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    calls = [one.end_lineno or 0 for one in body if isinstance(one, ast.Expr) and _calls_helper(one.value)]
-    return Position(calls[-1] + 1, 0) if calls else after_imports(text)
-
-
-def _calls_helper(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == _HELPER
+def _functions_of(finding: Finding, compiles: Sequence[Compile]) -> list[tuple[str, int]]:
+    """The library's functions from the user's call to a break, each of which would break where it calls the next; that
+    which was compiled again."""
+    own = [compiled for compiled in compiles if compiled.id in finding.compiles]
+    places: list[tuple[str, int]] = []
+    if finding.kind == "recompilation":
+        places = [(compiled.file, compiled.line) for compiled in own]
+    elif finding.kind == "graph-break" and all(is_package_file(compiled.file) for compiled in own):
+        # else a function of the user's is compiled, and calls them
+        places = [(place.file, place.range.start.line) for place in finding.related]
+    return [place for place in places if is_of_library(place[0])]
 
 
 def _pieces(text: str, functions: Sequence[tuple[str, str]]) -> Iterator[str]:
     """What is put into the text.  In pieces, so that two such changes have the same ones in common."""
     yield from (f"{line}\n" for line in _IMPORTS if not has_line(text, line))
     aliases: dict[str, str] = {}
-    for module, _ in functions:
-        if module not in aliases:
-            package, _, name = module.rpartition(".")
-            line = f"from {package} import {name}" if package else f"import {name}"
-            aliases[module] = name
-            if has_line(text, line):
-                continue
-            if (other := fresh(name, text)) != name or name in list(aliases.values())[:-1]:
-                aliases[module] = other if other != name else f"{package.rpartition('.')[2]}_{name}"
-                line += f" as {aliases[module]}"
-            yield f"{line}\n"
+    for module in dict.fromkeys(module for module, _ in functions):
+        package, _, name = module.rpartition(".")
+        line, alias = f"from {package} import {name}" if package else f"import {name}", name
+        if not has_line(text, line):
+            alias = fresh(name, text)
+            if alias == name and name in aliases.values():
+                alias = f"{package.rpartition('.')[2]}_{name}"
+            yield f"{line}\n" if alias == name else f"{line} as {alias}\n"
+        aliases[module] = alias
     if not has_line(text, f"def {_HELPER}(function):"):
         yield _DEFINITION
     for module, name in functions:

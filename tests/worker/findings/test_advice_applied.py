@@ -30,7 +30,7 @@ def mended(folder: Path, broken: Session) -> Session:
     paths = []
     for entry in CASES:
         for number, option in enumerate(_options(broken, folder, entry)):
-            if option.replaces_line:
+            if option.edits:
                 path = folder / f"case_{entry.name}__{number}.py"
                 path.write_text(apply(entry.source, option.edits), encoding="utf-8")
                 paths.append(path)
@@ -65,7 +65,7 @@ def test_option(entry: BreakCase, folder: Path, broken: Session, mended: Session
     assert not entry.reported or entry.code not in broken.codes(path)
     options = _options(broken, folder, entry)
     assert options, "no advice at all"
-    applied = [number for number, option in enumerate(options) if option.replaces_line]
+    applied = [number for number, option in enumerate(options) if option.edits]
     assert len(applied) == entry.proven, [option.hint for option in options]
     for number in applied:
         other = folder / f"case_{entry.name}__{number}.py"

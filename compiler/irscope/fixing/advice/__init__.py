@@ -25,11 +25,11 @@ from irscope.fixing.advice import (
     values,
 )
 from irscope.fixing.advice import control_flow as control
-from irscope.fixing.advice.fallback import from_registry
+from irscope.fixing.advice.fallback import from_registry, sequel_of
 from irscope.fixing.advice.library import advice_in_library, is_for_library
 from irscope.fixing.advice.model import Advice, BreakContext, Option, Words
 from irscope.fixing.advice.origin import origin_of
-from irscope.fixing.advice.sequel import sequel_of
+from irscope.fixing.advice.plain import PLAIN
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.edits import edits_of
 from irscope.protocol import Edit
@@ -38,8 +38,7 @@ __all__ = ["RULES", "BreakContext", "Edit", "Option", "Words", "words_for"]
 
 _MOST_OPTIONS = 3
 
-RULES: dict[str, Callable[[Spot], Advice]] = {
-    # a tensor's value is asked for
+_BY_CODES: dict[str, Callable[[Spot], Advice]] = {
     "GB0124": values.scalar,
     "GB0109": values.tolist,
     "GB0033": values.data_dependent_operator,
@@ -47,94 +46,52 @@ RULES: dict[str, Callable[[Spot], Advice]] = {
     "GB0193": values.min_or_max,
     "GB6270": values.tensor_method,
     "GB0569": output.text_of_tensor,
-    # decisions
     "GB0170": branches.data_dependent_branch,
     DATA_DEPENDENT_GUARD: guards.data_dependent_guard,
-    "GB0034": control.assertion,
-    "GB0171": control.assertion,
-    # shapes
+    "GB0034 GB0171": control.assertion,
     "GB0036": shapes.dynamic_shape,
     "GB0037": shapes.no_meta_kernel,
     "GB0246": shapes.one_hot,
-    # output
     "GB0291": output.logger_call,
     "GB4841": output.root_logging,
     "GB0296": output.not_reorderable,
-    # calls
     "GB0059": control.builtin,
-    "GB0007": calls.skipped_call,
-    "GB0008": calls.skipped_call,
-    "GB0009": calls.skipped_call,
-    "GB0147": calls.skipped_call,
-    "GB0156": calls.skipped_call,
-    "GB3934": calls.concatenated,
-    "GB0098": calls.disabled,
-    "GB0099": calls.disabled,
-    "GB0025": calls.user_break,
-    "GB4297": calls.user_break,
-    # arrays, storages, sparse tensors
+    "GB0007 GB0008 GB0009 GB0147 GB0156": calls.skipped_call,
+    "GB0098 GB0099": calls.disabled,
+    "GB0025 GB4297": calls.user_break,
     "GB0294": arrays.numpy_function,
-    "GB0158": arrays.array_method,
     "GB0087": arrays.fake_tensor_failure,
-    "GB0185": arrays.array_of_objects,
-    "GB0250": arrays.array_of_objects,
     "GB0208": arrays.non_tensor_result,
     "GB5976": arrays.storage,
-    "GB0015": arrays.sparse,
-    "GB0277": arrays.sparse,
-    "GB0374": arrays.sparse,
-    "GB0126": arrays.resized,
-    "GB0128": arrays.resized,
+    "GB0015 GB0277 GB0374": arrays.sparse,
+    "GB0126 GB0128": arrays.resized,
     "GB0148": calls.delayed,
-    # randomness
-    "GB0363": randomness.generator_made,
     "GB7650": randomness.generator_method,
     "GB0107": randomness.random_in_place,
     "GB0055": randomness.generator_argument,
-    # contexts
-    "GB0142": contexts.unsupported_context,
-    "GB0262": contexts.unsupported_context,
-    "GB0212": contexts.profiler,
+    "GB0142 GB0262": contexts.unsupported_context,
     "GB0066": contexts.inside_context,
-    # objects
-    "GB4198": state.deepcopy,
-    "GB0179": state.deepcopy,
+    "GB4198 GB0179": state.deepcopy,
     "GB8977": state.class_made,
-    "GB0264": state.parameter_made,
-    "GB0228": state.parameter_made,
-    "GB0014": state.recurrent_module,
+    "GB0264 GB0228": state.parameter_made,
     "GB0467": state.class_attribute_set,
     "GB0013": state.handle_from_elsewhere,
     "GB0092": state.not_rebuilt,
-    "GB0006": state.module_attribute,
-    # gradients
     "GB0123": autograd.backward_call,
-    "GB9186": autograd.gradient_call,
-    "GB0125": autograd.requires_grad_set,
-    "GB0206": autograd.requires_grad_set,
+    "GB0125 GB0206": autograd.requires_grad_set,
     "GB8985": autograd.leaf_leaks,
-    "GB2464": autograd.dirty_not_returned,
-    "GB2019": autograd.dirty_outside,
     "GB0225": autograd.made_with_grad,
-    "GB0104": autograd.kept_gradient,
-    "GB0108": autograd.kept_gradient,
     "GB0056": autograd.data_replaced,
-    "GB0149": autograd.functorch,
-    "GB0067": autograd.checkpointed,
-    "GB4413": autograd.checkpointed,
-    "GB0000": autograd.subclass,
-    "GB0103": autograd.subclass,
-    "GB0163": autograd.subclass,
-    "GB0164": autograd.subclass,
-    # control flow
+    "GB0067 GB4413": autograd.checkpointed,
     "GB0003": control.generator,
     "GB8335": control.generator_rebuilt,
-    "GB4347": control.iterated,
-    "GB0811": control.iterated,
+    "GB4347 GB0811": control.iterated,
     "GB0088": control.raised,
     "GB0069": control.import_failed,
     "GB7000": control.in_loop,
+    **PLAIN,
 }
+RULES = {code: rule for codes, rule in _BY_CODES.items() for code in codes.split()}
 
 
 def words_for(context: BreakContext) -> Words:

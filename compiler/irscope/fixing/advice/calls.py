@@ -10,8 +10,9 @@ from irscope.fixing.advice import arrays, output, randomness
 from irscope.fixing.advice.common import around, custom_op, hoist, last_word, pass_in, some
 from irscope.fixing.advice.fallback import from_registry
 from irscope.fixing.advice.families import FAMILIES, OUTSIDE, in_caller, name_at
-from irscope.fixing.advice.model import Advice, Option
+from irscope.fixing.advice.model import Advice, Option, plain_rule
 from irscope.fixing.advice.spot import Spot
+from irscope.fixing.syntax import Function
 
 _CONTEXT = re.compile(r"module: (?P<module>[^,]*), qualname: (?P<name>[^,]*), skip reason")
 _DISABLE = ("torch.compiler.disable", "torch._dynamo.disable")
@@ -24,39 +25,30 @@ def skipped_call(spot: Spot) -> Advice:
     name = name_at(spot)
     if any(_SHARDING in place.file.replace(os.sep, "/") for place in spot.context.beneath):
         return _sharded(spot)
-    if _steps(spot, name):
+    # ``next(it)``, or ``for x in it`` where ``it`` is not a call
+    loops = isinstance(spot.statement, ast.For) and spot.statement.iter is spot.expression
+    if name == "next" or (spot.call is None and loops):
         return stepped(spot)
     if name in ("warnings.warn", "warnings.warn_explicit"):
         return output.warning(spot)
     if name.startswith("logging."):
         return output.root_logging(spot)
-    for family in FAMILIES:
-        if any(name == p or (p[-1] == "." and name.startswith(p)) for p in family.prefixes):
-            return Advice(f"{spot.short(spot.expression)} {family.what}", family.why, family.options(spot))
+    for names, advise in FAMILIES.items():
+        if any(name == p or (p[-1] == "." and name.startswith(p)) for p in names.split()):
+            return advise(spot)
     return by_method(spot) or _unknown(spot)
 
 
-def _sharded(spot: Spot) -> Advice:
-    """A module under ``fully_shard`` (FSDP2), whose hooks are under ``torch._dynamo.disable``."""
-    return Advice(
-        f"{spot.short(spot.expression)} runs a module under `fully_shard`, and Dynamo does not trace the hooks of FSDP2",
-        "They gather the parameters before the module runs, and scatter the gradients after it. PyTorch runs them as plain "
-        "Python, so no graph goes across a sharded module, and none has FSDP2's collectives.",
-        (
-            Option(
-                "Compile each module before it is sharded, in place of the model around them",
-                "block = torch.compile(block)\nfully_shard(block)",
-                "Names in its state dict begin with `_orig_mod.` then; `block.compile()` keeps the names, "
-                "and compiles a `forward` of your own, but not a block of PyTorch's, such as `nn.Sequential`.",
-            ),
-        ),
-    )
-
-
-def _steps(spot: Spot, name: str) -> bool:
-    """Whether the line steps through an object: ``next(it)``, or ``for x in it`` where ``it`` is not a call."""
-    parent = spot.parent(spot.expression) if spot.expression is not None else None
-    return name == "next" or (spot.call is None and isinstance(parent, ast.For) and parent.iter is spot.expression)
+_sharded = plain_rule(  # a module under ``fully_shard`` (FSDP2), whose hooks are under ``torch._dynamo.disable``
+    "runs a module under `fully_shard`, and Dynamo does not trace the hooks of FSDP2",
+    "They gather the parameters before the module runs, and scatter the gradients after it. PyTorch runs them as plain "
+    "Python, so no graph goes across a sharded module, and none has FSDP2's collectives.",
+    lambda _: [Option(
+        "Compile each module before it is sharded, in place of the model around them",
+        "block = torch.compile(block)\nfully_shard(block)",
+        "Names in its state dict begin with `_orig_mod.` then; `block.compile()` keeps the names, "
+        "and compiles a `forward` of your own, but not a block of PyTorch's, such as `nn.Sequential`.")],
+)  # fmt: skip
 
 
 # --- methods of objects -----------------------------------------------------------------------------------------------
@@ -68,132 +60,94 @@ def by_method(spot: Spot) -> Advice | None:
     if call is None or not isinstance(call.func, ast.Attribute):
         return None
     method, receiver = call.func.attr, spot.tight(call.func.value)
-    shown = spot.short(call)
+    shown, said = spot.short(call), spot.cause.explanation
     if method in ("acquire", "release"):
         outside = around(spot, "Hold the lock in the caller", f"with {receiver}:")
         return Advice(f"{shown} acquires or releases a lock while tracing", OUTSIDE, (outside,))
     if method in ("write", "writelines", "flush", "close", "read", "readline", "seek"):
         return Advice(f"{shown} works on a file while tracing", OUTSIDE, in_caller(spot))
-    if method == "rotate" and "deque" in spot.cause.explanation and call.args:
-        n = spot.text(call.args[0])
-        code = f"{receiver}.extendleft([{receiver}.pop() for _ in range({n})])"
+    if method == "rotate" and "deque" in said and call.args:
+        code = f"{receiver}.extendleft([{receiver}.pop() for _ in range({spot.text(call.args[0])})])"
         is_number = isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, int)
         changes = (spot.replace(call, code),) if is_number else ()
         option = Option("Use the methods that it knows", code, "For a positive number.", changes)
-        return Advice(f"{shown} is a method that Dynamo has no rule for", spot.cause.explanation, (option,))
+        return Advice(f"{shown} is a method that Dynamo has no rule for", said, (option,))
     if arrays.asks_for_memory(call) is call:
         return arrays.storage(spot)
-    if spot.cause.explanation.endswith(("of class `Generator`", "of class `Random`", "of class `RandomState`")):
+    if said.endswith(("of class `Generator`", "of class `Random`", "of class `RandomState`")):
         return randomness.number_drawn(spot)
-    if method in ("manual_seed", "seed", "get_state", "set_state"):
-        return randomness.generator_method(spot)
-    return None
+    is_of_generator = method in ("manual_seed", "seed", "get_state", "set_state")
+    return randomness.generator_method(spot) if is_of_generator else None
 
 
 def stepped(spot: Spot) -> Advice:
     """``next(it)`` and ``for x in it`` over an iterator that Dynamo does not know."""
-    node = spot.expression
-    parent = spot.parent(node) if node is not None else None
-    loop = spot.statement if isinstance(spot.statement, ast.For) else parent if isinstance(parent, ast.For) else None
-    if node is None and loop is not None:
-        node = loop.iter
+    loop = spot.statement if isinstance(spot.statement, ast.For) else None
+    node = spot.expression or (loop.iter if loop is not None else None)
     what = f"{spot.short(node)} steps through an iterator that Dynamo does not know"
     why = "Its state lives outside of the graph, in C code, a file or another object."
     if loop is None:
         passed = pass_in(spot, node, "A Python number would be compiled in; wrap it in `torch.tensor(...)`.")
         return Advice(what, why, some(passed or Option("Take the next element in the caller, and pass it in")))
-    made = some(hoist(spot, node, "For elements that fit into memory.", as_list=True))
+    made = hoist(spot, node, "For elements that fit into memory.", as_list=True)
     outside = Option("Loop in the caller, and compile what is done with each element")
     may_be_long = "DataLoader" in spot.cause.explanation
-    return Advice(what, why, (outside, *made) if may_be_long else (*made, outside))
+    return Advice(what, why, some(outside, made) if may_be_long else some(made, outside))
 
 
 def _unknown(spot: Spot) -> Advice:
     """A function of an extension, or one that PyTorch has marked as not to be traced."""
-    match = _CONTEXT.search(spot.cause.context)
-    c_function = "builtin" in spot.cause.explanation or "C extension" in spot.cause.context
-    what = f"{spot.short(spot.expression)} calls code that Dynamo does not trace"
+    match, why = _CONTEXT.search(spot.cause.context), spot.cause.explanation
     if match is not None:
-        full = f"{match['module']}.{match['name']}"
+        is_c_code = "builtin" in why or "C extension" in spot.cause.context
         reason = (
-            "is C code and has no Python bytecode to follow" if c_function else "PyTorch has marked as not to be traced"
+            "is C code and has no Python bytecode to follow" if is_c_code else "PyTorch has marked as not to be traced"
         )
-        why = f"It calls `{full}`, which {reason}."
-    else:
-        why = spot.cause.explanation
+        why = f"It calls `{match['module']}.{match['name']}`, which {reason}."
     options = in_caller(spot) if spot.alone else some(hoist(spot, spot.call), custom_op(spot, spot.call))
-    return Advice(what, why, options)
-
-
-def concatenated(spot: Spot) -> Advice:
-    """``b"head" + data``, where Dynamo cannot join the two types."""
-    node = spot.expression
-    what = f"{spot.short(node)} joins two sequences of types that Dynamo cannot join"
-    return Advice(
-        what, spot.cause.explanation,
-        some(hoist(spot, node), pass_in(spot, node)),
-    )  # fmt: skip
+    return Advice(f"{spot.short(spot.expression)} calls code that Dynamo does not trace", why, options)
 
 
 def disabled(spot: Spot) -> Advice:
-    """A function under ``torch.compiler.disable``."""
-    call = spot.call
-    function = call.func if call is not None else None
-    what = f"{spot.short(call)} is marked with `torch.compiler.disable`"
-    why = f"It is marked to run uncompiled.{_reason(spot)}"
-    return Advice(what, why, some(_enabled(spot, function), custom_op(spot, call)))
-
-
-def _reason(spot: Spot) -> str:
+    """A function under ``torch.compiler.disable``; a module, which breaks only when it is called."""
+    function = spot.call.func if spot.call is not None else spot.expression
     reason = re.search(r"\(reason: (?P<reason>.*)\)", spot.cause.explanation)
-    return f' Its reason: "{reason["reason"]}".' if reason and reason["reason"] != "None" else ""
+    said = f' Its reason: "{reason["reason"]}".' if reason and reason["reason"] != "None" else ""
+    is_module = spot.cause.code == "GB0148"
+    how = f"{spot.short(function)} is a module wrapped" if is_module else f"{spot.short(spot.call)} is marked"
+    operator = custom_op(spot, spot.call) if not is_module else None
+    options = some(_enabled(spot, function), operator)
+    return Advice(f"{how} with `torch.compiler.disable`", f"It is marked to run uncompiled.{said}", options)
 
 
 def delayed(spot: Spot) -> Advice:
     """What breaks only when it is called: a module under ``torch.compiler.disable``, a view of an input in place."""
     if "torch.compiler.disable" in spot.cause.explanation:
-        function = spot.call.func if spot.call is not None else spot.expression
-        what = f"{spot.short(function)} is a module wrapped with `torch.compiler.disable`"
-        return Advice(what, f"It is marked to run uncompiled.{_reason(spot)}", some(_enabled(spot, function)))
-    if "inplace view" in spot.cause.explanation:
-        return arrays.resized(spot)
-    return from_registry(spot)
+        return disabled(spot)
+    return arrays.resized(spot) if "inplace view" in spot.cause.explanation else from_registry(spot)
 
 
 def _enabled(spot: Spot, function: ast.expr | None) -> Option:
     """Without the mark: a decorator of the function, or a call around the function or module."""
     word = last_word(function)
-    nodes = list(ast.walk(spot.tree))
-    decorators = [decorator for node in nodes for decorator in _decorators(spot, node, word)]
-    wraps = [call for node in nodes if (call := _wrap(spot, node, word)) is not None]
+    definitions = [node for node in spot.source.nodes if isinstance(node, Function) and node.name == word]
+    decorators = [mark for node in definitions for mark in node.decorator_list if _disables(spot, mark)]
+    assigns = [node.value for node in spot.source.all(ast.Assign) if word in map(last_word, node.targets)]
+    wraps = [call for call in assigns if isinstance(call, ast.Call) and call.args and _disables(spot, call)]
     if len(decorators) + len(wraps) != 1:
         return Option(f"Remove the `torch.compiler.disable` of `{word}`", "", _KEPT)
-    if wraps:
-        (call,) = wraps
-        do = f"Remove the `{spot.text(call.func)}` around `{word}` (line {call.lineno})"
-        if spot.qualified(call.args[0]).startswith("torch.ops."):
-            return Option(do, "", f"{_KEPT} An operator can break the graph for reasons of its own.")
-        return Option(do, "", _KEPT, (spot.replace(call, spot.text(call.args[0])),))
-    (decorator,) = decorators
-    do = f"Remove `@{spot.text(decorator)}` from `{word}` (line {decorator.lineno})"
-    return Option(do, "", _KEPT, (spot.without(decorator),))
+    for decorator in decorators:
+        do = f"Remove `@{spot.text(decorator)}` from `{word}` (line {decorator.lineno})"
+        return Option(do, "", _KEPT, (spot.without(decorator),))
+    (call,) = wraps
+    do = f"Remove the `{spot.text(call.func)}` around `{word}` (line {call.lineno})"
+    if spot.qualified(call.args[0]).startswith("torch.ops."):
+        return Option(do, "", f"{_KEPT} An operator can break the graph for reasons of its own.")
+    return Option(do, "", _KEPT, (spot.replace(call, spot.text(call.args[0])),))
 
 
-def _decorators(spot: Spot, node: ast.AST, word: str) -> list[ast.expr]:
-    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name != word:
-        return []
-    return [
-        decorator
-        for decorator in node.decorator_list
-        if spot.qualified(decorator.func if isinstance(decorator, ast.Call) else decorator) in _DISABLE
-    ]
-
-
-def _wrap(spot: Spot, node: ast.AST, word: str) -> ast.Call | None:
-    """``word = torch.compiler.disable(…)`` and ``self.word = torch.compiler.disable(…)``."""
-    if not isinstance(node, ast.Assign) or not isinstance(call := node.value, ast.Call) or not call.args:
-        return None
-    return call if word in map(last_word, node.targets) and spot.qualified(call.func) in _DISABLE else None
+def _disables(spot: Spot, node: ast.expr) -> bool:
+    return spot.qualified(node.func if isinstance(node, ast.Call) else node) in _DISABLE
 
 
 _REQUESTS = ("torch._dynamo.graph_break", "torch._dynamo.skip_frame")
@@ -201,7 +155,7 @@ _REQUESTS = ("torch._dynamo.graph_break", "torch._dynamo.skip_frame")
 
 def user_break(spot: Spot) -> Advice:
     """``torch._dynamo.graph_break()`` and ``skip_frame()``."""
-    if spot.call is None or spot.qualified(spot.call.func) not in _REQUESTS:
+    if spot.called not in _REQUESTS:
         what = f"{spot.short(spot.expression)} calls code in which PyTorch itself asks for a graph break"
         return Advice(what, "PyTorch runs this part of its library as plain Python on purpose.", in_caller(spot))
     what = f"{spot.short(spot.call)} asks for it"

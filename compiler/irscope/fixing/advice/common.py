@@ -27,9 +27,9 @@ def setting(
 
     ``anywhere`` is False for a setting that names something of the code at hand; ``needs`` are further modules.
     """
-    torch = spot.home.name_of_module("torch") or "torch"
+    torch = spot.home.source.module_name("torch") or "torch"
     code = f"{torch}._dynamo.config.{name}"
-    changes = (spot.home.with_setting(code, (*needs, "torch")),)
+    changes = (spot.home.source.setting(code, *needs, "torch"),)
     return Option(f"{do}, once at the top of the file", code, caveat, changes, anywhere)
 
 
@@ -51,10 +51,10 @@ def guard(spot: Spot, caveat: str) -> Option | None:
     method = FixMethod.LEAVE_OUT
     statement = spot.statement
     written = _in_lambda(spot) or (statement.value if isinstance(statement, ast.Expr) else None)
-    if written is None or statement is None or not effects_of(spot.tree).only_writes(written):
+    if written is None or statement is None or not effects_of(spot.source.tree).only_writes(written):
         return None
     torch, imports = spot.need("torch")
-    if not isinstance(statement, ast.Expr) or _in_lambda(spot) is not None or not spot.owns_lines([statement]):
+    if not isinstance(statement, ast.Expr) or _in_lambda(spot) is not None or not spot.source.owns_lines(statement):
         text = f"None if {torch}.compiler.is_compiling() else {spot.text(written)}"
         return replacing(spot, written, text, method.title, caveat, imports, method)
     body = spot.block([statement]).replace("\n", "\n    ")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from irscope.fixing.advice.common import SAME_EACH_CALL, around, assigned_name, called, pass_in, some
+from irscope.fixing.advice.common import SAME_EACH_CALL, around, called, pass_in, some
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
+from irscope.fixing.edits import dedented, edits_of, indent_of
 from irscope.fixing.source import bound_names, loaded_names
+from irscope.fixing.syntax import Definition
+from irscope.fixing.texts import applied
 
 _FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "linspace", "tensor", "eye",
               "randperm", "as_tensor", "logspace"}  # fmt: skip
@@ -20,15 +23,15 @@ def unsupported_context(spot: Spot) -> Advice:
         what = f"{spot.short(spot.expression)} enters a `with` block that Dynamo does not know"
         return Advice(what, spot.cause.explanation, some(pass_in(spot, spot.expression, "")))
     item = block.items[0].context_expr
-    kind = spot.qualified(item.func) if isinstance(item, ast.Call) else ""
     what = f"`with {spot.text(item)}:` cannot be entered while tracing"
-    if kind == "torch.device":
+    outside = "Put the block around the call of the compiled code"
+    moved = around(spot, outside, f"with {', '.join(map(spot.text, block.items))}:")
+    if isinstance(item, ast.Call) and spot.qualified(item.func) == "torch.device":
         why = "It changes where tensors are made, by a mode that Dynamo does not enter as a `with` block."
-        return Advice(what, why, some(_on_device(spot, block, item), _around(spot, block)))
+        return Advice(what, why, some(_on_device(spot, block, item), moved))
     why = "Dynamo knows what torch's own context managers do to a graph, and those written in Python; not this one."
-    if any(other.optional_vars is not None for other in block.items):
-        return Advice(what, why, some(_read_above(spot, block), _read_in_caller(spot, block)))
-    return Advice(what, why, (_around(spot, block),))
+    has_names = any(other.optional_vars is not None for other in block.items)
+    return Advice(what, why, _read_outside(spot, block) if has_names else (moved,))
 
 
 def opened(spot: Spot) -> Advice | None:
@@ -38,47 +41,29 @@ def opened(spot: Spot) -> Advice | None:
         return None
     what = f"{spot.short(spot.expression)} opens a file while tracing"
     why = "A graph holds operations on tensors; files must be read or written before or after it."
-    return Advice(what, why, some(_read_above(spot, block), _read_in_caller(spot, block)))
+    return Advice(what, why, _read_outside(spot, block))
 
 
-def _bound(block: ast.With) -> str:
-    """The one name that a block binds, apart from that in its head: ``text`` of ``text = file.read()``; else empty."""
-    made = block.body[0]
-    is_alone = len(block.body) == 1 and isinstance(made, ast.Assign) and len(made.targets) == 1
-    return assigned_name(made) if is_alone else ""
-
-
-def _names_in_head(block: ast.With) -> set[str]:
-    return {name for item in block.items if item.optional_vars for name in bound_names(item.optional_vars)}
-
-
-def _read_above(spot: Spot, block: ast.With) -> Option | None:
-    """Reads the file once, above the function."""
-    name = _bound(block)
-    heads = _names_in_head(block)
-    function = spot.functions[0] if spot.functions else None
-    if not name or function is None or not spot.owns_lines([block]):
-        return None
+def _read_outside(spot: Spot, block: ast.With) -> tuple[Option, ...]:
+    """Reads the file once, above the function, or in the caller; nothing is passed from a block that writes."""
+    heads = {name for item in block.items for name in bound_names(item)}
+    match block.body:
+        case [ast.Assign(targets=[ast.Name(id=name)])]:
+            pass
+        case _:
+            return (Option("Do what the block does in the caller"),)
+    do, text = f"Do what the block does in the caller, and pass `{name}` in", spot.block([block])
+    is_local = bool((set(loaded_names(block)) - heads) & spot.local_names())
+    in_caller = Option(do, "" if is_local else f"{text}\nresult = {called(spot, name)}")
     bound = {name, *heads}
-    stored = [n for n in spot.source.all(ast.Name, function) if n.id in bound and isinstance(n.ctx, ast.Store)]
-    read = set(loaded_names(block)) - heads
-    if len(stored) != len(bound) or not spot.hoistable_names(read) or bound & spot.global_names():
-        return None
-    text = spot.block([block])
-    removed = spot.without(block) if spot.siblings_after(block) else spot.replace_statements([block], "pass")
+    names = spot.source.all(ast.Name, spot.functions[:1])
+    stored = [n for n in names if n.id in bound and isinstance(n.ctx, ast.Store)]
+    at_top = [statement for statement in spot.source.tree.body if not isinstance(statement, Definition)]
+    is_taken = len(stored) != len(bound) or any(bound & bound_names(statement) for statement in at_top)
+    if is_taken or not spot.source.owns_lines(block) or not spot.hoistable_names(set(loaded_names(block)) - heads):
+        return (in_caller,)
     do, code = "Read it once, outside of the compiled code", f"{text}   # above the function"
-    return Option(do, code, SAME_EACH_CALL, (spot.above(text), removed))
-
-
-def _read_in_caller(spot: Spot, block: ast.With) -> Option:
-    """Reads the file in the caller, and passes in what was read; nothing is passed from a block that writes."""
-    name = _bound(block)
-    do = "Do what the block does in the caller" + (f", and pass `{name}` in" if name else "")
-    heads = _names_in_head(block)
-    local = {n for statement in block.items + block.body for n in loaded_names(statement)} & spot.local_names()
-    if not name or local - heads:
-        return Option(do)
-    return Option(do, f"{spot.block([block])}\nresult = {called(spot, name)}")
+    return Option(do, code, SAME_EACH_CALL, (spot.above(text), spot.without(block))), in_caller
 
 
 def inside_context(spot: Spot) -> Advice:
@@ -91,45 +76,30 @@ def inside_context(spot: Spot) -> Advice:
 
 
 def _with(spot: Spot) -> ast.With | None:
-    node = (
-        spot.source.first_around(spot.node, (ast.With, ast.FunctionDef, ast.Lambda)) if spot.node is not None else None
-    )
+    kinds = (ast.With, ast.FunctionDef, ast.Lambda)
+    node = spot.source.first_around(spot.node, kinds) if spot.node is not None else None
     return node if isinstance(node, ast.With) else None
 
 
-def _around(spot: Spot, block: ast.With) -> Option:
-    do = "Put the block around the call of the compiled code"
-    return around(spot, do, f"with {', '.join(map(spot.text, block.items))}:")
-
-
-def _on_device(spot: Spot, block: ast.With, item: ast.expr) -> Option | None:
+def _on_device(spot: Spot, block: ast.With, item: ast.Call) -> Option | None:
     """Gives ``device=`` to the factories in the block, and dissolves it."""
-    if not isinstance(item, ast.Call) or len(block.items) != 1 or len(item.args) != 1 or block.items[0].optional_vars:
+    if len(block.items) != 1 or len(item.args) != 1 or block.items[0].optional_vars:
         return None
-    text = spot.block(block.body)
-    calls = [call for call in ast.walk(ast.parse(text)) if isinstance(call, ast.Call) and _is_factory(spot, call)]
-    calls = [call for call in calls if all(keyword.arg != "device" for keyword in call.keywords)]
-    if not calls:
+    source, text = spot.source, spot.source.text
+    calls = [call for call in source.all(ast.Call, block.body) if _is_factory(spot, call)]
+    given = [source.argument(call, "device", spot.text(item.args[0])) for call in calls]
+    if not given:
         return None
-    lines = text.split("\n")
-    for call in sorted(calls, key=lambda c: (c.end_lineno or 0, c.end_col_offset or 0), reverse=True):
-        row, column = (call.end_lineno or 1) - 1, (call.end_col_offset or 1) - 1
-        encoded = lines[row].encode()
-        comma = ", " if call.args or call.keywords else ""
-        given = f"{comma}device={spot.text(item.args[0])}"
-        lines[row] = f"{encoded[:column].decode()}{given}{encoded[column:].decode()}"
-    code, caveat = "\n".join(lines), "Modules that are made inside need `device=` as well."
-    do = "Name the device where the tensor is created"
+    changed = applied(text, edits_of(source, given))
+    start, end = source.range(*block.body).start, source.span(block.body[-1])[1]
+    indent = indent_of(source.lines[start.line - 1], start.column)
+    code = dedented(changed[source.offset(start) : end + len(changed) - len(text)], indent)
+    do, caveat = "Name the device where the tensor is created", "Modules that are made inside need `device=` as well."
     return Option(do, code, caveat, (spot.replace_statements([block], code),))
 
 
 def _is_factory(spot: Spot, call: ast.Call) -> bool:
-    name = spot.qualified(call.func)
-    return name.startswith("torch.") and name[len("torch.") :] in _FACTORIES
-
-
-def profiler(spot: Spot) -> Advice:
-    """A profiler that is started inside of compiled code."""
-    what = f"{spot.short(spot.expression or spot.statement)} works with a profiler while tracing"
-    why = "A profiler watches the running process; it cannot be part of a graph, nor survive a graph break."
-    return Advice(what, why, (around(spot, "Profile in the caller", "with torch.profiler.profile() as profile:"),))
+    """Whether a call makes a tensor on the device of the block, and can be given another."""
+    module, _, word = spot.qualified(call.func).rpartition(".")
+    is_plain = not any(keyword.arg in ("device", None) for keyword in call.keywords)
+    return module == "torch" and word in _FACTORIES and is_plain

@@ -104,7 +104,7 @@ def _evaluated(spot: Spot, name: str) -> Advice:
             option = Option(
                 "Write the expression itself", spot.line_with(call, f"({code})"), "", (spot.replace(call, f"({code})"),)
             )
-        elif spot.alone and spot.statement is not None and spot.owns_lines([spot.statement]):
+        elif spot.alone and spot.statement is not None and spot.source.owns_lines(spot.statement):
             option = Option(
                 "Write the statements themselves", code, "", (spot.replace_statements([spot.statement], code),)
             )

@@ -1,4 +1,4 @@
-"""Breaks without a rule: PyTorch's own words, cleaned."""
+"""PyTorch's own words, cleaned: for breaks without a rule, and for what a break led to."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ _EMPTY_ADVICE = re.compile(
     r"|This graph break is fundamental|This graph break may be difficult to debug|Report an issue to PyTorch"
     r"|File an issue to PyTorch|Your code may result in an error when running in eager)"
 )
+_SEQUELS = {
+    "GB7000": "It is inside of a loop, where a graph cannot be cut and resumed, so the whole function runs as plain Python.",
+    "GB0066": "It is inside of a `with` block that a graph cannot leave and enter again, so the whole function runs as plain Python.",
+    "GB0092": "Something that is alive here cannot be carried over the cut, so the whole function runs as plain Python.",
+    "GB0065": "It is in a function that is called from the compiled one; the graph is cut at that call.",
+}
 _OBJECTS = re.compile(r" at 0x[0-9a-f]+")
 _INTERNALS = re.compile(r"\b(LazyVariableTracker\(\w+: )?(\w+Variable)\((?:[^()]|\([^()]*\))*\)\)?")
 
@@ -23,10 +29,11 @@ def from_registry(spot: Spot) -> Advice:
     node = spot.expression or spot.statement
     at = f" at {spot.short(node)}" if node is not None else ""
     what = f"{_sentence_case(cause.type)}{at}" if cause.type else f"Dynamo cannot trace this{at}"
-    return Advice(what, explanation_of(cause), tuple(Option(hint) for hint in hints_of(cause)))
+    hints = [" ".join(hint.split()).rstrip(".") for hint in cause.hints if not _EMPTY_ADVICE.match(hint.strip())]
+    return Advice(what, _explanation_of(cause), tuple(map(Option, hints)))
 
 
-def explanation_of(message: BreakMessage) -> str:
+def _explanation_of(message: BreakMessage) -> str:
     """PyTorch's reason on one line, without addresses and the names of its inner classes."""
     text = _OBJECTS.sub("", " ".join(message.explanation.split()))
     context = _OBJECTS.sub("", " ".join(message.context.split()))
@@ -35,9 +42,11 @@ def explanation_of(message: BreakMessage) -> str:
     return text
 
 
-def hints_of(message: BreakMessage) -> list[str]:
-    """PyTorch's hints that say something about this break."""
-    return [" ".join(h.split()).rstrip(".") for h in message.hints if not _EMPTY_ADVICE.match(h.strip())]
+def sequel_of(spot: Spot) -> list[str]:
+    """A sentence for each further message of a break's chain, and on why a whole function was given up."""
+    messages = spot.context.messages[1:]
+    said = [_SEQUELS.get(m.code) or f"Then: {m.type}. {_explanation_of(m)}".strip() for m in messages]
+    return list(dict.fromkeys(said))
 
 
 def _sentence_case(text: str) -> str:

@@ -64,7 +64,7 @@ def data_dependent_guard(spot: Spot) -> Advice:
 
 def _left_out(spot: Spot, decision: ast.AST) -> Option | None:
     """``if token.numel() == 0: continue`` and ``if token.numel() > 0: …``: for an empty tensor, the rest does nothing."""
-    if not isinstance(decision, ast.If) or decision.orelse or not spot.owns_lines([decision]):
+    if not isinstance(decision, ast.If) or decision.orelse or not spot.source.owns_lines(decision):
         return None
     asked = spot.short(decision.test)
     rest = decision.body if _asks_for_elements(decision.test) else spot.siblings_after(decision)
@@ -129,7 +129,7 @@ def _stated(spot: Spot, decision: ast.If | ast.IfExp | ast.Assert) -> Option | N
     holds, fails = sides
     if isinstance(decision, ast.If) and isinstance(decision.body[-1], _LEAVES):
         holds, fails = fails, holds
-    torch = spot.name_of_module("torch") or "torch"
+    torch = spot.source.module_name("torch") or "torch"
     other = f" Or state the opposite: `{torch}._check({fails})`."
     return Option("If it is always so, state it before this line", f"{torch}._check({holds})", f"{_STATED}{other}")
 

@@ -15,17 +15,12 @@ from irscope.fixing.advice.spot import Spot
 from irscope.usercode.source import node_at_range
 from irscope.usercode.user_files import is_package_file
 
-_STANDARD = ("GB0007", "GB0008", "GB0009", "GB0147", "GB0156", "GB4841", "GB0291")
-_KNOWN_CALLS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(_STANDARD, ("",)),
+_KNOWN_CALLS = {
+    "GB0007 GB0008 GB0009 GB0147 GB0156 GB4841 GB0291": ("",),
     "GB0208": ("copy.copy",),
-    "GB4198": ("copy.", "dataclasses."),
-    "GB0179": ("copy.", "dataclasses."),
-    "GB0264": ("torch.nn.",),
-    "GB0228": ("torch.nn.",),
-    "GB0149": ("torch.",),
-    "GB0067": ("torch.",),
-    "GB4413": ("torch.",),
+    "GB4198 GB0179": ("copy.", "dataclasses."),
+    "GB0264 GB0228": ("torch.nn.",),
+    "GB0149 GB0067 GB4413": ("torch.",),
 }
 """Ids of which a rule knows functions of Python or torch that break inside, by the beginning of their full names: the
 user's call says enough."""
@@ -42,41 +37,26 @@ def is_for_library(spot: Spot) -> bool:
         return True
     if (method := _KNOWN_METHODS.get(spot.cause.code)) is not None:
         return spot.call is None or method not in getattr(spot.call.func, "attr", "")
-    known = _KNOWN_CALLS.get(spot.cause.code)
-    return known is None or not name_at(spot).startswith(known)
+    code = spot.cause.code
+    return not any(code in codes.split() and name_at(spot).startswith(known) for codes, known in _KNOWN_CALLS.items())
 
 
 def advice_in_library(spot: Spot, advise: Callable[[Spot], Advice]) -> Advice:
     """What the rules say of the library's line, and what the user can do without a change of it."""
-    inner = _cause(spot)
-    place = inner.context
-    told = advise(inner)
-    call = spot.short(spot.expression or spot.statement)
-    where = f"{os.path.basename(place.file)}, line {place.range.start.line}"
-    what = f"{call} runs code of a library, and there {told.what} ({where})"
-    options = tuple(option for option in told.options if option.anywhere)
-    if spot.context.traced:
-        apart = Option("Call it outside of the compiled code, or change that line of the library")
-    else:
-        apart = Option("Compile a function that does not reach that line, or change the line in the library")
-    return Advice(what, told.why, (*options, apart))
-
-
-def _cause(spot: Spot) -> Spot:
     context = spot.context
     at = cause_among(context.beneath)
-    place = context.beneath[at]
-    return Spot(
-        BreakContext(
-            context.messages,
-            place.file,
-            place.function,
-            place.range,
-            node_at_range(place.file, place.range),
-            context.payload,
-            context.skipped,
-            beneath=context.beneath[at + 1 :],
-            inlined=context.inlined or context.traced or at > 0,
-        ),
-        home=spot,
-    )
+    place, beneath = context.beneath[at], context.beneath[at + 1 :]
+    node, inlined = node_at_range(place.file, place.range), context.inlined or context.traced or at > 0
+    cause = BreakContext(
+        context.messages, place.file, place.function, place.range, node, context.payload, context.skipped, beneath,
+        inlined=inlined,
+    )  # fmt: skip
+    told = advise(Spot(cause, home=spot))
+    where = f"{os.path.basename(place.file)}, line {place.range.start.line}"
+    what = f"{spot.short(spot.expression or spot.statement)} runs code of a library, and there {told.what} ({where})"
+    options = tuple(option for option in told.options if option.anywhere)
+    if context.traced:
+        apart = "Call it outside of the compiled code, or change that line of the library"
+    else:
+        apart = "Compile a function that does not reach that line, or change the line in the library"
+    return Advice(what, told.why, (*options, Option(apart)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import textwrap
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from irscope.events.break_message import BreakMessage
@@ -12,6 +14,7 @@ from irscope.vocabulary.records import dataclass
 
 if TYPE_CHECKING:
     from irscope.events.stack import FramePlace
+    from irscope.fixing.advice.spot import Spot
 
 
 @dataclass(frozen=True)
@@ -85,19 +88,12 @@ class Option:
     method: FixMethod | None = None
 
     @property
-    def replaces_line(self) -> bool:
-        """Whether the edits can be applied as they are."""
-        return bool(self.edits)
-
-    @property
     def hint(self) -> str:
         """The option as text: one line where the code is one, else the code as an indented block."""
-        if not self.code:
-            return " ".join(part for part in (f"{self.do}.", self.caveat) if part)
-        if "\n" not in self.code and len(self.code) <= 100:
-            return " ".join(part for part in (f"{self.do}: `{self.code}`.", self.caveat) if part)
-        block = "\n".join(f"    {line}" if line else "" for line in self.code.split("\n"))
-        return "\n".join(part for part in (f"{self.do}:", block, self.caveat) if part)
+        if "\n" in self.code or len(self.code) > 100:
+            return "\n".join(filter(None, (f"{self.do}:", textwrap.indent(self.code, "    "), self.caveat)))
+        first = f"{self.do}: `{self.code}`." if self.code else f"{self.do}."
+        return " ".join(filter(None, (first, self.caveat)))
 
 
 @dataclass(frozen=True)
@@ -120,6 +116,16 @@ class Advice:
     why: str
     options: tuple[Option, ...] = ()
     value: ast.expr | None = None
+
+
+def plain_rule(what: str, why: str, options: Callable[[Spot], Iterable[Option | None]]) -> Callable[[Spot], Advice]:
+    """A rule that says the same of each line; ``what`` follows the line's expression.  An empty ``why`` is PyTorch's."""
+
+    def advise(spot: Spot) -> Advice:
+        made = tuple(option for option in options(spot) if option is not None)
+        return Advice(f"{spot.short(spot.expression or spot.statement)} {what}", why or spot.cause.explanation, made)
+
+    return advise
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ _ATTRIBUTED = re.compile(
     re.MULTILINE,
 )
 _LONGEST_CHAIN = 3
+Assignment = ast.Assign | ast.AugAssign | ast.AnnAssign
 
 
 def origin_of(spot: Spot, value: ast.expr) -> str:
@@ -25,11 +26,13 @@ def origin_of(spot: Spot, value: ast.expr) -> str:
     steps = list(_assignments(spot, value))
     said = {line for _, line in steps}
     here = spot.context.range.start.line
-    for file, line, code in _attributed(spot.context.payload):
-        elsewhere = os.path.realpath(file) != os.path.realpath(spot.file)
+    matches = [match for pattern in (_COMPUTED, _ATTRIBUTED) for match in pattern.finditer(spot.context.payload)]
+    for match in matches:  # PyTorch names where a tensor was computed
+        file, line = match["file"], int(match["line"])
+        elsewhere = os.path.realpath(file) != os.path.realpath(spot.context.file)
         if is_user_file(file) and (elsewhere or line not in {here, *said}):
             place = f"{os.path.basename(file)}, line {line}" if elsewhere else f"line {line}"
-            steps.append((f"`{code}` ({place})", line))
+            steps.append((f"`{match['code'].strip()}` ({place})", line))
     if not steps:
         return ""
     return f"The value comes from {', and that from '.join(dict.fromkeys(text for text, _ in steps))}."
@@ -39,42 +42,25 @@ def _assignments(spot: Spot, value: ast.expr) -> Iterator[tuple[str, int]]:
     """The last assignments before the line of the names that a value is made of, the nearest first."""
     if not spot.functions:
         return
-    function, before = spot.functions[0], value.lineno
-    names, seen = loaded_names(value), set[str]()
+    statements = spot.source.all(ast.stmt, spot.functions[0])
+    names, seen, before = loaded_names(value), set[str](), value.lineno
     for _ in range(_LONGEST_CHAIN):
-        found = _last_assignment(function, [name for name in names if name not in seen], before)
-        if found is None:
+        made = [
+            (name, statement, statement.value)
+            for statement in statements
+            if isinstance(statement, Assignment) and statement.value is not None and statement.lineno < before
+            for target in targets_of(statement)
+            for name in names
+            if name not in seen and name in bound_names(target)
+        ]
+        if not made:
             break
-        name, statement, source = found
+        name, assignment, computed = made[-1]
         seen.add(name)
-        text = spot.text(statement).split("\n")[0]
-        yield f"`{text}` (line {statement.lineno})", statement.lineno
-        names, before = loaded_names(source), statement.lineno
-    arguments = bound_names(function.args)
-    for name in names:
-        if name in arguments and name not in seen and name != "self":
-            yield f"the argument `{name}`", function.lineno
-            return
-
-
-def _last_assignment(
-    function: ast.AST, names: list[str], before: int
-) -> tuple[str, ast.Assign | ast.AugAssign | ast.AnnAssign, ast.expr] | None:
-    best: tuple[str, ast.Assign | ast.AugAssign | ast.AnnAssign, ast.expr] | None = None
-    for node in ast.walk(function):
-        if not isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) or node.value is None:
-            continue
-        if node.lineno >= before or (best is not None and node.lineno <= best[1].lineno):
-            continue
-        stored = {inner.id for target in targets_of(node) for inner in ast.walk(target) if isinstance(inner, ast.Name)}
-        name = next((name for name in names if name in stored), None)
-        if name is not None:
-            best = name, node, node.value
-    return best
-
-
-def _attributed(payload: str) -> Iterator[tuple[str, int, str]]:
-    """The places that PyTorch names as where a tensor was computed: file, line, code."""
-    for pattern in (_COMPUTED, _ATTRIBUTED):
-        for match in pattern.finditer(payload):
-            yield match["file"], int(match["line"]), match["code"].strip()
+        before = assignment.lineno
+        first_line, *_ = spot.text(assignment).split("\n")
+        yield f"`{first_line}` (line {before})", before
+        names = loaded_names(computed)
+    arguments = bound_names(spot.functions[0].args) - seen - {"self"}
+    for name in [name for name in names if name in arguments][:1]:
+        yield f"the argument `{name}`", spot.functions[0].lineno

@@ -13,6 +13,7 @@ _TYPES = re.compile(r"argument types \[(?P<types>.*?)\] \(has_kwargs (?P<kwargs>
 _REORDERABLE = {"str", "Tensor", "int", "float", "bool", "NoneType"}
 _LATER = "It is then done after the graph, at the end of the compiled code."
 _SILENT = "Compiled runs are then silent."
+_SKIP = "Let compiled code skip it"
 
 
 def print_call(spot: Spot) -> Advice:
@@ -23,7 +24,7 @@ def print_call(spot: Spot) -> Advice:
     later = setting(
         spot, "reorderable_logging_functions.add(print)", _LATER, "Let compiled code print when its graph has run"
     )
-    return Advice(what, why, some(later if _reorderable(spot) else None, _leave_out(spot), _after(spot)))
+    return Advice(what, why, some(later if _reorderable(spot) else None, guard(spot, _SILENT), _after(spot)))
 
 
 def _reorderable(spot: Spot) -> bool:
@@ -36,51 +37,42 @@ def _reorderable(spot: Spot) -> bool:
     return {t.strip(" '\"") for t in match["types"].split(",") if t.strip()} <= _REORDERABLE
 
 
-def _leave_out(spot: Spot) -> Option | None:
-    return guard(spot, _SILENT)
-
-
 def _after(spot: Spot) -> Option | None:
-    """Where the text is made of local tensors only: return them and print outside."""
-    call = spot.call
-    if call is None or not spot.functions or spot.context.inlined:
-        return None
-    return Option("Return what it shows and print it in the caller")
+    is_local = spot.call is not None and spot.functions and not spot.context.inlined
+    return Option("Return what it shows and print it in the caller") if is_local else None
 
 
 def logger_call(spot: Spot) -> Advice:
     """A method of a ``logging.Logger``."""
-    call = spot.call
-    what = f"{spot.short(call)} logs while tracing"
+    what = f"{spot.short(spot.call)} logs while tracing"
     why = "A graph holds operations on tensors; it cannot call a logger in the middle."
-    return Advice(what, why, some(_ignored(spot, call), _leave_out(spot), _after(spot)))
+    return Advice(what, why, some(_ignored(spot), guard(spot, _SILENT), _after(spot)))
 
 
-def _ignored(spot: Spot, call: ast.Call | None) -> Option | None:
-    if call is None or not isinstance(call.func, ast.Attribute):
+def _ignored(spot: Spot) -> Option | None:
+    if spot.call is None or not isinstance(spot.call.func, ast.Attribute):
         return None
-    do = "Let compiled code skip it"
-    if spot.hoistable(call.func):
-        return _named(spot, f"ignore_logging_functions.add({spot.text(call.func)})", _SILENT, do)
-    logging = spot.home.name_of_module("logging") or "logging"
-    name = f"ignore_logging_functions.add({logging}.Logger.{call.func.attr})"
-    return setting(spot, name, f"{_SILENT} It holds for all loggers.", do, needs=("logging",))
+    if (named := _named(spot, "ignore", _SILENT, _SKIP)) is not None:
+        return named
+    logging = spot.home.source.module_name("logging") or "logging"
+    name = f"ignore_logging_functions.add({logging}.Logger.{spot.call.func.attr})"
+    return setting(spot, name, f"{_SILENT} It holds for all loggers.", _SKIP, needs=("logging",))
 
 
-def _named(spot: Spot, name: str, caveat: str, do: str) -> Option:
-    """A setting that names a function of the file: it must come after that name is bound."""
+def _named(spot: Spot, which: str, caveat: str, do: str) -> Option | None:
+    """A setting that names a function of the file, after that name is bound; None if it is not bound above."""
+    if spot.call is None or not spot.hoistable(spot.call.func):
+        return None
     torch, imports = spot.need("torch")
-    code = f"{torch}._dynamo.config.{name}"
+    code = f"{torch}._dynamo.config.{which}_logging_functions.add({spot.text(spot.call.func)})"
     return Option(f"{do}, once above the function", code, caveat, (*imports, spot.above(code)))
 
 
 def root_logging(spot: Spot) -> Advice:
     """``logging.info(…)``, the function of the module."""
-    call = spot.call
-    name = spot.qualified(call.func) if call is not None else ""
-    if not name.startswith("logging."):
-        return Advice(f"Dynamo cannot trace {spot.short(spot.expression)}", spot.cause.explanation)
-    return logger_call(spot)
+    if spot.called.startswith("logging."):
+        return logger_call(spot)
+    return Advice(f"Dynamo cannot trace {spot.short(spot.expression)}", spot.cause.explanation)
 
 
 def warning(spot: Spot) -> Advice:
@@ -88,16 +80,11 @@ def warning(spot: Spot) -> Advice:
     call = spot.call
     what = f"{spot.short(call)} warns while tracing"
     why = "A warning looks at the Python stack and at filters, which a graph does not have."
-    name = spot.text(call.func) if call is not None else "warnings.warn"
-    plain = call is not None and len(call.args) == 1 and not call.keywords and not spot.context.inlined
-    put_off = f"reorderable_logging_functions.add({name})"
-    ignored = f"ignore_logging_functions.add({name})"
-    first = (
-        _named(spot, put_off, _LATER, "Let compiled code warn when its graph has run")
-        if plain
-        else _named(spot, ignored, _SILENT, "Let compiled code skip it")
-    )
-    return Advice(what, why, some(first if call is not None and spot.hoistable(call.func) else None, _leave_out(spot)))
+    if call is not None and len(call.args) == 1 and not call.keywords and not spot.context.inlined:
+        named = _named(spot, "reorderable", _LATER, "Let compiled code warn when its graph has run")
+    else:
+        named = _named(spot, "ignore", _SILENT, _SKIP)
+    return Advice(what, why, some(named, guard(spot, _SILENT)))
 
 
 def not_reorderable(spot: Spot) -> Advice:
@@ -109,7 +96,7 @@ def not_reorderable(spot: Spot) -> Advice:
         texts = [_formatted(spot, arg) for arg in spot.call.args]
         code = f"{spot.text(spot.call.func)}({', '.join(texts)})"
         option = Option("Convert the others to strings", code, "", (spot.replace(spot.call, code),))
-    return Advice(what, why, some(option, _leave_out(spot)))
+    return Advice(what, why, some(option, guard(spot, _SILENT)))
 
 
 def _formatted(spot: Spot, node: ast.expr) -> str:
@@ -126,9 +113,8 @@ def text_of_tensor(spot: Spot) -> Advice:
     why = "The text of a tensor shows its values, which it does not have while a graph is traced."
     if call is None and isinstance(spot.expression, (ast.JoinedStr, ast.FormattedValue)):
         return Advice(what, why, (Option("Print what is known while tracing", 'f"{x.shape}"'),))
-    if call is None or len(call.args) != 1 or spot.qualified(call.func) not in ("str", "repr", "format"):
-        return Advice(what, why, some(_leave_out(spot)))
-    shape = Option(
-        "Use what is known while tracing", f"str({spot.tight(call.args[0])}.shape)", "Shape, dtype and device are."
-    )
-    return Advice(what, why, some(_leave_out(spot), shape, _after(spot)), call.args[0])
+    if call is None or len(call.args) != 1 or spot.called not in ("str", "repr", "format"):
+        return Advice(what, why, some(guard(spot, _SILENT)))
+    code = f"str({spot.tight(call.args[0])}.shape)"
+    shape = Option("Use what is known while tracing", code, "Shape, dtype and device are.")
+    return Advice(what, why, some(guard(spot, _SILENT), shape, _after(spot)), call.args[0])

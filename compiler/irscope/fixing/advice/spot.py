@@ -6,17 +6,15 @@ import ast
 import builtins
 import functools
 import itertools
-import textwrap
 
 from irscope.events.break_message import BreakMessage
 from irscope.fixing import top_level
 from irscope.fixing.advice.model import BreakContext
 from irscope.fixing.changes import ChangeKind, SyntaxChange
-from irscope.fixing.edits import indent_of, owns_lines
-from irscope.fixing.source import Source, bound_names, loaded_names, source_of_file
+from irscope.fixing.edits import dedented, indent_of
+from irscope.fixing.source import Source, bound_names, loaded_names, source_of_file, tight
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.ListComp)
 _NO_MESSAGE = BreakMessage("", "", (), "", "", None)
 
 
@@ -27,30 +25,20 @@ class Spot:
         self.context = context
         self.home = home or self
         """The place in the user's file; another one than this where this is in a library."""
-        self.file = context.file
         self.node = context.node
         self.cause = context.messages[0] if context.messages else _NO_MESSAGE
 
     @functools.cached_property
     def source(self) -> Source:
         """The text of the file; empty if it cannot be parsed."""
-        return source_of_file(self.file) or Source("")
-
-    @property
-    def tree(self) -> ast.Module:
-        """The syntax tree of the file."""
-        return self.source.tree
+        return source_of_file(self.context.file) or Source("")
 
     # --- the tree around the node -------------------------------------------------------------------------------------
 
     @functools.cached_property
     def ancestors(self) -> list[ast.AST]:
         """The node's parents, innermost first."""
-        return self.ancestors_of(self.node) if self.node is not None else []
-
-    def ancestors_of(self, node: ast.AST) -> list[ast.AST]:
-        """The nodes around a node, from the innermost to the module."""
-        return list(self.source.around(node))[1:]
+        return list(self.source.around(self.node))[1:] if self.node is not None else []
 
     @functools.cached_property
     def statement(self) -> ast.stmt | None:
@@ -65,17 +53,21 @@ class Spot:
     @functools.cached_property
     def expression(self) -> ast.expr | None:
         """The node as an expression: an expression statement's value; the called thing's call."""
-        node: ast.AST | None = self.node
-        if isinstance(node, ast.Expr):
-            node = node.value
-        if isinstance(node, ast.Attribute) and isinstance(call := self.parent(node), ast.Call):
-            node = call if call.func is node else node
+        node = self.node.value if isinstance(self.node, ast.Expr) else self.node
+        call = self.parent(node)
+        if isinstance(node, ast.Attribute) and isinstance(call, ast.Call) and call.func is node:
+            return call
         return node if isinstance(node, ast.expr) else None
 
     @functools.cached_property
     def call(self) -> ast.Call | None:
         """The call that broke."""
         return self.expression if isinstance(self.expression, ast.Call) else None
+
+    @property
+    def called(self) -> str:
+        """The full name of what is called; empty if nothing is, or if it has no name."""
+        return self.qualified(self.call.func) if self.call is not None else ""
 
     @property
     def alone(self) -> bool:
@@ -86,21 +78,21 @@ class Spot:
         """The statements that follow one in its block."""
         return self.source.following(statement)
 
-    def parent(self, node: ast.AST) -> ast.AST | None:
+    def parent(self, node: ast.AST | None) -> ast.AST | None:
         """The node directly around a node; None for the module."""
-        return self.source.parent(node)
+        return self.source.parent(node) if node is not None else None
 
     # --- text ---------------------------------------------------------------------------------------------------------
 
-    def text(self, node: ast.AST) -> str:
+    def text(self, node: ast.AST | None) -> str:
         """A node's source; on one line, if it is an expression.  A node that a rule made is written out."""
-        text = self.source.code(node)
+        text = self.source.code(node) if node is not None else ""
         return ast.unparse(node) if isinstance(node, ast.expr) and "\n" in text else text
 
     def tight(self, node: ast.expr) -> str:
         """An expression's source, in parentheses where something after a dot needs them."""
-        number = isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
-        return self.text(node) if isinstance(node, _TIGHT) and not number else f"({self.text(node)})"
+        is_number = isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
+        return f"({self.text(node)})" if is_number else tight(self.text(node))
 
     def short(self, node: ast.AST | None) -> str:
         """A node's source for a sentence, in backticks."""
@@ -111,12 +103,9 @@ class Spot:
 
     def line_with(self, node: ast.expr, text: str) -> str:
         """The line of an expression with another in its place, to be shown; only that where the line is long."""
-        statement = self.source.statement(node)
-        where = self.source.range(node)
-        if statement is None or where.start.line != where.end.line:
-            return text
-        whole = self.source.range(statement)
-        if whole.start.line != where.start.line:
+        statement, where = self.source.statement(node), self.source.range(node)
+        whole = self.source.range(statement) if statement is not None else where
+        if statement is None or not whole.start.line == where.start.line == where.end.line:
             return text
         line = self.source.lines[where.start.line - 1]
         stop = whole.end.column if whole.end.line == whole.start.line else len(line)
@@ -124,58 +113,30 @@ class Spot:
 
     def block(self, statements: list[ast.stmt]) -> str:
         """Statements that follow each other, without their common indentation."""
-        where = self.source.range(*statements)
-        lines = self.source.lines[where.start.line - 1 : where.end.line]
-        lines[-1] = lines[-1][: where.end.column]
-        indent = indent_of(lines[0], where.start.column)
-        return textwrap.dedent("\n".join([indent + lines[0][where.start.column :], *lines[1:]]))
+        start, end = self.source.range(*statements).start, self.source.span(statements[-1])[1]
+        indent = indent_of(self.source.lines[start.line - 1], start.column)
+        return dedented(self.source.text[self.source.offset(start) : end], indent)
 
     # --- names --------------------------------------------------------------------------------------------------------
 
     def local_names(self) -> set[str]:
         """What the functions around the node bind, comprehensions and nested functions included."""
-        names: set[str] = set()
-        for function in self.functions:
-            names.update(bound_names(function))
-        return names
-
-    def is_assigned(self, name: str) -> bool:
-        """Whether the innermost function assigns a name; a loop's variable is not assigned."""
-        return any(
-            isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and name in bound_names(node)
-            for function in self.functions[:1]
-            for node in ast.walk(function)
-        )
+        return {name for function in self.functions for name in bound_names(function)}
 
     def inner_names(self, node: ast.AST) -> set[str]:
         """The names in a piece of code that only the functions at hand know: what they bind, and ``self``."""
-        stored = {
-            n.id
-            for function in self.functions
-            for n in ast.walk(function)
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
-        inner = {
-            arg.arg for function in self.functions[:-1] for arg in ast.walk(function.args) if isinstance(arg, ast.arg)
-        }
+        names = self.source.all(ast.Name, self.functions)
+        stored = {name.id for name in names if isinstance(name.ctx, ast.Store)}
+        inner = {name for function in self.functions[:-1] for name in bound_names(function.args)}
         return set(loaded_names(node)) & (stored | inner | {"self", "cls", "ctx"})
-
-    @property
-    def imports(self) -> dict[str, str]:
-        """What each imported name of the file stands for: ``F`` is ``torch.nn.functional``."""
-        return self.source.imports
 
     def qualified(self, node: ast.AST | None) -> str:
         """The full name that a dotted expression means: ``np.random.rand`` is ``numpy.random.rand``; else empty."""
         return self.source.full_name(node) if node is not None else ""
 
-    def name_of_module(self, module: str) -> str | None:
-        """What an imported module is called in this file; None if it is not imported."""
-        return self.source.module_name(module)
-
     def need(self, module: str) -> tuple[str, tuple[SyntaxChange, ...]]:
         """The name of a module here, and the change that imports it where it is not."""
-        name = self.name_of_module(module)
+        name = self.source.module_name(module)
         return (name, ()) if name else (module, (self.with_import(f"import {module}"),))
 
     def fresh(self, wanted: str) -> str:
@@ -184,23 +145,14 @@ class Spot:
 
     def hoistable(self, node: ast.expr) -> bool:
         """Whether an expression means the same above the function: it uses names that the file binds further up."""
-        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         odd = (ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda, ast.comprehension, ast.NamedExpr)
-        return (
-            bool(self.functions) and not any(isinstance(n, odd) for n in ast.walk(node)) and self.hoistable_names(names)
-        )
+        names = {name.id for name in self.source.all(ast.Name, node)}
+        return bool(self.functions) and not self.source.all(odd, node) and self.hoistable_names(names)
 
     def hoistable_names(self, names: set[str]) -> bool:
         """Whether names mean the same above the function: the file binds them further up, or they are builtins."""
-        above = self._bound_above() | {"__file__", "__name__"}
+        above = _bound_before(self.source.tree, self._top_statement()) | {"__file__", "__name__"}
         return not names & self.local_names() and all(name in above or hasattr(builtins, name) for name in names)
-
-    def global_names(self) -> set[str]:
-        """The names that the top level of the file binds."""
-        return {name for node in self.tree.body for name in _bound_at_top(node)}
-
-    def _bound_above(self) -> frozenset[str]:
-        return _bound_before(self.tree, self._top_statement())
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -215,10 +167,6 @@ class Spot:
         """
         return SyntaxChange(ChangeKind.STATEMENTS, self.source.range(*statements), text)
 
-    def owns_lines(self, statements: list[ast.stmt]) -> bool:
-        """Whether nothing else is on the lines of statements."""
-        return owns_lines(self.source.lines, self.source.range(*statements))
-
     def above(self, text: str) -> SyntaxChange:
         """Puts lines above the top-level statement (class, function, …) that the node is in."""
         return top_level.change_above(self.source, text, self._top_statement())
@@ -226,11 +174,6 @@ class Spot:
     def with_import(self, line: str) -> SyntaxChange:
         """Adds an import to those of the file."""
         return top_level.import_change(self.source, line, self._top_statement())
-
-    def with_setting(self, line: str, modules: tuple[str, ...] = ()) -> SyntaxChange:
-        """Adds a setting of PyTorch below the imports; ``modules`` are those that it needs."""
-        missing = tuple(module for module in modules if self.name_of_module(module) is None)
-        return top_level.setting_change(self.source, line, missing, self._top_statement())
 
     def without(self, node: ast.AST) -> SyntaxChange:
         """Takes away a decorator or a statement, with its lines."""
@@ -246,9 +189,3 @@ def _bound_before(tree: ast.Module, top: ast.stmt | None) -> frozenset[str]:
     return frozenset(
         name for node in itertools.takewhile(lambda node: node is not top, tree.body) for name in bound_names(node)
     )
-
-
-def _bound_at_top(statement: ast.stmt) -> set[str]:
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return {statement.name}
-    return bound_names(statement)

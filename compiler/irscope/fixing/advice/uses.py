@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
 from irscope.fixing.advice.common import assigned_name
 from irscope.fixing.advice.spot import Spot
@@ -36,7 +37,7 @@ def _reads(spot: Spot, name: str) -> list[ast.Name]:
 
 
 def _use(spot: Spot, node: ast.AST) -> str:
-    for child, parent in zip([node, *spot.ancestors_of(node)], spot.ancestors_of(node), strict=False):
+    for child, parent in itertools.pairwise(spot.source.around(node)):
         if isinstance(parent, ast.BinOp) and not isinstance(parent.op, ast.Mod):
             return "arithmetic"
         if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assert)) and parent.test is child:

@@ -23,14 +23,11 @@ def is_clock(source: Source, node: ast.AST) -> bool:
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    node = source.at(finding.range)
+    node, torch = source.at(finding.range), source.module_name("torch")
     function = source.function(node) if node is not None else None
-    torch = source.module_name("torch")
     if function is None or torch is None:
         return
-    calls = [
-        call for call in source.all(ast.Call, function) if is_clock(source, call) and not call.args + call.keywords
-    ]
+    calls = [call for call in source.all(ast.Call, function) if is_clock(source, call)]
     if not any(source.line(call) == finding.range.start.line for call in calls):
         return
     changes: dict[ast.AST, str | None] = {}
@@ -41,33 +38,21 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     yield Proposal(_TITLE, _CAVEAT, source.changed(changes))
 
 
+_NOW = "time.perf_counter()"
+_CHOICE = f"0.0 if torch.compiler.is_compiling() else {_NOW}"
 RULE = Rule(
     "clocks",
     ("graph-break",),
     _propose,
     examples=(
         Example(
-            """
-            start = time.perf_counter()
-            y = x * 2
-            return y, time.perf_counter() - start
-            """,
-            """
-            start = 0.0 if torch.compiler.is_compiling() else time.perf_counter()
-            y = x * 2
-            return y, (0.0 if torch.compiler.is_compiling() else time.perf_counter()) - start
-            """,
+            f"start = {_NOW}\ny = x * 2\nreturn y, {_NOW} - start",
+            f"start = {_CHOICE}\ny = x * 2\nreturn y, ({_CHOICE}) - start",
             above="import time",
         ),
         Example(
-            """
-            log.append(time.time_ns())
-            return x + 1
-            """,
-            """
-            log.append((0 if torch.compiler.is_compiling() else time.time_ns()))
-            return x + 1
-            """,
+            "log.append(time.time_ns())\nreturn x + 1",
+            "log.append((0 if torch.compiler.is_compiling() else time.time_ns()))\nreturn x + 1",
             above="import time\n\nlog = []",
         ),
     ),

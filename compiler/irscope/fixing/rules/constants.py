@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import textwrap
 from collections.abc import Iterator
 
 from irscope.fixing.edits import dedented
@@ -16,7 +17,6 @@ _CHANGING = (
     "numpy.random.", "torch.", "open", "input", "next", "iter", "id", "globals", "locals", "vars", "object",
 )  # fmt: skip
 """What gives something else each time, or changes something: modules end with a dot."""
-_TITLE = FixMethod.COMPUTE_ONCE
 _CAVEAT = "It is then the same in every call."
 
 
@@ -36,7 +36,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         constant = source.fresh(f"_{name.strip('_').upper()}")
         code = dedented(source.code(value), " " * source.position(source.span(statement)[0]).column)
         line = source.above(statement, f"{constant} = {whole(code)}")
-        yield Proposal(_TITLE, _CAVEAT, source.changed({value: constant}, [line]))
+        yield Proposal(FixMethod.COMPUTE_ONCE, _CAVEAT, source.changed({value: constant}, [line]))
 
 
 def _is_constant(source: Source, value: ast.expr) -> bool:
@@ -50,74 +50,27 @@ def _is_constant(source: Source, value: ast.expr) -> bool:
     return names <= own | imported | source.constants | set(dir(builtins))
 
 
+def _example(imports: str, body: str, value: str, name: str) -> Example:
+    """A function that computes a value, which becomes a constant above it."""
+    script = (
+        f"{imports}\nimport torch\nABOVE\n\n@torch.compile(backend='eager')\ndef f(x):\n"
+        f"{textwrap.indent(body, '    ')}\n\nf(torch.ones(4))"
+    )
+    after = script.replace("ABOVE", f"\n{name} = {value}\n").replace("VALUE", name)
+    return Example(script.replace("ABOVE", "").replace("VALUE", value), after, is_script=True)
+
+
 RULE = Rule(
     "constants",
     ("graph-break",),
     _propose,
     examples=(
-        Example(
-            """
-            import json
-            import torch
-
-
-            @torch.compile(backend="eager")
-            def f(x):
-                scale = json.loads('{"x": 2.0}')["x"]
-                return x * scale
-
-
-            f(torch.ones(4))
-            """,
-            """
-            import json
-            import torch
-
-            _SCALE = json.loads('{"x": 2.0}')["x"]
-
-
-            @torch.compile(backend="eager")
-            def f(x):
-                scale = _SCALE
-                return x * scale
-
-
-            f(torch.ones(4))
-            """,
-            is_script=True,
-        ),
-        Example(
-            """
-            import numpy as np
-            import torch
-
-
-            @torch.compile(backend="eager")
-            def f(x):
-                for rate in [float(number) for number in np.linspace(0, 0.1, 4)]:
-                    x = x * rate
-                return x
-
-
-            f(torch.ones(4))
-            """,
-            """
-            import numpy as np
-            import torch
-
-            _ITEMS = [float(number) for number in np.linspace(0, 0.1, 4)]
-
-
-            @torch.compile(backend="eager")
-            def f(x):
-                for rate in _ITEMS:
-                    x = x * rate
-                return x
-
-
-            f(torch.ones(4))
-            """,
-            is_script=True,
+        _example("import json", "scale = VALUE\nreturn x * scale\n", """json.loads('{"x": 2.0}')["x"]""", "_SCALE"),
+        _example(
+            "import numpy as np",
+            "for rate in VALUE:\n    x = x * rate\nreturn x\n",
+            "[float(number) for number in np.linspace(0, 0.1, 4)]",
+            "_ITEMS",
         ),
     ),
 )

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source, tight
-from irscope.fixing.syntax import Function
 from irscope.protocol import Finding, FixMethod
 
 _LEAF = "A tensor that requires grad is a plain tensor after it."
+_FORMS: dict[type[ast.expr] | None, str] = {
+    ast.Dict: "{{key: {clone} for key, value in {copied}.items()}}",
+    ast.List: "[{clone} for item in {copied}]",
+    ast.Tuple: "tuple({clone} for item in {copied})",
+}
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
@@ -19,21 +23,14 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         if torch is None or not _copies(source, call) or len(call.args) != 1 or call.keywords:
             continue
         copied = call.args[0]
-        text, kind = tight(source.code(copied)), _kind(source, copied)
-        if kind is ast.Dict:
-            code = f"{{key: {_cloned('value', torch)} for key, value in {text}.items()}}"
-        elif kind is ast.List:
-            code = f"[{_cloned('item', torch)} for item in {text}]"
-        elif kind is ast.Tuple:
-            code = f"tuple({_cloned('item', torch)} for item in {text})"
-        else:
+        form = _FORMS.get(_kind(source, copied))
+        if form is None:
             yield from _of_object(source, call, torch)
-            continue
-        yield Proposal(FixMethod.CLONE_TENSORS, _LEAF, source.changed({call: code}))
-
-
-def _cloned(name: str, torch: str) -> str:
-    return f"{name}.detach().clone() if isinstance({name}, {torch}.Tensor) else {name}"
+        else:
+            name = "value" if "value" in form else "item"
+            clone = f"{name}.detach().clone() if isinstance({name}, {torch}.Tensor) else {name}"
+            code = form.format(clone=clone, copied=tight(source.code(copied)))
+            yield Proposal(FixMethod.CLONE_TENSORS, _LEAF, source.changed({call: code}))
 
 
 def _of_object(source: Source, call: ast.Call, torch: str) -> Iterator[Proposal]:
@@ -58,53 +55,40 @@ def _kind(source: Source, copied: ast.expr) -> type[ast.expr] | None:
     function = source.function(copied)
     if not isinstance(copied, ast.Name) or function is None:
         return type(copied)
-    assigns = [assign for assign in source.all(ast.Assign, function) if _target(assign) == copied.id]
-    values = [assign.value for assign in assigns if not _copies(source, assign.value)]
+    values, names = list[ast.expr](), {copied.id}
+    for assign in source.all(ast.Assign, function):
+        match assign:
+            case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == copied.id:
+                values += [value] if not _copies(source, value) else []
+            case ast.Assign(targets=[ast.Name(id=target)], value=ast.Call(args=[ast.Name(id=passed)], keywords=[])):
+                names |= {target} if passed == copied.id else set()
     if values:
         return type(values[0]) if len(values) == 1 else None
-    return _as_used(source, function, copied.id)
+    for entry in source.all(ast.Subscript, function.body):  # entries by texts, or by numbers
+        match entry:
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() | int() as key)) if (
+                name in names
+            ):
+                return ast.Dict if isinstance(key, str) else ast.List
+    return None
 
 
 def _copies(source: Source, value: ast.expr) -> bool:
     return isinstance(value, ast.Call) and source.full_name(value.func) == "copy.deepcopy"
 
 
-def _target(assign: ast.Assign) -> str:
-    (target, *more) = assign.targets
-    return target.id if isinstance(target, ast.Name) and not more else ""
-
-
-def _as_used(source: Source, function: Function, name: str) -> type[ast.expr] | None:
-    """What an argument is, by how the function uses it or its copy: entries by texts, or by numbers."""
-    names = {name}
-    for assign in source.all(ast.Assign, function):
-        match assign.value:
-            case ast.Call(args=[ast.Name(id=passed)], keywords=[]) if passed == name:
-                names.add(_target(assign))
-    for entry in source.all(ast.Subscript, function.body):
-        if isinstance(entry.value, ast.Name) and entry.value.id in names and isinstance(entry.slice, ast.Constant):
-            key = type(entry.slice.value)
-            if key in (str, int):
-                return ast.Dict if key is str else ast.List
-    return None
-
-
+_COPIES = 'state = {"h": x}\nsaved = copy.deepcopy(state)\nreturn saved["h"] + 1'
 RULE = Rule(
     "copies",
     ("graph-break",),
     _propose,
     examples=(
         Example(
-            """
-            state = {"h": x}
-            saved = copy.deepcopy(state)
-            return saved["h"] + 1
-            """,
-            """
-            state = {"h": x}
-            saved = {key: value.detach().clone() if isinstance(value, torch.Tensor) else value for key, value in state.items()}
-            return saved["h"] + 1
-            """,
+            _COPIES,
+            _COPIES.replace(
+                "copy.deepcopy(state)",
+                "{key: value.detach().clone() if isinstance(value, torch.Tensor) else value for key, value in state.items()}",
+            ),
             above="import copy",
         ),
         Example(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
@@ -25,7 +26,8 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     if torch is None or function is None or not is_of_mode or not can_be_split(source, function):
         return
     returned = [statement.value for statement in source.all(ast.Return, function.body)]
-    if not returned or any(value is None or _is_no_tensor(value) for value in returned):
+    is_tensor = [value and not isinstance(value, _NO_TENSOR) and source.code(value) != "None" for value in returned]
+    if not returned or not all(is_tensor):
         return
     names, result = parameters(function), source.fresh("result")
     inner = source.fresh(f"{function.name.strip('_')}_with_gradients")
@@ -39,10 +41,38 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     yield Proposal(_TITLE, _CAVEAT, text, last=True)
 
 
-def _is_no_tensor(value: ast.expr) -> bool:
-    return isinstance(value, _NO_TENSOR) or (isinstance(value, ast.Constant) and value.value is None)
+_CALLS = """\
+f(torch.ones(4))
+with torch.no_grad():
+    f(torch.ones(4))
+"""
+_FUNCTION = """
+import torch
 
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
 
+"""
+_METHOD = """
+import torch
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+
+f = torch.compile(Net(), backend="eager")
+"""
+_PLAIN = """\
+@torch.compiler.disable(recursive=False)
+def f(x):
+    with torch.enable_grad():
+        result = f_with_gradients(x)
+    return result if torch.is_grad_enabled() else result.detach()
+"""
+_PLAIN_METHOD = textwrap.indent(
+    _PLAIN.replace("def f(x)", "def forward(self, x)").replace("f_with", "self.forward_with"), "    "
+)
 RULE = Rule(
     "gradient modes",
     ("recompilation",),
@@ -50,68 +80,13 @@ RULE = Rule(
     ("recompile-global-state",),
     examples=(
         Example(
-            """
-            import torch
-
-            @torch.compile(backend="eager")
-            def f(x):
-                return x * 2
-
-            f(torch.ones(4))
-            with torch.no_grad():
-                f(torch.ones(4))
-            """,
-            """
-            import torch
-
-            @torch.compile(backend="eager")
-            def f_with_gradients(x):
-                return x * 2
-
-
-            @torch.compiler.disable(recursive=False)
-            def f(x):
-                with torch.enable_grad():
-                    result = f_with_gradients(x)
-                return result if torch.is_grad_enabled() else result.detach()
-
-            f(torch.ones(4))
-            with torch.no_grad():
-                f(torch.ones(4))
-            """,
+            _FUNCTION + _CALLS,
+            _FUNCTION.replace("def f(", "def f_with_gradients(").replace("* 2\n", f"* 2\n\n\n{_PLAIN}") + _CALLS,
             is_script=True,
         ),
         Example(
-            """
-            import torch
-
-            class Net(torch.nn.Module):
-                def forward(self, x):
-                    return x * 2
-
-            net = torch.compile(Net(), backend="eager")
-            net(torch.ones(4))
-            with torch.no_grad():
-                net(torch.ones(4))
-            """,
-            """
-            import torch
-
-            class Net(torch.nn.Module):
-                @torch.compiler.disable(recursive=False)
-                def forward(self, x):
-                    with torch.enable_grad():
-                        result = self.forward_with_gradients(x)
-                    return result if torch.is_grad_enabled() else result.detach()
-
-                def forward_with_gradients(self, x):
-                    return x * 2
-
-            net = torch.compile(Net(), backend="eager")
-            net(torch.ones(4))
-            with torch.no_grad():
-                net(torch.ones(4))
-            """,
+            _METHOD + _CALLS,
+            _METHOD.replace("    def forward(", f"{_PLAIN_METHOD}\n    def forward_with_gradients(") + _CALLS,
             is_script=True,
         ),
     ),

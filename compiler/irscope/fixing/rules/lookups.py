@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
@@ -15,37 +16,25 @@ _CAVEAT = "What is looked up is then a tensor."
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     torch = source.module_name("torch")
-    if torch is None:
-        return
-    for entry in source.on_line(finding.range.start.line, ast.Subscript):
-        values, index = _values(source, entry.value), _index(entry.slice)
+    for entry in source.on_line(finding.range.start.line, ast.Subscript) if torch is not None else ():
+        values, index = _numbers(source, entry.value), _index(entry.slice)
         if values and index is not None:
-            dtype = f", dtype={torch}.float64" if any(map(_is_float, values)) else ""  # one element does not widen
+            dtype = f", dtype={torch}.float64" if float in map(type, values) else ""  # one element does not widen
             table = f"{torch}.tensor({source.code(entry.value)}{dtype})"
             made = f"{table}.take({torch}.as_tensor({source.code(index)}).long())"
             yield Proposal(_TITLE, _CAVEAT, source.changed({entry: made}))
 
 
-def _values(source: Source, node: ast.expr) -> list[ast.expr]:
+def _numbers(source: Source, node: ast.expr) -> list[object]:
     """The numbers of a list or tuple, as it is written in the place or at the top of the file."""
     if isinstance(node, ast.Name) and node.id in source.constants:
         assigns = [assign for assign in source.all(ast.Assign) if source.code(assign.targets[0]) == node.id]
         node = assigns[0].value if len(assigns) == 1 else node
-    values = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
-    return values if all(_is_float(value) or _is_integer(value) for value in values) else []
-
-
-def _number(node: ast.expr) -> object:
-    inner = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
-    return inner.value if isinstance(inner, ast.Constant) else None
-
-
-def _is_float(node: ast.expr) -> bool:
-    return isinstance(_number(node), float)
-
-
-def _is_integer(node: ast.expr) -> bool:
-    return type(_number(node)) is int
+    with contextlib.suppress(ValueError, TypeError):  # what is not a literal
+        numbers = ast.literal_eval(node)
+        if isinstance(numbers, (list, tuple)) and {*map(type, numbers)} <= {int, float}:
+            return [*numbers]
+    return []
 
 
 def _index(index: ast.expr) -> ast.expr | None:

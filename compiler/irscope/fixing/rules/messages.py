@@ -31,23 +31,16 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 def _without_sizes(source: Source, node: ast.JoinedStr) -> str:
     """The code of a message with dots in the place of values of the function's; a module's own values are constants."""
-    code, stays = source.code(node), [set(loaded_names(value)) <= {"self"} for value in _formatted(node)]
+    values = [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
+    code, stays = source.code(node), [set(loaded_names(value)) <= {"self"} for value in values]
     fields = [field for field in _FIELD.finditer(code) if field[0] not in ("{{", "}}")]
     for field, is_kept in reversed(list(zip(fields, stays, strict=True))):
         code = code if is_kept else f"{code[: field.start()]}…{code[field.end() :]}"
+    if any(stays) or not stays:
+        return code
     plain = _PREFIX.sub(r"\1\2", code, count=1).replace("{{", "{").replace("}}", "}")
-    return plain if stays and not any(stays) and _is_same(plain, code) else code
-
-
-def _formatted(node: ast.JoinedStr) -> list[ast.expr]:
-    return [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
-
-
-def _is_same(plain: str, code: str) -> bool:
-    """Whether a plain string has the text of a formatted one."""
-    first, second = parse_expression(plain), parse_expression(code)
-    texts = [part.value for part in getattr(second, "values", ()) if isinstance(part, ast.Constant)]
-    return isinstance(first, ast.Constant) and [first.value] == texts
+    texts = [part.value for part in getattr(parse_expression(code), "values", ()) if isinstance(part, ast.Constant)]
+    return plain if [getattr(parse_expression(plain), "value", None)] == texts else code
 
 
 _SCRIPT = """
@@ -65,16 +58,11 @@ RULE = Rule(
     "messages",
     ("specialization",),
     _propose,
-    examples=(
-        Example(
-            _SCRIPT.replace("MESSAGE", "f'{x.shape[0]} is too few'"),
-            _SCRIPT.replace("MESSAGE", "'… is too few'"),
-            is_script=True,
-        ),
-        Example(
-            _SCRIPT.replace("MESSAGE", "f'{x.shape[0]:>3} of {{x}}'"),
-            _SCRIPT.replace("MESSAGE", "'… of {x}'"),
-            is_script=True,
-        ),
+    examples=tuple(
+        Example(_SCRIPT.replace("MESSAGE", before), _SCRIPT.replace("MESSAGE", after), is_script=True)
+        for before, after in (
+            ("f'{x.shape[0]} is too few'", "'… is too few'"),
+            ("f'{x.shape[0]:>3} of {{x}}'", "'… of {x}'"),
+        )
     ),
 )

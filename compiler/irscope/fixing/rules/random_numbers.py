@@ -24,8 +24,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 
 def _choice(source: Source, call: ast.Call, random: str, torch: str | None) -> Iterator[Proposal]:
-    (items,) = call.args
-    text = source.code(items)
+    items, text = call.args[0], source.code(call.args[0])
     if isinstance(items, (ast.List, ast.Tuple)):
         count = len(items.elts)
         yield _traced(source, call, f"{text}[{random}.randrange({count})]")
