@@ -127,51 +127,45 @@ def _clamped(source: Source, decision: ast.If | ast.Assert) -> list[str]:
     return []
 
 
-_BEFORE = """
-import torch
-
-
-@torch.compile(backend="eager")
-def f(x):
-    n = x.sum().item()
-    if n > 8:
-        raise ValueError("too many")
-    return x[:n] + 1
-
-
-f(torch.ones(4, dtype=torch.long))
-"""
-_AFTER = """
-import torch
-import torch._dynamo
-
-torch._dynamo.config.capture_scalar_outputs = True
-
-
-@torch.compile(backend="eager")
-def f(x):
-    n = x.sum().item()
-    torch._check(n <= 8, lambda: "too many")
-    return x[:n] + 1
-
-
-f(torch.ones(4, dtype=torch.long))
-"""
-_RAISES, _CHECKED = (
-    '    if n > 8:\n        raise ValueError("too many")\n',
-    '    torch._check(n <= 8, lambda: "too many")\n',
-)
 RULE = Rule(
     "bounds",
     ("graph-break",),
     _propose,
     ("GB0124", "GB0033", "data-dependent-guard"),
     examples=(
-        Example(_BEFORE, _AFTER, is_script=True),
-        Example(
-            _BEFORE.replace(_RAISES, "    if n > 8:\n        n = 8\n"),
-            _AFTER.replace(_CHECKED, "    n = min(n, 8)\n"),
-            is_script=True,
-        ),
+        Example.script("""
+              import torch
+            + import torch._dynamo
+            +
+            + torch._dynamo.config.capture_scalar_outputs = True
+
+
+              @torch.compile(backend="eager")
+              def f(x):
+                  n = x.sum().item()
+            -     if n > 8:
+            -         raise ValueError("too many")
+            +     torch._check(n <= 8, lambda: "too many")
+                  return x[:n] + 1
+
+              f(torch.ones(4, dtype=torch.long))
+        """),
+        Example.script("""
+              import torch
+            + import torch._dynamo
+            +
+            + torch._dynamo.config.capture_scalar_outputs = True
+
+
+              @torch.compile(backend="eager")
+              def f(x):
+                  n = x.sum().item()
+            -     if n > 8:
+            -         n = 8
+            +     n = min(n, 8)
+                  return x[:n] + 1
+
+              f(torch.ones(4, dtype=torch.long))
+        """),
     ),
 )

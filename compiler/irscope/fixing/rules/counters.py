@@ -169,75 +169,43 @@ RULE = Rule(
     _propose,
     ("recompile-value",),
     examples=(
-        Example(
-            """
-            import torch
+        Example.script("""
+              import torch
 
-            class Net(torch.nn.Module):
-                step = 0
+              class Net(torch.nn.Module):
+                  step = 0
 
-                def forward(self, x):
-                    self.step += 1
-                    return x * self.step
+            +     @torch.compiler.disable(recursive=False)
+                  def forward(self, x):
+                      self.step += 1
+            -         return x * self.step
+            +         return self.forward_after(x, torch.tensor(self.step))
+            +
+            +     def forward_after(self, x, step_2):
+            +         return x * step_2
 
-            net = torch.compile(Net(), backend="eager")
-            for _ in range(3):
-                net(torch.ones(4))
-            """,
-            """
-            import torch
+              net = torch.compile(Net(), backend="eager")
+              for _ in range(3):
+                  net(torch.ones(4))
+        """),
+        Example.script("""
+              import torch
 
-            class Net(torch.nn.Module):
-                step = 0
+              class Net(torch.nn.Module):
+                  step = 0
 
-                @torch.compiler.disable(recursive=False)
-                def forward(self, x):
-                    self.step += 1
-                    return self.forward_after(x, torch.tensor(self.step))
+            +     @torch.compiler.disable(recursive=False)
+                  def forward(self, x):
+            -         return x * min(self.step / 10, 1.0)
+            +         return self.forward_after(x, torch.tensor(min(self.step / 10, 1.0), dtype=x.dtype))
+            +
+            +     def forward_after(self, x, from_step):
+            +         return x * from_step
 
-                def forward_after(self, x, step_2):
-                    return x * step_2
-
-            net = torch.compile(Net(), backend="eager")
-            for _ in range(3):
-                net(torch.ones(4))
-            """,
-            is_script=True,
-        ),
-        Example(
-            """
-            import torch
-
-            class Net(torch.nn.Module):
-                step = 0
-
-                def forward(self, x):
-                    return x * min(self.step / 10, 1.0)
-
-            module = Net()
-            net = torch.compile(module, backend="eager")
-            for module.step in range(3):
-                net(torch.ones(4))
-            """,
-            """
-            import torch
-
-            class Net(torch.nn.Module):
-                step = 0
-
-                @torch.compiler.disable(recursive=False)
-                def forward(self, x):
-                    return self.forward_after(x, torch.tensor(min(self.step / 10, 1.0), dtype=x.dtype))
-
-                def forward_after(self, x, from_step):
-                    return x * from_step
-
-            module = Net()
-            net = torch.compile(module, backend="eager")
-            for module.step in range(3):
-                net(torch.ones(4))
-            """,
-            is_script=True,
-        ),
+              module = Net()
+              net = torch.compile(module, backend="eager")
+              for module.step in range(3):
+                  net(torch.ones(4))
+        """),
     ),
 )

@@ -84,62 +84,35 @@ def _keeps_state(function: Function) -> bool:
     return any(isinstance(node, (ast.Global, ast.Nonlocal)) for node in nodes) or not _OF_STATE.isdisjoint(names)
 
 
-HALVED = """
-import torch
+_OPERATOR = Example.script("""
+      import torch
 
 
-def halved(x):
-    return torch.tensor(x.tolist()) / 2
+    - def halved(x):
+    + @torch.library.custom_op("user::halved", mutates_args=())
+    + def halved(x: torch.Tensor) -> torch.Tensor:
+          return torch.tensor(x.tolist()) / 2
+    +
+    +
+    + @halved.register_fake
+    + def _(x):
+    +     return torch.empty_like(x)  # shape and dtype of the result
 
 
-@torch.compile(backend="eager")
-def f(x):
-    return halved(x) + 1
+      @torch.compile(backend="eager")
+      def f(x):
+          return halved(x) + 1
 
 
-f(torch.ones(4))
-"""
-_AS_IT_IS = """
-import torch
-import torch._dynamo
-
-
-@torch._dynamo.nonstrict_trace
-def halved(x):
-    return torch.tensor(x.tolist()) / 2
-
-
-@torch.compile(backend="eager")
-def f(x):
-    return halved(x) + 1
-
-
-f(torch.ones(4))
-"""
-_OPERATOR = """
-import torch
-
-
-@torch.library.custom_op("user::halved", mutates_args=())
-def halved(x: torch.Tensor) -> torch.Tensor:
-    return torch.tensor(x.tolist()) / 2
-
-
-@halved.register_fake
-def _(x):
-    return torch.empty_like(x)  # shape and dtype of the result
-
-
-@torch.compile(backend="eager")
-def f(x):
-    return halved(x) + 1
-
-
-f(torch.ones(4))
-"""
+      f(torch.ones(4))
+""")
+HALVED = _OPERATOR.before
+_AS_IT_IS = HALVED.replace("import torch", "import torch\nimport torch._dynamo").replace(
+    "def halved", "@torch._dynamo.nonstrict_trace\ndef halved"
+)
 RULE = Rule(
     "helpers",
     ("graph-break",),
     _propose,
-    examples=(Example(HALVED, _AS_IT_IS, is_script=True), Example(HALVED, _OPERATOR, is_script=True)),
+    examples=(Example(HALVED, _AS_IT_IS, is_script=True), _OPERATOR),
 )

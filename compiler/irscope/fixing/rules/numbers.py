@@ -64,57 +64,31 @@ RULE = Rule(
     _propose,
     ("recompile-value",),
     examples=(
-        Example(
-            """
-            import torch
+        Example.script("""
+              import torch
 
-            @torch.compile(backend="eager")
-            def f(x, scale):
-                return x * scale
+              @torch.compile(backend="eager")
+              def f(x, scale):
+                  return x * scale
 
-            f(torch.ones(4), 0.5)
-            f(torch.ones(4), 0.25)
-            """,
-            """
-            import torch
+              f(torch.ones(4), 0.5)
+            - f(torch.ones(4), 0.25)
+            + f(torch.ones(4), torch.tensor(0.25, dtype=torch.float64))
+        """),
+        Example.script("""
+              import torch
 
-            @torch.compile(backend="eager")
-            def f(x, scale):
-                return x * scale
+            - scale = 0.5
+            + scale = torch.tensor(0.5, dtype=torch.float64)
 
-            f(torch.ones(4), 0.5)
-            f(torch.ones(4), torch.tensor(0.25, dtype=torch.float64))
-            """,
-            is_script=True,
-        ),
-        Example(
-            """
-            import torch
+              @torch.compile(backend="eager")
+              def f(x):
+                  return x * scale
 
-            scale = 0.5
-
-            @torch.compile(backend="eager")
-            def f(x):
-                return x * scale
-
-            f(torch.ones(4))
-            scale = 0.25
-            f(torch.ones(4))
-            """,
-            """
-            import torch
-
-            scale = torch.tensor(0.5, dtype=torch.float64)
-
-            @torch.compile(backend="eager")
-            def f(x):
-                return x * scale
-
-            f(torch.ones(4))
-            scale = torch.tensor(0.25, dtype=torch.float64)
-            f(torch.ones(4))
-            """,
-            is_script=True,
-        ),
+              f(torch.ones(4))
+            - scale = 0.25
+            + scale = torch.tensor(0.25, dtype=torch.float64)
+              f(torch.ones(4))
+        """),
     ),
 )

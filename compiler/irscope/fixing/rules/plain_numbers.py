@@ -103,39 +103,22 @@ RULE = Rule(
             """,
             above="import numpy as np",
         ),
-        Example(
-            """
-            import torch
-            import numpy as np
+        Example.script("""
+              import torch
+              import numpy as np
+            + import math
 
-            SIZES = [2, 2]
+              SIZES = [2, 2]
 
-            @torch.compile(backend="eager")
-            def f(x):
-                rows = np.prod(SIZES)
-                if rows == x.numel():
-                    return x + 1
-                return x
+              @torch.compile(backend="eager")
+              def f(x):
+            -     rows = np.prod(SIZES)
+            +     rows = math.prod(SIZES)
+                  if rows == x.numel():
+                      return x + 1
+                  return x
 
-            f(torch.ones(4))
-            """,
-            """
-            import torch
-            import numpy as np
-            import math
-
-            SIZES = [2, 2]
-
-            @torch.compile(backend="eager")
-            def f(x):
-                rows = math.prod(SIZES)
-                if rows == x.numel():
-                    return x + 1
-                return x
-
-            f(torch.ones(4))
-            """,
-            is_script=True,
-        ),
+              f(torch.ones(4))
+        """),
     ),
 )

@@ -76,72 +76,44 @@ RULE = Rule(
     _propose,
     ("recompile-condition",),
     examples=(
-        Example(
-            """
-            import torch
+        Example.script("""
+              import torch
 
-            @torch.compile(backend="eager")
-            def f(x):
-                if x.shape[-1] % 2:
-                    x = torch.nn.functional.pad(x, (0, 1))
-                return x * 2
+              @torch.compile(backend="eager")
+            + def f_after(x):
+            +     return x * 2
+            +
+            +
+            + @torch.compiler.disable(recursive=False)
+              def f(x):
+                  if x.shape[-1] % 2:
+                      x = torch.nn.functional.pad(x, (0, 1))
+            -     return x * 2
+            +     return f_after(x)
 
-            for size in (4, 6, 5):
-                f(torch.ones(2, size))
-            """,
-            """
-            import torch
+              for size in (4, 6, 5):
+                  f(torch.ones(2, size))
+        """),
+        Example.script("""
+              import torch
 
-            @torch.compile(backend="eager")
-            def f_after(x):
-                return x * 2
+            + @torch.compile(backend="eager", dynamic=True)
+            + def f_after(x):
+            +     return x * 2
+            +
+            +
+            + @torch.compiler.disable(recursive=False)
+              def f(x):
+                  # short ones
+                  if x.size(0) < 8:
+                      x = torch.cat([x, x])
+            -     return x * 2
+            +     return f_after(x)
 
-
-            @torch.compiler.disable(recursive=False)
-            def f(x):
-                if x.shape[-1] % 2:
-                    x = torch.nn.functional.pad(x, (0, 1))
-                return f_after(x)
-
-            for size in (4, 6, 5):
-                f(torch.ones(2, size))
-            """,
-            is_script=True,
-        ),
-        Example(
-            """
-            import torch
-
-            def f(x):
-                # short ones
-                if x.size(0) < 8:
-                    x = torch.cat([x, x])
-                return x * 2
-
-            g = torch.compile(f, backend="eager", dynamic=True)
-            for size in (4, 9):
-                g(torch.ones(size))
-            """,
-            """
-            import torch
-
-            @torch.compile(backend="eager", dynamic=True)
-            def f_after(x):
-                return x * 2
-
-
-            @torch.compiler.disable(recursive=False)
-            def f(x):
-                # short ones
-                if x.size(0) < 8:
-                    x = torch.cat([x, x])
-                return f_after(x)
-
-            g = f
-            for size in (4, 9):
-                g(torch.ones(size))
-            """,
-            is_script=True,
-        ),
+            - g = torch.compile(f, backend="eager", dynamic=True)
+            + g = f
+              for size in (4, 9):
+                  g(torch.ones(size))
+        """),
     ),
 )

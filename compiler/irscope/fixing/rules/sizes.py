@@ -56,53 +56,29 @@ RULE = Rule(
     _propose,
     ("recompile-size", "recompile-value", "recompile-condition"),
     examples=(
-        Example(
-            """
-            import torch
+        Example.script("""
+              import torch
 
-            @torch.compile(backend="eager")
-            def f(x):
-                return x * 2
+            - @torch.compile(backend="eager")
+            + @torch.compile(backend="eager", dynamic=True)
+              def f(x):
+                  return x * 2
 
-            for size in (4, 5):
-                f(torch.ones(size))
-            """,
-            """
-            import torch
+              for size in (4, 5):
+                  f(torch.ones(size))
+        """),
+        Example.script("""
+              import torch
 
-            @torch.compile(backend="eager", dynamic=True)
-            def f(x):
-                return x * 2
+              def f(x):
+                  return x * 2
 
-            for size in (4, 5):
-                f(torch.ones(size))
-            """,
-            is_script=True,
-        ),
-        Example(
-            """
-            import torch
-
-            def f(x):
-                return x * 2
-
-            g = torch.compile(f, backend="eager")
-            for size in (4, 5):
-                g(torch.ones(size))
-            """,
-            """
-            import torch
-
-            def f(x):
-                return x * 2
-
-            g = torch.compile(f, backend="eager")
-            for size in (4, 5):
-                x = torch.ones(size)
-                torch._dynamo.mark_dynamic(x, 0)
-                g(x)
-            """,
-            is_script=True,
-        ),
+              g = torch.compile(f, backend="eager")
+              for size in (4, 5):
+            -     g(torch.ones(size))
+            +     x = torch.ones(size)
+            +     torch._dynamo.mark_dynamic(x, 0)
+            +     g(x)
+        """),
     ),
 )

@@ -112,80 +112,53 @@ RULE = Rule(
     _propose,
     ("recompile-size",),
     examples=(
-        Example(
-            """
-            import torch
+        Example.script('''
+              import torch
 
-            @torch.compile(backend="eager")
-            def f(x):
-                return x * 2
+            +
+            + def in_buckets(compiled):
+            +     """Pads dimension 1 of x to a multiple of 8, and cuts the result to its size."""
+            +
+            +     @torch.compiler.disable(recursive=False)
+            +     def call(x):
+            +         size = x.shape[1]
+            +         x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, -x.shape[1] % 8))
+            +         return compiled(x).narrow(1, 0, size)
+            +
+            +     return call
+            +
+            +
+            + @in_buckets
+              @torch.compile(backend="eager")
+              def f(x):
+                  return x * 2
 
-            for size in (4, 5):
-                f(torch.ones(2, size))
-            """,
-            '''
-            import torch
+              for size in (4, 5):
+                  f(torch.ones(2, size))
+        '''),
+        Example.script('''
+              import torch
 
+              class Net(torch.nn.Module):
+                  def forward(self, x):
+                      return x.sum(1)
 
-            def in_buckets(compiled):
-                """Pads dimension 1 of x to a multiple of 8, and cuts the result to its size."""
-
-                @torch.compiler.disable(recursive=False)
-                def call(x):
-                    size = x.shape[1]
-                    x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, -x.shape[1] % 8))
-                    return compiled(x).narrow(1, 0, size)
-
-                return call
-
-
-            @in_buckets
-            @torch.compile(backend="eager")
-            def f(x):
-                return x * 2
-
-            for size in (4, 5):
-                f(torch.ones(2, size))
-            ''',
-            is_script=True,
-        ),
-        Example(
-            """
-            import torch
-
-            class Net(torch.nn.Module):
-                def forward(self, x):
-                    return x.sum(1)
-
-            net = torch.compile(Net(), backend="eager")
-            for size in (4, 5):
-                net(torch.ones(2, size))
-            """,
-            '''
-            import torch
-
-            class Net(torch.nn.Module):
-                def forward(self, x):
-                    return x.sum(1)
-
-
-            def in_buckets(compiled):
-                """Pads dimension 1 of x to a multiple of 8."""
-
-                @torch.compiler.disable(recursive=False)
-                def call(x):
-                    x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, -x.shape[1] % 8))
-                    return compiled(x)
-
-                return call
-
-
-            net = torch.compile(Net(), backend="eager")
-            net.forward = in_buckets(net.forward)
-            for size in (4, 5):
-                net(torch.ones(2, size))
-            ''',
-            is_script=True,
-        ),
+            +
+            + def in_buckets(compiled):
+            +     """Pads dimension 1 of x to a multiple of 8."""
+            +
+            +     @torch.compiler.disable(recursive=False)
+            +     def call(x):
+            +         x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, -x.shape[1] % 8))
+            +         return compiled(x)
+            +
+            +     return call
+            +
+            +
+              net = torch.compile(Net(), backend="eager")
+            + net.forward = in_buckets(net.forward)
+              for size in (4, 5):
+                  net(torch.ones(2, size))
+        '''),
     ),
 )
