@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from irscope.fixing.places import is_of_library
-from irscope.fixing.workarounds import after_imports, attribute_at, fresh, has_line, module_of
+from irscope.fixing.source import Source, source_of
+from irscope.fixing.workarounds import after_imports, attribute_at, module_of
 from irscope.protocol import Compile, Edit, Finding, Fix, FixMethod, Position, Range
 from irscope.usercode.user_files import is_package_file
 
@@ -62,10 +63,14 @@ def plain_functions(
         if not name:
             return
         functions[module_of(file), name] = None
-    at = _after(text)
-    if at is None or not 0 < len(functions) <= _MOST_FUNCTIONS:
+    try:
+        source = source_of(text)
+    except ValueError:
         return
-    edits = tuple(Edit(Range(at, at), made) for made in _pieces(text, list(functions)))
+    place = _after(source)
+    if place is None or not 0 < len(functions) <= _MOST_FUNCTIONS:
+        return
+    edits = tuple(Edit(Range(place, place), made) for made in _pieces(source, list(functions)))
     if edits:
         caveat = caveat_of("".join(edit.text for edit in edits))
         yield Fix(FixMethod.LIBRARY_TO_PYTHON.title, caveat, edits, method=FixMethod.LIBRARY_TO_PYTHON)
@@ -93,38 +98,34 @@ def _compiled_again(finding: Finding, compiles: Sequence[Compile]) -> Iterator[t
             yield one.file, one.line
 
 
-def _after(text: str) -> Position | None:
+def _after(source: Source) -> Position | None:
     """Where the calls are put: after those that the text has; else after the imports."""
-    try:
-        body = ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    calls = [one.end_lineno or 0 for one in body if isinstance(one, ast.Expr) and _calls_helper(one.value)]
-    return Position(calls[-1] + 1, 0) if calls else after_imports(text)
+    calls = [node for node in source.tree.body if isinstance(node, ast.Expr) and _calls_helper(node.value)]
+    return Position(source.last_line(calls[-1]) + 1, 0) if calls else after_imports(source)
 
 
 def _calls_helper(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == _HELPER
 
 
-def _pieces(text: str, functions: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _pieces(source: Source, functions: Sequence[tuple[str, str]]) -> Iterator[str]:
     """What is put into the text.  In pieces, so that two such changes have the same ones in common."""
-    yield from (f"{line}\n" for line in _IMPORTS if not has_line(text, line))
+    yield from (f"{line}\n" for line in _IMPORTS if line not in source.lines)
     aliases: dict[str, str] = {}
     for module, _ in functions:
         if module not in aliases:
             package, _, name = module.rpartition(".")
             line = f"from {package} import {name}" if package else f"import {name}"
             aliases[module] = name
-            if has_line(text, line):
+            if line in source.lines:
                 continue
-            if (other := fresh(name, text)) != name or name in list(aliases.values())[:-1]:
+            if (other := source.fresh(name)) != name or name in list(aliases.values())[:-1]:
                 aliases[module] = other if other != name else f"{package.rpartition('.')[2]}_{name}"
                 line += f" as {aliases[module]}"
             yield f"{line}\n"
-    if not has_line(text, f"def {_HELPER}(function):"):
+    if f"def {_HELPER}(function):" not in source.lines:
         yield _DEFINITION
     for module, name in functions:
         call = f"{_HELPER}({aliases[module]}.{name})"
-        if not has_line(text, call):
+        if call not in source.lines:
             yield f"{call}\n"

@@ -15,14 +15,14 @@ _SETTING = re.compile(r"\w+\._(dynamo|inductor|functorch)\.config\.")
 
 def import_change(source: Syntax, line: str, top: ast.stmt | None) -> SyntaxChange:
     """Adds an import below the other imports.  ``top`` is the top-level statement that needs it."""
-    after = _last_import(source, top)
+    after = last_import(source, top)
     future = isinstance(after, ast.ImportFrom) and after.module == "__future__"
     return _inserted(source, line, after or _docstring(source), 1 if future or after is None else 0)
 
 
 def setting_change(source: Syntax, line: str, modules: tuple[str, ...], top: ast.stmt | None) -> SyntaxChange:
     """Adds a setting of PyTorch below the imports, or below the settings that are there, with missing imports."""
-    after = _last_import(source, top)
+    after = last_import(source, top)
     settings = _settings_after(source, after)
     if settings is not None and not modules:
         return _inserted(source, line, settings, 0)
@@ -79,7 +79,7 @@ def _docstring(source: Syntax) -> ast.stmt | None:
     return first if first is not None and is_docstring(first) else None
 
 
-def _last_import(source: Syntax, top: ast.stmt | None) -> ast.stmt | None:
+def last_import(source: Syntax, top: ast.stmt | None) -> ast.stmt | None:
     """The last import before the first definition and before ``top``; that of torch may come later."""
     last: ast.stmt | None = None
     among_imports = True
