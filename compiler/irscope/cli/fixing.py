@@ -11,9 +11,8 @@ from typing import Any
 
 from irscope.cli.text import to_stdout
 from irscope.driver.driver import RunSpec
-from irscope.driver.fixing.candidates import Candidate, Together, Tried
+from irscope.driver.fixing.candidates import Candidate, Patch, Together, Tried, patch_file, workaround_of
 from irscope.driver.fixing.gains import ROUNDS, MeasuredGain, measure
-from irscope.driver.fixing.library import Patch, patch_file, workaround_of
 from irscope.driver.fixing.proving import Prover, Status
 from irscope.driver.fixing.static_sizes import StaticSizes, measured_static_sizes
 from irscope.driver.fixing.trying import Trying

@@ -25,7 +25,7 @@ from irscope.fixing.syntax import Function
 from irscope.fixing.texts import applied, edits_between
 from irscope.fixing.top_level import last_import
 from irscope.protocol import Edit, Finding, Fix, Position, Range
-from irscope.usercode.bindings import dotted
+from irscope.usercode.bindings import last_word
 
 _IN_A_COPY = ", in a copy of the function of "
 _CAVEAT = "It is for the version of the library that is installed. Remove it when a release has the change."
@@ -234,7 +234,7 @@ def _can_be_replaced(node: Function) -> bool:
 def _decorators(node: Function) -> set[str]:
     """The last words of the decorators' names."""
     called = [decorator.func if isinstance(decorator, ast.Call) else decorator for decorator in node.decorator_list]
-    return {dotted(name).rpartition(".")[2] for name in called}
+    return set(map(last_word, called))
 
 
 def _copied(source: Source, node: Function, name: str, imports: Sequence[ast.Import]) -> str:

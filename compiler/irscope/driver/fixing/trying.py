@@ -6,9 +6,8 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from irscope.driver.fixing.candidates import Candidate, Together, Tried
+from irscope.driver.fixing.candidates import Candidate, Patch, Together, Tried
 from irscope.driver.fixing.combining import Combining
-from irscope.driver.fixing.library import Patch
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
 from irscope.fixing.library_to_python import caveat_of, plain_functions
 from irscope.fixing.places import in_library
@@ -94,22 +93,24 @@ class Trying:
             before = self._prover.text_of(finding.file)
         except OSError:
             return
+        changed: dict[str, str] = {}
         if best is not None and best.file == finding.file:
             changed = as_patches(before, applied(before, best.edits), {there.file: text, **self._libraries})
-            if changed and not self.is_over:
-                made = _of_library(best.fix)
-                self._on_try(f"{finding.code} in {there.file}")
-                proof, _ = self._prover.prove(changed, finding)
-                for path, new in changed.items():
-                    old = self._prover.text_of(path)
-                    yield Patch(made.title, made.caveat, path, old, edits_between(old, new), proof)
-                return
-        for fix in list(self._proposed(there, text))[:_MOST_CANDIDATES]:
+        attempts = (
+            [(_of_library(best.fix), changed)]
+            if best is not None and changed
+            else [
+                (fix, {there.file: applied(text, fix.edits)}) for fix in self._proposed(there, text)[:_MOST_CANDIDATES]
+            ]
+        )
+        for fix, texts in attempts:
             if self.is_over:
                 return
             self._on_try(f"{finding.code} in {there.file}: {fix.title}")
-            proof, _ = self._prover.prove({there.file: applied(text, fix.edits)}, finding)
-            yield Patch(fix.title, fix.caveat, there.file, text, fix.edits, proof)
+            proof, _ = self._prover.prove(texts, finding)
+            for path, new in texts.items():
+                old = self._prover.text_of(path)
+                yield Patch(Fix(fix.title, fix.caveat, edits_between(old, new)), path, proof, old)
             if proof.status is Status.VERIFIED:
                 return
 
