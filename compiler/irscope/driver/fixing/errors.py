@@ -21,12 +21,13 @@ def caught_otherwise(old: str, new: str) -> str:
     except (SyntaxError, ValueError, RecursionError):
         return ""
     lost = Counter(_raised(before)) - Counter(_raised(after))
-    for handler in (one for one in ast.walk(before) if isinstance(one, ast.ExceptHandler) and one.type is not None):
-        for kind in handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]:
+    for handler in ast.walk(before):
+        caught = handler.type if isinstance(handler, ast.ExceptHandler) else None
+        for kind in caught.elts if isinstance(caught, ast.Tuple) else filter(None, [caught]):
             name = last_word(kind)
             for error in lost:
                 if _catches(name, error) != _catches(name, _CHECKED):
-                    return f"{error} may become {_CHECKED}, and line {handler.lineno} catches {name}."
+                    return f"{error} may become {_CHECKED}, and line {kind.lineno} catches {name}."
     return ""
 
 
