@@ -160,6 +160,14 @@ class Syntax:
         """The innermost node of a kind that a node is or is in."""
         return next((outer for outer in self.around(node) if isinstance(outer, kind)), None)
 
+    def function_at(self, range: Range) -> Function:
+        """The innermost function around a range.  Raises ValueError if there is none."""
+        node = self.at(range)
+        function = self.function(node) if node is not None else None
+        if function is None:
+            raise ValueError("it is not in a function")
+        return function
+
     def statement(self, node: ast.AST) -> ast.stmt | None:
         """The innermost statement that a node is or is in."""
         return self.first_around(node, ast.stmt)

@@ -23,11 +23,7 @@ _SIGNS = {
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     """All decisions of the function on its numbers at once: each would be the next break."""
-    node = source.at(finding.range)
-    function = source.function(node) if node is not None else None
-    torch = source.module_name("torch")
-    if function is None or torch is None:
-        return
+    torch, function = source.torch, source.function_at(finding.range)
     numbers = _numbers(source, function)
     changes: dict[ast.AST, str | None] = {}
     caveat = _CAVEAT

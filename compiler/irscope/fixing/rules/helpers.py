@@ -27,8 +27,8 @@ _CLOSES = re.compile(r"\s*,?\s*\)")
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    function, torch = helper_at(source, finding.range), source.module_name("torch")
-    if function is None or torch is None:
+    function = helper_at(source, finding.range)
+    if function is None:
         return
     decorator = source.before(function, "@torch._dynamo.nonstrict_trace")
     yield Proposal(
@@ -37,7 +37,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         source.changed({}, [*source.importing("import torch._dynamo"), decorator]), last=True,
     )  # fmt: skip
     if not _keeps_state(function):  # the compiler may merge two equal calls of an operator, or leave one out
-        text = _with_operator(source, function, torch)
+        text = _with_operator(source, function)
         caveat = "Check what the fake implementation says of shape and dtype; training needs `register_autograd`."
         yield Proposal("Make the helper an operator that the graph calls as a whole", caveat, text, last=True)
 
@@ -58,9 +58,9 @@ def helper_at(source: Source, range: Range) -> Function | None:
     return function if is_called and len(simple) <= _MOST_STATEMENTS else None
 
 
-def _with_operator(source: Source, function: Function, torch: str) -> str:
+def _with_operator(source: Source, function: Function) -> str:
     """Raises ValueError for parameters that the schema of an operator cannot have."""
-    given, name, tensor = function.args, function.name, f"{torch}.Tensor"
+    torch, given, name = source.torch, function.args, function.name
     params = given.args
     if not params or given.posonlyargs or given.vararg or given.kwonlyargs or given.kwarg or given.defaults:
         raise ValueError("an operator has no such parameters")
@@ -73,8 +73,10 @@ def _with_operator(source: Source, function: Function, torch: str) -> str:
     closes = _CLOSES.match(source.text, source.span(params[-1])[1])
     if function.returns is None and closes is not None:
         place = source.position(closes.end())
-        changes.append(SyntaxChange(ChangeKind.EXPRESSION, Range(place, place), f" -> {tensor}"))
-    return source.changed({param: f"{param.arg}: {tensor}" for param in params if param.annotation is None}, changes)
+        changes.append(SyntaxChange(ChangeKind.EXPRESSION, Range(place, place), f" -> {torch}.Tensor"))
+    return source.changed(
+        {param: f"{param.arg}: {torch}.Tensor" for param in params if param.annotation is None}, changes
+    )
 
 
 def _keeps_state(function: Function) -> bool:

@@ -28,9 +28,9 @@ def is_integer(number: RecompilationFacts) -> bool:
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    number, torch = changed_number(finding), source.module_name("torch")
+    number, torch = changed_number(finding), source.torch
     function = next(iter(source.on_line(finding.range.start.line, ast.FunctionDef)), None)
-    if number is None or torch is None:
+    if number is None:
         return
     end = ")" if is_integer(number) else f", dtype={torch}.float64)"
     call = triggering_call(source, finding)
@@ -41,17 +41,15 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
             yield Proposal("Pass the number as a tensor", _CAVEAT, text)
     head, _, name = number.source.rpartition(".")
     changes: dict[ast.AST, str | None] = {}
-    for assign in source.all(ast.Assign) if head in ("", "self") else ():
-        target = assign.targets[0]
-        is_meant = (
-            isinstance(target, ast.Attribute) and target.attr == name
-            if head
-            else isinstance(target, ast.Name) and target.id == name
-        )
-        if not is_meant or len(assign.targets) > 1:
-            continue
-        if not head and source.function(assign) is not None:
-            return  # a local name of that name: which one is meant is not certain
+    for assign in source.all(ast.Assign):
+        match assign.targets:
+            case [ast.Name(id=target)] if not head and target == name:
+                if source.function(assign) is not None:
+                    return  # a local name of that name: which one is meant is not certain
+            case [ast.Attribute(attr=target)] if head == "self" and target == name:
+                pass
+            case _:
+                continue
         if function is None or function not in source.around(assign):
             changes[assign.value] = f"{torch}.tensor({source.code(assign.value)}{end}"
     if changes:

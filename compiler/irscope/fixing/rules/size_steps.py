@@ -20,14 +20,13 @@ _CAVEAT = "What is done there is no longer in the graph."
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    torch, node = source.module_name("torch"), source.at(finding.range)
-    function = source.function(node) if node is not None else None
-    if torch is None or function is None or not can_be_split(source, function):
+    function = source.function_at(finding.range)
+    if not can_be_split(source, function):
         return
     steps = _steps(source, function)
     if steps:
         lines = [source.code_with_comments(step) for step in steps]
-        text = with_before(source, function, torch, lines, {}, dict.fromkeys(steps))
+        text = with_before(source, function, source.torch, lines, {}, dict.fromkeys(steps))
         yield Proposal(_TITLE, _CAVEAT, text, last=True)
 
 
@@ -63,11 +62,11 @@ def _is_size(source: Source, node: ast.Attribute) -> bool:
 
 def _changes_argument(source: Source, node: ast.stmt, own: set[str]) -> bool:
     """``x = pad(x, (0, 1))``: of arguments and functions of modules alone."""
-    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call) or len(node.targets) > 1:
-        return False
-    (target,) = node.targets
-    read = {name.id for name in source.all(ast.Name, node.value)}
-    return isinstance(target, ast.Name) and target.id in own and read <= own | set(source.imports) | source.constants
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if name in own:
+            read = {inner.id for inner in source.all(ast.Name, call)}
+            return read <= own | set(source.imports) | source.constants
+    return False
 
 
 RULE = Rule(

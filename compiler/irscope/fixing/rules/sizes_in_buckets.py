@@ -25,26 +25,16 @@ _LEAST = 8
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    torch, node = source.module_name("torch"), source.at(finding.range)
-    function = source.function(node) if node is not None else None
-    compiled = compiling(source)
-    if torch is None or function is None or len(compiled) != 1 or isinstance(source.parent(compiled[0]), ast.Expr):
+    function, compiled = source.function_at(finding.range), compiling(source)
+    if len(compiled) != 1 or isinstance(source.parent(compiled[0]), ast.Expr):
         return
     names, varying, bucket = given_parameters(source, function), varying_sizes(finding), _bucket(finding)
     dimensions = {dimension for several in varying.values() for dimension in several}
     if names is None or not varying or not varying.keys() <= set(names) or len(dimensions) != 1 or bucket is None:
         return
-    name = source.fresh("in_buckets")
+    name, given = source.fresh("in_buckets"), _with_defaults(source, function, names)
     for cut in (_CUT, ""):
-        code = _decorator(
-            name,
-            torch,
-            _with_defaults(source, function, names),
-            list(varying),
-            dimensions.copy().pop(),
-            bucket,
-            bool(cut),
-        )
+        code = _decorator(name, source.torch, given, list(varying), dimensions.copy().pop(), bucket, bool(cut))
         text = _with(source, compiled[0], name, code, is_method(source, function))
         if text is not None:
             yield Proposal(_TITLE.format(bucket=bucket, cut=cut), _CAVEAT.format(bucket=bucket), text)
@@ -91,11 +81,9 @@ def _with(source: Source, compiled: ast.expr, name: str, code: str, is_module: b
     """The text with the decorator, at the one compile that there is; a compiled module stays a module.  None if it has
     no name."""
     outer = source.parent(compiled)
-    is_decorator = isinstance(outer, ast.FunctionDef) and compiled in outer.decorator_list
     changes: dict[ast.AST, str | None]
-    if isinstance(outer, ast.FunctionDef) and is_decorator:
-        indent = " " * outer.col_offset
-        changes = {compiled: f"{name}\n{indent}@{source.code(compiled)}"}
+    if isinstance(outer, ast.FunctionDef) and compiled in outer.decorator_list:
+        changes = {compiled: f"{name}\n{' ' * outer.col_offset}@{source.code(compiled)}"}
     elif not is_module:
         changes = {compiled: f"{name}({source.code(compiled)})"}
     elif isinstance(outer, ast.Assign) and source.owns_lines(outer):
