@@ -21,25 +21,15 @@ def needed_by(function: Function, source: Source) -> list[Statement]:
     """
     others = [node for node in source.tree.body if isinstance(node, Statement) and node is not function]
     operators = {"::".join(names) for names in _OPERATOR.findall(source.code(function))}
+    decorators = {node: getattr(node, "decorator_list", []) for node in others}
     needed = [
-        node for node in others if operators & {text.value for text in source.all(ast.Constant, _decorators(node))}
+        node for node in others if operators & {text.value for text in source.all(ast.Constant, decorators[node])}
     ]
     for node in needed:  # it grows
-        called = {name.id for name in source.all(ast.Name, node)}
-        needed += [
-            other
-            for other in others
-            if other not in needed and (_name(other) in called or _registers(other, _name(node)))
-        ]
+        called, name = {part.id for part in source.all(ast.Name, node)}, getattr(node, "name", "")
+        left = [other for other in others if other not in needed]
+        needed += [other for other in left if getattr(other, "name", "") in called or _registers(other, name)]
     return sorted(needed, key=source.span)
-
-
-def _name(node: Statement) -> str:
-    return node.name if isinstance(node, ast.FunctionDef) else ""
-
-
-def _decorators(node: Statement) -> list[ast.expr]:
-    return node.decorator_list if isinstance(node, ast.FunctionDef) else []
 
 
 def _registers(node: Statement, operator: str) -> bool:

@@ -25,13 +25,20 @@ def positional(function: Function) -> list[str]:
     return names[1:] if names[:1] == ["self"] else names
 
 
-def values_by_parameter(source: Source, function: Function, call: ast.Call) -> dict[str, ast.expr]:
-    """What a call gives to which parameter; nothing if that is not certain."""
-    arguments = _arguments(source, call)
-    if any(how.startswith("*") for _, how in arguments):
-        return {}
-    by_position = [value for value, how in arguments if not how]
-    return dict(zip(positional(function), by_position, strict=False)) | {how: value for value, how in arguments if how}
+def argument_of(source: Source, function: Function, call: ast.Call, name: str) -> tuple[ast.expr, str] | None:
+    """What a call gives to a parameter, and what takes it out of that: ``[1]`` of ``*arguments``, else empty; None if it is
+    not certain."""
+    arguments, order = _arguments(source, call), positional(function)
+    by_name = {how: value for value, how in arguments}
+    if name in by_name:
+        return by_name[name], ""
+    number = order.index(name) if name in order else -1
+    for position, (value, how) in enumerate(arguments[: number + 1]):
+        if how not in ("", "*"):
+            return None
+        if how or position == number:
+            return value, f"[{number - position}]" if how else ""
+    return None
 
 
 def marked_at_call(source: Source, finding: Finding) -> str | None:
@@ -72,23 +79,11 @@ def _arguments(source: Source, call: ast.Call) -> list[tuple[ast.expr, str]]:
 def _passed(source: Source, function: Function, call: ast.Call, path: str, names: dict[ast.AST, str]) -> str | None:
     """What the caller can call the tensor; new names are noted in ``names``."""
     head = re.match(r"\w+", path)
-    if head is None:
+    argument = argument_of(source, function, call, head[0]) if head is not None else None
+    if head is None or argument is None:
         return None
-    name, rest = head[0], path[head.end() :]
-    arguments = _arguments(source, call)
-    by_name = {how: value for value, how in arguments}
-    if name in by_name:
-        return f"{_named(source, by_name[name], name, names)}{rest}"
-    order = positional(function)
-    number = order.index(name) if name in order else -1
-    for position, (value, how) in enumerate(arguments[: number + 1]):
-        if how == "*":
-            return f"{_named(source, value, 'arguments', names)}[{number - position}]{rest}"
-        if how:
-            return None
-        if position == number:
-            return f"{_named(source, value, name, names)}{rest}"
-    return None
+    value, taken = argument
+    return f"{_named(source, value, 'arguments' if taken else head[0], names)}{taken}{path[head.end() :]}"
 
 
 def _keep_order(source: Source, call: ast.Call, names: dict[ast.AST, str]) -> None:

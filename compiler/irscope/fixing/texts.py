@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -55,9 +56,7 @@ def without_gaps(edits: Sequence[Edit]) -> list[Edit]:
 
 def lines_with_ends(text: str) -> list[str]:
     """The lines of a text with their ends.  `str.splitlines` also splits at form feeds and U+2028, which are in no line count."""
-    lines = [f"{line}\n" for line in text.split("\n")]
-    lines[-1] = lines[-1][:-1]
-    return lines if lines[-1] else lines[:-1]
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def opcodes(old: Sequence[str], new: Sequence[str]) -> list[tuple[str, int, int, int, int]]:

@@ -11,7 +11,7 @@ from collections import Counter
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.gains import MeasuredGain, measure
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
-from irscope.fixing.static_sizes import static_sizes
+from irscope.fixing.rules.sizes import static_sizes
 from irscope.fixing.texts import applied
 from irscope.protocol import Finding, Fix
 from irscope.vocabulary.records import dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.fixing.marking import triggering_call, values_by_parameter
+from irscope.fixing.marking import argument_of, triggering_call
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.protocol import Finding, RecompilationFacts
@@ -35,8 +35,8 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     end = ")" if is_integer(number) else f", dtype={torch}.float64)"
     call = triggering_call(source, finding)
     if function is not None and call is not None:
-        value = values_by_parameter(source, function, call).get(number.source)
-        if value is not None:
+        value, taken = argument_of(source, function, call, number.source) or (None, "")
+        if value is not None and not taken:
             text = source.changed({value: f"{torch}.tensor({source.code(value)}{end}"})
             yield Proposal("Pass the number as a tensor", _CAVEAT, text)
     head, _, name = number.source.rpartition(".")
