@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping, Sequence
 
 from irscope.fixing.source import Source
 from irscope.fixing.splitting import parameters
@@ -28,7 +29,7 @@ def positional(function: Function) -> list[str]:
 def argument_of(source: Source, function: Function, call: ast.Call, name: str) -> tuple[ast.expr, str] | None:
     """What a call gives to a parameter, and what takes it out of that: ``[1]`` of ``*arguments``, else empty; None if it is
     not certain."""
-    arguments, order = _arguments(source, call), positional(function)
+    arguments, order = arguments_of(source, call), positional(function)
     by_name = {how: value for value, how in arguments}
     if name in by_name:
         return by_name[name], ""
@@ -58,8 +59,13 @@ def marked_at_call(source: Source, finding: Finding) -> str | None:
             return None
         marked.append(f"{mark}({expression}, {dimensions[0] if len(dimensions) == 1 else dimensions})")
     _keep_order(source, call, names)
-    made = [f"{names[value]} = {source.code(value)}" for value, _ in _arguments(source, call) if value in names]
-    return source.changed({statement: "\n".join([*made, *marked, source.code(statement, names)])})
+    return with_marks(source, statement, names, marked)
+
+
+def with_marks(source: Source, statement: ast.stmt, names: Mapping[ast.AST, str], marks: Sequence[str]) -> str:
+    """The text with marks before a statement with a call; arguments of the call that get names get them before that."""
+    made = [f"{names[value]} = {source.code(value)}" for value in sorted(names, key=source.span)]
+    return source.changed({statement: "\n".join([*dict.fromkeys(made), *marks, source.code(statement, names)])})
 
 
 def varying_sizes(finding: Finding) -> dict[str, list[int]]:
@@ -69,7 +75,7 @@ def varying_sizes(finding: Finding) -> dict[str, list[int]]:
     return {size.path: [*size.dimensions] for size in varying} if is_about_sizes else {}
 
 
-def _arguments(source: Source, call: ast.Call) -> list[tuple[ast.expr, str]]:
+def arguments_of(source: Source, call: ast.Call) -> list[tuple[ast.expr, str]]:
     """What a call passes, in order, with how: by a name, as ``*`` or ``**``, or by position (empty)."""
     passed = [(value.value, "*") if isinstance(value, ast.Starred) else (value, "") for value in call.args]
     passed += [(keyword.value, keyword.arg or "**") for keyword in call.keywords]
@@ -88,7 +94,7 @@ def _passed(source: Source, function: Function, call: ast.Call, path: str, names
 
 def _keep_order(source: Source, call: ast.Call, names: dict[ast.AST, str]) -> None:
     """Arguments before one that is made before the call are made before it, too: they may draw random numbers."""
-    arguments = _arguments(source, call)
+    arguments = arguments_of(source, call)
     last = max((number for number, (value, _) in enumerate(arguments) if value in names), default=-1)
     for number, (value, how) in enumerate(arguments[: last + 1]):
         if not isinstance(value, ast.Constant):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -51,9 +52,8 @@ def _inserted(source: Syntax, text: str, after: ast.stmt | None, lead: int, trai
     definition.
     """
     lines = source.lines
-    statements = source.tree.body
-    following = statements[statements.index(after) + 1 :][:1] if after is not None else statements[:1]
-    if after is not None and following and _first_line(following[0]) <= (after.end_lineno or 0):
+    following = source.following(after)[:1] if after is not None else source.tree.body[:1]
+    if after is not None and following and source.first_line(following[0]) <= (after.end_lineno or 0):
         where = Position(following[0].lineno, following[0].col_offset)  # two statements on one line
         return SyntaxChange(ChangeKind.LINES, Range(where, where), "; ".join(text.split("\n")) + "; ")
     row = (after.end_lineno or 1) if after is not None else _comments_at_top(lines)
@@ -62,7 +62,9 @@ def _inserted(source: Syntax, text: str, after: ast.stmt | None, lead: int, trai
     rest = lines[row:]
     blank = next((i for i, line in enumerate(rest) if line.strip()), len(rest))
     if following and blank < len(rest):
-        belongs = all(line.lstrip().startswith("#") for line in lines[row + blank : _first_line(following[0]) - 1])
+        belongs = all(
+            line.lstrip().startswith("#") for line in lines[row + blank : source.first_line(following[0]) - 1]
+        )
         wanted = max(trail, 2 if isinstance(following[0], Definition) and belongs else 1)
     else:
         wanted = 0
@@ -105,20 +107,11 @@ def _imports_torch(statement: ast.stmt) -> bool:
 
 def _settings_after(source: Syntax, after: ast.stmt | None) -> ast.stmt | None:
     """The last of the settings of PyTorch that follow a statement directly."""
-    statements = source.tree.body
-    found = None
-    for statement in statements[statements.index(after) + 1 :] if after is not None else []:
-        if not isinstance(statement, (ast.Assign, ast.Expr)) or not _SETTING.match(ast.unparse(statement)):
-            break
-        found = statement
-    return found
+    following = source.following(after) if after is not None else []
+    settings = list(itertools.takewhile(lambda statement: _SETTING.match(ast.unparse(statement)), following))
+    return settings[-1] if settings else None
 
 
 def _comments_at_top(lines: Sequence[str]) -> int:
     """How many lines at the beginning of a file are comments: a shebang, the encoding, a licence."""
     return next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
-
-
-def _first_line(statement: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])

@@ -342,18 +342,13 @@ def _numbers(eager: Trial, trial: Trial) -> tuple[tuple[str, ...], Status, str]:
         return (), Status.UNPROVEN, f"The script does not end well without compile: {eager.outcome.message}"
     if found is None or found.problem:
         return (), Status.UNPROVEN, f"Nothing was compared: {found.problem if found else 'the run left no evidence'}."
-    checks = [
-        f"{count(found.tensors, 'tensor')} of {count(found.programs, 'compiled program')}, "
-        f"on the run's inputs and {len(DISTURBANCES) - 1} others made from them"
-    ]
-    if found.gradients:
-        checks.append(count(found.gradients, "gradient"))
-    if found.failed:
-        checks.append(f"{found.failed} calls that raise an error in both")
-    if found.opaque:
-        checks.append(f"{found.opaque} other results, of which only the type was compared")
-    if found.clocks:
-        checks.append(f"{count(found.clocks, 'kept number')} that a clock gives: not compared")
+    others = len(DISTURBANCES) - 1
+    programs = f"{count(found.tensors, 'tensor')} of {count(found.programs, 'compiled program')}"
+    checks = [f"{programs}, on the run's inputs and {others} others made from them"]
+    checks += [count(found.gradients, "gradient")] if found.gradients else []
+    checks += [f"{found.failed} calls that raise an error in both"] if found.failed else []
+    checks += [f"{found.opaque} other results, of which only the type was compared"] if found.opaque else []
+    checks += [f"{count(found.clocks, 'kept number')} that a clock gives: not compared"] if found.clocks else []
     unstable = eager.evidence.unstable if eager.evidence is not None else ()
     if unstable or found.unstable:
         name = (*unstable, *found.unstable)[0]

@@ -48,17 +48,20 @@ def _numbers(source: Source, function: Function) -> set[str]:
     names = set()
     for node in source.all((ast.Assign, ast.For), function.body):
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if _is_number(call):
-                names.add(name)
-            case ast.For(target=ast.Name(id=name), iter=ast.Call() as call) if _is_number(call):
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.For(target=ast.Name(id=name), iter=value)
+            ) if _is_number(value):
                 names.add(name)
     return names
 
 
-def _is_number(call: ast.Call) -> bool:
-    if isinstance(call.func, ast.Attribute):
-        return call.func.attr in ("item", "tolist")
-    return isinstance(call.func, ast.Name) and call.func.id == "int" and len(call.args) + len(call.keywords) == 1
+def _is_number(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="item" | "tolist")):
+            return True
+        case ast.Call(func=ast.Name(id="int"), args=args, keywords=keywords):
+            return len(args) + len(keywords) == 1
+    return False
 
 
 def _checks(source: Source, decision: ast.If | ast.Assert, torch: str) -> list[str]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from irscope.fixing.compile_calls import compiling
-from irscope.fixing.marking import marked_at_call
+from irscope.fixing.marking import arguments_of, marked_at_call, with_marks
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source, source_of
 from irscope.fixing.syntax import is_simple
@@ -42,16 +42,11 @@ def _marked(source: Source, finding: Finding) -> Iterator[Proposal]:
     calling = next((statement for statement in statements if is_simple(statement)), None)
     if marks is None or calling is None:
         return
-    names = {code: name for name, code in marks.made}
-    changes: dict[ast.AST, str | None] = {}
-    for call in source.all(ast.Call, calling):
-        for passed in (*call.args, *(keyword.value for keyword in call.keywords)):
-            value = passed.value if isinstance(passed, ast.Starred) else passed
-            if (name := names.get(source.code(value))) is not None:
-                changes[value] = name
+    made = {code: name for name, code in marks.made}
+    values = [value for call in source.all(ast.Call, calling) for value, _ in arguments_of(source, call)]
+    names: dict[ast.AST, str] = {value: made[code] for value in values if (code := source.code(value)) in made}
     title, caveat = (_UNBACKED, _UNBACKED_CAVEAT) if marks.are_unbacked else (_MARK, _MARK_CAVEAT)
-    code = "\n".join([*marks.statements, source.code(calling, changes)])
-    yield Proposal(title, caveat, source.changed({calling: code}))
+    yield Proposal(title, caveat, with_marks(source, calling, names, marks.marked))
 
 
 def static_sizes(text: str, are_dynamic: bool) -> Fix | None:
