@@ -42,10 +42,10 @@ def measured_static_sizes(prover: Prover, spec: RunSpec, file: str) -> StaticSiz
         return None
     changed = {file: applied(text, fix.edits)}
     proof, trial = prover.prove(changed, None, may_come=_is_of_sizes)
-    if proof.status is not Status.VERIFIED:
-        return StaticSizes(fix, file, proof, None, proof.reason)
-    if (sizes := _most_compiles(trial)) > MOST_SIZES:
-        return StaticSizes(fix, file, proof, None, f"One function would have {sizes} compiles.")
+    sizes = _most_compiles(trial)
+    why_not = "" if sizes <= MOST_SIZES else f"One function would have {sizes} compiles."
+    if proof.status is not Status.VERIFIED or why_not:
+        return StaticSizes(fix, file, proof, None, proof.reason or why_not)
     gain = measure(spec, changed)
     return StaticSizes(fix, file, proof, gain, _why_not(gain))
 

@@ -22,7 +22,6 @@ _TYPED = f"{_PASS} of the same type as `{{}}`"
 _CAVEAT = "A plain function runs around the compiled one."
 _TENSOR = f"{_CAVEAT} Code that needs a Python number then breaks the graph."
 _FUNCTIONS = frozenset({"min", "max", "abs", "float", "int", "round"})
-_OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp)
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
@@ -100,18 +99,20 @@ def _reads(source: Source, function: Function, names: set[str]) -> list[ast.expr
 
 def _is_plain(source: Source, node: ast.AST, names: set[str]) -> bool:
     """Whether an expression is arithmetic of numbers, as far as its text says so."""
-    if isinstance(node, ast.Attribute):
-        return source.code(node) in names or _is_set_once(source, node)
-    if isinstance(node, ast.Name):
-        return node.id in source.constants
-    if isinstance(node, ast.Call):
-        name = source.full_name(node.func)
-        is_function = name in _FUNCTIONS or name.startswith("math.")
-        given = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg)]
-        is_whole = len(given) == len(node.args) + len(node.keywords)
-        return is_function and is_whole and all(_is_plain(source, value, names) for value in given)
-    if isinstance(node, _OPERATIONS):
-        return all(_is_plain(source, part, names) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+    match node:
+        case ast.Attribute():
+            return source.code(node) in names or _is_set_once(source, node)
+        case ast.Name(id=name):
+            return name in source.constants
+        case ast.Call(func=function, args=args, keywords=keywords):
+            name = source.full_name(function)
+            is_function = (name in _FUNCTIONS or name.startswith("math.")) and all(keyword.arg for keyword in keywords)
+            return is_function and all(_is_plain(source, value, names) for value in (*args, *keywords))
+        case ast.keyword(value=value):
+            return _is_plain(source, value, names)
+        case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.BoolOp():
+            parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+            return all(_is_plain(source, part, names) for part in parts)
     return isinstance(node, ast.expr) and _is_number(node)
 
 

@@ -27,7 +27,7 @@ _CLOSES = re.compile(r"\s*,?\s*\)")
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    function = helper_at(source, finding.range)
+    function, torch = helper_at(source, finding.range), source.torch
     if function is None:
         return
     decorator = source.before(function, "@torch._dynamo.nonstrict_trace")
@@ -37,7 +37,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         source.changed({}, [*source.importing("import torch._dynamo"), decorator]), last=True,
     )  # fmt: skip
     if not _keeps_state(function):  # the compiler may merge two equal calls of an operator, or leave one out
-        text = _with_operator(source, function)
+        text = _with_operator(source, function, torch)
         caveat = "Check what the fake implementation says of shape and dtype; training needs `register_autograd`."
         yield Proposal("Make the helper an operator that the graph calls as a whole", caveat, text, last=True)
 
@@ -58,9 +58,9 @@ def helper_at(source: Source, range: Range) -> Function | None:
     return function if is_called and len(simple) <= _MOST_STATEMENTS else None
 
 
-def _with_operator(source: Source, function: Function) -> str:
+def _with_operator(source: Source, function: Function, torch: str) -> str:
     """Raises ValueError for parameters that the schema of an operator cannot have."""
-    torch, given, name = source.torch, function.args, function.name
+    given, name = function.args, function.name
     params = given.args
     if not params or given.posonlyargs or given.vararg or given.kwonlyargs or given.kwarg or given.defaults:
         raise ValueError("an operator has no such parameters")

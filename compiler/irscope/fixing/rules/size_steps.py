@@ -47,17 +47,11 @@ def _steps(source: Source, function: Function) -> list[ast.stmt]:
 
 def _asks_sizes(source: Source, test: ast.expr, own: set[str]) -> bool:
     """Whether a condition reads nothing but sizes of arguments."""
-    sizes = [node for node in source.all(ast.Attribute, test) if _is_size(source, node)]
+    sizes = [node for node in source.all(ast.Attribute, test) if node.attr in ("shape", "size", "dim")]
     inside = set(source.all(ast.Name, sizes))
     read = [name.id for name in source.all(ast.Name, test) if name not in inside]
     heads = {source.code(size.value) for size in sizes}
     return bool(sizes) and heads <= own and source.constants.issuperset(read)
-
-
-def _is_size(source: Source, node: ast.Attribute) -> bool:
-    """``x.shape``, ``x.size(…)`` and ``x.dim()``."""
-    call = source.parent(node)
-    return node.attr == "shape" or (node.attr in ("size", "dim") and isinstance(call, ast.Call) and call.func is node)
 
 
 def _changes_argument(source: Source, node: ast.stmt, own: set[str]) -> bool:
