@@ -168,13 +168,7 @@ class Source(Syntax):
     @functools.cached_property
     def constants(self) -> frozenset[str]:
         """Names in capitals that the file assigns once, at its top level."""
-        names = [
-            target.id
-            for node in self.tree.body
-            if isinstance(node, ast.Assign)
-            for target in node.targets
-            if isinstance(target, ast.Name)
-        ]
+        names = [name for node in self.tree.body if isinstance(node, ast.Assign) for name, _ in bound(node)]
         return frozenset(name for name in names if name.isupper() and names.count(name) == 1)
 
     def can_be_left_out(self, statement: ast.stmt) -> bool:

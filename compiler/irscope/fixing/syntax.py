@@ -216,11 +216,10 @@ def is_simple(statement: ast.stmt) -> bool:
 
 def is_docstring(statement: ast.stmt) -> bool:
     """Whether a statement is a text alone."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
+    match statement:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return True
+    return False
 
 
 def tokens_of(text: str) -> list[tokenize.TokenInfo]:

@@ -77,8 +77,7 @@ def _inserted(source: Syntax, text: str, after: ast.stmt | None, lead: int, trai
 
 
 def _docstring(source: Syntax) -> ast.stmt | None:
-    first = next(iter(source.tree.body), None)
-    return first if first is not None and is_docstring(first) else None
+    return next(filter(is_docstring, source.tree.body[:1]), None)
 
 
 def last_import(source: Syntax, top: ast.stmt | None) -> ast.stmt | None:

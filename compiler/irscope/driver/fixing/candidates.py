@@ -93,21 +93,18 @@ class Together:
         return next((why for one, why in self.left_out if one == finding), "")
 
 
-def patch_file(finding: Finding, patch: Patch, workaround: str) -> str:
+def patch_file(tried: Tried, patch: Patch) -> str:
     """The text of a patch file: a subject and a text for the pull request, what to do until then, and the diff."""
     line = min((edit.range.start.line for edit in patch.edits), default=1)
     checks = "".join(f"- {check}\n" for check in patch.proof.checks)
+    hints = tried.finding.hints or ("Call it outside of the compiled code.",)
+    if tried.verified is not None:
+        hints = (f"{tried.verified.title} (`irscope fix` applies it in your file).",)
+    workaround = "\n".join(f"- {hint}" for hint in hints)
     return (
         f"Subject: [PATCH] {patch.title}: no graph break in {os.path.basename(patch.name)}\n\n"
-        f"`torch.compile` breaks the graph at line {line} of `{patch.name}`:\n{finding.message}\n\n"
+        f"`torch.compile` breaks the graph at line {line} of `{patch.name}`:\n{tried.finding.message}\n\n"
         f"With this change the graph is not broken there, and the results are the same.\n{patch.caveat}\n\n"
         f"Compared with the original without compile:\n{checks}\n"
         f"Until a release has it:\n{workaround}\n---\n{patch.diff}"
     )
-
-
-def workaround_of(finding: Finding, verified_title: str) -> str:
-    """What the user can do on their side, in words."""
-    if verified_title:
-        return f"- {verified_title} (`irscope fix` applies it in your file)."
-    return "\n".join(f"- {hint}" for hint in finding.hints) or "- Call it outside of the compiled code."

@@ -57,10 +57,10 @@ def _changes(source: Source, place: ast.AST) -> dict[ast.AST, str]:
 
 
 def _is_made_an_int(source: Source, call: ast.Call) -> bool:
-    outer = source.parent(call)
-    return (
-        isinstance(outer, ast.Call) and source.code(outer.func) == "int" and outer.args == [call] and not outer.keywords
-    )
+    match source.parent(call):
+        case ast.Call(func=ast.Name(id="int"), args=[_], keywords=[]):
+            return True
+    return False
 
 
 def _hides(source: Source, plain: str) -> bool:
