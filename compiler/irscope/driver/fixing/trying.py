@@ -96,13 +96,11 @@ class Trying:
         changed: dict[str, str] = {}
         if best is not None and best.file == finding.file:
             changed = as_patches(before, applied(before, best.edits), {there.file: text, **self._libraries})
-        attempts = (
-            [(_of_library(best.fix), changed)]
-            if best is not None and changed
-            else [
-                (fix, {there.file: applied(text, fix.edits)}) for fix in self._proposed(there, text)[:_MOST_CANDIDATES]
-            ]
-        )
+        if best is not None and changed:
+            attempts = [(_of_library(best.fix), changed)]
+        else:
+            fixes = self._proposed(there, text)[:_MOST_CANDIDATES]
+            attempts = [(fix, {there.file: applied(text, fix.edits)}) for fix in fixes]
         for fix, texts in attempts:
             if self.is_over:
                 return
@@ -126,7 +124,7 @@ class Trying:
         proposed = self._proposed(finding, text)
         # Of a change of the finding's own first the other forms.
         order = [
-            fix for own in finding.fixes for fix in (*(one for one in proposed if one.identity == own.identity), own)
+            fix for own in finding.fixes for fix in (*(form for form in proposed if form.identity == own.identity), own)
         ]
         of_causes = () if texts else self._of_causes(finding, text)
         here = {fix.identity: fix for fix in reversed((*order, *proposed)) if fix.file in ("", finding.file)}
@@ -151,11 +149,8 @@ class Trying:
             return []
         findings = self._prover.original.findings
         causes = [one for one in findings if one.kind == "specialization" and one.file == finding.file]
-        return [
-            fix
-            for one in causes[:_MOST_CANDIDATES]
-            for fix in (*self._proposed(one, text), *self._workarounds(one, text))
-        ]
+        fixes = ((*self._proposed(cause, text), *self._workarounds(cause, text)) for cause in causes[:_MOST_CANDIDATES])
+        return [*itertools.chain.from_iterable(fixes)]
 
     def _workarounds(self, finding: Finding, text: str) -> Iterator[Fix]:
         """Changes of the user's text for a break in a library."""
@@ -182,7 +177,7 @@ class Trying:
             text, proof, trial = self._more_plain(finding, file, text, proof, trial)
             fix = dataclasses.replace(fix, caveat=caveat_of(text), edits=edits_between(before, text))
         if proof.status is Status.UNPROVEN and proof.adds:
-            chain = self._chain(finding, file, text, proof, trial)
+            chain = self._chain(finding, file, text, proof)
             if chain is not None:
                 text, proof, more = chain
                 fix = chained([fix, *more], edits_between(before, text))
@@ -207,14 +202,12 @@ class Trying:
             proof, trial = self._prover.prove({file: text}, finding)
         return text, proof, trial
 
-    def _chain(
-        self, finding: Finding, file: str, text: str, proof: Proof, trial: Trial
-    ) -> tuple[str, Proof, list[Fix]] | None:
+    def _chain(self, finding: Finding, file: str, text: str, proof: Proof) -> tuple[str, Proof, list[Fix]] | None:
         """Fixes what comes after a fix, and what comes after that; None if that leads nowhere."""
         more, between = list[Fix](), [text]
         while proof.adds and len(more) < _LONGEST_CHAIN:
             fixes = next(filter(None, (self._fixes_in(one, file, text) for one in proof.adds)), [])
-            step = self._step(finding, file, text, fixes, len(proof.adds))
+            step = self._step(finding, file, text, fixes)
             if step is None:
                 return None
             text, proof, fix = step
@@ -230,9 +223,8 @@ class Trying:
     def _fixes_in(self, finding: Finding, file: str, text: str) -> list[Fix]:
         return [fix for fix in self._fixes(finding, {file: text}) if (fix.file or finding.file) == file]
 
-    def _step(
-        self, finding: Finding, file: str, text: str, fixes: Sequence[Fix], adds: int
-    ) -> tuple[str, Proof, Fix] | None:
+    def _step(self, finding: Finding, file: str, text: str, fixes: Sequence[Fix]) -> tuple[str, Proof, Fix] | None:
+        """The fix that is verified, or else the first that leads to another finding."""
         best: tuple[str, Proof, Fix] | None = None
         for fix in fixes:
             if self.is_over:
