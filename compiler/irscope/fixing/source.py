@@ -94,13 +94,8 @@ class Source(Syntax):
 
     def importing(self, line: str, node: ast.AST | None = None) -> list[SyntaxChange]:
         """Adds an import to those of the file, if it is not there; above the statement of the module with a node."""
-        modules = {
-            alias.name
-            for statement in self.tree.body
-            if isinstance(statement, ast.Import)
-            for alias in statement.names
-            if not alias.asname
-        }
+        imports = [statement for statement in self.tree.body if isinstance(statement, ast.Import)]
+        modules = {alias.name for statement in imports for alias in statement.names if not alias.asname}
         if line in self.lines or line.removeprefix("import ") in modules:
             return []
         return [top_level.import_change(self, line, self.top_statement(node) if node is not None else None)]

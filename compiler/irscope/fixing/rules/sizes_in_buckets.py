@@ -58,9 +58,9 @@ def _decorator(
     name: str, torch: str, parameters: dict[str, str], padded: list[str], dimension: int, bucket: int, cut: bool
 ) -> str:
     """The code of the decorator."""
-    whole = "(0, 0) * " + (f"({{0}}.dim() - {dimension + 1})" if dimension else "({0}.dim() - 1)")
     pads = "".join(
-        f"        {path} = {torch}.nn.functional.pad({path}, {whole.format(path)} + (0, -{path}.shape[{dimension}] % {bucket}))\n"
+        f"        {path} = {torch}.nn.functional.pad("
+        f"{path}, (0, 0) * ({path}.dim() - {dimension + 1}) + (0, -{path}.shape[{dimension}] % {bucket}))\n"
         for path in padded
     )
     size = f"        size = {padded[0]}.shape[{dimension}]\n" if cut else ""
