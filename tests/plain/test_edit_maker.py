@@ -9,7 +9,7 @@ from irscope.fixing import top_level
 from irscope.fixing.changes import ChangeKind, SyntaxChange
 from irscope.fixing.edits import edits_of, reindented
 from irscope.fixing.source import Source
-from irscope.fixing.texts import applied, least_edits
+from irscope.fixing.texts import applied, edits_between
 from irscope.protocol import Position, Range
 
 E, S, R, A = ChangeKind.EXPRESSION, ChangeKind.STATEMENTS, ChangeKind.REMOVAL, ChangeKind.ARGUMENT
@@ -153,9 +153,9 @@ def test_the_code_of_a_node_is_without_comments_that_go_above_its_statement() ->
     assert source.changed({inner: "h(x)"}) == "if 1:\n    # why\n    y = g(h(x), x)\n"
 
 
-def test_edits_are_as_few_characters_as_differ() -> None:
+def test_edits_are_the_lines_that_differ() -> None:
     old, new = "a = 1\nb = f(x.item())\nc = 3\n", "a = 1\nb = f(x)\nc = 3\n"
-    (edit,) = least_edits(old, new)
-    assert (edit.text, edit.range) == ("", Range(Position(2, 7), Position(2, 14)))
+    (edit,) = edits_between(old, new)
+    assert (edit.text, edit.range) == ("b = f(x)\n", Range(Position(2, 0), Position(3, 0)))
     for one, other in ((old, new), (new, old), ("", "a\n"), ("a", ""), ("a\nb", "a\nc\nb\n"), ("x\n" * 3, "x\n")):
-        assert applied(one, least_edits(one, other)) == other
+        assert applied(one, edits_between(one, other)) == other

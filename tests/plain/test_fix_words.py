@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from irscope.cli.fixing import _lines, _patch_files, _write_patches, _written
-from irscope.driver.fixing.candidates import Candidate, Together, Tried
-from irscope.driver.fixing.library import Patch
+from irscope.driver.fixing.candidates import Candidate, Patch, Together, Tried
 from irscope.driver.fixing.proving import Gain, Proof, Status
 from irscope.protocol import Edit, Finding, Fix, Position, Range, Severity
 
@@ -53,7 +52,8 @@ def test_what_is_unproven_says_what_to_do() -> None:
 
 
 def test_a_patch_of_a_library_says_what_was_proven_and_its_file(tmp_path: Path) -> None:
-    patch = Patch("Choose by value", "Both sides.", "/lib/site-packages/some/a.py", "x\n", (Edit(PLACE, "1"),), PROVEN)
+    change = Fix("Choose by value", "Both sides.", (Edit(PLACE, "1"),))
+    patch = Patch(change, "/lib/site-packages/some/a.py", PROVEN, "x\n")
     tried = Tried(BREAK, (), (patch,))
     files = _write_patches(str(tmp_path), [tried])
     lines = said(tried, patches=files)

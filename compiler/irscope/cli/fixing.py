@@ -11,9 +11,8 @@ from typing import Any
 
 from irscope.cli.text import to_stdout
 from irscope.driver.driver import RunSpec
-from irscope.driver.fixing.candidates import Candidate, Together, Tried
+from irscope.driver.fixing.candidates import Candidate, Patch, Together, Tried, patch_file
 from irscope.driver.fixing.gains import ROUNDS, MeasuredGain, measure
-from irscope.driver.fixing.library import Patch, patch_file, workaround_of
 from irscope.driver.fixing.proving import Prover, Status
 from irscope.driver.fixing.static_sizes import StaticSizes, measured_static_sizes
 from irscope.driver.fixing.trying import Trying
@@ -98,9 +97,8 @@ def _patch_files(tried: list[Tried]) -> Iterator[tuple[str, str, str]]:
         for patch in one.patches:
             if patch.proof.status is Status.VERIFIED and patch.diff not in known:
                 known.add(patch.diff)
-                title = one.verified.title if one.verified is not None else ""
                 name = f"{len(known):04}-{patch.name.rpartition('/')[2].removesuffix('.py')}.patch"
-                yield patch.diff, name, patch_file(one.finding, patch, workaround_of(one.finding, title))
+                yield patch.diff, name, patch_file(one, patch)
 
 
 def _static(prover: Prover, spec: RunSpec, script: str) -> StaticSizes | None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 
-from irscope.fixing.changes import SyntaxChange
 from irscope.fixing.source import Source
 
 
@@ -24,16 +22,7 @@ def compiling(source: Source) -> list[ast.expr]:
 def _compiles(source: Source, call: ast.Call) -> bool:
     if source.full_name(call.func) == "torch.compile":
         return True
-    function = call.func
-    if (
-        not isinstance(function, ast.Attribute)
-        or function.attr != "compile"
-        or not isinstance(function.value, ast.Name)
-    ):
-        return False
-    return function.value.id not in source.imports and not call.args
-
-
-def with_dynamic(source: Source, compiled: Sequence[ast.expr], value: str) -> list[SyntaxChange]:
-    """Makes calls and decorators of ``torch.compile`` pass this value of ``dynamic``."""
-    return [source.argument(call, "dynamic", value) for call in compiled]
+    match call:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="compile"), args=[]):
+            return name not in source.imports
+    return False

@@ -7,34 +7,29 @@ import builtins
 import re
 from collections.abc import Sequence
 
+from irscope.fixing.source import Source, bound_names
+from irscope.fixing.syntax import Function
+
 _OPERATOR = re.compile(r"\.ops\.(\w+)\.(\w+)\(")
-
-
 Statement = ast.FunctionDef | ast.Expr
 
 
-def needed_by(function: ast.FunctionDef | ast.AsyncFunctionDef, module: ast.Module) -> list[Statement]:
+def needed_by(function: Function, source: Source) -> list[Statement]:
     """What makes the operators that a function calls, and the functions that these call, in the order of the module.
 
     An operator is found by its name, as ``torch.library.custom_op`` is used as a decorator; what it registers belongs to it.
     """
-    known = [one for one in module.body if isinstance(one, (ast.FunctionDef, ast.Expr)) and one is not function]
-    names = {"::".join(one) for one in _OPERATOR.findall(ast.unparse(function))}
-    found = [one for one in known if any(_strings(each) & names for each in _decorators(one))]
-    for one in found:  # it grows
-        called = {each.id for each in ast.walk(one) if isinstance(each, ast.Name)}
-        found += [
-            each for each in known if each not in found and (_name(each) in called or _registers(each, _name(one)))
-        ]
-    return sorted(found, key=lambda one: one.lineno)
-
-
-def _name(node: Statement) -> str:
-    return node.name if isinstance(node, ast.FunctionDef) else ""
-
-
-def _decorators(node: Statement) -> list[ast.expr]:
-    return node.decorator_list if isinstance(node, ast.FunctionDef) else []
+    others = [node for node in source.tree.body if isinstance(node, Statement) and node is not function]
+    operators = {"::".join(names) for names in _OPERATOR.findall(source.code(function))}
+    decorators = {node: getattr(node, "decorator_list", []) for node in others}
+    needed = [
+        node for node in others if operators & {text.value for text in source.all(ast.Constant, decorators[node])}
+    ]
+    for node in needed:  # it grows
+        called, name = {part.id for part in source.all(ast.Name, node)}, getattr(node, "name", "")
+        left = [other for other in others if other not in needed]
+        needed += [other for other in left if getattr(other, "name", "") in called or _registers(other, name)]
+    return sorted(needed, key=source.span)
 
 
 def _registers(node: Statement, operator: str) -> bool:
@@ -43,31 +38,17 @@ def _registers(node: Statement, operator: str) -> bool:
     return bool(operator) and any(text.startswith(f"{operator}.register_") for text in texts)
 
 
-def _strings(node: ast.expr) -> set[str]:
-    return {one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)}
-
-
-def imports_for(functions: Sequence[Statement], module: ast.Module) -> list[str] | None:
+def imports_for(statements: Sequence[Statement], source: Source) -> list[str] | None:
     """The imports of a module that some of its statements need; None if they read anything else of it."""
-    made = {
+    imports = {
         alias.asname or alias.name: f"import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
-        for one in module.body if isinstance(one, ast.Import) for alias in one.names
+        for node in source.tree.body if isinstance(node, ast.Import) for alias in node.names
     }  # fmt: skip
-    nodes = [one for function in functions for one in ast.walk(function)]
-    own = {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
-    own |= {one.arg for one in nodes if isinstance(one, ast.arg)}
-    own |= {one.name for one in nodes if isinstance(one, ast.FunctionDef)}
-    read = {one.id for one in nodes if isinstance(one, ast.Name)} - own - set(dir(builtins))
-    return [made[name] for name in sorted(read)] if read <= made.keys() else None
+    own = {name for statement in statements for name in bound_names(statement)}
+    read = {name.id for name in source.all(ast.Name, statements)} - own - set(dir(builtins))
+    return [imports[name] for name in sorted(read)] if read <= imports.keys() else None
 
 
-def text_of(functions: Sequence[Statement], text: str) -> str:
-    """The lines of statements with their decorators and the comments above them, two empty lines after each."""
-    lines = text.split("\n")
-    parts = []
-    for one in functions:
-        first = min((each.lineno for each in _decorators(one)), default=one.lineno)
-        while lines[first - 2].startswith("#") and first > 1:
-            first -= 1
-        parts.append("\n".join(lines[first - 1 : one.end_lineno]))
-    return "".join(f"{part}\n\n\n" for part in parts)
+def text_of(statements: Sequence[Statement], source: Source) -> str:
+    """The code of statements with the comments above them, two empty lines after each."""
+    return "".join(f"{source.code_with_comments(statement)}\n\n\n" for statement in statements)

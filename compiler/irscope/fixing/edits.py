@@ -141,12 +141,10 @@ def _comments_in(source: Syntax, where: Range) -> list[str]:
 def _line_of_statement(source: Syntax, where: Range) -> Position:
     """The beginning of the line with which the statement around a range begins, with its decorators."""
     node = source.at(where)
-    for outer in source.around(node) if node is not None else ():
-        if isinstance(outer, ast.stmt):
-            start = source.position(source.span(outer)[0])
-            if not source.lines[start.line - 1][: start.column].strip():
-                return Position(start.line, 0)
-    return Position(where.start.line, 0)
+    statements = [outer for outer in source.around(node) if isinstance(outer, ast.stmt)] if node is not None else []
+    starts = (source.range(statement).start for statement in statements)
+    begins = (start.line for start in starts if not source.lines[start.line - 1][: start.column].strip())
+    return Position(next(begins, where.start.line), 0)
 
 
 def _indent_at(source: Syntax, place: Position) -> str:
@@ -222,10 +220,7 @@ def _lines_of_texts(code: str) -> set[int]:
     try:
         nodes = list(ast.walk(parsed(code)))
     except ValueError:
-        nodes = []
-    texts = [
-        node
-        for node in nodes
-        if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)))
-    ]
+        return set()
+    constants = [node for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))]
+    texts = [*constants, *(node for node in nodes if isinstance(node, ast.JoinedStr))]
     return {line for node in texts for line in range(node.lineno + 1, (node.end_lineno or 0) + 1)}

@@ -6,11 +6,13 @@ nothing that broke is repaired.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
 
 from irscope.fixing.places import is_of_library
-from irscope.fixing.workarounds import after_imports, attribute_at, fresh, has_line, module_of
+from irscope.fixing.source import Source, source_of
+from irscope.fixing.workarounds import after_imports, attribute_at, module_of
 from irscope.protocol import Compile, Edit, Finding, Fix, FixMethod, Position, Range
 from irscope.usercode.user_files import is_package_file
 
@@ -58,12 +60,14 @@ def plain_functions(
         if not name:
             return
         functions[module_of(file), name] = None
-    # After the calls that the text has; else after the imports.
-    calls = [match.end() for match in _CALL.finditer(text)]
-    at = Position(text.count("\n", 0, calls[-1]) + 2, 0) if calls else after_imports(text)
-    if at is None or not 0 < len(functions) <= _MOST_FUNCTIONS:
+    try:
+        source = source_of(text)
+    except ValueError:
         return
-    edits = tuple(Edit(Range(at, at), made) for made in _pieces(text, list(functions)))
+    place = _after(source)
+    if place is None or not 0 < len(functions) <= _MOST_FUNCTIONS:
+        return
+    edits = tuple(Edit(Range(place, place), made) for made in _pieces(source, list(functions)))
     if edits:
         caveat = caveat_of("".join(edit.text for edit in edits))
         yield Fix(FixMethod.LIBRARY_TO_PYTHON.title, caveat, edits, method=FixMethod.LIBRARY_TO_PYTHON)
@@ -88,22 +92,32 @@ def _functions_of(finding: Finding, compiles: Sequence[Compile]) -> list[tuple[s
     return [place for place in places if is_of_library(place[0])]
 
 
-def _pieces(text: str, functions: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _after(source: Source) -> Position | None:
+    """Where the calls are put: after those that the text has; else after the imports."""
+    calls = [node for node in source.tree.body if isinstance(node, ast.Expr) and _calls_helper(node.value)]
+    return Position(source.last_line(calls[-1]) + 1, 0) if calls else after_imports(source)
+
+
+def _calls_helper(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == _HELPER
+
+
+def _pieces(source: Source, functions: Sequence[tuple[str, str]]) -> Iterator[str]:
     """What is put into the text.  In pieces, so that two such changes have the same ones in common."""
-    yield from (f"{line}\n" for line in _IMPORTS if not has_line(text, line))
+    yield from (f"{line}\n" for line in _IMPORTS if line not in source.lines)
     aliases: dict[str, str] = {}
     for module in dict.fromkeys(module for module, _ in functions):
         package, _, name = module.rpartition(".")
         line, alias = f"from {package} import {name}" if package else f"import {name}", name
-        if not has_line(text, line):
-            alias = fresh(name, text)
+        if line not in source.lines:
+            alias = source.fresh(name)
             if alias == name and name in aliases.values():
                 alias = f"{package.rpartition('.')[2]}_{name}"
             yield f"{line}\n" if alias == name else f"{line} as {alias}\n"
         aliases[module] = alias
-    if not has_line(text, f"def {_HELPER}(function):"):
+    if f"def {_HELPER}(function):" not in source.lines:
         yield _DEFINITION
     for module, name in functions:
         call = f"{_HELPER}({aliases[module]}.{name})"
-        if not has_line(text, call):
+        if call not in source.lines:
             yield f"{call}\n"

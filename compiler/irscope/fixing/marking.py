@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping, Sequence
 
 from irscope.fixing.source import Source
 from irscope.fixing.splitting import parameters
@@ -25,13 +26,20 @@ def positional(function: Function) -> list[str]:
     return names[1:] if names[:1] == ["self"] else names
 
 
-def values_by_parameter(source: Source, function: Function, call: ast.Call) -> dict[str, ast.expr]:
-    """What a call gives to which parameter; nothing if that is not certain."""
-    arguments = _arguments(source, call)
-    if any(how.startswith("*") for _, how in arguments):
-        return {}
-    by_position = [value for value, how in arguments if not how]
-    return dict(zip(positional(function), by_position, strict=False)) | {how: value for value, how in arguments if how}
+def argument_of(source: Source, function: Function, call: ast.Call, name: str) -> tuple[ast.expr, str] | None:
+    """What a call gives to a parameter, and what takes it out of that: ``[1]`` of ``*arguments``, else empty; None if it is
+    not certain."""
+    arguments, order = arguments_of(source, call), positional(function)
+    by_name = {how: value for value, how in arguments}
+    if name in by_name:
+        return by_name[name], ""
+    number = order.index(name) if name in order else -1
+    for position, (value, how) in enumerate(arguments[: number + 1]):
+        if how not in ("", "*"):
+            return None
+        if how or position == number:
+            return value, f"[{number - position}]" if how else ""
+    return None
 
 
 def marked_at_call(source: Source, finding: Finding) -> str | None:
@@ -51,8 +59,13 @@ def marked_at_call(source: Source, finding: Finding) -> str | None:
             return None
         marked.append(f"{mark}({expression}, {dimensions[0] if len(dimensions) == 1 else dimensions})")
     _keep_order(source, call, names)
-    made = [f"{names[value]} = {source.code(value)}" for value, _ in _arguments(source, call) if value in names]
-    return source.changed({statement: "\n".join([*made, *marked, source.code(statement, names)])})
+    return with_marks(source, statement, names, marked)
+
+
+def with_marks(source: Source, statement: ast.stmt, names: Mapping[ast.AST, str], marks: Sequence[str]) -> str:
+    """The text with marks before a statement with a call; arguments of the call that get names get them before that."""
+    made = [f"{names[value]} = {source.code(value)}" for value in sorted(names, key=source.span)]
+    return source.changed({statement: "\n".join([*dict.fromkeys(made), *marks, source.code(statement, names)])})
 
 
 def varying_sizes(finding: Finding) -> dict[str, list[int]]:
@@ -62,7 +75,7 @@ def varying_sizes(finding: Finding) -> dict[str, list[int]]:
     return {size.path: [*size.dimensions] for size in varying} if is_about_sizes else {}
 
 
-def _arguments(source: Source, call: ast.Call) -> list[tuple[ast.expr, str]]:
+def arguments_of(source: Source, call: ast.Call) -> list[tuple[ast.expr, str]]:
     """What a call passes, in order, with how: by a name, as ``*`` or ``**``, or by position (empty)."""
     passed = [(value.value, "*") if isinstance(value, ast.Starred) else (value, "") for value in call.args]
     passed += [(keyword.value, keyword.arg or "**") for keyword in call.keywords]
@@ -72,28 +85,16 @@ def _arguments(source: Source, call: ast.Call) -> list[tuple[ast.expr, str]]:
 def _passed(source: Source, function: Function, call: ast.Call, path: str, names: dict[ast.AST, str]) -> str | None:
     """What the caller can call the tensor; new names are noted in ``names``."""
     head = re.match(r"\w+", path)
-    if head is None:
+    argument = argument_of(source, function, call, head[0]) if head is not None else None
+    if head is None or argument is None:
         return None
-    name, rest = head[0], path[head.end() :]
-    arguments = _arguments(source, call)
-    by_name = {how: value for value, how in arguments}
-    if name in by_name:
-        return f"{_named(source, by_name[name], name, names)}{rest}"
-    order = positional(function)
-    number = order.index(name) if name in order else -1
-    for position, (value, how) in enumerate(arguments[: number + 1]):
-        if how == "*":
-            return f"{_named(source, value, 'arguments', names)}[{number - position}]{rest}"
-        if how:
-            return None
-        if position == number:
-            return f"{_named(source, value, name, names)}{rest}"
-    return None
+    value, taken = argument
+    return f"{_named(source, value, 'arguments' if taken else head[0], names)}{taken}{path[head.end() :]}"
 
 
 def _keep_order(source: Source, call: ast.Call, names: dict[ast.AST, str]) -> None:
     """Arguments before one that is made before the call are made before it, too: they may draw random numbers."""
-    arguments = _arguments(source, call)
+    arguments = arguments_of(source, call)
     last = max((number for number, (value, _) in enumerate(arguments) if value in names), default=-1)
     for number, (value, how) in enumerate(arguments[: last + 1]):
         if not isinstance(value, ast.Constant):

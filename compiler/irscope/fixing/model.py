@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator
 
 from irscope.fixing.source import Source
@@ -56,6 +57,13 @@ class Example:
     calls: str = "f(torch.ones(4))"
     above: str = ""
     is_script: bool = False
+
+    @classmethod
+    def script(cls, diff: str) -> Example:
+        """A whole script, as a diff: lines with ``-`` are only before, those with ``+`` only after."""
+        lines = textwrap.dedent(diff).strip("\n").split("\n")
+        before, after = ("\n".join(line[2:] for line in lines if line[:1] != sign) for sign in "+-")
+        return cls(before, after, is_script=True)
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,28 @@
-"""The candidates for a finding, as edits of the file."""
+"""The rules, and the candidates for a finding that they give, as edits of the file."""
 
 from __future__ import annotations
 
+import functools
+import importlib
 import logging
+import pkgutil
 
-from irscope.fixing.model import Proposal
-from irscope.fixing.registry import all_rules
+from irscope.fixing import rules
+from irscope.fixing.model import Proposal, Rule
 from irscope.fixing.source import source_of
 from irscope.fixing.texts import edits_between
 from irscope.protocol import Finding, Fix
 from irscope.usercode.left_out import left_out
 
 _log = logging.getLogger(__name__)
+
+
+@functools.cache
+def all_rules() -> tuple[Rule, ...]:
+    """The ``RULE`` of each module of `rules` that has one, by the names of the modules."""
+    names = sorted(module.name for module in pkgutil.iter_modules(rules.__path__))
+    modules = [importlib.import_module(f"{rules.__name__}.{name}") for name in names]
+    return tuple(module.RULE for module in modules if isinstance(getattr(module, "RULE", None), Rule))
 
 
 def proposals(finding: Finding, text: str) -> tuple[Fix, ...]:

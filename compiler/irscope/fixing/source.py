@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from irscope.fixing import top_level
 from irscope.fixing.changes import ChangeKind, SyntaxChange
 from irscope.fixing.edits import dedented, edits_of, indent_of, owns_lines, reindented
-from irscope.fixing.syntax import Definition, Syntax, parsed, tokens_of
+from irscope.fixing.syntax import Syntax, parsed, tokens_of
 from irscope.fixing.texts import applied
 from irscope.protocol import Position, Range
 from irscope.usercode import effects
-from irscope.usercode.bindings import dotted, targets_of
+from irscope.usercode.bindings import bound, dotted, targets_of
 from irscope.usercode.source import parse, read_source
 
 
@@ -94,13 +94,8 @@ class Source(Syntax):
 
     def importing(self, line: str, node: ast.AST | None = None) -> list[SyntaxChange]:
         """Adds an import to those of the file, if it is not there; above the statement of the module with a node."""
-        modules = {
-            alias.name
-            for statement in self.tree.body
-            if isinstance(statement, ast.Import)
-            for alias in statement.names
-            if not alias.asname
-        }
+        imports = [statement for statement in self.tree.body if isinstance(statement, ast.Import)]
+        modules = {alias.name for statement in imports for alias in statement.names if not alias.asname}
         if line in self.lines or line.removeprefix("import ") in modules:
             return []
         return [top_level.import_change(self, line, self.top_statement(node) if node is not None else None)]
@@ -139,16 +134,16 @@ class Source(Syntax):
     @functools.cached_property
     def imports(self) -> dict[str, str]:
         """What each imported name of the file stands for: ``F`` is ``torch.nn.functional``."""
-        names: dict[str, str] = {}
-        for node in self.nodes:
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    name = alias.asname or alias.name.split(".")[0]
-                    names[name] = alias.name if alias.asname else name
-            elif isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    names[alias.asname or alias.name] = f"{'.' * node.level}{node.module or ''}.{alias.name}"
-        return names
+        imports = [node for node in self.nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+        return {name: value for node in imports for name, value in bound(node) if isinstance(value, str)}
+
+    @property
+    def torch(self) -> str:
+        """How the file calls torch.  Raises ValueError if it does not import it."""
+        name = self.module_name("torch")
+        if name is None:
+            raise ValueError("torch is not imported")
+        return name
 
     def module_name(self, module: str) -> str | None:
         """How the file calls an imported module: ``np`` for ``numpy``; None if no import outside of functions binds it."""
@@ -168,13 +163,7 @@ class Source(Syntax):
     @functools.cached_property
     def constants(self) -> frozenset[str]:
         """Names in capitals that the file assigns once, at its top level."""
-        names = [
-            target.id
-            for node in self.tree.body
-            if isinstance(node, ast.Assign)
-            for target in node.targets
-            if isinstance(target, ast.Name)
-        ]
+        names = [name for node in self.tree.body if isinstance(node, ast.Assign) for name, _ in bound(node)]
         return frozenset(name for name in names if name.isupper() and names.count(name) == 1)
 
     def can_be_left_out(self, statement: ast.stmt) -> bool:
@@ -201,19 +190,9 @@ def _with_tree(text: str, tree: ast.Module) -> Source:
 
 def bound_names(node: ast.AST) -> set[str]:
     """The names that a piece of code binds, its arguments and whatever is inside it included."""
-    names: set[str] = set()
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-            names.add(inner.id)
-        elif isinstance(inner, ast.arg):
-            names.add(inner.arg)
-        elif isinstance(inner, Definition):
-            names.add(inner.name)
-        elif isinstance(inner, ast.alias):
-            names.add(inner.asname or inner.name.split(".")[0])
-        elif isinstance(inner, ast.ExceptHandler) and inner.name:
-            names.add(inner.name)
-    return names
+    parts = list(ast.walk(node))
+    stored = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    return stored | {name for part in parts for name, _ in bound(part) if "." not in name}
 
 
 def changed_names(*nodes: ast.AST) -> set[str]:
@@ -248,18 +227,16 @@ def parse_expression(text: str) -> ast.expr:
 _OPEN, _CLOSED = ("(", "[", "{"), (")", "]", "}")
 _LOOSE = (
     ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom,
-    ast.Starred, ast.GeneratorExp,
+    ast.Starred, ast.GeneratorExp, ast.Tuple,
 )  # fmt: skip
 
 
 def tight(text: str) -> str:
     """An expression, with parentheses if something could bind to a part of it."""
-    node = parse_expression(text)
-    if isinstance(node, ast.Tuple):
-        is_loose = not _is_in_parentheses(text)
-    else:
-        is_loose = isinstance(node, _LOOSE) and not _is_in_parentheses(text)
-    return f"({text})" if is_loose else text
+    node = parse_expression(text := text.strip())
+    # The tree is that of the text in one more pair of parentheses: a tuple begins with its own.
+    first = 0 if isinstance(node, (ast.Tuple, ast.GeneratorExp)) else 1
+    return f"({text})" if isinstance(node, _LOOSE) and (node.lineno, node.col_offset) == (1, first) else text
 
 
 def whole(text: str) -> str:
@@ -269,17 +246,3 @@ def whole(text: str) -> str:
     except ValueError:
         return f"({text})"
     return text
-
-
-def _is_in_parentheses(text: str) -> bool:
-    """Whether one pair of parentheses is around all of an expression."""
-    stripped = text.strip()
-    if not (stripped.startswith("(") and stripped.endswith(")")):
-        return False
-    depth = 0
-    tokens = [token for token in tokens_of(stripped) if token.type == tokenize.OP]
-    for token in tokens:
-        depth += (token.string in _OPEN) - (token.string in _CLOSED)
-        if depth == 0:
-            return token is tokens[-1]
-    return False

@@ -160,6 +160,14 @@ class Syntax:
         """The innermost node of a kind that a node is or is in."""
         return next((outer for outer in self.around(node) if isinstance(outer, kind)), None)
 
+    def function_at(self, range: Range) -> Function:
+        """The innermost function around a range.  Raises ValueError if there is none."""
+        node = self.at(range)
+        function = self.function(node) if node is not None else None
+        if function is None:
+            raise ValueError("it is not in a function")
+        return function
+
     def statement(self, node: ast.AST) -> ast.stmt | None:
         """The innermost statement that a node is or is in."""
         return self.first_around(node, ast.stmt)
@@ -208,11 +216,10 @@ def is_simple(statement: ast.stmt) -> bool:
 
 def is_docstring(statement: ast.stmt) -> bool:
     """Whether a statement is a text alone."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
+    match statement:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return True
+    return False
 
 
 def tokens_of(text: str) -> list[tokenize.TokenInfo]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import bisect
 import difflib
-import itertools
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -57,9 +56,7 @@ def without_gaps(edits: Sequence[Edit]) -> list[Edit]:
 
 def lines_with_ends(text: str) -> list[str]:
     """The lines of a text with their ends.  `str.splitlines` also splits at form feeds and U+2028, which are in no line count."""
-    lines = [f"{line}\n" for line in text.split("\n")]
-    lines[-1] = lines[-1][:-1]
-    return lines if lines[-1] else lines[:-1]
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def opcodes(old: Sequence[str], new: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
@@ -93,37 +90,8 @@ def edits_between(old: str, new: str) -> tuple[Edit, ...]:
     )
 
 
-def least_edits(old: str, new: str) -> tuple[Edit, ...]:
-    """The edits that make one text the other, without characters that stay at their beginnings and ends."""
-    lines = old.split("\n")
-    starts = list(itertools.accumulate((len(line) + 1 for line in lines), initial=0))
-    found = []
-    for edit in edits_between(old, new):
-        first, last = (starts[at.line - 1] + at.column for at in (edit.range.start, edit.range.end))
-        text = edit.text
-        same = _alike(old[first:last], text)
-        first, text = first + same, text[same:]
-        same = _alike(old[first:last][::-1], text[::-1])
-        last, text = last - same, text[: len(text) - same]
-        where = Range(*(_position(starts, at) for at in (first, last)))
-        found.append(Edit(where, text))
-    return tuple(found)
-
-
-def _alike(one: str, other: str) -> int:
-    """How many characters at the beginnings of two texts are the same."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
-
-
-def _position(starts: Sequence[int], offset: int) -> Position:
-    line = bisect.bisect_right(starts, offset)
-    return Position(line, offset - starts[line - 1])
-
-
 def diff_of(old: str, new: str, name: str) -> list[str]:
     """The lines of a unified diff as ``git apply`` takes it."""
-
     made: list[str] = []
     for line in difflib.unified_diff(lines_with_ends(old), lines_with_ends(new), f"a/{name}", f"b/{name}"):
         made += [line[:-1]] if line.endswith("\n") else [line, "\\ No newline at end of file"]

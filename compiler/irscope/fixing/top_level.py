@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -15,14 +16,14 @@ _SETTING = re.compile(r"\w+\._(dynamo|inductor|functorch)\.config\.")
 
 def import_change(source: Syntax, line: str, top: ast.stmt | None) -> SyntaxChange:
     """Adds an import below the other imports.  ``top`` is the top-level statement that needs it."""
-    after = _last_import(source, top)
+    after = last_import(source, top)
     future = isinstance(after, ast.ImportFrom) and after.module == "__future__"
     return _inserted(source, line, after or _docstring(source), 1 if future or after is None else 0)
 
 
 def setting_change(source: Syntax, line: str, modules: tuple[str, ...], top: ast.stmt | None) -> SyntaxChange:
     """Adds a setting of PyTorch below the imports, or below the settings that are there, with missing imports."""
-    after = _last_import(source, top)
+    after = last_import(source, top)
     settings = _settings_after(source, after)
     if settings is not None and not modules:
         return _inserted(source, line, settings, 0)
@@ -51,9 +52,8 @@ def _inserted(source: Syntax, text: str, after: ast.stmt | None, lead: int, trai
     definition.
     """
     lines = source.lines
-    statements = source.tree.body
-    following = statements[statements.index(after) + 1 :][:1] if after is not None else statements[:1]
-    if after is not None and following and _first_line(following[0]) <= (after.end_lineno or 0):
+    following = source.following(after)[:1] if after is not None else source.tree.body[:1]
+    if after is not None and following and source.first_line(following[0]) <= (after.end_lineno or 0):
         where = Position(following[0].lineno, following[0].col_offset)  # two statements on one line
         return SyntaxChange(ChangeKind.LINES, Range(where, where), "; ".join(text.split("\n")) + "; ")
     row = (after.end_lineno or 1) if after is not None else _comments_at_top(lines)
@@ -62,7 +62,9 @@ def _inserted(source: Syntax, text: str, after: ast.stmt | None, lead: int, trai
     rest = lines[row:]
     blank = next((i for i, line in enumerate(rest) if line.strip()), len(rest))
     if following and blank < len(rest):
-        belongs = all(line.lstrip().startswith("#") for line in lines[row + blank : _first_line(following[0]) - 1])
+        belongs = all(
+            line.lstrip().startswith("#") for line in lines[row + blank : source.first_line(following[0]) - 1]
+        )
         wanted = max(trail, 2 if isinstance(following[0], Definition) and belongs else 1)
     else:
         wanted = 0
@@ -75,11 +77,10 @@ def _inserted(source: Syntax, text: str, after: ast.stmt | None, lead: int, trai
 
 
 def _docstring(source: Syntax) -> ast.stmt | None:
-    first = next(iter(source.tree.body), None)
-    return first if first is not None and is_docstring(first) else None
+    return next(filter(is_docstring, source.tree.body[:1]), None)
 
 
-def _last_import(source: Syntax, top: ast.stmt | None) -> ast.stmt | None:
+def last_import(source: Syntax, top: ast.stmt | None) -> ast.stmt | None:
     """The last import before the first definition and before ``top``; that of torch may come later."""
     last: ast.stmt | None = None
     among_imports = True
@@ -105,20 +106,11 @@ def _imports_torch(statement: ast.stmt) -> bool:
 
 def _settings_after(source: Syntax, after: ast.stmt | None) -> ast.stmt | None:
     """The last of the settings of PyTorch that follow a statement directly."""
-    statements = source.tree.body
-    found = None
-    for statement in statements[statements.index(after) + 1 :] if after is not None else []:
-        if not isinstance(statement, (ast.Assign, ast.Expr)) or not _SETTING.match(ast.unparse(statement)):
-            break
-        found = statement
-    return found
+    following = source.following(after) if after is not None else []
+    settings = list(itertools.takewhile(lambda statement: _SETTING.match(ast.unparse(statement)), following))
+    return settings[-1] if settings else None
 
 
 def _comments_at_top(lines: Sequence[str]) -> int:
     """How many lines at the beginning of a file are comments: a shebang, the encoding, a licence."""
     return next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
-
-
-def _first_line(statement: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])

@@ -49,7 +49,7 @@ class Bindings:
         self._bound_in: set[tuple[str, str]] = set()
         """Attributes, with the family of the class that binds them."""
         for node in nodes:
-            for name, value in _bound(node):
+            for name, value in bound(node):
                 name = f"self.{name}" if node in in_classes else name
                 self._all.setdefault(name, []).append(value)
                 if name.startswith("self.") and node in self._class_of:
@@ -127,7 +127,7 @@ def _hides_builtins(node: ast.AST) -> bool:
 _ASSIGNING = (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.withitem, ast.AugAssign, ast.For, ast.comprehension)
 
 
-def _bound(node: ast.AST) -> Iterator[tuple[str, Binding]]:
+def bound(node: ast.AST) -> Iterator[tuple[str, Binding]]:
     """The names that a node binds by itself, with what they are bound to."""
     if isinstance(node, ast.Import):
         for alias in node.names:

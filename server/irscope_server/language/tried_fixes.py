@@ -73,11 +73,14 @@ def _does(one: Candidate) -> str:
         return ""
     if not one.is_repair:
         return _NO_REPAIR
-    parts = [_fewer(one.proof.removes)]
-    if one.proof.gain is not None and one.proof.gain.graphs[0] != one.proof.gain.graphs[1]:
-        before, after = one.proof.gain.graphs
-        parts.append(f"{units.count(after, 'graph')} (was {before})")
-    return ", ".join([*parts, "same outputs"])
+    graphs = one.proof.gain.graphs if one.proof.gain is not None else (0, 0)
+    changed = [_graphs(graphs)] if graphs[0] != graphs[1] else []
+    return ", ".join([_fewer(one.proof.removes), *changed, "same outputs"])
+
+
+def _graphs(graphs: tuple[int, int]) -> str:
+    """``1 graph (was 2)``."""
+    return f"{units.count(graphs[1], 'graph')} (was {graphs[0]})"
 
 
 def _fewer(removed: Sequence[Finding]) -> str:
@@ -96,9 +99,8 @@ def gain_text(context: SourceContext, placed: PlacedFinding) -> str:
         return ""
     parts = [_fewer(best.proof.removes)]
     if best.proof.gain is not None:
-        (graphs, fewer), (seconds, less) = best.proof.gain.graphs, best.proof.gain.seconds
-        parts.append(f"{units.count(fewer, 'graph')} (was {graphs})")
-        parts.append(f"traced in {units.duration(less)} (was {units.duration(seconds)})")
+        before, after = map(units.duration, best.proof.gain.seconds)
+        parts += [_graphs(best.proof.gain.graphs), f"traced in {after} (was {before})"]
     lines = [f"**Verified fix**: {words.markdown(best.title)}", f"{', '.join(parts)}."]
     if best.proof.checks:
         lines.append(f"The same: {words.markdown('; '.join(best.proof.checks))}.")

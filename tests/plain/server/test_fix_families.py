@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from irscope.fixing.model import Rule
-from irscope.fixing.proposals import proposals
-from irscope.fixing.registry import all_rules
+from irscope.fixing.proposals import all_rules, proposals
 from irscope.fixing.texts import applied
 from irscope.protocol import (
     BreakFacts,

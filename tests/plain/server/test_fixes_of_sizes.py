@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from irscope.fixing.proposals import proposals
-from irscope.fixing.static_sizes import static_sizes
+from irscope.fixing.rules.sizes import static_sizes
 from irscope.fixing.texts import applied
 from irscope.protocol import RecompilationFacts, VaryingSize
 from test_fix_families import changed, found

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from irscope.fixing.texts import applied, edits_between, least_edits
+from irscope.fixing.texts import applied, edits_between
 from irscope.protocol import Edit, OutcomeKind, Position, Range
 from irscope.usercode.source import decode_source
 from irscope_server.base.line_map import LineMap
@@ -41,7 +41,7 @@ class Workspace:
             path = self.folder / name
             path.write_bytes(data)
             before = decode_source(data)
-            edits[str(path)] = least_edits(before, before.replace("2", "4"))
+            edits[str(path)] = edits_between(before, before.replace("2", "4"))
             texts[str(path)] = before.split("\n")
         fixed = tuple(finding(str(self.folder / names[0]), line, 0, 1, code="GB0170") for line in (2, 3))
         self.runs.append(Combined(edits, fixed, texts))

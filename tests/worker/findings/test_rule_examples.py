@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from irscope.fixing.model import Example, Rule
-from irscope.fixing.registry import all_rules
+from irscope.fixing.proposals import all_rules
 from irscope.fixing.source import Source
 from support import run_forked, write
 

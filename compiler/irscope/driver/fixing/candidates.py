@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from irscope.driver.fixing.library import Patch
+import os
+
 from irscope.driver.fixing.proving import Proof, Status
+from irscope.fixing.places import path_in_library
+from irscope.fixing.texts import applied, diff_of
 from irscope.protocol import Edit, Finding, Fix
 from irscope.vocabulary.records import dataclass
 
@@ -35,6 +38,24 @@ class Candidate:
     def is_repair(self) -> bool:
         """Whether it repairs what broke; what leaves it to Python is never applied with others."""
         return self.fix.repairs
+
+
+@dataclass(frozen=True)
+class Patch(Candidate):
+    """A change of an installed library that was tried.  It is told as a patch, and never written there."""
+
+    before: str
+    """The text of the library's file."""
+
+    @property
+    def name(self) -> str:
+        """The path in the library: ``transformers/models/t5/modeling_t5.py``."""
+        return path_in_library(self.file)
+
+    @property
+    def diff(self) -> str:
+        """The change as ``git apply`` takes it, in the folder that holds the package."""
+        return "\n".join(diff_of(self.before, applied(self.before, self.edits), self.name)) + "\n"
 
 
 @dataclass(frozen=True)
@@ -70,3 +91,20 @@ class Together:
     def why_left_out(self, finding: Finding) -> str:
         """Why the verified fix of a finding is not among them; empty if it is, or there is none."""
         return next((why for one, why in self.left_out if one == finding), "")
+
+
+def patch_file(tried: Tried, patch: Patch) -> str:
+    """The text of a patch file: a subject and a text for the pull request, what to do until then, and the diff."""
+    line = min((edit.range.start.line for edit in patch.edits), default=1)
+    checks = "".join(f"- {check}\n" for check in patch.proof.checks)
+    hints = tried.finding.hints or ("Call it outside of the compiled code.",)
+    if tried.verified is not None:
+        hints = (f"{tried.verified.title} (`irscope fix` applies it in your file).",)
+    workaround = "\n".join(f"- {hint}" for hint in hints)
+    return (
+        f"Subject: [PATCH] {patch.title}: no graph break in {os.path.basename(patch.name)}\n\n"
+        f"`torch.compile` breaks the graph at line {line} of `{patch.name}`:\n{tried.finding.message}\n\n"
+        f"With this change the graph is not broken there, and the results are the same.\n{patch.caveat}\n\n"
+        f"Compared with the original without compile:\n{checks}\n"
+        f"Until a release has it:\n{workaround}\n---\n{patch.diff}"
+    )

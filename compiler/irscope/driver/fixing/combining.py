@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Sequence
 
 from irscope.driver.fixing.candidates import Candidate, Together, Tried
@@ -43,9 +44,8 @@ class Combining:
         the text with the others.
         """
         repaired = [(one.finding, best) for one in tried if (best := one.verified) is not None]
-        texts = self._all_texts(_needed(repaired))
-        files = {best.file for _, best in repaired}
-        if len(repaired) > 1 and files == texts.keys() and not self._has_ended():
+        texts = self._texts([best for _, best in _needed(repaired)])
+        if len(repaired) > 1 and texts and not self._has_ended():
             self._on_try("all fixes together")
             proof, _ = self._prover.prove(texts, repaired[0][0])
             findings = tuple(finding for finding, _ in repaired)
@@ -54,11 +54,13 @@ class Combining:
         made = self._one_by_one(repaired)
         for finding, _ in repaired:
             if finding not in made.fixed and made.texts:
-                made = _with_gone(made, finding) or self._again(made, finding)
+                made = self._again(made, finding)
         return made
 
     def _again(self, made: Together, finding: Finding) -> Together:
         """With a repair that is proposed for a finding as it is in the changed text; as it was if none is verified."""
+        if made.proof is not None and made.proof.has_removed(finding):
+            return _with(made, made.texts, made.proof, finding)
         text = made.texts.get(finding.file)
         if text is None or self._has_ended():
             return made
@@ -81,60 +83,44 @@ class Combining:
                         return _with(made, texts, proof, finding)
         return made
 
-    def _all_texts(self, repaired: Sequence[Repaired]) -> dict[str, str]:
-        """The files with all changes; without a file to which they cannot all be applied."""
+    def _texts(self, candidates: Sequence[Candidate]) -> dict[str, str]:
+        """The files with the changes of candidates; none if they cannot all be applied."""
         edits: dict[str, list[Edit]] = {}
-        for _, best in repaired:
-            own = edits.setdefault(best.file, [])
-            own += [edit for edit in best.edits if edit not in own]
-        texts = {}
-        for path, all_of_file in edits.items():
-            with contextlib.suppress(OSError, ValueError):
-                texts[path] = applied(self._prover.text_of(path), without_gaps(all_of_file))
-        return texts
+        for candidate in candidates:
+            own = edits.setdefault(candidate.file, [])
+            own += [edit for edit in candidate.edits if edit not in own]
+        try:
+            return {path: applied(self._prover.text_of(path), without_gaps(own)) for path, own in edits.items()}
+        except (OSError, ValueError):
+            return {}
 
     def _one_by_one(self, repaired: Sequence[Repaired]) -> Together:
-        texts: dict[str, str] = {}
-        edits: dict[str, list[Edit]] = {}
-        proof: Proof | None = None
-        fixed: list[Finding] = []
-        left_out: list[tuple[Finding, str]] = []
+        made, chosen = Together({}, None, ()), list[Candidate]()
         for finding, best in repaired:
-            if proof is not None and proof.has_removed(finding):
-                fixed.append(finding)  # another fix has removed it: two may write the same function
+            if made.proof is not None and made.proof.has_removed(finding):
+                made = _with(made, made.texts, made.proof, finding)  # two may write the same function
                 continue
-            before = edits.get(best.file, [])
-            more = [*before, *(edit for edit in best.edits if edit not in before)]
-            try:
-                changed = {**texts, best.file: applied(self._prover.text_of(best.file), without_gaps(more))}
-            except (OSError, ValueError):
-                left_out.append((finding, "It changes the same lines as another fix."))
-                continue
-            whole = best.proof
-            if texts and changed != texts:
-                if self._has_ended():
-                    left_out.append((finding, "There was no time left to try it with the others."))
-                    continue
+            texts, proof, why = self._texts([*chosen, best]), best.proof, ""
+            if not texts:
+                why = "It changes the same lines as another fix."
+            elif made.texts and texts != made.texts and self._has_ended():
+                why = "There was no time left to try it with the others."
+            elif made.texts and texts != made.texts:
                 self._on_try("the next of the fixes together")
-                whole, _ = self._prover.prove(changed, finding)
-            if whole.status is Status.VERIFIED:
-                texts, edits[best.file], proof = changed, more, whole
-                fixed.append(finding)
+                proof, _ = self._prover.prove(texts, finding)
+                if proof.status is not Status.VERIFIED:
+                    why = f"With the others it is {proof.status.value}. {proof.reason}"
+            if why:
+                made = dataclasses.replace(made, left_out=(*made.left_out, (finding, why)))
             else:
-                left_out.append((finding, f"With the others it is {whole.status.value}. {whole.reason}"))
-        return Together(texts, proof, tuple(fixed), tuple(left_out))
+                made = _with(made, texts, proof, finding)
+                chosen.append(best)
+        return made
 
 
 def _with(made: Together, texts: dict[str, str], proof: Proof, finding: Finding) -> Together:
     left_out = tuple(one for one in made.left_out if one[0] != finding)
     return Together(texts, proof, (*made.fixed, finding), left_out)
-
-
-def _with_gone(made: Together, finding: Finding) -> Together | None:
-    """With a finding that the fix of another has removed; None if it is still there."""
-    if made.proof is None or not made.proof.has_removed(finding):
-        return None
-    return _with(made, made.texts, made.proof, finding)
 
 
 def _needed(repaired: Sequence[Repaired]) -> list[Repaired]:

@@ -7,6 +7,8 @@ import builtins
 from collections import Counter
 from collections.abc import Iterator
 
+from irscope.usercode.bindings import last_word
+
 _CHECKED = "RuntimeError"
 """What `torch._check` and the assertions of a graph raise."""
 
@@ -19,12 +21,13 @@ def caught_otherwise(old: str, new: str) -> str:
     except (SyntaxError, ValueError, RecursionError):
         return ""
     lost = Counter(_raised(before)) - Counter(_raised(after))
-    for handler in (one for one in ast.walk(before) if isinstance(one, ast.ExceptHandler) and one.type is not None):
-        for kind in handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]:
-            name = _last(kind)
+    for handler in ast.walk(before):
+        caught = handler.type if isinstance(handler, ast.ExceptHandler) else None
+        for kind in caught.elts if isinstance(caught, ast.Tuple) else filter(None, [caught]):
+            name = last_word(kind)
             for error in lost:
                 if _catches(name, error) != _catches(name, _CHECKED):
-                    return f"{error} may become {_CHECKED}, and line {handler.lineno} catches {name}."
+                    return f"{error} may become {_CHECKED}, and line {kind.lineno} catches {name}."
     return ""
 
 
@@ -34,12 +37,7 @@ def _raised(tree: ast.AST) -> Iterator[str]:
         if isinstance(one, ast.Assert):
             yield "AssertionError"
         elif isinstance(one, ast.Raise) and one.exc is not None:
-            yield _last(one.exc.func if isinstance(one.exc, ast.Call) else one.exc)
-
-
-def _last(node: ast.expr | None) -> str:
-    """``Wrong`` of ``errors.Wrong``."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+            yield last_word(one.exc.func if isinstance(one.exc, ast.Call) else one.exc)
 
 
 def _catches(name: str, error: str) -> bool:

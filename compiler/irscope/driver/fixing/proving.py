@@ -77,6 +77,10 @@ class Proof:
     checks: tuple[str, ...] = ()
     gain: Gain | None = None
 
+    def but(self, status: Status, reason: str) -> Proof:
+        """The same with another conclusion."""
+        return dataclasses.replace(self, status=status, reason=reason)
+
     def has_removed(self, *findings: Finding) -> bool:
         """Whether findings are gone with the change."""
         gone = {removed.cause for removed in self.removes}
@@ -144,24 +148,37 @@ class Prover:
             self._texts[path] = decode_source(read_bounded(path))
         return self._texts[path]
 
-    def prove(self, texts: Mapping[str, str], finding: Finding) -> tuple[Proof, Trial]:
+    def prove(
+        self,
+        texts: Mapping[str, str],
+        finding: Finding | None,
+        may_come: Callable[[Finding], bool] = lambda finding: False,
+    ) -> tuple[Proof, Trial]:
         """Runs the script with other texts of files, by absolute path, in place of the original ones.
 
         What is verified that way runs once more without compile: a text that only compiled code can run is not a fix.
+
+        Parameters
+        ----------
+        finding
+            What must be gone; None for a change that is not for a finding.
+        may_come
+            Whether another finding is no reason against it.
         """
         assert self.original is not None and self.eager is not None
         if lost := self._left_out(texts):
             return Proof(Status.UNPROVEN, lost), self.original
         trial = self._run(texts)
         matches = {path: LineMatch(self.text_of(path), text) for path, text in texts.items()}
-        proof = _decided(self.original, self.eager, trial, finding, matches)
+        seen = dataclasses.replace(trial, findings=tuple(one for one in trial.findings if not may_come(one)))
+        proof = _decided(self.original, self.eager, seen, finding, matches)
         if proof.status is Status.VERIFIED:
             proof = _also_without_compile(proof, self.eager, self._run(texts, without_compile=True))
         if proof.status is Status.VERIFIED:
             proof = _with_both_sides(proof, self.eager, matches)
         others = next(filter(None, (caught_otherwise(self.text_of(path), text) for path, text in texts.items())), "")
         if proof.status is Status.VERIFIED and others:
-            proof = dataclasses.replace(proof, status=Status.UNPROVEN, reason=others)
+            proof = proof.but(Status.UNPROVEN, others)
         return proof, trial
 
     def both_sides(self, proof: Proof, before: Mapping[str, str], texts: Mapping[str, str]) -> Proof:
@@ -171,16 +188,6 @@ class Prover:
         """
         matches = {path: LineMatch(text, texts[path]) for path, text in before.items() if path in texts}
         return _with_both_sides(proof, self._run(before, without_compile=True), matches)
-
-    def prove_same(self, texts: Mapping[str, str], may_come: Callable[[Finding], bool]) -> tuple[Proof, Trial]:
-        """As `prove`, of a change that is not for a finding; of those that come, some may."""
-        assert self.original is not None and self.eager is not None
-        if lost := self._left_out(texts):
-            return Proof(Status.UNPROVEN, lost), self.original
-        trial = self._run(texts)
-        matches = {path: LineMatch(self.text_of(path), text) for path, text in texts.items()}
-        seen = dataclasses.replace(trial, findings=tuple(one for one in trial.findings if not may_come(one)))
-        return _decided(self.original, self.eager, seen, None, matches), trial
 
     def _left_out(self, texts: Mapping[str, str]) -> str:
         """Which effect texts leave out, also in copies of a library's functions: no run can show that it is not missed."""
@@ -261,30 +268,21 @@ def _decided(
     seconds = (sum(c.seconds for c in original.compiles), sum(c.seconds for c in trial.compiles))
     gain = Gain((original.graphs, trial.graphs), seconds)
     checks, status, reason = _numbers(eager, trial)
-
-    def proof(status: Status, reason: str) -> Proof:
-        return Proof(status, reason, removes, adds, checks, gain)
-
+    proof = Proof(status, reason, removes, adds, checks, gain)
     if trial.outcome.kind is not OutcomeKind.COMPLETED:
         if eager.outcome.kind is OutcomeKind.COMPLETED and trial.outcome.kind in _OWN_FAILURES:
-            return proof(Status.DISPROVEN, f"The script fails with it: {trial.outcome.message}")
-        return proof(Status.UNPROVEN, f"The run did not end well: {trial.outcome.message}")
-    if finding is not None and finding.cause not in {one.cause for one in removes}:
-        return proof(Status.DISPROVEN, "The finding is still there.")
-    if status is Status.DISPROVEN:
-        return proof(status, reason)
-    if adds:
-        one = adds[0]
-        return proof(
-            Status.UNPROVEN, f"Another finding comes: {one.code} at line {one.range.start.line}. {one.message}"
-        )
-    if status is Status.UNPROVEN:
-        return proof(status, reason)
-    if not trial.graphs:
-        return proof(Status.UNPROVEN, "Nothing is compiled with it.")
-    if original.stdout == eager.stdout and _other_output(eager.stdout, trial.stdout):
-        return proof(Status.UNPROVEN, "The script prints something else.")
-    return proof(Status.VERIFIED, "")
+            return proof.but(Status.DISPROVEN, f"The script fails with it: {trial.outcome.message}")
+        return proof.but(Status.UNPROVEN, f"The run did not end well: {trial.outcome.message}")
+    if finding is not None and not proof.has_removed(finding):
+        return proof.but(Status.DISPROVEN, "The finding is still there.")
+    if adds and status is not Status.DISPROVEN:
+        (code, line, message) = adds[0].code, adds[0].range.start.line, adds[0].message
+        return proof.but(Status.UNPROVEN, f"Another finding comes: {code} at line {line}. {message}")
+    if status is Status.VERIFIED and not trial.graphs:
+        return proof.but(Status.UNPROVEN, "Nothing is compiled with it.")
+    if status is Status.VERIFIED and original.stdout == eager.stdout and _other_output(eager.stdout, trial.stdout):
+        return proof.but(Status.UNPROVEN, "The script prints something else.")
+    return proof
 
 
 def _same_line(old: Finding, new: Finding, matches: Mapping[str, LineMatch]) -> bool:
@@ -305,23 +303,22 @@ def _same_cause(old: Finding, new: Finding, matches: Mapping[str, LineMatch]) ->
 def _also_without_compile(proof: Proof, eager: Trial, trial: Trial) -> Proof:
     """The proof, with what the changed script does without compile."""
     if trial.outcome.kind is not OutcomeKind.COMPLETED:
-        failed = trial.outcome.kind in _OWN_FAILURES
-        status = Status.DISPROVEN if failed else Status.UNPROVEN
-        return dataclasses.replace(
-            proof, status=status, reason=f"Without compile the script fails with it: {trial.outcome.message}"
-        )
+        status = Status.DISPROVEN if trial.outcome.kind in _OWN_FAILURES else Status.UNPROVEN
+        return proof.but(status, f"Without compile the script fails with it: {trial.outcome.message}")
     _, status, reason = _numbers(eager, trial)
-    zeroed = trial.evidence.zeroed if trial.evidence is not None else ()
-    if status is Status.VERIFIED and zeroed:
+    evidence = trial.evidence or FoundEvidence()
+    if status is Status.VERIFIED and evidence.zeroed:
         # Compiled code may give zeros, too, so only runs without compile can be asked.
-        status, reason = Status.UNPROVEN, f"{zeroed[0]} gets a gradient of zeros, which an optimizer may act on"
-        return dataclasses.replace(proof, status=status, reason=f"Without compile: {reason}.")
-    if status is Status.VERIFIED:
-        copied = trial.evidence.copied if trial.evidence is not None else ()
-        more = [f"but {copied[0]} is a new tensor now, where it had the memory of an input"] if copied else []
-        checks = (*proof.checks, "the same of the changed script without compile", *more)
-        return dataclasses.replace(proof, checks=checks)
-    return dataclasses.replace(proof, status=status, reason=f"Without compile: {reason}")
+        status, reason = (
+            Status.UNPROVEN,
+            f"{evidence.zeroed[0]} gets a gradient of zeros, which an optimizer may act on.",
+        )
+    if status is not Status.VERIFIED:
+        return proof.but(status, f"Without compile: {reason}")
+    checks = [*proof.checks, "the same of the changed script without compile"]
+    if evidence.copied:
+        checks.append(f"but {evidence.copied[0]} is a new tensor now, where it had the memory of an input")
+    return dataclasses.replace(proof, checks=tuple(checks))
 
 
 def _with_both_sides(proof: Proof, eager: Trial, matches: Mapping[str, LineMatch]) -> Proof:
@@ -330,10 +327,8 @@ def _with_both_sides(proof: Proof, eager: Trial, matches: Mapping[str, LineMatch
         match = matches.get(one.file)
         if match is not None and not match.stays(one.line):
             answer = "true" if one.answer else "false"
-            reason = (
-                f"What line {one.line} of {os.path.basename(one.file)} asks is {answer} on all inputs that were tried."
-            )
-            return dataclasses.replace(proof, status=Status.UNPROVEN, reason=reason)
+            place = f"line {one.line} of {os.path.basename(one.file)}"
+            return proof.but(Status.UNPROVEN, f"What {place} asks is {answer} on all inputs that were tried.")
     return proof
 
 
@@ -347,18 +342,13 @@ def _numbers(eager: Trial, trial: Trial) -> tuple[tuple[str, ...], Status, str]:
         return (), Status.UNPROVEN, f"The script does not end well without compile: {eager.outcome.message}"
     if found is None or found.problem:
         return (), Status.UNPROVEN, f"Nothing was compared: {found.problem if found else 'the run left no evidence'}."
-    checks = [
-        f"{count(found.tensors, 'tensor')} of {count(found.programs, 'compiled program')}, "
-        f"on the run's inputs and {len(DISTURBANCES) - 1} others made from them"
-    ]
-    if found.gradients:
-        checks.append(count(found.gradients, "gradient"))
-    if found.failed:
-        checks.append(f"{found.failed} calls that raise an error in both")
-    if found.opaque:
-        checks.append(f"{found.opaque} other results, of which only the type was compared")
-    if found.clocks:
-        checks.append(f"{count(found.clocks, 'kept number')} that a clock gives: not compared")
+    others = len(DISTURBANCES) - 1
+    programs = f"{count(found.tensors, 'tensor')} of {count(found.programs, 'compiled program')}"
+    checks = [f"{programs}, on the run's inputs and {others} others made from them"]
+    checks += [count(found.gradients, "gradient")] if found.gradients else []
+    checks += [f"{found.failed} calls that raise an error in both"] if found.failed else []
+    checks += [f"{found.opaque} other results, of which only the type was compared"] if found.opaque else []
+    checks += [f"{count(found.clocks, 'kept number')} that a clock gives: not compared"] if found.clocks else []
     unstable = eager.evidence.unstable if eager.evidence is not None else ()
     if unstable or found.unstable:
         name = (*unstable, *found.unstable)[0]

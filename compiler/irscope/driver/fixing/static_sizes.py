@@ -11,7 +11,7 @@ from collections import Counter
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.gains import MeasuredGain, measure
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
-from irscope.fixing.static_sizes import static_sizes
+from irscope.fixing.rules.sizes import static_sizes
 from irscope.fixing.texts import applied
 from irscope.protocol import Finding, Fix
 from irscope.vocabulary.records import dataclass
@@ -35,22 +35,22 @@ class StaticSizes:
 def measured_static_sizes(prover: Prover, spec: RunSpec, file: str) -> StaticSizes | None:
     """None if the sizes of a script, an absolute path, are not dynamic."""
     assert prover.original is not None
-    by_itself = any(one.code in _OF_SIZES for one in prover.original.findings)
+    by_itself = any(map(_is_of_sizes, prover.original.findings))
     text = prover.text_of(file)
     fix = static_sizes(text, by_itself)
     if fix is None or not fix.edits:
         return None
     changed = {file: applied(text, fix.edits)}
-    proof, trial = prover.prove_same(changed, _may_come)
-    if proof.status is not Status.VERIFIED:
-        return StaticSizes(fix, file, proof, None, proof.reason)
-    if (sizes := _most_compiles(trial)) > MOST_SIZES:
-        return StaticSizes(fix, file, proof, None, f"One function would have {sizes} compiles.")
+    proof, trial = prover.prove(changed, None, may_come=_is_of_sizes)
+    sizes = _most_compiles(trial)
+    why_not = "" if sizes <= MOST_SIZES else f"One function would have {sizes} compiles."
+    if proof.status is not Status.VERIFIED or why_not:
+        return StaticSizes(fix, file, proof, None, proof.reason or why_not)
     gain = measure(spec, changed)
     return StaticSizes(fix, file, proof, gain, _why_not(gain))
 
 
-def _may_come(finding: Finding) -> bool:
+def _is_of_sizes(finding: Finding) -> bool:
     return finding.code in _OF_SIZES
 
 

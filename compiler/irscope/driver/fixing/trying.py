@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from irscope.driver.fixing.candidates import Candidate, Together, Tried
+from irscope.driver.fixing.candidates import Candidate, Patch, Together, Tried
 from irscope.driver.fixing.combining import Combining
-from irscope.driver.fixing.library import Patch
 from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
 from irscope.fixing.library_to_python import caveat_of, plain_functions
 from irscope.fixing.places import in_library
@@ -70,17 +71,15 @@ class Trying:
 
     def finding(self, finding: Finding) -> Tried:
         """The candidates of a finding, each proven by itself; after a verified one without a caveat no other is tried."""
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         for fix in self._fixes(finding, {}):
-            file = fix.file or finding.file
-            candidate = self._candidate(finding, fix, file)
-            found.append(candidate)
-            if candidate.proof.status is Status.VERIFIED:
+            candidates.append(self._candidate(finding, fix, fix.file or finding.file))
+            if candidates[-1].proof.status is Status.VERIFIED:
                 break
         order = list(Status)
-        best_first = tuple(sorted(found, key=lambda one: (not one.is_repair, order.index(one.proof.status))))
-        tried = Tried(finding, best_first)
-        return Tried(finding, best_first, tuple(self._patches(tried)))
+        candidates.sort(key=lambda one: (not one.is_repair, order.index(one.proof.status)))
+        tried = Tried(finding, tuple(candidates))
+        return dataclasses.replace(tried, patches=tuple(self._patches(tried)))
 
     def _patches(self, tried: Tried) -> Iterator[Patch]:
         """Changes of the library in which a finding lies, up to the first that is verified: first what a verified
@@ -94,22 +93,22 @@ class Trying:
             before = self._prover.text_of(finding.file)
         except OSError:
             return
+        changed: dict[str, str] = {}
         if best is not None and best.file == finding.file:
             changed = as_patches(before, applied(before, best.edits), {there.file: text, **self._libraries})
-            if changed and not self.is_over:
-                made = _of_library(best.fix)
-                self._on_try(f"{finding.code} in {there.file}")
-                proof, _ = self._prover.prove(changed, finding)
-                for path, new in changed.items():
-                    old = self._prover.text_of(path)
-                    yield Patch(made.title, made.caveat, path, old, edits_between(old, new), proof)
-                return
-        for fix in list(self._proposed(there, text))[:_MOST_CANDIDATES]:
+        if best is not None and changed:
+            attempts = [(_of_library(best.fix), changed)]
+        else:
+            fixes = self._proposed(there, text)[:_MOST_CANDIDATES]
+            attempts = [(fix, {there.file: applied(text, fix.edits)}) for fix in fixes]
+        for fix, texts in attempts:
             if self.is_over:
                 return
             self._on_try(f"{finding.code} in {there.file}: {fix.title}")
-            proof, _ = self._prover.prove({there.file: applied(text, fix.edits)}, finding)
-            yield Patch(fix.title, fix.caveat, there.file, text, fix.edits, proof)
+            proof, _ = self._prover.prove(texts, finding)
+            for path, new in texts.items():
+                old = self._prover.text_of(path)
+                yield Patch(Fix(fix.title, fix.caveat, edits_between(old, new)), path, proof, old)
             if proof.status is Status.VERIFIED:
                 return
 
@@ -122,38 +121,36 @@ class Trying:
             text = texts.get(finding.file) or self._prover.text_of(finding.file)
         except OSError:
             return list(finding.fixes)
-        found, seen = list[Fix](), set[str]()
         proposed = self._proposed(finding, text)
-        order = [each for own in finding.fixes for each in _as_proposed(own, proposed)]
-        causes = () if texts else self._specializations(finding)
-        of_causes = [each for one in causes for each in (*self._proposed(one, text), *self._workarounds(one, text))]
-        own = {fix.identity: fix for fix in reversed((*order, *proposed)) if fix.file in ("", finding.file)}
-        joined = [
-            chained([cause, fix], (*cause.edits, *fix.edits)) for cause in of_causes for fix in reversed(own.values())
-        ][:_MOST_JOINED]
+        # Of a change of the finding's own first the other forms.
+        order = [
+            fix for own in finding.fixes for fix in (*(form for form in proposed if form.identity == own.identity), own)
+        ]
+        of_causes = () if texts else self._of_causes(finding, text)
+        here = {fix.identity: fix for fix in reversed((*order, *proposed)) if fix.file in ("", finding.file)}
+        pairs = ((cause, fix) for cause in of_causes for fix in reversed(here.values()))
+        joined = [chained(pair, (*pair[0].edits, *pair[1].edits)) for pair in itertools.islice(pairs, _MOST_JOINED)]
+        fixes: dict[object, Fix] = {}
         for fix in (*of_causes, *joined, *order, *proposed, *self._workarounds(finding, text)):
-            try:
-                changed = fix.file if fix.file not in ("", finding.file) else applied(text, fix.edits)
-            except ValueError:
-                continue
-            if fix.file not in ("", finding.file) or changed not in seen:
-                seen.add(changed)
-                found.append(fix)
+            with contextlib.suppress(ValueError):
+                is_here = fix.file in ("", finding.file)
+                fixes.setdefault(applied(text, fix.edits) if is_here else (fix.file, fix.edits), fix)
         original = self._prover.original
         compiles = original.compiles if original is not None and not texts else ()
-        found.sort(key=lambda fix: not fix.repairs)
-        return [*found[:_MOST_CANDIDATES], *plain_functions(finding, text, compiles, self._prover.text_of)]
+        best_first = sorted(fixes.values(), key=lambda fix: not fix.repairs)[:_MOST_CANDIDATES]
+        return [*best_first, *plain_functions(finding, text, compiles, self._prover.text_of)]
 
     def _proposed(self, finding: Finding, text: str) -> Sequence[Fix]:
         return proposals(finding, text) if self._with_rules else ()
 
-    def _specializations(self, finding: Finding) -> list[Finding]:
-        """What may have fixed the size for which something was compiled again."""
-        original = self._prover.original
-        if original is None or finding.code != "recompile-size":
+    def _of_causes(self, finding: Finding, text: str) -> list[Fix]:
+        """Changes of what may have fixed the size for which something was compiled again."""
+        if self._prover.original is None or finding.code != "recompile-size":
             return []
-        found = [one for one in original.findings if one.kind == "specialization" and one.file == finding.file]
-        return found[:_MOST_CANDIDATES]
+        findings = self._prover.original.findings
+        causes = [one for one in findings if one.kind == "specialization" and one.file == finding.file]
+        fixes = ((*self._proposed(cause, text), *self._workarounds(cause, text)) for cause in causes[:_MOST_CANDIDATES])
+        return [*itertools.chain.from_iterable(fixes)]
 
     def _workarounds(self, finding: Finding, text: str) -> Iterator[Fix]:
         """Changes of the user's text for a break in a library."""
@@ -168,21 +165,19 @@ class Trying:
 
     def _candidate(self, finding: Finding, fix: Fix, file: str) -> Candidate:
         if self.is_over:
-            unproven = Proof(Status.UNPROVEN, "There was no time left to try it.")
-            return Candidate(fix, file, unproven)
+            return Candidate(fix, file, Proof(Status.UNPROVEN, "There was no time left to try it."))
         self._on_try(f"{finding.code}: {fix.title}")
         try:
             before = self._prover.text_of(file)
             text = applied(before, fix.edits)
             proof, trial = self._prover.prove({file: text}, finding)
         except (OSError, ValueError) as error:
-            proof = Proof(Status.UNPROVEN, f"It could not be applied: {error}.")
-            return Candidate(fix, file, proof)
+            return Candidate(fix, file, Proof(Status.UNPROVEN, f"It could not be applied: {error}."))
         if fix.method is FixMethod.LIBRARY_TO_PYTHON:
             text, proof, trial = self._more_plain(finding, file, text, proof, trial)
             fix = dataclasses.replace(fix, caveat=caveat_of(text), edits=edits_between(before, text))
         if proof.status is Status.UNPROVEN and proof.adds:
-            chain = self._chain(finding, file, text, proof, trial)
+            chain = self._chain(finding, file, text, proof)
             if chain is not None:
                 text, proof, more = chain
                 fix = chained([fix, *more], edits_between(before, text))
@@ -207,14 +202,12 @@ class Trying:
             proof, trial = self._prover.prove({file: text}, finding)
         return text, proof, trial
 
-    def _chain(
-        self, finding: Finding, file: str, text: str, proof: Proof, trial: Trial
-    ) -> tuple[str, Proof, list[Fix]] | None:
+    def _chain(self, finding: Finding, file: str, text: str, proof: Proof) -> tuple[str, Proof, list[Fix]] | None:
         """Fixes what comes after a fix, and what comes after that; None if that leads nowhere."""
         more, between = list[Fix](), [text]
         while proof.adds and len(more) < _LONGEST_CHAIN:
             fixes = next(filter(None, (self._fixes_in(one, file, text) for one in proof.adds)), [])
-            step = self._step(finding, file, text, fixes, len(proof.adds))
+            step = self._step(finding, file, text, fixes)
             if step is None:
                 return None
             text, proof, fix = step
@@ -230,9 +223,8 @@ class Trying:
     def _fixes_in(self, finding: Finding, file: str, text: str) -> list[Fix]:
         return [fix for fix in self._fixes(finding, {file: text}) if (fix.file or finding.file) == file]
 
-    def _step(
-        self, finding: Finding, file: str, text: str, fixes: Sequence[Fix], adds: int
-    ) -> tuple[str, Proof, Fix] | None:
+    def _step(self, finding: Finding, file: str, text: str, fixes: Sequence[Fix]) -> tuple[str, Proof, Fix] | None:
+        """The fix that is verified, or else the first that leads to another finding."""
         best: tuple[str, Proof, Fix] | None = None
         for fix in fixes:
             if self.is_over:
@@ -252,11 +244,6 @@ class Trying:
     def together(self, tried: Sequence[Tried]) -> Together:
         """One change with as many of the verified repairs as go together, proven as a whole."""
         return Combining(self._prover, self._on_try, lambda: self.has_ended, self._fixes_in).together(tried)
-
-
-def _as_proposed(own: Fix, proposed: Sequence[Fix]) -> list[Fix]:
-    """A change of a finding's own as it is tried: first other forms of it."""
-    return [*(fix for fix in proposed if fix.identity == own.identity), own]
 
 
 def _of_library(fix: Fix) -> Fix:

@@ -23,11 +23,7 @@ _SIGNS = {
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     """All decisions of the function on its numbers at once: each would be the next break."""
-    node = source.at(finding.range)
-    function = source.function(node) if node is not None else None
-    torch = source.module_name("torch")
-    if function is None or torch is None:
-        return
+    torch, function = source.torch, source.function_at(finding.range)
     numbers = _numbers(source, function)
     changes: dict[ast.AST, str | None] = {}
     caveat = _CAVEAT
@@ -52,17 +48,20 @@ def _numbers(source: Source, function: Function) -> set[str]:
     names = set()
     for node in source.all((ast.Assign, ast.For), function.body):
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if _is_number(call):
-                names.add(name)
-            case ast.For(target=ast.Name(id=name), iter=ast.Call() as call) if _is_number(call):
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.For(target=ast.Name(id=name), iter=value)
+            ) if _is_number(value):
                 names.add(name)
     return names
 
 
-def _is_number(call: ast.Call) -> bool:
-    if isinstance(call.func, ast.Attribute):
-        return call.func.attr in ("item", "tolist")
-    return isinstance(call.func, ast.Name) and call.func.id == "int" and len(call.args) + len(call.keywords) == 1
+def _is_number(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="item" | "tolist")):
+            return True
+        case ast.Call(func=ast.Name(id="int"), args=args, keywords=keywords):
+            return len(args) + len(keywords) == 1
+    return False
 
 
 def _checks(source: Source, decision: ast.If | ast.Assert, torch: str) -> list[str]:
@@ -127,51 +126,45 @@ def _clamped(source: Source, decision: ast.If | ast.Assert) -> list[str]:
     return []
 
 
-_BEFORE = """
-import torch
-
-
-@torch.compile(backend="eager")
-def f(x):
-    n = x.sum().item()
-    if n > 8:
-        raise ValueError("too many")
-    return x[:n] + 1
-
-
-f(torch.ones(4, dtype=torch.long))
-"""
-_AFTER = """
-import torch
-import torch._dynamo
-
-torch._dynamo.config.capture_scalar_outputs = True
-
-
-@torch.compile(backend="eager")
-def f(x):
-    n = x.sum().item()
-    torch._check(n <= 8, lambda: "too many")
-    return x[:n] + 1
-
-
-f(torch.ones(4, dtype=torch.long))
-"""
-_RAISES, _CHECKED = (
-    '    if n > 8:\n        raise ValueError("too many")\n',
-    '    torch._check(n <= 8, lambda: "too many")\n',
-)
 RULE = Rule(
     "bounds",
     ("graph-break",),
     _propose,
     ("GB0124", "GB0033", "data-dependent-guard"),
     examples=(
-        Example(_BEFORE, _AFTER, is_script=True),
-        Example(
-            _BEFORE.replace(_RAISES, "    if n > 8:\n        n = 8\n"),
-            _AFTER.replace(_CHECKED, "    n = min(n, 8)\n"),
-            is_script=True,
-        ),
+        Example.script("""
+              import torch
+            + import torch._dynamo
+            +
+            + torch._dynamo.config.capture_scalar_outputs = True
+
+
+              @torch.compile(backend="eager")
+              def f(x):
+                  n = x.sum().item()
+            -     if n > 8:
+            -         raise ValueError("too many")
+            +     torch._check(n <= 8, lambda: "too many")
+                  return x[:n] + 1
+
+              f(torch.ones(4, dtype=torch.long))
+        """),
+        Example.script("""
+              import torch
+            + import torch._dynamo
+            +
+            + torch._dynamo.config.capture_scalar_outputs = True
+
+
+              @torch.compile(backend="eager")
+              def f(x):
+                  n = x.sum().item()
+            -     if n > 8:
+            -         n = 8
+            +     n = min(n, 8)
+                  return x[:n] + 1
+
+              f(torch.ones(4, dtype=torch.long))
+        """),
     ),
 )

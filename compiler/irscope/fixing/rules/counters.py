@@ -22,29 +22,25 @@ _TYPED = f"{_PASS} of the same type as `{{}}`"
 _CAVEAT = "A plain function runs around the compiled one."
 _TENSOR = f"{_CAVEAT} Code that needs a Python number then breaks the graph."
 _FUNCTIONS = frozenset({"min", "max", "abs", "float", "int", "round"})
-_OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp)
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    number, torch, node = changed_number(finding), source.module_name("torch"), source.at(finding.range)
-    function = source.function(node) if node is not None else None
-    if number is None or torch is None or function is None or not can_be_split(source, function):
+    number, torch, function = changed_number(finding), source.torch, source.function_at(finding.range)
+    if number is None or number.source.count(".") != 1 or not can_be_split(source, function):
         return
     counts = _counts(source, function)
     names = {number.source, *counts}
-    if number.source.count(".") != 1 or not _is_kept(source, function, names, counts):
+    reads = _reads(source, function, names)
+    is_read_first = any(source.line(read) < source.line(count) for read in reads for count in counts.values())
+    if is_read_first or not _is_kept(source, function, names, counts):
         return
-    changes: dict[ast.AST, str | None] = dict.fromkeys(counts.values())
-    passed: dict[str, str] = {}
     named: dict[str, str] = {}
-    for read in _reads(source, function, names):
-        if any(source.line(count) > source.line(read) for count in counts.values()):
-            return  # it is read before it is counted
-        code = source.code(read)
-        if code not in named:
-            named[code] = source.fresh(f"{_name(read)}_{len(named) + 1}" if named else _name(read))
-            passed[named[code]] = _passed(source, read, torch, is_integer(number))
-        changes[read] = named[code]
+    for read in reads:
+        word = f"{_name(read)}_{len(named) + 1}" if named else _name(read)
+        named.setdefault(source.code(read), source.fresh(word))
+    passed = {named[source.code(read)]: _passed(source, read, torch, is_integer(number)) for read in reads}
+    changes: dict[ast.AST, str | None] = dict.fromkeys(counts.values())
+    changes |= {read: named[source.code(read)] for read in reads}
     lines = [source.code_with_comments(count) for count in counts.values()]
     if passed or counts:
         text = with_before(source, function, torch, lines, passed, changes)
@@ -60,16 +56,13 @@ def _counts(source: Source, function: Function) -> dict[str, ast.AugAssign]:
     """The statements that add a constant to a number of an object in each call: ``self.step += 1``; by what they count."""
     counts: dict[str, ast.AugAssign] = {}
     for statement in function.body:
-        if any(isinstance(node, (ast.Return, ast.Raise)) for node in ast.walk(statement)):
+        if source.all((ast.Return, ast.Raise), statement):
             break  # what follows is not done in each call
-        if isinstance(statement, ast.AugAssign) and _is_attribute(statement.target) and _is_number(statement.value):
-            if source.owns_lines(statement):
-                counts[source.code(statement.target)] = statement
+        match statement:
+            case ast.AugAssign(target=ast.Attribute(value=ast.Name())) if _is_number(statement.value):
+                if source.owns_lines(statement):
+                    counts[source.code(statement.target)] = statement
     return counts
-
-
-def _is_attribute(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
 
 
 def _is_number(node: ast.expr) -> bool:
@@ -106,34 +99,31 @@ def _reads(source: Source, function: Function, names: set[str]) -> list[ast.expr
 
 def _is_plain(source: Source, node: ast.AST, names: set[str]) -> bool:
     """Whether an expression is arithmetic of numbers, as far as its text says so."""
-    if isinstance(node, ast.Attribute):
-        return source.code(node) in names or _is_set_once(source, node)
-    if isinstance(node, ast.Name):
-        return node.id in source.constants
-    if isinstance(node, ast.Call):
-        name = source.full_name(node.func)
-        is_function = name in _FUNCTIONS or name.startswith("math.")
-        given = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg)]
-        is_whole = len(given) == len(node.args) + len(node.keywords)
-        return is_function and is_whole and all(_is_plain(source, value, names) for value in given)
-    if isinstance(node, _OPERATIONS):
-        return all(_is_plain(source, part, names) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+    match node:
+        case ast.Attribute():
+            return source.code(node) in names or _is_set_once(source, node)
+        case ast.Name(id=name):
+            return name in source.constants
+        case ast.Call(func=function, args=args, keywords=keywords):
+            name = source.full_name(function)
+            is_function = (name in _FUNCTIONS or name.startswith("math.")) and all(keyword.arg for keyword in keywords)
+            return is_function and all(_is_plain(source, value, names) for value in (*args, *keywords))
+        case ast.keyword(value=value):
+            return _is_plain(source, value, names)
+        case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.BoolOp():
+            parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+            return all(_is_plain(source, part, names) for part in parts)
     return isinstance(node, ast.expr) and _is_number(node)
 
 
 def _is_set_once(source: Source, node: ast.Attribute) -> bool:
     """Whether it is a setting: ``self.warmup``, which only the constructor assigns, a number or what it was given."""
-    stored = [
-        attribute
-        for attribute in source.all(ast.Attribute)
-        if attribute.attr == node.attr and isinstance(attribute.ctx, ast.Store)
-    ]
-    assign = source.parent(stored[0]) if len(stored) == 1 else None
-    if not isinstance(assign, ast.Assign) or len(assign.targets) > 1 or not isinstance(node.value, ast.Name):
-        return False
-    function = source.function(assign)
-    is_number = isinstance(assign.value, ast.Name) or _is_number(assign.value)
-    return is_number and function is not None and function.name == "__init__"
+    same = [other for other in source.all(ast.Attribute) if other.attr == node.attr]
+    match [source.parent(other) for other in same if isinstance(other.ctx, ast.Store)]:
+        case [ast.Assign(targets=[_], value=value) as assign] if isinstance(value, ast.Name) or _is_number(value):
+            function = source.function(assign)
+            return isinstance(node.value, ast.Name) and function is not None and function.name == "__init__"
+    return False
 
 
 def _name(read: ast.expr) -> str:
@@ -149,11 +139,8 @@ def _passed(source: Source, read: ast.expr, torch: str, is_int: bool) -> str:
         return code
     settings = {source.code(attribute) for attribute in source.all(ast.Attribute, read)}
     is_float = any(map(_gives_float, ast.walk(read)))
-    return (
-        f"{torch}.tensor({code})"
-        if is_int and not is_float and len(settings) == 1
-        else (f"{torch}.tensor({code}, dtype={torch}.float64)")
-    )
+    dtype = "" if is_int and not is_float and len(settings) == 1 else f", dtype={torch}.float64"
+    return f"{torch}.tensor({code}{dtype})"
 
 
 def _gives_float(node: ast.AST) -> bool:
@@ -169,75 +156,43 @@ RULE = Rule(
     _propose,
     ("recompile-value",),
     examples=(
-        Example(
-            """
-            import torch
+        Example.script("""
+              import torch
 
-            class Net(torch.nn.Module):
-                step = 0
+              class Net(torch.nn.Module):
+                  step = 0
 
-                def forward(self, x):
-                    self.step += 1
-                    return x * self.step
+            +     @torch.compiler.disable(recursive=False)
+                  def forward(self, x):
+                      self.step += 1
+            -         return x * self.step
+            +         return self.forward_after(x, torch.tensor(self.step))
+            +
+            +     def forward_after(self, x, step_2):
+            +         return x * step_2
 
-            net = torch.compile(Net(), backend="eager")
-            for _ in range(3):
-                net(torch.ones(4))
-            """,
-            """
-            import torch
+              net = torch.compile(Net(), backend="eager")
+              for _ in range(3):
+                  net(torch.ones(4))
+        """),
+        Example.script("""
+              import torch
 
-            class Net(torch.nn.Module):
-                step = 0
+              class Net(torch.nn.Module):
+                  step = 0
 
-                @torch.compiler.disable(recursive=False)
-                def forward(self, x):
-                    self.step += 1
-                    return self.forward_after(x, torch.tensor(self.step))
+            +     @torch.compiler.disable(recursive=False)
+                  def forward(self, x):
+            -         return x * min(self.step / 10, 1.0)
+            +         return self.forward_after(x, torch.tensor(min(self.step / 10, 1.0), dtype=x.dtype))
+            +
+            +     def forward_after(self, x, from_step):
+            +         return x * from_step
 
-                def forward_after(self, x, step_2):
-                    return x * step_2
-
-            net = torch.compile(Net(), backend="eager")
-            for _ in range(3):
-                net(torch.ones(4))
-            """,
-            is_script=True,
-        ),
-        Example(
-            """
-            import torch
-
-            class Net(torch.nn.Module):
-                step = 0
-
-                def forward(self, x):
-                    return x * min(self.step / 10, 1.0)
-
-            module = Net()
-            net = torch.compile(module, backend="eager")
-            for module.step in range(3):
-                net(torch.ones(4))
-            """,
-            """
-            import torch
-
-            class Net(torch.nn.Module):
-                step = 0
-
-                @torch.compiler.disable(recursive=False)
-                def forward(self, x):
-                    return self.forward_after(x, torch.tensor(min(self.step / 10, 1.0), dtype=x.dtype))
-
-                def forward_after(self, x, from_step):
-                    return x * from_step
-
-            module = Net()
-            net = torch.compile(module, backend="eager")
-            for module.step in range(3):
-                net(torch.ones(4))
-            """,
-            is_script=True,
-        ),
+              module = Net()
+              net = torch.compile(module, backend="eager")
+              for module.step in range(3):
+                  net(torch.ones(4))
+        """),
     ),
 )

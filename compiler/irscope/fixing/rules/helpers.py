@@ -27,8 +27,8 @@ _CLOSES = re.compile(r"\s*,?\s*\)")
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    function, torch = helper_at(source, finding.range), source.module_name("torch")
-    if function is None or torch is None:
+    function, torch = helper_at(source, finding.range), source.torch
+    if function is None:
         return
     decorator = source.before(function, "@torch._dynamo.nonstrict_trace")
     yield Proposal(
@@ -60,7 +60,7 @@ def helper_at(source: Source, range: Range) -> Function | None:
 
 def _with_operator(source: Source, function: Function, torch: str) -> str:
     """Raises ValueError for parameters that the schema of an operator cannot have."""
-    given, name, tensor = function.args, function.name, f"{torch}.Tensor"
+    given, name = function.args, function.name
     params = given.args
     if not params or given.posonlyargs or given.vararg or given.kwonlyargs or given.kwarg or given.defaults:
         raise ValueError("an operator has no such parameters")
@@ -73,8 +73,10 @@ def _with_operator(source: Source, function: Function, torch: str) -> str:
     closes = _CLOSES.match(source.text, source.span(params[-1])[1])
     if function.returns is None and closes is not None:
         place = source.position(closes.end())
-        changes.append(SyntaxChange(ChangeKind.EXPRESSION, Range(place, place), f" -> {tensor}"))
-    return source.changed({param: f"{param.arg}: {tensor}" for param in params if param.annotation is None}, changes)
+        changes.append(SyntaxChange(ChangeKind.EXPRESSION, Range(place, place), f" -> {torch}.Tensor"))
+    return source.changed(
+        {param: f"{param.arg}: {torch}.Tensor" for param in params if param.annotation is None}, changes
+    )
 
 
 def _keeps_state(function: Function) -> bool:
@@ -84,62 +86,35 @@ def _keeps_state(function: Function) -> bool:
     return any(isinstance(node, (ast.Global, ast.Nonlocal)) for node in nodes) or not _OF_STATE.isdisjoint(names)
 
 
-HALVED = """
-import torch
+_OPERATOR = Example.script("""
+      import torch
 
 
-def halved(x):
-    return torch.tensor(x.tolist()) / 2
+    - def halved(x):
+    + @torch.library.custom_op("user::halved", mutates_args=())
+    + def halved(x: torch.Tensor) -> torch.Tensor:
+          return torch.tensor(x.tolist()) / 2
+    +
+    +
+    + @halved.register_fake
+    + def _(x):
+    +     return torch.empty_like(x)  # shape and dtype of the result
 
 
-@torch.compile(backend="eager")
-def f(x):
-    return halved(x) + 1
+      @torch.compile(backend="eager")
+      def f(x):
+          return halved(x) + 1
 
 
-f(torch.ones(4))
-"""
-_AS_IT_IS = """
-import torch
-import torch._dynamo
-
-
-@torch._dynamo.nonstrict_trace
-def halved(x):
-    return torch.tensor(x.tolist()) / 2
-
-
-@torch.compile(backend="eager")
-def f(x):
-    return halved(x) + 1
-
-
-f(torch.ones(4))
-"""
-_OPERATOR = """
-import torch
-
-
-@torch.library.custom_op("user::halved", mutates_args=())
-def halved(x: torch.Tensor) -> torch.Tensor:
-    return torch.tensor(x.tolist()) / 2
-
-
-@halved.register_fake
-def _(x):
-    return torch.empty_like(x)  # shape and dtype of the result
-
-
-@torch.compile(backend="eager")
-def f(x):
-    return halved(x) + 1
-
-
-f(torch.ones(4))
-"""
+      f(torch.ones(4))
+""")
+HALVED = _OPERATOR.before
+_AS_IT_IS = HALVED.replace("import torch", "import torch\nimport torch._dynamo").replace(
+    "def halved", "@torch._dynamo.nonstrict_trace\ndef halved"
+)
 RULE = Rule(
     "helpers",
     ("graph-break",),
     _propose,
-    examples=(Example(HALVED, _AS_IT_IS, is_script=True), Example(HALVED, _OPERATOR, is_script=True)),
+    examples=(Example(HALVED, _AS_IT_IS, is_script=True), _OPERATOR),
 )

@@ -57,7 +57,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 def _selection(source: Source, call: ast.Call) -> _Selection | None:
     """``mask.nonzero()``, ``torch.nonzero(mask)``, ``mask.nonzero(as_tuple=True)`` and ``torch.where(mask)``."""
     name = source.full_name(call.func)
-    is_tuple = [f"{keyword.arg}={ast.unparse(keyword.value)}" for keyword in call.keywords] == ["as_tuple=True"]
+    is_tuple = list(map(ast.unparse, call.keywords)) == ["as_tuple=True"]
     if call.keywords and not is_tuple:
         return None
     match call:
@@ -94,30 +94,26 @@ def _is_sum(node: ast.AST) -> bool:
     return False
 
 
-def _is_total(call: ast.Call) -> bool:
-    """Whether it is a loss that adds up: ``mse_loss(rows, wanted, reduction="sum")``."""
-    return any(ast.unparse(keyword) == "reduction='sum'" for keyword in call.keywords)
-
-
-def _added(node: ast.AST) -> ast.expr | None:
-    """The rows that ``index_add`` adds."""
+def _summed(node: ast.AST) -> list[ast.expr]:
+    """What may be rows that a call adds up: those of ``index_add``, or of ``mse_loss(rows, wanted, reduction="sum")``."""
     match node:
         case ast.Call(func=ast.Attribute(attr="index_add_" | "index_add"), args=args, keywords=keywords):
             given = [*args, *(keyword.value for keyword in keywords)]
-            return given[2] if len(given) == 3 else None
-    return None
+            return given[2:] if len(given) == 3 else []
+        case ast.Call(args=args, keywords=keywords) if "reduction='sum'" in map(ast.unparse, keywords):
+            return args
+    return []
 
 
 def _counts(node: ast.AST) -> bool:
     """Whether it is the number of rows: ``index.shape[0]``, ``index.numel()``, ``index.size(0)``, ``len(index)``."""
     match node:
-        case ast.Call(func=ast.Attribute(attr="numel"), args=[], keywords=[]):
-            return True
-        case ast.Call(func=ast.Attribute(attr="size"), args=[ast.Constant(value=0)], keywords=[]):
-            return True
-        case ast.Call(func=ast.Name(id="len"), args=[_], keywords=[]):
-            return True
-        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant(value=0)):
+        case (
+            ast.Call(func=ast.Attribute(attr="numel"), args=[], keywords=[])
+            | ast.Call(func=ast.Attribute(attr="size"), args=[ast.Constant(value=0)], keywords=[])
+            | ast.Call(func=ast.Name(id="len"), args=[_], keywords=[])
+            | ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant(value=0))
+        ):
             return True
     return False
 
@@ -136,7 +132,7 @@ def _adds_only(source: Source, test: ast.If, rows: set[str]) -> bool:
                     return False
             case ast.AugAssign(target=ast.Subscript(), op=ast.Add()):
                 pass
-            case ast.Expr(value=value) if _added(value) is not None:
+            case ast.Expr(value=value) if _summed(value):
                 pass
             case _:
                 return False
@@ -202,11 +198,8 @@ class _FixedIndex:
                 arguments = source.text[source.span(node.func)[1] : source.span(node)[1]]
                 summed = f"{self._left_out(rows, changes)}.sum{arguments}"
                 return summed if method == "sum" else f"({summed} / {self._count(is_test)})"
-            case ast.Call(args=args) if _is_total(node):
-                rows_of_call = [arg for arg in args if _reads(arg, self._rows)]
-                return source.code(node, changes | {arg: self._left_out(arg, changes) for arg in rows_of_call})
-            case ast.Call() if (added := _added(node)) is not None and _reads(added, self._rows):
-                return source.code(node, changes | {added: self._left_out(added, changes)})
+            case ast.Call() if added := [value for value in _summed(node) if _reads(value, self._rows)]:
+                return source.code(node, changes | {value: self._left_out(value, changes) for value in added})
             case ast.Call() | ast.Subscript() if _counts(node) and _reads(node, self._rows):
                 return self._count(is_test)
             case ast.AugAssign(target=ast.Subscript() as target, op=ast.Add()) if _reads(target, self._rows):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.fixing.marking import triggering_call, values_by_parameter
+from irscope.fixing.marking import argument_of, triggering_call
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.protocol import Finding, RecompilationFacts
@@ -28,30 +28,28 @@ def is_integer(number: RecompilationFacts) -> bool:
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    number, torch = changed_number(finding), source.module_name("torch")
+    number, torch = changed_number(finding), source.torch
     function = next(iter(source.on_line(finding.range.start.line, ast.FunctionDef)), None)
-    if number is None or torch is None:
+    if number is None:
         return
     end = ")" if is_integer(number) else f", dtype={torch}.float64)"
     call = triggering_call(source, finding)
     if function is not None and call is not None:
-        value = values_by_parameter(source, function, call).get(number.source)
-        if value is not None:
+        value, taken = argument_of(source, function, call, number.source) or (None, "")
+        if value is not None and not taken:
             text = source.changed({value: f"{torch}.tensor({source.code(value)}{end}"})
             yield Proposal("Pass the number as a tensor", _CAVEAT, text)
     head, _, name = number.source.rpartition(".")
     changes: dict[ast.AST, str | None] = {}
-    for assign in source.all(ast.Assign) if head in ("", "self") else ():
-        target = assign.targets[0]
-        is_meant = (
-            isinstance(target, ast.Attribute) and target.attr == name
-            if head
-            else isinstance(target, ast.Name) and target.id == name
-        )
-        if not is_meant or len(assign.targets) > 1:
-            continue
-        if not head and source.function(assign) is not None:
-            return  # a local name of that name: which one is meant is not certain
+    for assign in source.all(ast.Assign):
+        match assign.targets:
+            case [ast.Name(id=target)] if not head and target == name:
+                if source.function(assign) is not None:
+                    return  # a local name of that name: which one is meant is not certain
+            case [ast.Attribute(attr=target)] if head == "self" and target == name:
+                pass
+            case _:
+                continue
         if function is None or function not in source.around(assign):
             changes[assign.value] = f"{torch}.tensor({source.code(assign.value)}{end}"
     if changes:
@@ -64,57 +62,31 @@ RULE = Rule(
     _propose,
     ("recompile-value",),
     examples=(
-        Example(
-            """
-            import torch
+        Example.script("""
+              import torch
 
-            @torch.compile(backend="eager")
-            def f(x, scale):
-                return x * scale
+              @torch.compile(backend="eager")
+              def f(x, scale):
+                  return x * scale
 
-            f(torch.ones(4), 0.5)
-            f(torch.ones(4), 0.25)
-            """,
-            """
-            import torch
+              f(torch.ones(4), 0.5)
+            - f(torch.ones(4), 0.25)
+            + f(torch.ones(4), torch.tensor(0.25, dtype=torch.float64))
+        """),
+        Example.script("""
+              import torch
 
-            @torch.compile(backend="eager")
-            def f(x, scale):
-                return x * scale
+            - scale = 0.5
+            + scale = torch.tensor(0.5, dtype=torch.float64)
 
-            f(torch.ones(4), 0.5)
-            f(torch.ones(4), torch.tensor(0.25, dtype=torch.float64))
-            """,
-            is_script=True,
-        ),
-        Example(
-            """
-            import torch
+              @torch.compile(backend="eager")
+              def f(x):
+                  return x * scale
 
-            scale = 0.5
-
-            @torch.compile(backend="eager")
-            def f(x):
-                return x * scale
-
-            f(torch.ones(4))
-            scale = 0.25
-            f(torch.ones(4))
-            """,
-            """
-            import torch
-
-            scale = torch.tensor(0.5, dtype=torch.float64)
-
-            @torch.compile(backend="eager")
-            def f(x):
-                return x * scale
-
-            f(torch.ones(4))
-            scale = torch.tensor(0.25, dtype=torch.float64)
-            f(torch.ones(4))
-            """,
-            is_script=True,
-        ),
+              f(torch.ones(4))
+            - scale = 0.25
+            + scale = torch.tensor(0.25, dtype=torch.float64)
+              f(torch.ones(4))
+        """),
     ),
 )

@@ -57,10 +57,10 @@ def _changes(source: Source, place: ast.AST) -> dict[ast.AST, str]:
 
 
 def _is_made_an_int(source: Source, call: ast.Call) -> bool:
-    outer = source.parent(call)
-    return (
-        isinstance(outer, ast.Call) and source.code(outer.func) == "int" and outer.args == [call] and not outer.keywords
-    )
+    match source.parent(call):
+        case ast.Call(func=ast.Name(id="int"), args=[_], keywords=[]):
+            return True
+    return False
 
 
 def _hides(source: Source, plain: str) -> bool:
@@ -103,39 +103,22 @@ RULE = Rule(
             """,
             above="import numpy as np",
         ),
-        Example(
-            """
-            import torch
-            import numpy as np
+        Example.script("""
+              import torch
+              import numpy as np
+            + import math
 
-            SIZES = [2, 2]
+              SIZES = [2, 2]
 
-            @torch.compile(backend="eager")
-            def f(x):
-                rows = np.prod(SIZES)
-                if rows == x.numel():
-                    return x + 1
-                return x
+              @torch.compile(backend="eager")
+              def f(x):
+            -     rows = np.prod(SIZES)
+            +     rows = math.prod(SIZES)
+                  if rows == x.numel():
+                      return x + 1
+                  return x
 
-            f(torch.ones(4))
-            """,
-            """
-            import torch
-            import numpy as np
-            import math
-
-            SIZES = [2, 2]
-
-            @torch.compile(backend="eager")
-            def f(x):
-                rows = math.prod(SIZES)
-                if rows == x.numel():
-                    return x + 1
-                return x
-
-            f(torch.ones(4))
-            """,
-            is_script=True,
-        ),
+              f(torch.ones(4))
+        """),
     ),
 )

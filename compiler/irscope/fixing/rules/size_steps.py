@@ -20,14 +20,13 @@ _CAVEAT = "What is done there is no longer in the graph."
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    torch, node = source.module_name("torch"), source.at(finding.range)
-    function = source.function(node) if node is not None else None
-    if torch is None or function is None or not can_be_split(source, function):
+    function = source.function_at(finding.range)
+    if not can_be_split(source, function):
         return
     steps = _steps(source, function)
     if steps:
         lines = [source.code_with_comments(step) for step in steps]
-        text = with_before(source, function, torch, lines, {}, dict.fromkeys(steps))
+        text = with_before(source, function, source.torch, lines, {}, dict.fromkeys(steps))
         yield Proposal(_TITLE, _CAVEAT, text, last=True)
 
 
@@ -48,26 +47,20 @@ def _steps(source: Source, function: Function) -> list[ast.stmt]:
 
 def _asks_sizes(source: Source, test: ast.expr, own: set[str]) -> bool:
     """Whether a condition reads nothing but sizes of arguments."""
-    sizes = [node for node in source.all(ast.Attribute, test) if _is_size(source, node)]
+    sizes = [node for node in source.all(ast.Attribute, test) if node.attr in ("shape", "size", "dim")]
     inside = set(source.all(ast.Name, sizes))
     read = [name.id for name in source.all(ast.Name, test) if name not in inside]
     heads = {source.code(size.value) for size in sizes}
     return bool(sizes) and heads <= own and source.constants.issuperset(read)
 
 
-def _is_size(source: Source, node: ast.Attribute) -> bool:
-    """``x.shape``, ``x.size(…)`` and ``x.dim()``."""
-    call = source.parent(node)
-    return node.attr == "shape" or (node.attr in ("size", "dim") and isinstance(call, ast.Call) and call.func is node)
-
-
 def _changes_argument(source: Source, node: ast.stmt, own: set[str]) -> bool:
     """``x = pad(x, (0, 1))``: of arguments and functions of modules alone."""
-    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call) or len(node.targets) > 1:
-        return False
-    (target,) = node.targets
-    read = {name.id for name in source.all(ast.Name, node.value)}
-    return isinstance(target, ast.Name) and target.id in own and read <= own | set(source.imports) | source.constants
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if name in own:
+            read = {inner.id for inner in source.all(ast.Name, call)}
+            return read <= own | set(source.imports) | source.constants
+    return False
 
 
 RULE = Rule(
@@ -76,72 +69,44 @@ RULE = Rule(
     _propose,
     ("recompile-condition",),
     examples=(
-        Example(
-            """
-            import torch
+        Example.script("""
+              import torch
 
-            @torch.compile(backend="eager")
-            def f(x):
-                if x.shape[-1] % 2:
-                    x = torch.nn.functional.pad(x, (0, 1))
-                return x * 2
+              @torch.compile(backend="eager")
+            + def f_after(x):
+            +     return x * 2
+            +
+            +
+            + @torch.compiler.disable(recursive=False)
+              def f(x):
+                  if x.shape[-1] % 2:
+                      x = torch.nn.functional.pad(x, (0, 1))
+            -     return x * 2
+            +     return f_after(x)
 
-            for size in (4, 6, 5):
-                f(torch.ones(2, size))
-            """,
-            """
-            import torch
+              for size in (4, 6, 5):
+                  f(torch.ones(2, size))
+        """),
+        Example.script("""
+              import torch
 
-            @torch.compile(backend="eager")
-            def f_after(x):
-                return x * 2
+            + @torch.compile(backend="eager", dynamic=True)
+            + def f_after(x):
+            +     return x * 2
+            +
+            +
+            + @torch.compiler.disable(recursive=False)
+              def f(x):
+                  # short ones
+                  if x.size(0) < 8:
+                      x = torch.cat([x, x])
+            -     return x * 2
+            +     return f_after(x)
 
-
-            @torch.compiler.disable(recursive=False)
-            def f(x):
-                if x.shape[-1] % 2:
-                    x = torch.nn.functional.pad(x, (0, 1))
-                return f_after(x)
-
-            for size in (4, 6, 5):
-                f(torch.ones(2, size))
-            """,
-            is_script=True,
-        ),
-        Example(
-            """
-            import torch
-
-            def f(x):
-                # short ones
-                if x.size(0) < 8:
-                    x = torch.cat([x, x])
-                return x * 2
-
-            g = torch.compile(f, backend="eager", dynamic=True)
-            for size in (4, 9):
-                g(torch.ones(size))
-            """,
-            """
-            import torch
-
-            @torch.compile(backend="eager", dynamic=True)
-            def f_after(x):
-                return x * 2
-
-
-            @torch.compiler.disable(recursive=False)
-            def f(x):
-                # short ones
-                if x.size(0) < 8:
-                    x = torch.cat([x, x])
-                return f_after(x)
-
-            g = f
-            for size in (4, 9):
-                g(torch.ones(size))
-            """,
-            is_script=True,
-        ),
+            - g = torch.compile(f, backend="eager", dynamic=True)
+            + g = f
+              for size in (4, 9):
+                  g(torch.ones(size))
+        """),
     ),
 )

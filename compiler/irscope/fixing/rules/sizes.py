@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.fixing.compile_calls import compiling, with_dynamic
-from irscope.fixing.marking import marked_at_call
+from irscope.fixing.compile_calls import compiling
+from irscope.fixing.marking import arguments_of, marked_at_call, with_marks
 from irscope.fixing.model import Example, Proposal, Rule
-from irscope.fixing.source import Source
+from irscope.fixing.source import Source, source_of
 from irscope.fixing.syntax import is_simple
-from irscope.protocol import Finding, FixMethod, RecompilationFacts
+from irscope.fixing.texts import edits_between
+from irscope.protocol import Finding, Fix, FixMethod, RecompilationFacts
 
 _MARK = FixMethod.MARK_SIZES
 _MARK_CAVEAT = "It raises where the code fixes such a size."
@@ -18,12 +19,15 @@ _UNBACKED = "Mark the size as unbacked, before the call"
 _UNBACKED_CAVEAT = "It raises where the code depends on the size."
 _DYNAMIC = FixMethod.DYNAMIC_SIZES
 _DYNAMIC_CAVEAT = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
+_STATIC = "Compile for each size (`dynamic=False`)"
+_STATIC_CAVEAT = "Each size is one more compile, up to the recompile limit."
+_MARKS = ("torch._dynamo.mark_dynamic", "torch._dynamo.maybe_mark_dynamic")
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     compiled = compiling(source)
     if len(compiled) == 1:
-        text = source.changed({}, with_dynamic(source, compiled, "True"))
+        text = source.changed({}, [source.argument(compiled[0], "dynamic", "True")])
         yield Proposal(_DYNAMIC, _DYNAMIC_CAVEAT, text)
     yield from _marked(source, finding)
     marked = marked_at_call(source, finding)
@@ -38,16 +42,35 @@ def _marked(source: Source, finding: Finding) -> Iterator[Proposal]:
     calling = next((statement for statement in statements if is_simple(statement)), None)
     if marks is None or calling is None:
         return
-    names = {code: name for name, code in marks.made}
-    changes: dict[ast.AST, str | None] = {}
-    for call in source.all(ast.Call, calling):
-        for passed in (*call.args, *(keyword.value for keyword in call.keywords)):
-            value = passed.value if isinstance(passed, ast.Starred) else passed
-            if (name := names.get(source.code(value))) is not None:
-                changes[value] = name
+    made = {code: name for name, code in marks.made}
+    values = [value for call in source.all(ast.Call, calling) for value, _ in arguments_of(source, call)]
+    names: dict[ast.AST, str] = {value: made[code] for value in values if (code := source.code(value)) in made}
     title, caveat = (_UNBACKED, _UNBACKED_CAVEAT) if marks.are_unbacked else (_MARK, _MARK_CAVEAT)
-    code = "\n".join([*marks.statements, source.code(calling, changes)])
-    yield Proposal(title, caveat, source.changed({calling: code}))
+    yield Proposal(title, caveat, with_marks(source, calling, names, marks.marked))
+
+
+def static_sizes(text: str, are_dynamic: bool) -> Fix | None:
+    """A change of a text with one call of ``torch.compile``, which then compiles for each size; None if sizes are not dynamic.
+
+    No finding asks for it: `irscope fix --measure` tries it, and says what was measured.
+
+    Parameters
+    ----------
+    are_dynamic
+        Whether a run has made sizes dynamic that the text does not call so.
+    """
+    try:
+        source = source_of(text)
+        compiled = compiling(source)
+        marking = [source.parent(call) for call in source.all(ast.Call) if source.full_name(call.func) in _MARKS]
+        marks = [statement for statement in marking if isinstance(statement, ast.Expr)]
+        keywords = [ast.unparse(keyword) for call in compiled for keyword in getattr(call, "keywords", ())]
+        if len(compiled) != 1 or not (are_dynamic or marks or "dynamic=True" in keywords):
+            return None
+        changed = source.changed(dict.fromkeys(marks), [source.argument(compiled[0], "dynamic", "False")])
+    except ValueError:
+        return None
+    return Fix(_STATIC, _STATIC_CAVEAT, edits_between(text, changed))
 
 
 RULE = Rule(
@@ -56,53 +79,29 @@ RULE = Rule(
     _propose,
     ("recompile-size", "recompile-value", "recompile-condition"),
     examples=(
-        Example(
-            """
-            import torch
+        Example.script("""
+              import torch
 
-            @torch.compile(backend="eager")
-            def f(x):
-                return x * 2
+            - @torch.compile(backend="eager")
+            + @torch.compile(backend="eager", dynamic=True)
+              def f(x):
+                  return x * 2
 
-            for size in (4, 5):
-                f(torch.ones(size))
-            """,
-            """
-            import torch
+              for size in (4, 5):
+                  f(torch.ones(size))
+        """),
+        Example.script("""
+              import torch
 
-            @torch.compile(backend="eager", dynamic=True)
-            def f(x):
-                return x * 2
+              def f(x):
+                  return x * 2
 
-            for size in (4, 5):
-                f(torch.ones(size))
-            """,
-            is_script=True,
-        ),
-        Example(
-            """
-            import torch
-
-            def f(x):
-                return x * 2
-
-            g = torch.compile(f, backend="eager")
-            for size in (4, 5):
-                g(torch.ones(size))
-            """,
-            """
-            import torch
-
-            def f(x):
-                return x * 2
-
-            g = torch.compile(f, backend="eager")
-            for size in (4, 5):
-                x = torch.ones(size)
-                torch._dynamo.mark_dynamic(x, 0)
-                g(x)
-            """,
-            is_script=True,
-        ),
+              g = torch.compile(f, backend="eager")
+              for size in (4, 5):
+            -     g(torch.ones(size))
+            +     x = torch.ones(size)
+            +     torch._dynamo.mark_dynamic(x, 0)
+            +     g(x)
+        """),
     ),
 )

@@ -25,26 +25,16 @@ _LEAST = 8
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    torch, node = source.module_name("torch"), source.at(finding.range)
-    function = source.function(node) if node is not None else None
-    compiled = compiling(source)
-    if torch is None or function is None or len(compiled) != 1 or isinstance(source.parent(compiled[0]), ast.Expr):
+    function, compiled = source.function_at(finding.range), compiling(source)
+    if len(compiled) != 1 or isinstance(source.parent(compiled[0]), ast.Expr):
         return
     names, varying, bucket = given_parameters(source, function), varying_sizes(finding), _bucket(finding)
     dimensions = {dimension for several in varying.values() for dimension in several}
     if names is None or not varying or not varying.keys() <= set(names) or len(dimensions) != 1 or bucket is None:
         return
-    name = source.fresh("in_buckets")
+    name, given = source.fresh("in_buckets"), _with_defaults(source, function, names)
     for cut in (_CUT, ""):
-        code = _decorator(
-            name,
-            torch,
-            _with_defaults(source, function, names),
-            list(varying),
-            dimensions.copy().pop(),
-            bucket,
-            bool(cut),
-        )
+        code = _decorator(name, source.torch, given, list(varying), dimensions.copy().pop(), bucket, bool(cut))
         text = _with(source, compiled[0], name, code, is_method(source, function))
         if text is not None:
             yield Proposal(_TITLE.format(bucket=bucket, cut=cut), _CAVEAT.format(bucket=bucket), text)
@@ -68,9 +58,9 @@ def _decorator(
     name: str, torch: str, parameters: dict[str, str], padded: list[str], dimension: int, bucket: int, cut: bool
 ) -> str:
     """The code of the decorator."""
-    whole = "(0, 0) * " + (f"({{0}}.dim() - {dimension + 1})" if dimension else "({0}.dim() - 1)")
     pads = "".join(
-        f"        {path} = {torch}.nn.functional.pad({path}, {whole.format(path)} + (0, -{path}.shape[{dimension}] % {bucket}))\n"
+        f"        {path} = {torch}.nn.functional.pad("
+        f"{path}, (0, 0) * ({path}.dim() - {dimension + 1}) + (0, -{path}.shape[{dimension}] % {bucket}))\n"
         for path in padded
     )
     size = f"        size = {padded[0]}.shape[{dimension}]\n" if cut else ""
@@ -91,11 +81,9 @@ def _with(source: Source, compiled: ast.expr, name: str, code: str, is_module: b
     """The text with the decorator, at the one compile that there is; a compiled module stays a module.  None if it has
     no name."""
     outer = source.parent(compiled)
-    is_decorator = isinstance(outer, ast.FunctionDef) and compiled in outer.decorator_list
     changes: dict[ast.AST, str | None]
-    if isinstance(outer, ast.FunctionDef) and is_decorator:
-        indent = " " * outer.col_offset
-        changes = {compiled: f"{name}\n{indent}@{source.code(compiled)}"}
+    if isinstance(outer, ast.FunctionDef) and compiled in outer.decorator_list:
+        changes = {compiled: f"{name}\n{' ' * outer.col_offset}@{source.code(compiled)}"}
     elif not is_module:
         changes = {compiled: f"{name}({source.code(compiled)})"}
     elif isinstance(outer, ast.Assign) and source.owns_lines(outer):
@@ -112,80 +100,53 @@ RULE = Rule(
     _propose,
     ("recompile-size",),
     examples=(
-        Example(
-            """
-            import torch
+        Example.script('''
+              import torch
 
-            @torch.compile(backend="eager")
-            def f(x):
-                return x * 2
+            +
+            + def in_buckets(compiled):
+            +     """Pads dimension 1 of x to a multiple of 8, and cuts the result to its size."""
+            +
+            +     @torch.compiler.disable(recursive=False)
+            +     def call(x):
+            +         size = x.shape[1]
+            +         x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, -x.shape[1] % 8))
+            +         return compiled(x).narrow(1, 0, size)
+            +
+            +     return call
+            +
+            +
+            + @in_buckets
+              @torch.compile(backend="eager")
+              def f(x):
+                  return x * 2
 
-            for size in (4, 5):
-                f(torch.ones(2, size))
-            """,
-            '''
-            import torch
+              for size in (4, 5):
+                  f(torch.ones(2, size))
+        '''),
+        Example.script('''
+              import torch
 
+              class Net(torch.nn.Module):
+                  def forward(self, x):
+                      return x.sum(1)
 
-            def in_buckets(compiled):
-                """Pads dimension 1 of x to a multiple of 8, and cuts the result to its size."""
-
-                @torch.compiler.disable(recursive=False)
-                def call(x):
-                    size = x.shape[1]
-                    x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, -x.shape[1] % 8))
-                    return compiled(x).narrow(1, 0, size)
-
-                return call
-
-
-            @in_buckets
-            @torch.compile(backend="eager")
-            def f(x):
-                return x * 2
-
-            for size in (4, 5):
-                f(torch.ones(2, size))
-            ''',
-            is_script=True,
-        ),
-        Example(
-            """
-            import torch
-
-            class Net(torch.nn.Module):
-                def forward(self, x):
-                    return x.sum(1)
-
-            net = torch.compile(Net(), backend="eager")
-            for size in (4, 5):
-                net(torch.ones(2, size))
-            """,
-            '''
-            import torch
-
-            class Net(torch.nn.Module):
-                def forward(self, x):
-                    return x.sum(1)
-
-
-            def in_buckets(compiled):
-                """Pads dimension 1 of x to a multiple of 8."""
-
-                @torch.compiler.disable(recursive=False)
-                def call(x):
-                    x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, -x.shape[1] % 8))
-                    return compiled(x)
-
-                return call
-
-
-            net = torch.compile(Net(), backend="eager")
-            net.forward = in_buckets(net.forward)
-            for size in (4, 5):
-                net(torch.ones(2, size))
-            ''',
-            is_script=True,
-        ),
+            +
+            + def in_buckets(compiled):
+            +     """Pads dimension 1 of x to a multiple of 8."""
+            +
+            +     @torch.compiler.disable(recursive=False)
+            +     def call(x):
+            +         x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, -x.shape[1] % 8))
+            +         return compiled(x)
+            +
+            +     return call
+            +
+            +
+              net = torch.compile(Net(), backend="eager")
+            + net.forward = in_buckets(net.forward)
+              for size in (4, 5):
+                  net(torch.ones(2, size))
+        '''),
     ),
 )
