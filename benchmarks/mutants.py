@@ -13,9 +13,10 @@ import re
 import shutil
 import subprocess
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 TYPESCRIPT = Path(__file__).with_name("mutants_of_typescript.mjs")
 SOURCES = {"compiler/irscope": ".py", "server/irscope_server": ".py", "extension/src": ".ts"}
@@ -240,7 +241,8 @@ class Changes:
     def call(self, node: ast.Call) -> Iterator[Change]:
         if len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
             return  # its parentheses are those of the call
-        arguments = sorted([*node.args, *node.keywords], key=lambda child: (child.lineno, child.col_offset))
+        given: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
+        arguments = sorted(given, key=lambda argument: (argument.lineno, argument.col_offset))
         places = [self._place(argument) for argument in arguments]
         for number, place in enumerate(places):
             if place is None:
@@ -292,7 +294,7 @@ class Changes:
         return Place(node.lineno, len(line[: node.col_offset].decode()), text)
 
 
-CHANGES: dict[type[ast.AST], tuple[Callable[[Changes, ast.AST], Iterator[Change]], ...]] = {
+CHANGES: dict[type[ast.AST], Sequence[Callable[[Changes, Any], Iterator[Change]]]] = {
     ast.Compare: (Changes.compare,),
     ast.BoolOp: (Changes.bool_op,),
     ast.UnaryOp: (Changes.unary,),
@@ -303,7 +305,7 @@ CHANGES: dict[type[ast.AST], tuple[Callable[[Changes, ast.AST], Iterator[Change]
     ast.Call: (Changes.call,),
     ast.Return: (Changes.returned,),
     ast.Slice: (Changes.sliced,),
-}  # type: ignore[dict-item]
+}
 
 
 def is_for_type_checkers(node: ast.AST) -> bool:

@@ -83,7 +83,11 @@ function changesOf(node, source, add) {
     }
   } else if (node.kind === SyntaxKind.TrueKeyword || node.kind === SyntaxKind.FalseKeyword) {
     add(start, node.end, text === "true" ? "false" : "true", "constant changed");
-  } else if (ts.isReturnStatement(node) && node.expression !== undefined && node.expression.getText(source) !== "undefined") {
+  } else if (
+    ts.isReturnStatement(node) &&
+    node.expression !== undefined &&
+    node.expression.getText(source) !== "undefined"
+  ) {
     add(node.expression.getStart(source), node.expression.end, "undefined", "None returned");
   } else if (ts.isExpressionStatement(node) && node.parent !== source) {
     add(start, node.end, ";", "statement dropped");

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:  # what is measured has 3.11 or later
-    tomllib = None
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "node_modules", "out", "__pycache__", ".*_cache", "dist", "bundled")
@@ -56,10 +52,11 @@ class Copy:
         environment = {
             **os.environ,
             "MUTATION_REPORT": str(self._report),
-            "IRSCOPE_TEST_KERNELS": str(self.folder / "kernels"),
+            "IRSCOPE_TEST_KERNELS": str(self.folder.parent / "kernels"),
             "PATH": os.pathsep.join([str(Path(self.python).parent), os.environ.get("PATH", "")]),
         }
-        environment.pop("VIRTUAL_ENV", None)
+        for name in ("VIRTUAL_ENV", "PYTHONPATH"):  # make_environment has the folders of the latter
+            environment.pop(name, None)
         if lines:
             shutil.rmtree(self.data, ignore_errors=True)
             self.data.mkdir()
@@ -100,10 +97,12 @@ def make_environment(folder: Path, python: str) -> str:
     beneath = subprocess.run([python, "-c", ASK], capture_output=True, text=True, check=True).stdout.split()
     packages = Path(subprocess.run([own, "-c", ASK], capture_output=True, text=True, check=True).stdout.split()[0])
     start = "import os; os.environ.get('COVERAGE_PROCESS_START') and __import__('coverage').process_startup()"
-    paths = [str(folder / "compiler"), str(folder / "server"), *beneath, start]
+    given = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    paths = [str(folder / "compiler"), str(folder / "server"), *given, *beneath, start]
     (packages / "irscope_copy.pth").write_text("\n".join(paths))
     shutil.copy(Path(__file__).with_name("mutation_plugin.py"), packages)
-    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    toml: Any = importlib.import_module("tomllib")  # of Python 3.11
+    project = toml.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     metadata = packages / f"irscope-{project['version']}.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: irscope\nVersion: {project['version']}\n")

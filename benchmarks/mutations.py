@@ -22,7 +22,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mutants import Mutant, make
 from mutation_copy import ROOT, Copy
@@ -82,7 +82,7 @@ def caught_in(results: Path) -> list[Mutant]:
     return [Mutant(**result["mutant"]) for result in decided(results).values() if result["verdict"] == CAUGHT]
 
 
-def decided(results: Path) -> dict[str, dict[str, object]]:
+def decided(results: Path) -> dict[str, dict[str, Any]]:
     """The results so far, by mutant."""
     lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
     return {Mutant(**result["mutant"]).id: result for result in map(json.loads, lines)}
@@ -128,7 +128,8 @@ def run_mutants(
         with lock, (asked.work / "results.jsonl").open("a", encoding="utf-8") as results:
             results.write(json.dumps({**result, "seconds": seconds, "mutant": mutant.as_json()}) + "\n")
         print(
-            f"{result['verdict']:9} {seconds:6.1f} s  {mutant.file}:{mutant.line}  {result.get('by', '')}", flush=True
+            f"{result['verdict']:9} {seconds:6.1f} s  {mutant.file}:{mutant.line}  {str(result.get('by', ''))[:100]}",
+            flush=True,
         )
 
     work_on([mutant for mutant in mutants if mutant.file.endswith(".py")], judge_next, asked.jobs)
@@ -159,7 +160,7 @@ def judge(mutant: Mutant, tests: Map, copy: Copy, options: list[str], limit: flo
         copy.write(mutant.file, source)
     counts: dict[str, object] = {"tests": len(chosen), "left_out": left_out}
     if ended is None:
-        return {"verdict": CAUGHT, "by": "pytest: it hung or died", **counts}
+        return {"verdict": CAUGHT, "by": "pytest, which did not start or did not end", **counts}
     failed = [test for test, (outcome, _) in ended.items() if outcome == "failed"]
     if failed:
         return {"verdict": CAUGHT, "by": failed[0], **counts}

@@ -9,6 +9,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from mutants import Mutant
 from mutation_copy import Copy
@@ -48,16 +49,16 @@ class Map:
             self.tests[file] = passed
         if self.tests[file]:
             copy.run([file], options, 3 * limit, lines=True)
-            entry = {"file": file, "lines": lines_in(copy)}
+            entry: dict[str, Any] = {"file": file, "lines": lines_in(copy)}
             with lock:
                 with gzip.open(self._lines_file, "at", encoding="utf-8") as kept:
                     kept.write(json.dumps(entry, separators=(",", ":")) + "\n")
                 self._add_lines(entry)
         return f"{file}: {len(self.tests[file])} tests pass"
 
-    def _add_lines(self, entry: dict[str, object]) -> None:
+    def _add_lines(self, entry: dict[str, Any]) -> None:
         self.mapped.add(str(entry["file"]))
-        for source, by_context in entry["lines"].items():  # type: ignore[attr-defined]
+        for source, by_context in entry["lines"].items():
             self._by_source[source].append((str(entry["file"]), by_context))
 
     def tests_of(self, mutant: Mutant, source: str) -> dict[str, list[str]]:
