@@ -81,6 +81,10 @@ class Copy:
             shutil.rmtree(temporary, ignore_errors=True)
         return json.loads(self._report.read_text(encoding="utf-8")) if self._report.exists() else None
 
+    def printed(self) -> str:
+        """The end of what pytest printed last."""
+        return (self.folder / "printed.txt").read_text(encoding="utf-8", errors="replace")[-800:]
+
     def write(self, file: str, text: str) -> None:
         """Changes a source file, and forgets its bytecode, which may have the same size and second."""
         path = self.folder / file

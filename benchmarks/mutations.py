@@ -50,8 +50,11 @@ def main(args: list[str]) -> int:
         work_on(range(asked.jobs), lambda job: copies.put(Copy(Path(folder) / str(job), asked.python)), asked.jobs)
         tests = Map(asked.work)
         map_tests(tests, copies, asked, until)
-        run_mutants([mutant for mutant in mutants if mutant.id not in decided(results)], tests, copies, asked, until)
+        ran = {id for id, result in decided(results).items() if result["verdict"] != NOT_RUN}
+        run_mutants([mutant for mutant in mutants if mutant.id not in ran], tests, copies, asked, until)
     done = decided(results)
+    by_imports = sum(bool(result.get("by_imports")) for result in done.values())
+    print(f"{by_imports} of these lines are executed by no test that was seen: the tests that import the module ran")
     print_table(mutants, {id: str(result["verdict"]) for id, result in done.items()})
     for mutant in mutants:
         if mutant.id in done and done[mutant.id]["verdict"] == SURVIVED:
@@ -143,7 +146,8 @@ def judge(mutant: Mutant, tests: Map, copy: Copy, options: list[str], limit: flo
         return {"verdict": NOT_RUN, "why": "the line has changed"}
     chosen: list[str] = []
     seconds, left_out = 0.0, 0
-    by_file = tests.tests_of(mutant, source)
+    by_line = tests.tests_of(mutant, source)
+    by_file = by_line or tests.tests_by_imports(mutant.file)
     for file, of_file in by_file.items():
         for test in of_file:
             seconds += tests.tests[file][test]
@@ -152,13 +156,13 @@ def judge(mutant: Mutant, tests: Map, copy: Copy, options: list[str], limit: flo
             else:
                 left_out += 1
     if not chosen:
-        return {"verdict": NOT_RUN, "why": "no test executes the line"}
+        return {"verdict": NOT_RUN, "why": "no test imports the module"}
     copy.write(mutant.file, changed)
     try:
         ended = copy.run(chosen, [*options, "-x"], 3 * min(seconds, limit) + START_SECONDS)
     finally:
         copy.write(mutant.file, source)
-    counts: dict[str, object] = {"tests": len(chosen), "left_out": left_out}
+    counts: dict[str, object] = {"tests": len(chosen), "left_out": left_out, "by_imports": not by_line}
     if ended is None:
         return {"verdict": CAUGHT, "by": "pytest, which did not start or did not end", **counts}
     failed = [test for test, (outcome, _) in ended.items() if outcome == "failed"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import gzip
+import importlib
 import json
+import sys
 import threading
 from collections import defaultdict
 from collections.abc import Iterable
@@ -12,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mutants import Mutant
-from mutation_copy import Copy
+from mutation_copy import ROOT, Copy
 
 OF_THE_FILE = ""
 """The context of lines that run while a file is imported, or in another process: any of its tests may need them."""
@@ -31,6 +33,7 @@ class Map:
             for line in self._unbroken_file.read_text(encoding="utf-8").splitlines():
                 entry = json.loads(line)
                 self.tests[entry["file"]] = entry["passed"]
+        self._imports: Any = None
         self.mapped: set[str] = set()
         if self._lines_file.exists():
             with gzip.open(self._lines_file, "rt", encoding="utf-8") as lines:
@@ -54,7 +57,8 @@ class Map:
                 with gzip.open(self._lines_file, "at", encoding="utf-8") as kept:
                     kept.write(json.dumps(entry, separators=(",", ":")) + "\n")
                 self._add_lines(entry)
-        return f"{file}: {len(self.tests[file])} tests pass"
+            return f"{file}: {len(self.tests[file])} tests pass"
+        return f"{file}: no test passes unbroken\n{copy.printed()}"
 
     def _add_lines(self, entry: dict[str, Any]) -> None:
         self.mapped.add(str(entry["file"]))
@@ -78,6 +82,15 @@ class Map:
                 # Where a line runs at every import, those that also run what is in its module come first.
                 running[file] = sum(context != OF_THE_FILE for context in by_context)
         return dict(sorted(tests.items(), key=lambda item: (running[item[0]] == 0, self.seconds(*item))))
+
+    def tests_by_imports(self, file: str) -> dict[str, list[str]]:
+        """The tests whose file imports a source file, for a line that no test is seen to execute: the narrowest first."""
+        if self._imports is None:
+            sys.path.append(str(ROOT / "scripts"))
+            self._imports = importlib.import_module("changed_tests").Imports()
+        reached = {test: self._imports.reached_from(test) for test in self.tests}
+        importing = sorted((len(files), test) for test, files in reached.items() if file in files)
+        return {test: list(self.tests[test]) for _, test in importing}
 
     def seconds(self, file: str, tests: list[str]) -> float:
         return sum(self.tests[file][test] for test in tests)

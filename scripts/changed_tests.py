@@ -91,8 +91,13 @@ class Imports:
         for path in scripts:
             self._helpers[path.stem].append(path.relative_to(root).as_posix())
         self._by_name: dict[str, list[str]] = defaultdict(list)
-        for file in git(root, "ls-files"):
-            self._by_name[file.rsplit("/", 1)[-1]].append(file)
+        named = [
+            path
+            for folder in ("docs", "examples", "tests", "scripts", "benchmarks")
+            for path in (root / folder).rglob("*.*")
+        ]
+        for path in [*root.glob("*.*"), *named]:
+            self._by_name[path.name].append(path.relative_to(root).as_posix())
         self._next: dict[str, set[str]] = {}
         self.tests = sorted(
             path.relative_to(root).as_posix() for tier in TIERS for path in (root / "tests" / tier).rglob("test_*.py")
