@@ -81,6 +81,15 @@ class Copy:
             shutil.rmtree(temporary, ignore_errors=True)
         return json.loads(self._report.read_text(encoding="utf-8")) if self._report.exists() else None
 
+    def run_mocha(self, files: Sequence[str], limit: float) -> bool:
+        """Whether tests that run in Node pass."""
+        command = ["node", "node_modules/mocha/bin/mocha.js", "--bail", *files]
+        try:
+            done = subprocess.run(command, cwd=self.folder, capture_output=True, timeout=limit, check=False)
+        except subprocess.TimeoutExpired:
+            return False
+        return done.returncode == 0
+
     def printed(self) -> str:
         """The end of what pytest printed last."""
         return (self.folder / "printed.txt").read_text(encoding="utf-8", errors="replace")[-800:]

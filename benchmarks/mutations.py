@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import queue
+import shutil
 import sys
 import tempfile
 import threading
@@ -135,7 +136,8 @@ def run_mutants(
             flush=True,
         )
 
-    work_on([mutant for mutant in mutants if mutant.file.endswith(".py")], judge_next, asked.jobs)
+    has_node = shutil.which("node") is not None
+    work_on([mutant for mutant in mutants if has_node or mutant.file.endswith(".py")], judge_next, asked.jobs)
 
 
 def judge(mutant: Mutant, tests: Map, copy: Copy, options: list[str], limit: float) -> dict[str, object]:
@@ -144,6 +146,8 @@ def judge(mutant: Mutant, tests: Map, copy: Copy, options: list[str], limit: flo
     changed = mutant.apply(source)
     if changed is None:
         return {"verdict": NOT_RUN, "why": "the line has changed"}
+    if mutant.file.endswith(".ts"):
+        return judge_model(mutant, changed, source, copy, limit)
     chosen: list[str] = []
     seconds, left_out = 0.0, 0
     by_line = tests.tests_of(mutant, source)
@@ -169,6 +173,21 @@ def judge(mutant: Mutant, tests: Map, copy: Copy, options: list[str], limit: flo
     if failed:
         return {"verdict": CAUGHT, "by": failed[0], **counts}
     return {"verdict": SURVIVED if ended else NOT_RUN, **counts}
+
+
+def judge_model(mutant: Mutant, changed: str, source: str, copy: Copy, limit: float) -> dict[str, object]:
+    """Runs the tests of models that load a module of TypeScript; those with a window are left to the editor tier."""
+    module = mutant.file.removeprefix("extension/src/").removesuffix(".ts")
+    models = sorted((ROOT / "tests" / "editor" / "models").glob("*.test.mjs"))
+    chosen = [path for path in models if f'"{module}"' in path.read_text(encoding="utf-8")]
+    if not chosen:
+        return {"verdict": NOT_RUN, "why": "only the editor tier runs it"}
+    copy.write(mutant.file, changed)
+    try:
+        passed = copy.run_mocha([path.relative_to(ROOT).as_posix() for path in chosen], limit)
+    finally:
+        copy.write(mutant.file, source)
+    return {"verdict": SURVIVED if passed else CAUGHT, "by": chosen[0].name, "tests": len(chosen)}
 
 
 def selection(asked: argparse.Namespace) -> list[str]:
