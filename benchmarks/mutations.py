@@ -6,7 +6,7 @@ results, one a line of JSON, so that the same command goes on where it was stopp
 
 ``--tests 'not nightly'`` (the default) is the selection of `npm test`, ``--tests ''`` that of `npm run test:all`.
 ``--only results.jsonl`` takes the mutants that another run caught: those that are missed now are what a smaller selection
-loses.  ``--under tests/plain`` looks at these tests alone.  ``--list`` prints the mutants.
+loses.  Needs the package coverage.  ``--under tests/plain`` looks at these tests alone.  ``--list`` prints the mutants.
 """
 
 from __future__ import annotations

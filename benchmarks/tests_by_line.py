@@ -98,8 +98,7 @@ class Map:
 
 def lines_in(copy: Copy) -> dict[str, dict[str, list[int]]]:
     """The lines that the processes of a run have executed, by source file and test."""
-    import coverage
-
+    coverage: Any = importlib.import_module("coverage")  # `pip install coverage`: only this needs it
     found: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     for path in copy.data.glob("data*"):
         data = coverage.CoverageData(str(path))
