@@ -1,10 +1,11 @@
 /**
  * `npm test`: sets up and runs every tier, and ends with one line that sums them up.
  * `npm test -- --tier plain|worker|protocol|editor` runs one; what follows goes to pytest, or names editor tests.
+ * `npm test -- --changed [BASE]` runs the test files that what has changed concerns (see changed_tests.py).
  * `npm run test:all` also runs what is marked `nightly`: more models of the same sort.
  */
 
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { ensureBuilt } from "./build.mjs";
@@ -54,11 +55,11 @@ const RETRIED = path.join(CACHE, "retried-tests.json");
 
 /** @typedef {import("./lib/durations.mjs").TierReport} TierReport */
 /** @typedef {{report: TierReport, seconds: number}} Done */
-/** @typedef {{tier: string | undefined, rest: string[], all: boolean}} Asked */
+/** @typedef {{tier: string | undefined, rest: string[], all: boolean, base?: string | null, files?: string[]}} Asked */
 
 await runMain(async () => {
   const asked = parse(process.argv.slice(2));
-  const wanted = asked.tier === undefined ? [...CHECKS, ...TIERS] : [asked.tier];
+  const wanted = asked.base === undefined ? tiersOf(asked) : await concerned(asked);
   const turns = new Turns([SET_UP, ...wanted], (name) => console.log(`\n${bold(`== ${name} ==`)}`));
   /** @type {Map<string, Done>} */
   const done = new Map();
@@ -91,16 +92,45 @@ await runMain(async () => {
   return total.failed === 0 ? 0 : 1;
 });
 
+/** @param {Asked} asked */
+function tiersOf({ tier }) {
+  return tier === undefined ? [...CHECKS, ...TIERS] : [tier];
+}
+
+/** The checks, and the tiers that what has changed concerns. @param {Asked} asked whose `files` it sets @returns {Promise<string[]>} */
+async function concerned(asked) {
+  await ensureVenv("test");
+  const script = path.join("scripts", "changed_tests.py");
+  const printed = execFileSync(VENV_PYTHON, [script, ...(asked.base ? [asked.base] : [])], {
+    cwd: ROOT,
+    encoding: "utf8",
+  });
+  /** @type {{everything: string | null, pytest: string[], editor: boolean, of: number}} */
+  const { everything, pytest, editor, of } = JSON.parse(printed);
+  if (everything !== null) {
+    console.log(`All ${of} test files and the editor's tests run: ${everything}.`);
+    return tiersOf(asked);
+  }
+  asked.files = pytest;
+  console.log(`${pytest.length} of ${of} test files run, and ${editor ? "all" : "none"} of the editor's.`);
+  const isConcerned = (/** @type {string} */ tier) =>
+    tier === "editor" ? editor : pytest.some((file) => file.startsWith(`tests/${tier}/`));
+  return [...CHECKS, ...TIERS.filter(isConcerned)];
+}
+
 /** @param {string[]} args @returns {Asked} */
 function parse(args) {
   const all = args.includes("--all");
+  if (args[0] === "--changed" && args.filter((each) => each !== "--all").length <= 2) {
+    return { tier: undefined, rest: [], all, base: args.find((each) => !each.startsWith("--")) ?? null };
+  }
   const others = args.filter((each) => each !== "--all");
   const at = others.indexOf("--tier");
   if (at < 0) {
     if (others.length > 0) {
       throw new Failure(
         `Unknown argument: ${others.join(" ")}`,
-        `npm test [-- --tier ${TIERS.join("|")} [arguments of pytest, or a pattern]]`,
+        `npm test [-- --changed [BASE] | --tier ${TIERS.join("|")} [arguments of pytest, or a pattern]]`,
       );
     }
     return { tier: undefined, rest: [], all };
@@ -175,7 +205,8 @@ async function runTier(name, asked, env, turns) {
       : [VENV_PYTHON, pytestArguments(name, file, asked)];
   const exit = await run(program, args, env, (text) => turns.write(name, text), asked.tier !== undefined);
   const report = file.endsWith(".json") ? readReport(file) : readJUnit(file);
-  const nothingSelected = exit === NO_TESTS && !isEditor && asked.rest.length > 0;
+  const isFiltered = asked.rest.length > 0 || asked.files !== undefined;
+  const nothingSelected = exit === NO_TESTS && !isEditor && isFiltered;
   if (exit !== 0 && report.counts.failed === 0 && !nothingSelected) {
     report.counts.failed = 1;
     report.failures.push({ title: `it ended with ${exit}`, message: "See what it printed above." });
@@ -184,14 +215,15 @@ async function runTier(name, asked, env, turns) {
 }
 
 /** @param {string} tier @param {string} report @param {Asked} asked */
-function pytestArguments(tier, report, { rest, all }) {
+function pytestArguments(tier, report, { rest, all, files }) {
   // A test of the worker is mostly one process that compiles, so two at a time keep a small machine busy; one of the
   // protocol waits for a process to start half of the time.  Tests that share a run stay together (see conftest.py), the
   // largest groups first.
   const atOnce = tier === "protocol" ? "3" : "2";
   const parallel = tier === "plain" ? [] : ["-n", atOnce, "--dist", "loadgroup"];
   const selected = all ? [] : ["-m", "not nightly"];
-  return ["-m", "pytest", path.join("tests", tier), `--junitxml=${report}`, ...parallel, ...selected, ...rest];
+  const tests = files?.filter((file) => file.startsWith(`tests/${tier}/`)) ?? [path.join("tests", tier)];
+  return ["-m", "pytest", ...tests, `--junitxml=${report}`, ...parallel, ...selected, ...rest];
 }
 
 /**
