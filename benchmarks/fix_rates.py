@@ -39,8 +39,8 @@ sys.path[:0] = [str(HERE.parent / "compiler"), str(HERE.parent / "server")]
 
 from irscope.driver.driver import RunSpec  # noqa: E402
 from irscope.driver.fixing.candidates import Candidate, Tried  # noqa: E402
-from irscope.driver.fixing.proving import Prover  # noqa: E402
 from irscope.driver.fixing.trying import Trying  # noqa: E402
+from irscope.driver.trials.proving import Prover  # noqa: E402
 from irscope.fixing.texts import applied  # noqa: E402
 from irscope.worker.client import Worker  # noqa: E402
 from stronger import differences, differences_apart  # noqa: E402

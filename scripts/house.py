@@ -25,10 +25,9 @@ SOURCES = {"irscope": "compiler", "irscope_server": "server"}
 
 ROOMS = (
     "compiler/irscope/fixing",
-    "compiler/irscope/fixing/advice",
     "compiler/irscope/driver/fixing",
 )
-"""Where the fixing feature is; the first is where it should be."""
+"""Where the fixing feature is: the first makes fixes, the second has them tried and writes them."""
 SHOWN = "server/irscope_server/language/tried_fixes.py"
 """Decides which fixes are offered, outside of these rooms."""
 MOST_LINES = 9500

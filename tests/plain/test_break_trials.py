@@ -10,8 +10,8 @@ from irscope.driver import break_trials
 from irscope.driver.break_trials import breaks_removed
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.candidates import Candidate
-from irscope.driver.fixing.proving import Proof, Status
 from irscope.driver.rounds import Measured
+from irscope.driver.trials.proving import Proof, Status
 from irscope.profiling.break_words import BreakCost, RecompileCost
 from irscope.profiling.profile import CudaGraphs, Profile
 from irscope.protocol import Compile, CompileOutcome, Finding, Fix, Outcome, OutcomeKind, Position, Range, Report

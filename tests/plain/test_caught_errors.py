@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from irscope.driver.fixing.errors import caught_otherwise
-from irscope.driver.fixing.proving import Proof, Status, Trial, _with_both_sides
+from irscope.driver.trials.errors import caught_otherwise
+from irscope.driver.trials.proving import Proof, Status, Trial, _with_both_sides
 from irscope.fixing.texts import LineMatch
 from irscope.protocol import FoundEvidence, OneSided, Outcome, OutcomeKind
 

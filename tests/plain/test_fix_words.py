@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from irscope.cli.fixing import _lines, _patch_files, _write_patches, _written
 from irscope.driver.fixing.candidates import Candidate, Patch, Together, Tried
-from irscope.driver.fixing.proving import Gain, Proof, Status
+from irscope.driver.trials.proving import Gain, Proof, Status
 from irscope.protocol import Edit, Finding, Fix, Position, Range, Severity
 
 PLACE = Range(Position(1, 0), Position(1, 1))

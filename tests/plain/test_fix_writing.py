@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from irscope.driver.driver import RunSpec
-from irscope.driver.fixing.proving import Prover
 from irscope.driver.fixing.writing import write
+from irscope.driver.trials.proving import Prover
 from irscope.usercode.source import decode_source
 
 KEPT = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from irscope.driver.driver import RunSpec
-from irscope.driver.fixing.proving import Prover, Status, Trial
+from irscope.driver.trials.proving import Prover, Status, Trial
 from irscope.protocol import Finding, Outcome, OutcomeKind, Position, Range, Severity
 from irscope.usercode.left_out import left_out
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from irscope.cli.fixing import _measured_lines
-from irscope.driver.fixing.gains import MeasuredGain, Side, Spread
-from irscope.driver.fixing.proving import Proof, Status
 from irscope.driver.fixing.trying import Trying
+from irscope.driver.trials.gains import MeasuredGain, Side, Spread
+from irscope.driver.trials.proving import Proof, Status
 from irscope.fixing.library_to_python import plain_functions
 from irscope.fixing.texts import applied
 from irscope.protocol import Compile, CompileOutcome, Finding, Position, Range, Related, RelatedRole, Severity

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from irscope.driver.fixing.candidates import Candidate, Tried
 from irscope.driver.fixing.combining import Combining
-from irscope.driver.fixing.proving import Proof, Status
 from irscope.driver.fixing.trying import Trying
+from irscope.driver.trials.proving import Proof, Status
 from irscope.fixing.repairs import THEN, chained
 from irscope.protocol import Edit, Finding, Fix, FixMethod, Position, Range, Severity
 

@@ -20,7 +20,7 @@ WRITERS = {
     "compiler/irscope/usercode/writing.py": ONE_FUNCTION,
     "compiler/irscope/driver/availability.py": "irscope's cache",
     "compiler/irscope/driver/environments.py": "an environment that irscope makes",
-    "compiler/irscope/driver/fixing/proving.py": EVIDENCE,
+    "compiler/irscope/driver/trials/proving.py": EVIDENCE,
     "compiler/irscope/driver/launch.py": DESCRIPTOR,
     "compiler/irscope/driver/region_trials.py": EVIDENCE,
     "compiler/irscope/driver/rounds.py": EVIDENCE,

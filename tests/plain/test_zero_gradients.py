@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 import pytest
-from irscope.driver.fixing.proving import Proof, Status, Trial, _also_without_compile, _decided
+from irscope.driver.trials.proving import Proof, Status, Trial, _also_without_compile, _decided
 from irscope.protocol import Finding, FoundEvidence, Outcome, OutcomeKind, Position, Range, Severity
 from irscope.runner.calls import WITHOUT
 from irscope.runner.compared import lost

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.candidates import Candidate
-from irscope.driver.fixing.proving import Prover
 from irscope.driver.fixing.trying import Trying
 from irscope.driver.rounds import Measured, measured
+from irscope.driver.trials.proving import Prover
 from irscope.fixing.texts import applied
 from irscope.profiling.break_words import BreakRemoved, RecompileCost
 from irscope.profiling.noise import is_clear, spread_of

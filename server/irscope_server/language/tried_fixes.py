@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from irscope.driver.fixing.candidates import Candidate
-from irscope.driver.fixing.proving import Status
+from irscope.driver.trials.proving import Status
 from irscope.findings.registry import kind_of
 from irscope.protocol import Finding, Fix
 from irscope.vocabulary import units

@@ -172,8 +172,8 @@ def _try(
     worker: object,
 ) -> None:
     """Tells what each trial shows; ``own`` are the files whose texts are a part of the content."""
-    from irscope.driver.fixing.proving import Prover
     from irscope.driver.fixing.trying import Trying
+    from irscope.driver.trials.proving import Prover
     from irscope.fixing.texts import edits_between
     from irscope.worker.client import Worker
 

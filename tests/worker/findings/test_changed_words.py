@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import fix_rates
 import pytest
 from hint_cases import CASES
-from irscope.driver.fixing.proving import Proof, Status
 from irscope.driver.fixing.trying import Trying
+from irscope.driver.trials.proving import Proof, Status
 from irscope.fixing.proposals import proposals
 from irscope.protocol import Finding, Fix, Report
 from script_runs import run_all

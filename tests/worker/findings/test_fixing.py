@@ -11,8 +11,8 @@ import fix_rates
 import pytest
 from irscope.cli import fixing
 from irscope.driver.driver import RunSpec
-from irscope.driver.fixing.proving import Proof, Prover, Status
 from irscope.driver.fixing.trying import Trying
+from irscope.driver.trials.proving import Proof, Prover, Status
 from irscope.fixing.texts import applied, diff_of, edits_between, without_gaps
 from irscope.protocol import Edit, Fix, FixMethod, Position, Range
 from support import run_cli, run_cli_forked, shared_worker, write

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from irscope.driver.driver import RunSpec
-from irscope.driver.fixing.proving import Proof, Prover, Status
+from irscope.driver.trials.proving import Proof, Prover, Status
 from irscope.fixing.proposals import proposals
 from irscope.fixing.texts import applied
 from irscope.protocol import Finding, Position, Range, Severity

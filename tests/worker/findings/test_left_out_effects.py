@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from irscope.driver.driver import RunSpec
-from irscope.driver.fixing.proving import Prover, Status
 from irscope.driver.fixing.trying import Trying
+from irscope.driver.trials.proving import Prover, Status
 from irscope.fixing.proposals import proposals
 from irscope.fixing.texts import applied
 from irscope.protocol import Finding

@@ -1,1 +1,1 @@
-"""Fixes that are tried: a change of a script is run beside the original, and what both compute is compared."""
+"""Fixes that are tried: the candidates of each finding, in chains and together, and how they are written."""

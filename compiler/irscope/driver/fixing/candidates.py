@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from irscope.driver.fixing.proving import Proof, Status
+from irscope.driver.trials.proving import Proof, Status
 from irscope.fixing.places import path_in_library
 from irscope.fixing.texts import applied, diff_of
 from irscope.protocol import Edit, Finding, Fix

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 from irscope.driver.fixing.candidates import Candidate, Together, Tried
-from irscope.driver.fixing.proving import Proof, Prover, Status
+from irscope.driver.trials.proving import Proof, Prover, Status
 from irscope.fixing.texts import applied, without_gaps
 from irscope.protocol import Edit, Finding, Fix
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 
 from irscope.driver.driver import RunSpec
-from irscope.driver.fixing.gains import MeasuredGain, measure
-from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
+from irscope.driver.trials.gains import MeasuredGain, measure
+from irscope.driver.trials.proving import Proof, Prover, Status, Trial
 from irscope.fixing.rules.sizes import static_sizes
 from irscope.fixing.texts import applied
 from irscope.protocol import Finding, Fix

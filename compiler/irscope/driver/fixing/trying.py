@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from irscope.driver.fixing.candidates import Candidate, Patch, Together, Tried
 from irscope.driver.fixing.combining import Combining
-from irscope.driver.fixing.proving import Proof, Prover, Status, Trial
+from irscope.driver.trials.proving import Proof, Prover, Status, Trial
 from irscope.fixing.library_to_python import caveat_of, plain_functions
 from irscope.fixing.places import in_library
 from irscope.fixing.proposals import proposals

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from irscope.driver.driver import RunSpec, execute
-from irscope.driver.fixing.errors import caught_otherwise
+from irscope.driver.trials.errors import caught_otherwise
 from irscope.fixing.places import in_library, is_of_library
 from irscope.fixing.texts import LineMatch
 from irscope.fixing.workarounds import as_patches

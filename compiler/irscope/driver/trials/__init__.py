@@ -1,0 +1,1 @@
+"""Trials: a changed program runs beside the original, and what both compute is compared and measured."""
