@@ -200,7 +200,9 @@ def _dynamo_lines(dynamo: DynamoComparison, paint: Paint) -> list[str]:
         message = divergence.by_dynamo(dynamo.difference)
         return [f"{head}  {paint('divergence', 'red')} ({checks})", f"  {printable(place + message)}"]
     if dynamo.why_not:
-        return [f"{head}  {paint('not compared', 'yellow')} with the script without compile: {printable(dynamo.why_not)}"]
+        return [
+            f"{head}  {paint('not compared', 'yellow')} with the script without compile: {printable(dynamo.why_not)}"
+        ]
     return [f"{head}  {paint('no divergence', 'green')} from the script without compile: {checks}"]
 
 
