@@ -77,15 +77,17 @@ def compiled_values(moment: CallMoment, outputs: Any, budget: int = COPIES) -> C
     compiled, found = moment.compiled, CompiledValues()
     snapshots = Snapshots(compiled, budget)
     again: Sequence[Any] | None = None
+    call = getattr(compiled.module, "call", None) if compiled.graph.writes_in_place else None
     try:
         if compiled.module is None:
             raise CannotFollow("its output code was not seen")
         call = followed(compiled.module, snapshots)
+    except CannotFollow as error:
+        found.notes.append(f"Only the results of the compiled code are compared: {error}.")
+    if call is not None:
         inputs = moment.inputs()
         again = call(list(inputs))
         found.inputs = inputs if compiled.graph.writes_in_place else ()
-    except CannotFollow as error:
-        found.notes.append(f"Only the results of the compiled code are compared: {error}.")
     found.values, found.kernel = snapshots.values, snapshots.kernel
     if snapshots.left_out:
         found.notes.append(f"{len(snapshots.left_out)} buffers were not copied: the limit for copies was reached.")
