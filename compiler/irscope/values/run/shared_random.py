@@ -84,7 +84,8 @@ def _drawn(draws: Draws, func: Any, args: Any, kwargs: Any) -> Any:
     if name == "native_dropout":
         return _native_dropout(draws, *args[:3])
     if name in ("bernoulli", "bernoulli_"):
-        chance = args[1] if len(args) > 1 else kwargs.get("p", args[0])
+        # PyTorch leaves out an argument that has its default, and `bernoulli_` alone has one.
+        chance = args[1] if len(args) > 1 else kwargs.get("p", 0.5 if name == "bernoulli_" else args[0])
         return _bernoulli(draws, args[0], chance, in_place=name == "bernoulli_")
     if name in ("uniform", "uniform_"):
         low, high = (*args[1:3], *(0.0, 1.0)[len(args) - 1 :]) if len(args) < 3 else args[1:3]
