@@ -230,7 +230,7 @@ def _write_reproducer(options: argparse.Namespace, data: dict[str, Any] | None, 
     """Writes the script beside which its inputs lie, and runs it in a fresh process."""
     path = os.path.abspath(options.reproducer)
     if data is None or data["reproducer"] is None:
-        why = "Nothing differs" if data is None else "No part of the graph differs when it is compiled by itself"
+        why = "No graph differs" if data is None else "No part of the graph differs when it is compiled by itself"
         return {"path": None, "proven": False, "message": f"{why}: no reproducer was written."}
     write_reproducer(path, data["reproducer"], folder)
     proof = proven(path, options.python, os.environ)
