@@ -41,6 +41,16 @@ def outer():
 
 inner = outer()
 
+def with_log():
+    log = []
+    class Rule:
+        @staticmethod
+        def note():
+            log.append(1)
+    return Rule
+
+Rule = with_log()
+
 def target():
     global steps
     CHANGE
@@ -86,6 +96,7 @@ def state_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
         ("default(4)", {"default.default 0[0]": 4}),
         ("default.calls = 1", {"default.calls": 1}),
         ("inner", {"turns": 1}),
+        ("Rule.note()", {"Rule.note.log[0]": 1}),
     ],
 )
 def test_what_a_call_changes_is_put_back(state_of: Any, change: str, changed: dict[str, Any]) -> None:

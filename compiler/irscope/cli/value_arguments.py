@@ -15,8 +15,9 @@ Runs SCRIPT and, at one call of each compiled graph, runs the graph node by node
 computes, with statistics.  The script's results and output do not change."""
 
 _DIVERGE = """\
-Runs SCRIPT and, at one call of each compiled graph, compares what the compiled code writes to memory with the same
-operations in eager mode and in float64, node by node.  Names the first node that is off by more than is normal for it, the
+Compares each program that Dynamo traced, as a whole, with the same program without compile.  Then runs SCRIPT and, at one
+call of each compiled graph, compares what the compiled code writes to memory with the same operations in eager mode and in
+float64, node by node.  Names the first node that is off by more than is normal for it, the
 user's line, and the pass, the lowering or the kernel that made it so (docs/values.md)."""
 
 

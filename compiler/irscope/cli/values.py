@@ -16,6 +16,8 @@ from irscope.cli.running import refuse_unwritable
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.driver.driver import RunSpec, execute
+from irscope.driver.trials.proving import DynamoComparison, Prover
+from irscope.findings.kinds import divergence
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import DEFAULT_PIPELINE, GIVEN, EntryKind, Lane, OutcomeKind, Report, ValuesRequest, to_json
 from irscope.store.store import Store
@@ -62,25 +64,38 @@ def diverge(options: argparse.Namespace) -> int:
     wanted = ValuesRequest(
         options.compile or "", "", options.call, statistics=False, divergence=True, inputs=_inputs(options)
     )
+    dynamo = _compare_dynamo(options)
     with Store(options.store) as store:
         report = _run(options, store, wanted)
         if why := _refused(report):
             print(printable(f"irscope: {why}"), file=sys.stderr)
             return 3
         compared = divergences(store, report)
+        if dynamo.difference and (finding := divergence.finding_of_dynamo(dynamo.difference, dynamo.file, dynamo.line)):
+            store.put_finding(report.run, finding)
         first = next((data for _, data in compared if data["found"] is not None), None)
         written = _write_reproducer(options, first, folder_of(store.path, report.run)) if options.reproducer else None
         if options.json:
-            answer = {"run": report.run, "outcome": to_json(report.outcome), "compared": [data for _, data in compared]}
+            answer = {
+                "run": report.run, "outcome": to_json(report.outcome), "dynamo": to_json(dynamo),
+                "compared": [data for _, data in compared],
+            }  # fmt: skip
             print(json.dumps({**answer, "reproducer": written}, indent=1))
-            return int(first is not None)
+            return int(first is not None or bool(dynamo.difference))
         paint = Paint(sys.stdout)
+        to_stdout(_dynamo_lines(dynamo, paint))
         for _, data in compared:
             to_stdout(_comparison_lines(data, paint, options.all))
         _tell_what_is_missing(report, bool(compared), options)
         if written is not None:
             print(written["message"])
-    return int(first is not None)
+    return int(first is not None or bool(dynamo.difference))
+
+
+def _compare_dynamo(options: argparse.Namespace) -> DynamoComparison:
+    """The compiled programs as a whole, with the graphs of Dynamo run by eager mode: that is not seen in any graph."""
+    with Prover(_spec(options)) as prover:
+        return prover.compare_dynamo()
 
 
 def _refused(report: Report) -> str:
@@ -97,12 +112,16 @@ def _inputs(options: argparse.Namespace) -> str:
     return os.path.abspath(options.inputs) if options.inputs else ""
 
 
-def _run(options: argparse.Namespace, store: Store, wanted: ValuesRequest) -> Report:
+def _spec(options: argparse.Namespace, wanted: ValuesRequest | None = None) -> RunSpec:
     entry = EntryKind.MODULE if options.module else EntryKind.SCRIPT
-    spec = RunSpec(
+    return RunSpec(
         options.module or options.script, tuple(options.args), Lane.DEEP, options.python, options.cwd,
         budget=budget_of_flags(options), entry=entry, symbolic_trace=False, values=wanted,
     )  # fmt: skip
+
+
+def _run(options: argparse.Namespace, store: Store, wanted: ValuesRequest) -> Report:
+    spec = _spec(options, wanted)
     progress = ProgressLine()
     stdout = sys.stderr.fileno() if options.json else None
     run, _ = execute(spec, store, on_message=progress.see, stdout=stdout)
@@ -173,6 +192,20 @@ def _node_lines(kept: StoredValues, node: str, paint: Paint) -> list[str]:
     return lines
 
 
+def _dynamo_lines(dynamo: DynamoComparison, paint: Paint) -> list[str]:
+    head = paint("Dynamo", "bold")
+    checks = "; ".join(dynamo.checks)
+    if dynamo.difference:
+        place = f"{short_path(dynamo.file)}:{dynamo.line}: " if dynamo.file else ""
+        message = divergence.by_dynamo(dynamo.difference)
+        return [f"{head}  {paint('divergence', 'red')} ({checks})", f"  {printable(place + message)}"]
+    if dynamo.why_not:
+        return [
+            f"{head}  {paint('not compared', 'yellow')} with the script without compile: {printable(dynamo.why_not)}"
+        ]
+    return [f"{head}  {paint('no divergence', 'green')} from the script without compile: {checks}"]
+
+
 def _comparison_lines(data: dict[str, Any], paint: Paint, all_nodes: bool) -> list[str]:
     found, nodes = data["found"], data["nodes"]
     head = paint(data["stage"], "bold") + paint(f"  call {data['call']}", "dim")
@@ -197,7 +230,7 @@ def _write_reproducer(options: argparse.Namespace, data: dict[str, Any] | None, 
     """Writes the script beside which its inputs lie, and runs it in a fresh process."""
     path = os.path.abspath(options.reproducer)
     if data is None or data["reproducer"] is None:
-        why = "Nothing differs" if data is None else "No part of the graph differs when it is compiled by itself"
+        why = "No graph differs" if data is None else "No part of the graph differs when it is compiled by itself"
         return {"path": None, "proven": False, "message": f"{why}: no reproducer was written."}
     write_reproducer(path, data["reproducer"], folder)
     proof = proven(path, options.python, os.environ)

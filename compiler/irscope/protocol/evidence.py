@@ -28,6 +28,8 @@ class FoundEvidence:
         Calls on other inputs that raise an error, in the original as well.
     differences
         Results that differ, in words; five at most.
+    file, line
+        Where the program of the first difference is written; an empty file if that is not known.
     types
         Results that are a tensor where the original has a Python number of the same value, or the other way round.
     unstable
@@ -54,6 +56,8 @@ class FoundEvidence:
     opaque: int = 0
     failed: int = 0
     differences: tuple[str, ...] = ()
+    file: str = ""
+    line: int = 0
     types: tuple[str, ...] = ()
     unstable: tuple[str, ...] = ()
     clocks: int = 0

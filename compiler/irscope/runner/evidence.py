@@ -232,12 +232,23 @@ class Evidence:
             expected, unsteady, _ = self._original
             compared(self._comparable(expected, unsteady), self._comparable(self._results, unsteady), answer)
             answer.clocks = sum(is_clock for _, _, is_clock in unsteady)
+            answer.file, answer.line = self._place(answer.differences[0]) if answer.differences else ("", 0)
         answer.files = imported_files()[:_MOST_LINES] if self._without_compile else ()
         answer.one_sided = tuple(OneSided(*at, *each) for at, each in self._answers.items() if len(each) == 1)
         answer.programs = len({name.partition(": ")[0] for name in self._results})
         with open(os.path.join(self._folder, f"{ANSWER}.part"), "w", encoding="utf-8") as file:
             json.dump(to_json(answer), file)
         os.replace(os.path.join(self._folder, f"{ANSWER}.part"), os.path.join(self._folder, ANSWER))
+
+    def _place(self, difference: str) -> tuple[str, int]:
+        """Where the program is written whose name a difference begins with."""
+        name = difference.partition(": ")[0]
+        for number, one in enumerate(self._programs):
+            if name == self._names.get(id(one), f"{_name(one.program)}#{number}"):
+                written = inspect.unwrap(getattr(one.program, "forward", one.program))
+                code = getattr(written, "__code__", None)
+                return (code.co_filename, code.co_firstlineno) if code is not None else ("", 0)
+        return "", 0
 
     @functools.cached_property
     def _original(self) -> list[Any] | None:

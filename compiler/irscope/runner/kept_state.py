@@ -73,10 +73,12 @@ def imported_files() -> tuple[str, ...]:
 
 
 class _Names:
-    """Names of a namespace: of a file, a class, a module or an object."""
+    """Names of a namespace: of a file, a class, a module or an object; or the name of a cell, which functions share."""
 
-    def __init__(self, names: Mapping[str, Any], put: Callable[[str, Any], None]) -> None:
-        self.names, self.put = names, put
+    def __init__(
+        self, names: Mapping[str, Any], put: Callable[[str, Any], None], cell: types.CellType | None = None
+    ) -> None:
+        self.names, self.put, self.cell = names, put, cell
 
 
 def _roots(program: Any, modules: list[Any]) -> Iterator[tuple[str, Any]]:
@@ -92,6 +94,7 @@ def _roots(program: Any, modules: list[Any]) -> Iterator[tuple[str, Any]]:
         yield "", module
     function = inspect.unwrap(getattr(module, "forward", program))
     function = getattr(function, "__func__", function)
+    yield from (("", names) for names in _cells(function))
     spaces = [vars(one) for one in modules]
     spaces.append(getattr(function, "__globals__", {}))
     for space in {id(each): each for each in spaces}.values():
@@ -100,11 +103,15 @@ def _roots(program: Any, modules: list[Any]) -> Iterator[tuple[str, Any]]:
             "" if file == "__main__" else f"{file}.",
             _Names({k: v for k, v in list(space.items()) if not k.startswith("__")}, space.__setitem__),
         )
+
+
+def _cells(function: Any) -> Iterator[_Names]:
+    """What a function has of the functions around it."""
     code = getattr(function, "__code__", None)
     for name, cell in zip(getattr(code, "co_freevars", ()), getattr(function, "__closure__", None) or (), strict=False):
         with contextlib.suppress(ValueError):  # an empty cell
             contents = cell.cell_contents
-            yield "", _Names({name: contents}, functools.partial(_fill, cell))
+            yield _Names({name: contents}, functools.partial(_fill, cell), cell)
 
 
 def _fill(cell: types.CellType, _: str, value: Any) -> None:
@@ -132,7 +139,7 @@ def _walk(place: str, value: Any, undo: list[Callable[[], None]], seen: set[int]
         yield place, value
     elif isinstance(value, itertools.count):
         yield place, repr(value)
-    elif id(value) in seen or depth > _DEPTH:
+    elif id(value.cell if isinstance(value, _Names) else value) in seen or depth > _DEPTH:
         return
     elif isinstance(value, torch.Tensor):
         if value.layout is torch.strided and value.numel() <= _MOST_ELEMENTS and not value.is_inference():
@@ -140,10 +147,13 @@ def _walk(place: str, value: Any, undo: list[Callable[[], None]], seen: set[int]
             undo.append(lambda: _put_back(value, copy))
             yield place, copy
     else:
+        is_level = not isinstance(value, (_Names, staticmethod, classmethod))
         if not isinstance(value, _Names):  # these are made here, so another may have the same id later
             seen.add(id(value))
+        elif value.cell is not None:
+            seen.add(id(value.cell))
         for name, one in _entries(place, value, undo):
-            yield from _walk(name, one, undo, seen, depth + 1)
+            yield from _walk(name, one, undo, seen, depth + is_level)
 
 
 def _entries(place: str, value: Any, undo: list[Callable[[], None]]) -> list[tuple[str, Any]]:
@@ -165,6 +175,8 @@ def _entries(place: str, value: Any, undo: list[Callable[[], None]]) -> list[tup
             _put(value, name, one) for name, one in value.names.items() if isinstance(one, (*_NUMBERS, list, dict))
         )
         return [(f"{place}{name}", one) for name, one in value.names.items()]
+    if isinstance(value, (staticmethod, classmethod)):
+        return [(place, value.__func__)]
     if isinstance(value, types.FunctionType):
         return [(f"{place}.{name}", one) for name, one in _of_function(value)] if _is_own(value) else []
     return _of_object(place, value, undo)
@@ -176,9 +188,10 @@ def _is_of_user(value: dict[Any, Any]) -> bool:
 
 
 def _of_function(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Its default arguments, and attributes that it was given."""
+    """Its default arguments, what it has of the functions around it, and attributes that it was given."""
     yield from ((f"default {number}", one) for number, one in enumerate(function.__defaults__ or ()))
     yield from (function.__kwdefaults__ or {}).items()
+    yield from (("", names) for names in _cells(function))
     names = {name: one for name, one in vars(function).items() if not name.startswith("_")}
     yield "", _Names(names, vars(function).__setitem__)
 

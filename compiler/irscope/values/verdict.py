@@ -31,7 +31,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from irscope.pipelines.dynamo_stages import DYNAMO_GRAPH
-from irscope.pipelines.inductor.stages import PRE_GRAD_GRAPH
+from irscope.pipelines.inductor.stages import POST_GRAD_GRAPH, PRE_GRAD_GRAPH
 from irscope.usercode.user_files import is_user_file
 from irscope.values.blame.blaming import Blame, PassCheck, Version
 from irscope.values.blame.locating import Location, differs, locate
@@ -76,6 +76,10 @@ def judged(moment: CallMoment, found: CompiledValues, versions: Sequence[Version
     ``stage`` is the id of the post-grad graph, of which `moment.compiled.graph` is the graph.
     """
     kept: KeptGraph = moment.compiled.graph
+    functional = next((version.kept for version in versions if version.stage == POST_GRAD_GRAPH.name), None)
+    if is_written := kept.writes_between and functional is not None:
+        # What such a graph says depends on what shares memory, which lowering decides anew.
+        kept, found = functional, found.of(functional)
     drawing = Drawing(moment.compiled.config)
     region: Region | None = None
     comparison = Comparison(kept, found, drawing)
@@ -84,6 +88,8 @@ def judged(moment: CallMoment, found: CompiledValues, versions: Sequence[Version
     verdict.notes += notes
     verdict.wrong = next((each for each in verdict.compared if differs(each)), None)
     folder = stage.rpartition("/")[0]
+    if is_written and verdict.wrong is None:
+        blames = [blame for blame in blames if blame.stage != POST_GRAD_GRAPH.name or "→" in blame.name]
     if blames:
         blame = verdict.blame = blames[0]
         verdict.found = _found_by_pass(blame, folder, moment)
@@ -160,7 +166,7 @@ def _found_by_pass(blame: Blame, folder: str, moment: CallMoment) -> dict[str, A
 
 
 def _found_in_code(wrong: Compared, location: Location, moment: CallMoment, stage: str) -> dict[str, Any]:
-    node = next(each for each in moment.compiled.graph.graph.nodes if each.name == location.node)
+    node = next(each for each in wrong.node.graph.nodes if each.name == location.node)
     measure = location.measure or wrong.local
     assert measure is not None
     file, line, inner = _place(node, moment)

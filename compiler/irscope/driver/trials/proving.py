@@ -103,6 +103,27 @@ class Trial:
         return sum(compile.graph_ops > 0 for compile in self.compiles)
 
 
+@dataclass(frozen=True)
+class DynamoComparison:
+    """What Dynamo alone makes of a script, compared with the script without compile.
+
+    Parameters
+    ----------
+    checks
+        What was compared.
+    difference
+        What differs, in words; empty if nothing does.  ``file`` and ``line``: where that program is written.
+    why_not
+        Why it could not be compared.
+    """
+
+    checks: tuple[str, ...] = ()
+    difference: str = ""
+    file: str = ""
+    line: int = 0
+    why_not: str = ""
+
+
 class Prover:
     """Runs a script as it is and changed.  A context manager, with a private folder.
 
@@ -138,6 +159,21 @@ class Prover:
             self.original = self._run({}, compare=False, texts_as_run=self._texts)
             self.eager = eager.result()
         return self.original
+
+    def compare_dynamo(self) -> DynamoComparison:
+        """Runs the script without compile, and compiled with eager mode running Dynamo's graphs: what differs, Dynamo has
+        made."""
+        eager = self._run({}, without_compile=True, reference=True)
+        if eager.outcome.kind is not OutcomeKind.COMPLETED:
+            return DynamoComparison(why_not=f"Without compile the script does not end well: {eager.outcome.message}")
+        trial = self._run({})
+        if trial.outcome.kind is not OutcomeKind.COMPLETED:
+            return DynamoComparison(why_not=f"The script does not end well: {trial.outcome.message}")
+        checks, status, reason = _numbers(eager, trial)
+        if status is Status.DISPROVEN and trial.evidence is not None:
+            found = trial.evidence
+            return DynamoComparison(checks, found.differences[0], found.file, found.line)
+        return DynamoComparison(checks, why_not=reason)
 
     def text_of(self, path: str) -> str:
         """The text of a file of the user's as the original has it, whatever happens to the file meanwhile.  Raises OSError."""

@@ -40,11 +40,28 @@ def finding_of(compile: str, found: dict[str, Any]) -> Finding | None:
         file=found["file"],
         range=Range(Position(line, start), Position(line, end)),
         count=1,
-        compiles=(compile,),
+        compiles=(compile,) if compile else (),
     )
 
 
+def finding_of_dynamo(difference: str, file: str, line: int) -> Finding | None:
+    """The finding of a program that Dynamo made wrong, at the function that was compiled; None if no line is known."""
+    found = {"how": "dynamo", "message": by_dynamo(difference), "file": file, "line": line, "kernel": "", "local": None}
+    return finding_of("", found)
+
+
+def by_dynamo(difference: str) -> str:
+    """The message of a program that Dynamo made wrong."""
+    return f"Dynamo changed what the program computes: {difference}."
+
+
 _HINTS = {
+    "dynamo": (
+        "Without compile the program computes something else than with `torch.compile(backend='eager')`, which runs "
+        "Dynamo's graphs as they are.",
+        "Until it is fixed, keep the function that is traced wrongly out of the compiled region "
+        "(torch.compiler.disable on it), and report it.",
+    ),
     "step": (
         "`irscope diverge SCRIPT --reproducer FILE` writes a standalone script that reproduces it, for a bug report.",
         "It is a decomposition, functionalization or the formula of a gradient. If the decomposition is yours "

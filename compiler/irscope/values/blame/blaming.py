@@ -7,6 +7,7 @@ whatever the dtype of the model.  A pass that changes only roundings (drops a ca
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from irscope.pipelines.inductor.stages import JOINT_GRAPH, POST_GRAD_GRAPH
 from irscope.values.check.comparing import MISSING
 from irscope.values.check.measuring import NOISE, noise_floor, same_in_float64
-from irscope.values.run.interpreting import KeptGraph, NodeFailed, Values, draws
+from irscope.values.run.interpreting import KeptGraph, NodeFailed, Values, draws, mutates
 from irscope.values.run.running import CallMoment
 from irscope.values.run.shared_random import Draws, same_draws
 from irscope.values.run.subgraph_compile import Drawing
@@ -118,25 +119,29 @@ class PassCheck:
     def _in_stage(self, stage: str, group: Sequence[Version]) -> list[Blame]:
         redraws = any(version.name.startswith(_DRAWS_ANEW) for version in group)
         random = any(draws(node) for node in group[0].kept.graph.nodes)
+        written = any(version.kept.writes_in_place for version in group)
+        outputs = functools.partial(self._outputs, with_inputs=written)
         if not (redraws and random):  # most graphs: the first and the last agree, and so do all between
-            first, last = (self._outputs(version.kept) for version in (group[0], group[-1]))
-            if _apart(first, last) <= 1 or _apart(first, last, self._outputs(group[-1].kept, NOISE)) <= 1:
+            first, last = (outputs(version.kept) for version in (group[0], group[-1]))
+            if _apart(first, last) <= 1 or _apart(first, last, outputs(group[-1].kept, NOISE)) <= 1:
                 return []
         found = []
-        before = self._outputs(group[0].kept)
+        before = outputs(group[0].kept)
         for earlier, later in itertools.pairwise(group):
-            after = self._outputs(later.kept)
+            after = outputs(later.kept)
             ratio = 0.0 if later.name.startswith(_DRAWS_ANEW) else _apart(before, after)
-            if ratio > 1 and (ratio := _apart(before, after, self._outputs(later.kept, NOISE))) > 1:
+            if ratio > 1 and (ratio := _apart(before, after, outputs(later.kept, NOISE))) > 1:
                 node = self._first_changed(earlier.kept, later)
                 found.append(Blame(stage, later.name, node, ratio, earlier.kept, later.kept))
             before = after
         return found
 
-    def _outputs(self, kept: KeptGraph, noise: float = 0.0) -> list[Any]:
+    def _outputs(self, kept: KeptGraph, noise: float = 0.0, with_inputs: bool = False) -> list[Any]:
+        """The results of a graph; ``with_inputs``: also what its inputs hold then."""
         env = self.run(kept, noise)
         output = next(node for node in kept.graph.nodes if node.op == "output")
-        found = output.args[0] if isinstance(output.args[0], (list, tuple)) else [output.args[0]]
+        found = list(output.args[0]) if isinstance(output.args[0], (list, tuple)) else [output.args[0]]
+        found += [node for node in kept.graph.nodes if with_inputs and node.op == "placeholder"]
         return [env.get(node, MISSING) if hasattr(node, "op") else node for node in found]
 
     def run(self, kept: KeptGraph, noise: float = 0.0) -> dict[Any, Any]:
@@ -182,7 +187,7 @@ class PassCheck:
         ]  # fmt: skip
         touched = [node.name for node in other if node.name in later.touched]
         if apart:  # a new node has no counterpart; of those, the first that feeds what is first seen to differ
-            above = _above(apart[0])
+            above = _above(apart[0]) | {user.name for user in apart[0].users if mutates(user)}
             touched = [name for name in touched if name in above] or [str(apart[0].name)]
         return str(touched[0]) if touched else ""
 
@@ -192,14 +197,25 @@ def _is_lowered(kept: KeptGraph) -> bool:
     return any("val" in node.meta for node in kept.graph.nodes)
 
 
+TOKENS = frozenset(f"{where}TokenAOT{what}" for where in ("Forward", "Backward") for what in ("Input", "Output"))
+"""Descriptions of what orders the effects of operators: of these inputs and outputs graphs keep only the description."""
+
+
+def descriptions(output: Any) -> list[Any]:
+    """How AOTAutograd describes the outputs of a graph, in order; nothing where it does not."""
+    described = output.meta.get("desc")
+    return (
+        [desc for desc in described if type(desc).__name__ not in TOKENS] if isinstance(described, list | tuple) else []
+    )
+
+
 def _results(kept: KeptGraph, values: Sequence[Any]) -> dict[int, Any]:
     """The results of the script's function among the outputs of a graph, by their numbers.
 
     Raises LookupError if AOTAutograd does not describe them (``meta["desc"]``, checked on torch 2.11 and 2.13).
     """
-    output = next(node for node in kept.graph.nodes if node.op == "output")
-    described = output.meta.get("desc")
-    if not isinstance(described, list | tuple) or len(described) != len(values):
+    described = descriptions(next(node for node in kept.graph.nodes if node.op == "output"))
+    if len(described) != len(values):
         raise LookupError("its outputs are not described: the output has no 'desc' (checked on torch 2.11 and 2.13)")
     pairs = zip(described, values, strict=True)
     return {desc.idx: value for desc, value in pairs if type(desc).__name__ == "PlainAOTOutput"}

@@ -19,10 +19,10 @@ from typing import Any
 
 from irscope.pipelines.dynamo_stages import DYNAMO_GRAPH
 from irscope.pipelines.inductor.stages import JOINT_GRAPH, PRE_GRAD_GRAPH
-from irscope.values.blame.blaming import Blame, Version
+from irscope.values.blame.blaming import TOKENS, Blame, Version, descriptions
 from irscope.values.check.comparing import MISSING
 from irscope.values.check.measuring import NOISE, noise_floor, same_in_float64
-from irscope.values.run.interpreting import KeptGraph, NodeFailed, Values, below, is_higher_order
+from irscope.values.run.interpreting import KeptGraph, NodeFailed, Values
 from irscope.values.run.running import clones
 from irscope.values.run.shared_random import Draws, same_draws
 from irscope.values.run.subgraph_compile import Region, region_of
@@ -85,10 +85,7 @@ class StepCheck:
         self._below = self._pairs()
         output = _output(self.after)
         values = output.args[0] if isinstance(output.args[0], list | tuple) else [output.args[0]]
-        described = output.meta.get("desc")
-        self._out = list(
-            zip(described if isinstance(described, list | tuple) else [None] * len(values), values, strict=True)
-        )
+        self._out = list(zip(descriptions(output) or [None] * len(values), values, strict=True))
 
     # --- what is what -------------------------------------------------------------------------------------------------
 
@@ -98,7 +95,7 @@ class StepCheck:
         found: dict[str, str] = {}
         for node in self.after.graph.nodes:
             if node.op != "placeholder":
-                break
+                continue
             desc = node.meta.get("desc")
             kind = type(desc).__name__
             if kind == "PlainAOTInput" and desc.idx < len(names):
@@ -107,7 +104,7 @@ class StepCheck:
                 found[desc.target] = node.name
             elif desc is None:
                 raise CannotCompare(f"its inputs are not described: nodes have no 'desc' {_CHECKED}")
-            elif kind != "TangentAOTInput":
+            elif kind not in ("TangentAOTInput", *TOKENS):
                 raise CannotCompare(f"its input {node.name} is {kind}")
         if missing := [name for name in names if name not in found]:
             raise CannotCompare(f"{missing[0]} has no counterpart in it")
@@ -176,7 +173,8 @@ class StepCheck:
             elif kind == "InputMutationAOTOutput" and type(desc.mutated_input).__name__ == "PlainAOTInput":
                 moved[self.before.placeholders[desc.mutated_input.idx]] = value, shaken
         for name, below_ in self._below.items():
-            if name in one.inputs and below_ in other.inputs:
+            # What was written into an input is not known where a node that may have done it could not be run.
+            if name in one.inputs and below_ in other.inputs and not one.failed and not other.failed:
                 own = other.inputs[below_], (noisy or other).inputs[below_]
                 found.append(_apart(one.inputs[name], *moved.get(name, own)))
         return max(found)
@@ -338,9 +336,6 @@ class StepCheck:
         if node.op == "placeholder" or name in given:
             return self._leaf(name, runner.widened(given.get(name, MISSING)), wanted, run)
         if any(env[used] is MISSING for used in node.all_input_nodes):
-            return MISSING
-        if is_higher_order(node) and not below(node) and node.graph is self.before.graph:
-            run.failed.append(f"{node.name} ({node.target.name()}) has no float64 form")
             return MISSING
         try:
             value = runner.node(node, env)

@@ -9,7 +9,7 @@ from typing import Any
 
 from irscope.values.check.measuring import Measure, farthest, measure
 from irscope.values.run.compiled import CannotFollow, Snapshots, followed
-from irscope.values.run.interpreting import KeptGraph, NodeFailed, Values, last_uses
+from irscope.values.run.interpreting import KeptGraph, NodeFailed, Values, copies_to_input, last_uses
 from irscope.values.run.running import CallMoment
 from irscope.vocabulary.records import dataclass
 
@@ -25,13 +25,34 @@ class CompiledValues:
     ----------
     values, kernel
         By node of the post-grad graph: its value, and the kernel that wrote it.
+    outputs, inputs
+        What it returned, and what its inputs held after it (of a graph that writes in place), in order.
     notes
         Sentences: what could not be followed.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
     kernel: dict[str, str] = field(default_factory=dict)
+    outputs: Sequence[Any] = ()
+    inputs: Sequence[Any] = ()
     notes: list[str] = field(default_factory=list)
+
+    def of(self, functional: KeptGraph) -> CompiledValues:
+        """The same for the graph before its operations were made to write in place: a value that both have has one name,
+        and it says what its outputs are, and what is copied into its inputs at its end."""
+        names = {node.name for node in functional.graph.nodes}
+        values = {name: value for name, value in self.values.items() if name in names}
+        held = dict(zip(functional.placeholders, self.inputs, strict=False))
+        values |= {
+            n.name: held[n.args[0].name]
+            for n in functional.graph.nodes
+            if copies_to_input(n) and n.args[0].name in held
+        }
+        torch: Any = sys.modules["torch"]
+        for name, value in zip(_output_names(functional), self.outputs, strict=False):
+            if name and isinstance(value, torch.Tensor):
+                values[name] = value
+        return CompiledValues(values, self.kernel, self.outputs, self.inputs, self.notes)
 
 
 COPIES = 2 * 1024**3
@@ -56,20 +77,25 @@ def compiled_values(moment: CallMoment, outputs: Any, budget: int = COPIES) -> C
     compiled, found = moment.compiled, CompiledValues()
     snapshots = Snapshots(compiled, budget)
     again: Sequence[Any] | None = None
+    call = getattr(compiled.module, "call", None) if compiled.graph.writes_in_place else None
     try:
         if compiled.module is None:
             raise CannotFollow("its output code was not seen")
         call = followed(compiled.module, snapshots)
-        again = call(moment.inputs())
     except CannotFollow as error:
         found.notes.append(f"Only the results of the compiled code are compared: {error}.")
+    if call is not None:
+        inputs = moment.inputs()
+        again = call(list(inputs))
+        found.inputs = inputs if compiled.graph.writes_in_place else ()
     found.values, found.kernel = snapshots.values, snapshots.kernel
     if snapshots.left_out:
         found.notes.append(f"{len(snapshots.left_out)} buffers were not copied: the limit for copies was reached.")
     given = list(outputs) if isinstance(outputs, (list, tuple)) and not moment.given else []
     if again is not None and given and not all(map(_same, given, again)):
         found.notes.append(NOT_DETERMINISTIC)
-    for name, value in zip(_output_names(compiled.graph), again if again is not None else given, strict=False):
+    found.outputs = again if again is not None else given
+    for name, value in zip(_output_names(compiled.graph), found.outputs, strict=False):
         if name and isinstance(value, torch.Tensor) and name not in found.values:
             found.values[name] = value.detach().clone()
     return found

@@ -55,6 +55,11 @@ class KeptGraph:
         return any(mutates(node) for node in self.graph.nodes)
 
     @property
+    def writes_between(self) -> bool:
+        """Whether a node changes another in a way that is not only the copy of a result into an input."""
+        return any(mutates(node) and not copies_to_input(node) for node in self.graph.nodes)
+
+    @property
     def placeholders(self) -> list[str]:
         """The names of the inputs, in order."""
         return [node.name for node in self.graph.nodes if node.op == "placeholder"]
@@ -190,7 +195,9 @@ class Values:
         if getattr(node.target, "__name__", "") in _MODES:
             return None
         if below(node):
-            return self._call_body(node, args)
+            return self._call_body(args[0], args[below(node) :])
+        if is_higher_order(node) and node.target.name() == "cond":  # a branch by itself, so that autograd sees it
+            return self._call_body(args[1] if args[0] else args[2], args[3])
         if (named := named_arguments(node.target, args, kwargs)) is not None:
             return in_float64(node.target, named, self._in_own_dtype(node, args, kwargs))
         try:
@@ -198,9 +205,9 @@ class Values:
         except Exception as error:  # noqa: BLE001  no such form; in its own dtype it may run
             return self._narrow_call(node, args, kwargs, f"{type(error).__name__}: {str(error)[:120]}")
 
-    def _call_body(self, node: Any, args: Any) -> Any:
+    def _call_body(self, body: Any, args: Any) -> Any:
         """A graph below this one, run in float64 as well."""
-        outputs = Values(KeptGraph(args[0]), wide=True).run(args[below(node) :], lambda *_: None)
+        outputs = Values(KeptGraph(body), wide=True).run(args, lambda *_: None)
         return tuple(outputs) if isinstance(outputs, list) else outputs
 
     def _narrow_call(self, node: Any, args: Any, kwargs: Any, why: str) -> Any:
@@ -209,10 +216,19 @@ class Values:
         return self.widened(self._in_own_dtype(node, args, kwargs))
 
     def _in_own_dtype(self, node: Any, args: Any, kwargs: Any) -> Any:
-        args, kwargs = ([self._as_graph(a, v) for a, v in pairs] for pairs in (
-            zip(node.args, args, strict=True), zip(node.kwargs.values(), kwargs.values(), strict=True)))  # fmt: skip
-        named = dict(zip(node.kwargs, kwargs, strict=True))
-        return self._call(node, args, named)
+        wide = [*args, *kwargs.values()]
+        own = [self._as_graph(a, v) for a, v in zip((*node.args, *node.kwargs.values()), wide, strict=True)]
+        value = self._call(node, own[: len(args)], dict(zip(node.kwargs, own[len(args) :], strict=True)))
+        if mutates(node):  # it has written into copies
+            self._write_back(wide, own)
+        return value
+
+    def _write_back(self, wide: Any, own: Any) -> None:
+        for left, right in zip(wide, own, strict=True):
+            if isinstance(left, list | tuple):
+                self._write_back(left, right)
+            elif isinstance(left, self._torch.Tensor) and left is not right:
+                left.copy_(right)
 
     def _as_graph(self, argument: Any, value: Any) -> Any:
         """A value in the dtype that the node behind the argument has in the graph."""
@@ -251,7 +267,10 @@ class Values:
         return value * (1 + self._noise * signs)
 
     def _wide_dtypes(self, argument: Any) -> Any:
+        """An argument with float64 where it names a narrower type, also in the graphs of an operation that takes some."""
         torch = self._torch
+        if isinstance(argument, sys.modules["torch.fx"].GraphModule):
+            return lambda *args: self._call_body(argument, args)
         if isinstance(argument, torch.dtype):
             if argument.is_floating_point:
                 return torch.float64
@@ -300,6 +319,12 @@ def mutates(node: Any) -> bool:
     """Whether a node changes one of its inputs."""
     schema = getattr(node.target, "_schema", None) if node.op == "call_function" else None
     return bool(schema is not None and schema.is_mutable)
+
+
+def copies_to_input(node: Any) -> bool:
+    """Whether a node writes a result into an input of the graph, as AOTAutograd has it at the end of one."""
+    is_copy = node.op == "call_function" and str(node.target) == "aten.copy_.default"
+    return bool(is_copy and node.args[0].op == "placeholder")
 
 
 # What a dynamo graph has and AOTAutograd's have not.

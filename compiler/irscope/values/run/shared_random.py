@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from irscope.internals.modes import dispatch_mode
+from irscope.internals.operators import is_higher_order, operator_class
 
 
 class Draws:
@@ -53,11 +54,25 @@ def same_draws(draws: Draws) -> Iterator[Draws]:
     mode: Any = dispatch_mode()
 
     class Mode(mode):  # type: ignore[misc]  # torch is not there when this module is imported
+        supports_higher_order_operators = True
+
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
+            if is_higher_order(func):  # runs without this mode, so the graphs below it have to enter it
+                return func(*map(self._inside, args), **kwargs)
             if torch.Tag.nondeterministic_seeded not in func.tags:
                 return func(*args, **kwargs)
             return _drawn(draws, func, args, kwargs)
+
+        def _inside(self, argument: Any) -> Any:
+            if not callable(argument) or isinstance(argument, operator_class()):
+                return argument
+
+            def run(*args: Any) -> Any:
+                with self:
+                    return argument(*args)
+
+            return run
 
     with Mode():
         yield draws
@@ -69,7 +84,8 @@ def _drawn(draws: Draws, func: Any, args: Any, kwargs: Any) -> Any:
     if name == "native_dropout":
         return _native_dropout(draws, *args[:3])
     if name in ("bernoulli", "bernoulli_"):
-        chance = args[1] if len(args) > 1 else kwargs.get("p", args[0])
+        # PyTorch leaves out an argument that has its default, and `bernoulli_` alone has one.
+        chance = args[1] if len(args) > 1 else kwargs.get("p", 0.5 if name == "bernoulli_" else args[0])
         return _bernoulli(draws, args[0], chance, in_place=name == "bernoulli_")
     if name in ("uniform", "uniform_"):
         low, high = (*args[1:3], *(0.0, 1.0)[len(args) - 1 :]) if len(args) < 3 else args[1:3]
