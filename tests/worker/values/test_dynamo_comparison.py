@@ -73,7 +73,7 @@ program(torch.ones(3))
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        pytest.param(STRAIGHT_THROUGH, "4 of 4 elements are others; the first was 2, now 0", id="backward"),
+        pytest.param(STRAIGHT_THROUGH, "4 of 4 elements differ; the first was 2, now 0", id="backward"),
         pytest.param(LOST_APPEND, "log[1] is not changed", marks=pytest.mark.nightly, id="append"),
     ],
 )
