@@ -116,7 +116,7 @@ def _is_size(node: ast.expr) -> bool:
 def _chosen(spot: Spot, decision: ast.If | ast.IfExp | ast.Assert) -> Option | None:
     """``torch.cond``, which takes a condition on such numbers; ``torch.where`` and ``torch.logical_and`` do not."""
     for option in branch_options(spot, decision) if not isinstance(decision, ast.Assert) else ():
-        if "torch.cond(" in option.code and "logical_" not in option.code:
+        if "torch.cond(" in option.code and not re.search(r"logical_|[~&|]", option.code):
             return option
     return None
 

@@ -8,10 +8,11 @@ import re
 from irscope.fixing.advice import randomness
 from irscope.fixing.advice.branches import branch_options
 from irscope.fixing.advice.common import guard, pass_in, replacing, setting, some
-from irscope.fixing.advice.conditions import all_equal, decision_at
+from irscope.fixing.advice.conditions import decision_at
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.advice.uses import readers_of_value, uses_of_value
+from irscope.fixing.conditions import condition_of
 from irscope.fixing.source import bound_names
 
 _WHY = "While a graph is traced, tensors have shapes but no values, and a Python number must have one."
@@ -184,7 +185,7 @@ def data_dependent_operator(spot: Spot) -> Advice:
     if call is not None and name in ("torch.equal", "torch.allclose"):
         if decision is not None and (options := branch_options(spot, decision)):
             return Advice(what, _WHY, options, decision.test)
-        if (text := all_equal(spot, call)) is not None:
+        if (text := condition_of(spot.source, call)) is not None:
             caveat = "The result is a tensor: an `if` on it breaks again."
             return Advice(what, _WHY, (replacing(spot, call, text, "Keep the answer a tensor", caveat),), call)
     if call is not None and name.startswith("math.") and name[5:] in _MATH:
