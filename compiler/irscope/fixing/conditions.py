@@ -81,7 +81,7 @@ def _comparison(source: Source, node: ast.Compare) -> str | None:
         return source.code(node, {operand: without_item(source, operand) for operand in operands})
     texts = [tight(without_item(source, operand)) for operand in operands]
     pairs = zip(texts, node.ops, texts[1:], strict=False)
-    return " & ".join(f"({left} {_SIGNS[type(operator)]} {right})" for left, operator, right in pairs)
+    return " & ".join(f"({left} {SIGNS[type(operator)]} {right})" for left, operator, right in pairs)
 
 
 def _membership(source: Source, node: ast.Compare) -> str | None:
@@ -97,7 +97,9 @@ def _membership(source: Source, node: ast.Compare) -> str | None:
     return joint.join(f"({value} {sign} {source.code(option)})" for option in options.elts)
 
 
-_SIGNS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+SIGNS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
 
 
 def _call(source: Source, node: ast.Call) -> str | None:
@@ -131,7 +133,7 @@ def _of_elements(source: Source, word: str, elements: ast.GeneratorExp | ast.Lis
     """``all(v > 0 for v in x)`` is ``(x > 0).all()``."""
     loop, *more = elements.generators
     test = elements.elt
-    if more or loop.ifs or not isinstance(test, ast.Compare) or len(test.ops) != 1 or type(test.ops[0]) not in _SIGNS:
+    if more or loop.ifs or not isinstance(test, ast.Compare) or len(test.ops) != 1 or type(test.ops[0]) not in SIGNS:
         return None
     if source.code(test.left) != source.code(loop.target) or not isinstance(test.comparators[0], ast.Constant):
         return None

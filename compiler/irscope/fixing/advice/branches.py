@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 
-from irscope.fixing.advice.common import called, replacing, some
+from irscope.fixing.advice.common import decide_in_caller, replacing, some
 from irscope.fixing.advice.conditions import Decision, condition, decision_at, failed_assertion, looks_like_tensor
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
@@ -13,7 +13,7 @@ from irscope.fixing.changes import SyntaxChange
 from irscope.fixing.choosing import is_no_tensor
 from irscope.fixing.predication import Flat, Flattening, bound_before
 from irscope.fixing.rules.branches import chosen_expression, flattened
-from irscope.fixing.source import Source, loaded_names, parse_expression
+from irscope.fixing.source import Source, parse_expression
 from irscope.protocol import FixMethod
 from irscope.usercode.bindings import targets_of
 
@@ -54,21 +54,21 @@ def branch_options(spot: Spot, decision: Decision) -> tuple[Option, ...]:
     """How to write a decision by a tensor's value without a branch."""
     test = condition(spot, decision.test)
     if test is None and isinstance(decision, ast.If):
-        return some(_under_flags(spot, decision), _decided_outside_of(spot, decision.test))
+        return some(_under_flags(spot, decision), decide_in_caller(spot, decision.test))
     if test is None and isinstance(decision, ast.While):
         return (Option(_INTO_GRAPH, WHILE_LOOP, WHILE_LOOP_CAVEAT),)
     if test is None:
-        return some(_decided_outside_of(spot, decision.test))
+        return some(decide_in_caller(spot, decision.test))
     if isinstance(decision, ast.Assert):
         return some(_constant_message(spot, decision, test))
     if isinstance(decision, ast.While):
         return (_while_loop(spot, decision, test),)
     if isinstance(decision, ast.IfExp):
-        return _chosen(spot, test, decision)
+        return _chosen(spot, decision)
     if len(decision.body) == 1 and isinstance(decision.body[0], ast.Raise) and not decision.orelse:
         return some(_assert_async(spot, decision, decision.body[0], test))
-    options = _chosen(spot, test, decision) or some(_early_return(spot, decision, test))
-    return options if len(options) > 1 else (*options, *some(_decided_outside_of(spot, decision.test)))
+    options = _chosen(spot, decision) or some(_early_return(spot, decision, test))
+    return options if len(options) > 1 else (*options, *some(decide_in_caller(spot, decision.test)))
 
 
 def _without_decision(spot: Spot) -> Advice:
@@ -82,13 +82,13 @@ def _without_decision(spot: Spot) -> Advice:
         if text is not None and boolean and text != spot.text(node):
             caveat = "The result is a tensor: an `if` on it breaks again."
             options = (replacing(spot, node, text, "Keep it a tensor", caveat, spot.need("torch")[1]),)
-    return Advice(what, _WHY, options or some(_decided_outside_of(spot, node)) or (_BY_VALUE,), node)
+    return Advice(what, _WHY, options or some(decide_in_caller(spot, node)) or (_BY_VALUE,), node)
 
 
 # --- one side or the other --------------------------------------------------------------------------------------------
 
 
-def _chosen(spot: Spot, test: str, decision: ast.If | ast.IfExp) -> tuple[Option, ...]:
+def _chosen(spot: Spot, decision: ast.If | ast.IfExp) -> tuple[Option, ...]:
     """``torch.where`` and ``torch.cond`` for the values of both sides, the cheaper first."""
     torch, imports = spot.need("torch")
     if isinstance(decision, ast.If):
@@ -107,7 +107,7 @@ def _chosen(spot: Spot, test: str, decision: ast.If | ast.IfExp) -> tuple[Option
 
     method = FixMethod.CHOOSE_BY_VALUE
     where = option(method.title, change.code, _BOTH, method)
-    cond, is_heavy = _with_cond(change.code, torch, test)
+    cond, is_heavy = _with_cond(change.code, torch)
     if cond is None:
         return (where,)
     options = (where, option("Keep the branch, inside of the graph", cond, _COND))
@@ -129,19 +129,21 @@ def _changes_parts(spot: Spot, statements: list[ast.stmt]) -> bool:
     return bool(spot.source.all(ast.Expr, statements)) or not all(isinstance(t, (ast.Name, ast.Tuple)) for t in targets)
 
 
-def _with_cond(code: str, torch: str, test: str) -> tuple[str | None, bool]:
+def _with_cond(code: str, torch: str) -> tuple[str | None, bool]:
     """A statement or expression that chooses with torch.where, with torch.cond; and whether a side may be costly."""
     source = Source(code)
     call = getattr(source.tree.body[0], "value", None)
     if len(source.tree.body) != 1 or not isinstance(call, ast.Call) or source.code(call.func) != f"{torch}.where":
         return None, False
-    _, *sides = call.args
+    test, *sides = call.args
     if len(sides) != 2 or any(isinstance(side, ast.Constant) for side in sides):
         return None, False
     functions = [source.code(inner.func) for inner in source.all(ast.Call, sides)]
     is_heavy = any(name.startswith("self.") or name.isidentifier() for name in functions)
     yes, no = (_unaliased(source.code(side)) for side in sides)
-    return source.changed({call: f"{torch}.cond({test}, lambda: {yes}, lambda: {no})"}).rstrip("\n"), is_heavy
+    return source.changed({call: f"{torch}.cond({source.code(test)}, lambda: {yes}, lambda: {no})"}).rstrip(
+        "\n"
+    ), is_heavy
 
 
 def _unaliased(code: str) -> str:
@@ -262,21 +264,3 @@ def _while_loop(spot: Spot, decision: ast.While, test: str) -> Option:
         )
     above = spot.with_import("from torch._higher_order_ops import while_loop")
     return Option(_INTO_GRAPH, code, WHILE_LOOP_CAVEAT, (*imports, above, spot.replace_statements([decision], code)))
-
-
-def _decided_outside_of(spot: Spot, test: ast.expr | None) -> Option | None:
-    """The decision as an argument, if it depends only on arguments."""
-    if test is None or not spot.functions:
-        return None
-    arguments = {arg.arg for arg in ast.walk(spot.functions[-1].args) if isinstance(arg, ast.arg)} - {"self"}
-    if not set(loaded_names(test)) & arguments or spot.inner_names(test):
-        return None
-    call = called(spot)
-    if isinstance(test, ast.Name):  # it is an argument already
-        code = f"{test.id} = bool({test.id})\nresult = {call}"
-    else:
-        name = spot.fresh("flag")
-        code = f"{name} = bool({spot.text(test)})\nresult = {call[:-1]}, {name})"
-    return Option(
-        "Decide in the caller and pass a Python bool in", code, "The function is compiled once for each value."
-    )

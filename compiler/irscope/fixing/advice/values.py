@@ -189,10 +189,8 @@ def data_dependent_operator(spot: Spot) -> Advice:
             caveat = "The result is a tensor: an `if` on it breaks again."
             return Advice(what, _WHY, (replacing(spot, call, text, "Keep the answer a tensor", caveat),), call)
     if call is not None and name.startswith("math.") and name[5:] in _MATH:
-        torch, imports = spot.need("torch")
         word = {"fabs": "abs"}.get(name[5:], name[5:])
-        code = f"{torch}.{word}({', '.join(spot.text(arg) for arg in call.args)})"
-        option = replacing(spot, call, code, "Use torch's function", _TENSOR, imports)
+        option = _with_torch(spot, call, word, ", ".join(spot.text(arg) for arg in call.args))
         return Advice(what, _WHY, (option,), call.args[0] if call.args else None)
     if (formatted := _percent_format(spot, node)) is not None:
         return Advice(what, _WHY, (formatted,), node)
@@ -249,13 +247,20 @@ def min_or_max(spot: Spot) -> Advice:
     what = f"Dynamo has no rule for {spot.short(call)} with these arguments"
     if call is None or spot.qualified(call.func) not in ("max", "min") or len(call.args) != 2:
         return Advice(what, spot.cause.explanation)
-    torch, imports = spot.need("torch")
     word = "maximum" if spot.qualified(call.func) == "max" else "minimum"
-    code = f"{torch}.{word}({spot.text(call.args[0])}, {spot.text(call.args[1])})"
-    option = replacing(
-        spot, call, code, "Compare inside of the graph", "For two tensors; a `key` is not applied.", imports
+    caveat = "For two tensors; a `key` is not applied."
+    given = ", ".join(map(spot.text, call.args))
+    return Advice(
+        what, _WHY, (_with_torch(spot, call, word, given, "Compare inside of the graph", caveat),), call.args[0]
     )
-    return Advice(what, _WHY, (option,), call.args[0])
+
+
+def _with_torch(
+    spot: Spot, call: ast.Call, word: str, given: str, do: str = "Use torch's function", caveat: str = _TENSOR
+) -> Option:
+    """A call of a function of torch in place of another."""
+    torch, imports = spot.need("torch")
+    return replacing(spot, call, f"{torch}.{word}({given})", do, caveat, imports)
 
 
 def tensor_method(spot: Spot) -> Advice:
@@ -263,9 +268,7 @@ def tensor_method(spot: Spot) -> Advice:
     call = spot.call
     what = f"{spot.short(spot.expression)} uses a method of tensors that cannot be traced"
     if call is not None and spot.qualified(call.func) == "round" and call.args:
-        torch, imports = spot.need("torch")
         digits = f", decimals={spot.text(call.args[1])}" if len(call.args) > 1 else ""
-        code = f"{torch}.round({spot.text(call.args[0])}{digits})"
-        option = replacing(spot, call, code, "Use torch's function", _TENSOR, imports)
+        option = _with_torch(spot, call, "round", f"{spot.text(call.args[0])}{digits}")
         return Advice(what, _WHY, (option,), call.args[0])
     return Advice(what, spot.cause.explanation)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from irscope.fixing.conditions import is_tensor
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.rules.clocks import is_clock
-from irscope.fixing.source import Source, changed_names
+from irscope.fixing.source import Source, bound_names, changed_names
 from irscope.fixing.splitting import can_be_split, parameters, with_before
 from irscope.fixing.syntax import is_docstring
 from irscope.protocol import Finding
@@ -108,13 +108,7 @@ def _is_plain(source: Source, value: ast.expr, unknown: set[str]) -> bool:
     heads = {source.full_name(function).partition(".")[0] for function in functions} - {""}
     of_values = any(isinstance(function, ast.Attribute) and not dotted(function) for function in functions)
     modules = {name.partition(".")[0] for name in (*source.imports, *source.imports.values())}
-    assigned = {
-        target.id
-        for assign in source.tree.body
-        if isinstance(assign, ast.Assign)
-        for target in assign.targets
-        if isinstance(target, ast.Name)
-    }
+    assigned = {name for node in source.tree.body if isinstance(node, ast.Assign) for name in bound_names(node)}
     named = "torch" not in heads and heads <= modules | set(dir(builtins)) | assigned
     return named and not of_values and not _read(value) & unknown
 
