@@ -46,9 +46,8 @@ def looks_like_tensor(spot: Spot, node: ast.expr) -> bool:
     if is_tensor(spot.source, node):
         return True
     if isinstance(node, ast.Name) and spot.functions:
-        values = [
-            n.value for n in ast.walk(spot.functions[0]) if isinstance(n, ast.Assign) and node.id in bound_names(n)
-        ]
+        assigns = spot.source.all(ast.Assign, spot.functions[0])
+        values = [assign.value for assign in assigns if node.id in bound_names(assign)]
         return bool(values) and all(not isinstance(v, ast.Name) and looks_like_tensor(spot, v) for v in values)
     return False
 

@@ -124,12 +124,9 @@ def generator(spot: Spot) -> Advice:
     if takes.startswith("self"):
         call = f"self.{name}({takes.removeprefix('self').removeprefix(', ')}"
     code = f"@torch.compile\ndef all_of({takes}:\n    return list({call})"
-    yields = (
-        [n for n in ast.walk(function) if isinstance(n, ast.Yield) and n.value is not None]
-        if function is not None
-        else []
-    )
-    body = f"{spot.text(yields[0].value)}" if yields and yields[0].value is not None else "..."
+    yields = spot.source.all(ast.Yield, function) if function is not None else []
+    values = [node.value for node in yields if node.value is not None]
+    body = spot.text(values[0]) if values else "..."
     return Advice(
         what, why,
         (

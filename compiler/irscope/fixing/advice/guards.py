@@ -143,13 +143,9 @@ def _both_sides(spot: Spot, test: ast.expr) -> tuple[str, str] | None:
 
 def _kept(spot: Spot, decision: ast.AST) -> Option | None:
     """Where the number is made by ``.item()`` in this function."""
-    function = spot.functions[0] if spot.functions else None
-    items = (
-        node.lineno
-        for node in (ast.walk(function) if function is not None else ())
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item"
-    )
-    line = next((line for line in items if line <= getattr(decision, "lineno", 0)), None)
+    calls = spot.source.all(ast.Call, spot.functions[0]) if spot.functions else []
+    lines = [call.lineno for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "item"]
+    line = next((line for line in lines if line <= getattr(decision, "lineno", 0)), None)
     if line is None:
         return None
     return Option(f"Remove the `.item()` in line {line}, and choose with `torch.where` by the tensor")

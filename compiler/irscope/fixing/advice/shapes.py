@@ -61,10 +61,8 @@ def _static_form(spot: Spot, operator: str) -> Option | None:
     """The operator with its output size given."""
     node, call = spot.expression, spot.call
     if operator == "nonzero" and call is not None:
-        method = isinstance(call.func, ast.Attribute) and call.func.attr == "nonzero" and not call.args
-        tensor = (
-            call.func.value if method and isinstance(call.func, ast.Attribute) else call.args[0] if call.args else None
-        )
+        is_method = isinstance(call.func, ast.Attribute) and call.func.attr == "nonzero" and not call.args
+        tensor = call.func.value if is_method else next(iter(call.args), None)  # type: ignore[attr-defined]
         if tensor is not None:
             code = f"torch.nonzero_static({spot.text(tensor)}, size=MAX_COUNT)"
             return Option("Give it a fixed size", code, "Missing rows are -1.")

@@ -11,7 +11,7 @@ from irscope.fixing.advice.common import guard, pass_in, replacing, setting, som
 from irscope.fixing.advice.conditions import decision_at
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
-from irscope.fixing.advice.uses import readers_of_value, uses_of_value
+from irscope.fixing.advice.uses import decision_later, uses_of_value
 from irscope.fixing.conditions import condition_of
 from irscope.fixing.source import bound_names
 
@@ -93,16 +93,12 @@ def _decide_by_tensor(spot: Spot, keep: Option | None) -> Option | None:
     """A number that an ``if`` uses later: no setting helps, the decision itself has to go."""
     if keep is None:
         return None
-    later = "\n".join(line.strip() for line in _decisions_later(spot))
+    later = decision_later(spot).strip()
     return Option(
         "Keep it a tensor, and write what depends on it with torch.where or torch.cond",
         f"{keep.code}\n{later}   # this line will be the next break" if later else keep.code,
         "`capture_scalar_outputs` does not help here: Python still has to decide.",
     )
-
-
-def _decisions_later(spot: Spot) -> list[str]:
-    return [spot.text(node).split("\n")[0] for node in readers_of_value(spot, (ast.If, ast.While))][:1]
 
 
 def _in_slice_or_index(spot: Spot, what: str) -> Advice:
