@@ -42,6 +42,7 @@ def decided(source: Source, node: ast.expr) -> str | None:
         if isinstance(operand, _PLACE) or not is_tensor(source, operand):
             inner = source.code(operand) if isinstance(operand, _PLACE) else decided(source, operand)
             return f"{_torch(source)}.logical_not({inner})" if inner is not None else None
+    # A node that a rule made names a condition that is a boolean tensor already.
     is_boolean = isinstance(node, ast.Call) and _word(source, node) in _BOOLEAN
     if isinstance(node, (*_PLACE, ast.BinOp, ast.Call)) and not is_boolean and source.parent(node) is not None:
         code = source.code(node) if isinstance(node, ast.BinOp) else condition_of(source, node)
