@@ -7,7 +7,7 @@ import re
 
 from irscope.fixing.advice.branches import WHILE_LOOP, WHILE_LOOP_CAVEAT, branch_options
 from irscope.fixing.advice.common import replacing, some
-from irscope.fixing.advice.conditions import decision_at, symbols_readable
+from irscope.fixing.advice.conditions import condition, decision_at, symbols_readable
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.conditions import SIGNS
@@ -109,10 +109,10 @@ def _is_size(node: ast.expr) -> bool:
 
 def _chosen(spot: Spot, decision: ast.If | ast.IfExp | ast.Assert) -> Option | None:
     """``torch.cond``, which takes a condition on such numbers; ``torch.where`` and ``torch.logical_and`` do not."""
-    for option in branch_options(spot, decision) if not isinstance(decision, ast.Assert) else ():
-        if "torch.cond(" in option.code and not re.search(r"logical_|[~&|]", option.code):
-            return option
-    return None
+    test = condition(spot, decision.test)
+    if test is None or re.search(r"logical_|[~&|]", test) or isinstance(decision, ast.Assert):
+        return None
+    return next((option for option in branch_options(spot, decision) if ".cond(" in option.code), None)
 
 
 def _stated(spot: Spot, decision: ast.If | ast.IfExp | ast.Assert) -> Option | None:
