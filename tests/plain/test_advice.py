@@ -164,12 +164,23 @@ BRANCHES = [
     (
         "if 0 < x.sum() < 5:\n        x += 1\n    return x",
         "0 < x.sum() < 5",
-        "x = torch.where(torch.logical_and(0 < x.sum(), x.sum() < 5), x + 1, x)\n    return x",
+        "x = torch.where((0 < x.sum()) & (x.sum() < 5), x + 1, x)\n    return x",
     ),
     (
         "if x.max() > 1:\n        return x\n    y = x * 2\n    return y.sin()",
         "x.max() > 1",
-        "stop, early = x.max() > 1, x\n    y = x * 2\n    return torch.where(stop, early, y.sin())",
+        "return torch.where(x.max() > 1, x, (x * 2).sin())",
+    ),
+    (
+        "if x.min() > 1:\n        return x\n    for _ in range(3):\n        x = x * 2\n    return x.sin()",
+        "x.min() > 1",
+        "stop, early = x.min() > 1, x\n    for _ in range(3):\n        x = x * 2\n"
+        "    return torch.where(stop, early, x.sin())",
+    ),
+    (
+        "if x.sum() > 2:\n        x = x + 1\n        x = x * 2\n    return x",
+        "x.sum() > 2",
+        "x = torch.where(x.sum() > 2, (x + 1) * 2, x)\n    return x",
     ),
     (
         "if x.dim() == 1:\n        y = x\n    elif x.sum() > 0:\n        y = x + 1\n    else:\n        y = -x\n    return y",
@@ -193,7 +204,6 @@ def test_branch_becomes(tmp_path: Path, body: str, piece: str, expected: str) ->
         "if x.sum() > 0:\n        name = 'a'\n    else:\n        name = 'b'\n    return x",  # no tensors
         "if x.sum() > 0:\n        y = x + 1\n    return x",  # y is not bound on the other side
         "if x.sum() > 0:\n        return x, 1\n    return x, 2",  # tuples
-        "if x.sum() > 0:\n        x = x + 1\n        x = x * 2\n    return x",  # one from the other
     ],
 )
 def test_no_edit_where_it_would_be_wrong(tmp_path: Path, body: str) -> None:

@@ -44,7 +44,7 @@ class _Choice:
             return f"[{', '.join(self._elements(first.elts, second.elts))}]"
         if isinstance(first, ast.Dict) and isinstance(second, ast.Dict):
             return self._dict(first, second)
-        if _is_no_tensor(first) or _is_no_tensor(second):
+        if is_no_tensor(first) or is_no_tensor(second):
             raise ValueError("a side is not a tensor")
         return f"{self._torch}.where({self._test}, {self._texts[0]}, {self._texts[1]})"
 
@@ -97,8 +97,8 @@ def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) in (int, float)
 
 
-def _is_no_tensor(node: ast.expr) -> bool:
+def is_no_tensor(node: ast.expr) -> bool:
     """Whether an expression is certainly no tensor, and no number that torch.where takes."""
     if isinstance(node, ast.Constant):
         return not isinstance(node.value, (int, float, complex)) or isinstance(node.value, bool)
-    return isinstance(node, (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.JoinedStr, ast.Lambda))
+    return isinstance(node, (*_CONTAINERS, ast.Set, ast.JoinedStr, ast.Lambda, ast.GeneratorExp, ast.BoolOp))

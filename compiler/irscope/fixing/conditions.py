@@ -14,6 +14,7 @@ _BOOLEAN = frozenset({
 _NUMERIC = frozenset({
     "sum", "max", "min", "mean", "norm", "abs", "item", "numel", "std", "var", "amax", "amin", "count_nonzero", "prod",
 })  # fmt: skip
+_MOST_ALTERNATIVES = 4
 _PLACE = (ast.Name, ast.Attribute, ast.Subscript)
 
 
@@ -35,16 +36,27 @@ def condition_of(source: Source, node: ast.expr) -> str | None:
 
 
 def decided(source: Source, node: ast.expr) -> str | None:
-    """The same of what breaks the graph: ``not keep[i]`` is then about a tensor, whatever its name says."""
-    torch = source.module_name("torch")
-    if (
-        torch is not None
-        and isinstance(node, ast.UnaryOp)
-        and isinstance(node.op, ast.Not)
-        and isinstance(node.operand, _PLACE)
-    ):
-        return f"{torch}.logical_not({source.code(node.operand)})"
+    """The same of what breaks the graph, which is about a tensor, whatever its name says: ``if ready``, ``not keep[i]``."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        operand = node.operand
+        if isinstance(operand, _PLACE) or not is_tensor(source, operand):
+            inner = source.code(operand) if isinstance(operand, _PLACE) else decided(source, operand)
+            return f"{_torch(source)}.logical_not({inner})" if inner is not None else None
+    # A node that a rule made names a condition that is a boolean tensor already.
+    is_boolean = isinstance(node, ast.Call) and _word(source, node) in _BOOLEAN
+    if isinstance(node, (*_PLACE, ast.BinOp, ast.Call)) and not is_boolean and source.parent(node) is not None:
+        code = source.code(node) if isinstance(node, ast.BinOp) else condition_of(source, node)
+        return f"{tight(code)} != 0" if code is not None and code == source.code(node) else code
     return condition_of(source, node)
+
+
+def _torch(source: Source) -> str:
+    return source.module_name("torch") or "torch"
+
+
+def _word(source: Source, call: ast.Call) -> str:
+    """The last word of the name of what is called."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else source.full_name(call.func).rpartition(".")[2]
 
 
 def _joined(source: Source, node: ast.BoolOp) -> str | None:
@@ -62,7 +74,7 @@ def _joined(source: Source, node: ast.BoolOp) -> str | None:
 
 def _comparison(source: Source, node: ast.Compare) -> str | None:
     if any(isinstance(operator, (ast.In, ast.NotIn)) for operator in node.ops):
-        return None
+        return _membership(source, node)
     if is_flag(node):
         return source.code(node)
     operands = [node.left, *node.comparators]
@@ -70,15 +82,30 @@ def _comparison(source: Source, node: ast.Compare) -> str | None:
         return source.code(node, {operand: without_item(source, operand) for operand in operands})
     texts = [tight(without_item(source, operand)) for operand in operands]
     pairs = zip(texts, node.ops, texts[1:], strict=False)
-    return " & ".join(f"({left} {_SIGNS[type(operator)]} {right})" for left, operator, right in pairs)
+    return " & ".join(f"({left} {SIGNS[type(operator)]} {right})" for left, operator, right in pairs)
 
 
-_SIGNS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+def _membership(source: Source, node: ast.Compare) -> str | None:
+    """``x.sum() in (1, 2)`` for a few numbers."""
+    options = node.comparators[0]
+    if len(node.ops) > 1 or not isinstance(options, (ast.List, ast.Tuple, ast.Set)):
+        return None
+    are_numbers = all(isinstance(e, ast.Constant) and isinstance(e.value, (int, float)) for e in options.elts)
+    if not are_numbers or not 0 < len(options.elts) <= _MOST_ALTERNATIVES:
+        return None
+    sign, joint = ("==", " | ") if isinstance(node.ops[0], ast.In) else ("!=", " & ")
+    value = tight(without_item(source, node.left))
+    return joint.join(f"({value} {sign} {source.code(option)})" for option in options.elts)
+
+
+SIGNS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
 
 
 def _call(source: Source, node: ast.Call) -> str | None:
     name = source.full_name(node.func)
-    word = node.func.attr if isinstance(node.func, ast.Attribute) else name.rpartition(".")[2]
+    word = _word(source, node)
     arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
     if name == "bool" and len(arguments) == 1:
         return condition_of(source, arguments[0])
@@ -87,7 +114,7 @@ def _call(source: Source, node: ast.Call) -> str | None:
     if name == "torch.equal" and len(arguments) == 2:
         return f"({' == '.join(tight(source.code(argument)) for argument in arguments)}).all()"
     if name == "torch.allclose":
-        return f"{source.code(node, {node.func: 'torch.isclose'})}.all()"
+        return f"{source.code(node, {node.func: f'{_torch(source)}.isclose'})}.all()"
     if word == "item":
         return condition_of(source, node.func.value) if isinstance(node.func, ast.Attribute) else None
     return f"{source.code(node)} != 0" if word in _NUMERIC else source.code(node)
@@ -95,12 +122,23 @@ def _call(source: Source, node: ast.Call) -> str | None:
 
 def _of_each(source: Source, word: str, elements: ast.GeneratorExp | ast.ListComp) -> str | None:
     """``any(t.isnan().any() for t in tensors)`` as one boolean tensor, also where there are no tensors."""
-    torch, element = source.module_name("torch"), condition_of(source, elements.elt)
-    if torch is None or element is None or not is_tensor(source, elements.elt):
-        return None
+    element, torch = condition_of(source, elements.elt), _torch(source)
+    if element is None or not is_tensor(source, elements.elt):
+        return _of_elements(source, word, elements)
     counted = element if word == "any" else f"{torch}.logical_not({element})"
     summed = source.code(elements, {elements.elt: counted})[1:-1]
     return f"{torch}.as_tensor(sum({summed}) {'> 0' if word == 'any' else '== 0'})"
+
+
+def _of_elements(source: Source, word: str, elements: ast.GeneratorExp | ast.ListComp) -> str | None:
+    """``all(v > 0 for v in x)`` is ``(x > 0).all()``."""
+    loop, *more = elements.generators
+    test = elements.elt
+    if more or loop.ifs or not isinstance(test, ast.Compare) or len(test.ops) != 1 or type(test.ops[0]) not in SIGNS:
+        return None
+    if source.code(test.left) != source.code(loop.target) or not isinstance(test.comparators[0], ast.Constant):
+        return None
+    return f"({source.code(test, {test.left: source.code(loop.iter)})}).{word}()"
 
 
 def without_item(source: Source, node: ast.expr) -> str:
@@ -108,7 +146,8 @@ def without_item(source: Source, node: ast.expr) -> str:
     if isinstance(node, ast.Call) and not node.keywords:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "item" and not node.args:
             return tight(source.code(node.func.value))
-        if source.full_name(node.func) == "float" and len(node.args) == 1 and is_tensor(source, node):
+        is_text = bool(node.args) and isinstance(node.args[0], ast.Constant)
+        if source.full_name(node.func) == "float" and len(node.args) == 1 and not is_text:
             return tight(source.code(node.args[0]))
     return source.code(node)
 

@@ -119,11 +119,39 @@ def called(spot: Spot, *passed: str) -> str:
 
 def pass_in(spot: Spot, node: ast.expr | None, caveat: str = ONCE_PER_VALUE) -> Option | None:
     """Computes a value in the caller and hands it over as an argument; None if it is made of local names."""
+    name = assigned_name(spot.parent(node)) if node is not None else ""
+    return _handed_over(spot, node, "Compute it in the caller and pass it in", name or "value", caveat)
+
+
+def decide_in_caller(spot: Spot, test: ast.expr | None) -> Option | None:
+    """The decision as an argument, if it depends on arguments, and on nothing that is local."""
+    if test is None or not set(loaded_names(test)) & _arguments(spot) - {"self"}:
+        return None
+    do = "Decide in the caller and pass a Python bool in"
+    return _handed_over(spot, test, do, spot.fresh("flag"), ONCE_PER_VALUE, "bool")
+
+
+def int_from_caller(spot: Spot, count: ast.expr) -> Option | None:
+    """A number of steps that is an argument, or made of arguments."""
+    names = set(loaded_names(count))
+    if not names or not names <= _arguments(spot):
+        return None
+    caveat = "The function is compiled again for each number."
+    return _handed_over(spot, count, "Pass a Python int in", spot.fresh("count"), caveat, "int")
+
+
+def _arguments(spot: Spot) -> set[str]:
+    return {arg.arg for arg in spot.source.all(ast.arg, spot.functions[-1].args)} if spot.functions else set()
+
+
+def _handed_over(spot: Spot, node: ast.expr | None, do: str, name: str, caveat: str, kind: str = "") -> Option | None:
+    """What the caller does, in place of an argument where it is one already."""
     if node is None or not spot.functions or spot.inner_names(node):
         return None
-    name = assigned_name(spot.parent(node)) or "value"
-    code = f"{name} = {spot.text(node)}\nresult = {called(spot, name)}"
-    return Option("Compute it in the caller and pass it in", code, caveat)
+    is_argument = bool(kind) and isinstance(node, ast.Name)
+    name = spot.text(node) if is_argument else name
+    value = f"{kind}({spot.text(node)})" if kind else spot.text(node)
+    return Option(do, f"{name} = {value}\nresult = {called(spot, *([] if is_argument else [name]))}", caveat)
 
 
 def without_keyword(spot: Spot, call: ast.Call, name: str) -> str:

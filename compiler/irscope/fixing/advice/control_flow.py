@@ -7,7 +7,7 @@ import re
 
 from irscope.fixing.advice import arrays, calls, contexts, output
 from irscope.fixing.advice.branches import data_dependent_branch
-from irscope.fixing.advice.common import around, called, hoist, some
+from irscope.fixing.advice.common import around, called, hoist, int_from_caller, replacing, some
 from irscope.fixing.advice.conditions import decision_at, failed_assertion
 from irscope.fixing.advice.families import in_caller
 from irscope.fixing.advice.model import Advice, Option
@@ -69,23 +69,8 @@ def _range(spot: Spot) -> Advice:
                 "Run to a fixed bound, and change nothing after the end",
                 f"for {step} in range(MAX_STEPS):\n    {line}",
             )
-    passed = _passed_as_int(spot, count)
+    passed = int_from_caller(spot, count)
     return Advice(what, why, some(passed, masked), count)
-
-
-def _passed_as_int(spot: Spot, count: ast.expr) -> Option | None:
-    """A number of steps that is an argument, or made of arguments."""
-    arguments = (
-        {arg.arg for arg in ast.walk(spot.functions[-1].args) if isinstance(arg, ast.arg)} if spot.functions else set()
-    )
-    names = set(loaded_names(count))
-    if not names or not names <= arguments or spot.inner_names(count):
-        return None
-    call, number = called(spot), f"int({spot.text(count)})"
-    code = (
-        re.sub(rf"\b{count.id}\b(?=[,)])", number, call) if isinstance(count, ast.Name) else f"{call[:-1]}, {number})"
-    )
-    return Option("Pass a Python int in", f"result = {code}", "The function is compiled again for each number.")
 
 
 def _evaluated(spot: Spot, name: str) -> Advice:
@@ -101,9 +86,7 @@ def _evaluated(spot: Spot, name: str) -> Advice:
         except SyntaxError:
             return Advice(what, why)
         if name == "eval":
-            option = Option(
-                "Write the expression itself", spot.line_with(call, f"({code})"), "", (spot.replace(call, f"({code})"),)
-            )
+            option = replacing(spot, call, f"({code})", "Write the expression itself")
         elif spot.alone and spot.statement is not None and spot.source.owns_lines(spot.statement):
             option = Option(
                 "Write the statements themselves", code, "", (spot.replace_statements([spot.statement], code),)
@@ -124,7 +107,7 @@ def _namespace(spot: Spot, name: str) -> Advice:
     ):
         word = parent.slice.value
         if word.isidentifier() and word not in spot.local_names():
-            option = Option("Use the name itself", spot.line_with(parent, word), "", (spot.replace(parent, word),))
+            option = replacing(spot, parent, word, "Use the name itself")
     return Advice(what, why, some(option))
 
 
@@ -141,12 +124,9 @@ def generator(spot: Spot) -> Advice:
     if takes.startswith("self"):
         call = f"self.{name}({takes.removeprefix('self').removeprefix(', ')}"
     code = f"@torch.compile\ndef all_of({takes}:\n    return list({call})"
-    yields = (
-        [n for n in ast.walk(function) if isinstance(n, ast.Yield) and n.value is not None]
-        if function is not None
-        else []
-    )
-    body = f"{spot.text(yields[0].value)}" if yields and yields[0].value is not None else "..."
+    yields = spot.source.all(ast.Yield, function) if function is not None else []
+    values = [node.value for node in yields if node.value is not None]
+    body = spot.text(values[0]) if values else "..."
     return Advice(
         what, why,
         (
@@ -257,8 +237,7 @@ def assertion(spot: Spot) -> Advice:
     option = None
     if isinstance(raised, ast.Call) and len(raised.args) == 1 and not raised.keywords:
         text = repr(f"see {spot.text(raised.args[0])}")
-        code = spot.line_with(raised.args[0], text)
-        option = Option("Give it a constant text", code, "", (spot.replace(raised.args[0], text),))
+        option = replacing(spot, raised.args[0], text, "Give it a constant text")
     return Advice(what, why, some(option))
 
 

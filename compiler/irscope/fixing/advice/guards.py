@@ -6,20 +6,14 @@ import ast
 import re
 
 from irscope.fixing.advice.branches import WHILE_LOOP, WHILE_LOOP_CAVEAT, branch_options
-from irscope.fixing.advice.common import some
-from irscope.fixing.advice.conditions import decision_at, symbols_readable
+from irscope.fixing.advice.common import replacing, some
+from irscope.fixing.advice.conditions import condition, decision_at, symbols_readable
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
+from irscope.fixing.conditions import SIGNS
 
-_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.GtE,
-    ast.GtE: ast.Lt,
-    ast.Gt: ast.LtE,
-    ast.LtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-}
-_SIGNS = {ast.Lt: "<", ast.GtE: ">=", ast.Gt: ">", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!="}
+_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.GtE, ast.Gt: ast.LtE, ast.Eq: ast.NotEq}
+_OPPOSITE |= {opposite: sign for sign, opposite in _OPPOSITE.items()}
 _EMPTY = (
     "Most operations accept empty tensors: `x[token]`, `index_add_` and linear layers then do nothing. "
     "`mean()` and `max()` of an empty tensor do not."
@@ -103,7 +97,7 @@ def _compared(test: ast.expr) -> tuple[str, object] | None:
     """The sign and the number of ``size > 0``."""
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.comparators[0], ast.Constant):
         return None
-    return _SIGNS.get(type(test.ops[0]), ""), test.comparators[0].value
+    return SIGNS.get(type(test.ops[0]), ""), test.comparators[0].value
 
 
 def _is_size(node: ast.expr) -> bool:
@@ -115,10 +109,10 @@ def _is_size(node: ast.expr) -> bool:
 
 def _chosen(spot: Spot, decision: ast.If | ast.IfExp | ast.Assert) -> Option | None:
     """``torch.cond``, which takes a condition on such numbers; ``torch.where`` and ``torch.logical_and`` do not."""
-    for option in branch_options(spot, decision) if not isinstance(decision, ast.Assert) else ():
-        if "torch.cond(" in option.code and "logical_" not in option.code:
-            return option
-    return None
+    test = condition(spot, decision.test)
+    if test is None or re.search(r"logical_|[~&|]", test) or isinstance(decision, ast.Assert):
+        return None
+    return next((option for option in branch_options(spot, decision) if ".cond(" in option.code), None)
 
 
 def _stated(spot: Spot, decision: ast.If | ast.IfExp | ast.Assert) -> Option | None:
@@ -149,13 +143,9 @@ def _both_sides(spot: Spot, test: ast.expr) -> tuple[str, str] | None:
 
 def _kept(spot: Spot, decision: ast.AST) -> Option | None:
     """Where the number is made by ``.item()`` in this function."""
-    function = spot.functions[0] if spot.functions else None
-    items = (
-        node.lineno
-        for node in (ast.walk(function) if function is not None else ())
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item"
-    )
-    line = next((line for line in items if line <= getattr(decision, "lineno", 0)), None)
+    calls = spot.source.all(ast.Call, spot.functions[0]) if spot.functions else []
+    lines = [call.lineno for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "item"]
+    line = next((line for line in lines if line <= getattr(decision, "lineno", 0)), None)
     if line is None:
         return None
     return Option(f"Remove the `.item()` in line {line}, and choose with `torch.where` by the tensor")
@@ -172,5 +162,4 @@ def _indexed(spot: Spot) -> Option | None:
         return None
     torch, imports = spot.need("torch")
     code = f"{torch}.tensor({spot.text(node.value)})[{spot.text(node.slice)}]"
-    changes = (*imports, spot.replace(node, code))
-    return Option("Index a tensor instead of a list", spot.line_with(node, code), "The result is a tensor.", changes)
+    return replacing(spot, node, code, "Index a tensor instead of a list", "The result is a tensor.", imports)

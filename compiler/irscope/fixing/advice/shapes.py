@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from irscope.fixing.advice.common import setting, some
+from irscope.fixing.advice.common import replacing, setting, some
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
+from irscope.fixing.rules.masks import masked
 
 _WHY = "A graph must know the shapes of its tensors, and this one depends on the values of the input."
 _CAPTURE = "capture_dynamic_output_shape_ops = True"
@@ -47,42 +48,21 @@ def _source(node: ast.expr | None) -> ast.expr | None:
 def _masked_reduction(spot: Spot) -> Option | None:
     """``x[x > 0].sum()`` is ``torch.where(x > 0, x, 0).sum()``."""
     node = spot.expression
-    if not isinstance(node, ast.Subscript) or not isinstance(mask := node.slice, ast.Compare) or len(mask.ops) != 1:
-        return None
-    same = ast.dump(mask.left) == ast.dump(node.value) and isinstance(mask.comparators[0], ast.Constant)
-    attribute = spot.parent(node)
-    call = (
-        spot.parent(attribute) if isinstance(attribute, ast.Attribute) and attribute.attr in ("sum", "mean") else None
-    )
-    if (
-        not same
-        or not isinstance(call, ast.Call)
-        or call.args
-        or call.keywords
-        or not isinstance(attribute, ast.Attribute)
-    ):
-        return None
+    is_comparison = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Compare)
+    call = spot.parent(method) if is_comparison and node is not None and (method := spot.parent(node)) else None
     torch, imports = spot.need("torch")
-    text = f"{torch}.where({spot.text(mask)}, {spot.text(node.value)}, 0).sum()"
-    if attribute.attr == "mean":
-        text = f"{text} / ({spot.text(mask)}).sum()"
-        text = f"({text})" if isinstance(spot.parent(call), (ast.BinOp, ast.UnaryOp, ast.Attribute)) else text
-    return Option(
-        "Keep the shape and let the others be zero",
-        spot.line_with(call, text),
-        "",
-        (*imports, spot.replace(call, text)),
-    )
+    text = masked(spot.source, call, torch)
+    if text is None or not isinstance(call, ast.Call):
+        return None
+    return replacing(spot, call, text, "Keep the shape and let the others be zero", "", imports)
 
 
 def _static_form(spot: Spot, operator: str) -> Option | None:
     """The operator with its output size given."""
     node, call = spot.expression, spot.call
     if operator == "nonzero" and call is not None:
-        method = isinstance(call.func, ast.Attribute) and call.func.attr == "nonzero" and not call.args
-        tensor = (
-            call.func.value if method and isinstance(call.func, ast.Attribute) else call.args[0] if call.args else None
-        )
+        is_method = isinstance(call.func, ast.Attribute) and call.func.attr == "nonzero" and not call.args
+        tensor = call.func.value if is_method else next(iter(call.args), None)  # type: ignore[attr-defined]
         if tensor is not None:
             code = f"torch.nonzero_static({spot.text(tensor)}, size=MAX_COUNT)"
             return Option("Give it a fixed size", code, "Missing rows are -1.")

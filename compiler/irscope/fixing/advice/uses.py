@@ -22,16 +22,15 @@ def uses_of_value(spot: Spot) -> set[str]:
     return {_use(spot, node)}
 
 
-def readers_of_value(spot: Spot, kinds: tuple[type[ast.stmt], ...]) -> list[ast.stmt]:
-    """The statements of some kinds that read the name that the value gets."""
+def decision_later(spot: Spot) -> str:
+    """The first line of the first ``if`` or ``while`` that reads the name that the value gets; else empty."""
     name = assigned_name(spot.statement)
     readers = [spot.source.statement(read) for read in _reads(spot, name)] if name else []
-    return [reader for reader in readers if isinstance(reader, kinds)]
+    return next((spot.text(node).split("\n")[0] for node in readers if isinstance(node, (ast.If, ast.While))), "")
 
 
 def _reads(spot: Spot, name: str) -> list[ast.Name]:
-    function = spot.functions[0] if spot.functions else None
-    names = spot.source.all(ast.Name, function) if function is not None else []
+    names = spot.source.all(ast.Name, spot.functions[0]) if spot.functions else []
     last = spot.context.range.end.line
     return [n for n in names if n.id == name and isinstance(n.ctx, ast.Load) and n.lineno > last]
 

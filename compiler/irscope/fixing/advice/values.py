@@ -8,10 +8,11 @@ import re
 from irscope.fixing.advice import randomness
 from irscope.fixing.advice.branches import branch_options
 from irscope.fixing.advice.common import guard, pass_in, replacing, setting, some
-from irscope.fixing.advice.conditions import all_equal, decision_at
+from irscope.fixing.advice.conditions import decision_at
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
-from irscope.fixing.advice.uses import readers_of_value, uses_of_value
+from irscope.fixing.advice.uses import decision_later, uses_of_value
+from irscope.fixing.conditions import condition_of
 from irscope.fixing.source import bound_names
 
 _WHY = "While a graph is traced, tensors have shapes but no values, and a Python number must have one."
@@ -92,16 +93,12 @@ def _decide_by_tensor(spot: Spot, keep: Option | None) -> Option | None:
     """A number that an ``if`` uses later: no setting helps, the decision itself has to go."""
     if keep is None:
         return None
-    later = "\n".join(line.strip() for line in _decisions_later(spot))
+    later = decision_later(spot).strip()
     return Option(
         "Keep it a tensor, and write what depends on it with torch.where or torch.cond",
         f"{keep.code}\n{later}   # this line will be the next break" if later else keep.code,
         "`capture_scalar_outputs` does not help here: Python still has to decide.",
     )
-
-
-def _decisions_later(spot: Spot) -> list[str]:
-    return [spot.text(node).split("\n")[0] for node in readers_of_value(spot, (ast.If, ast.While))][:1]
 
 
 def _in_slice_or_index(spot: Spot, what: str) -> Advice:
@@ -184,14 +181,12 @@ def data_dependent_operator(spot: Spot) -> Advice:
     if call is not None and name in ("torch.equal", "torch.allclose"):
         if decision is not None and (options := branch_options(spot, decision)):
             return Advice(what, _WHY, options, decision.test)
-        if (text := all_equal(spot, call)) is not None:
+        if (text := condition_of(spot.source, call)) is not None:
             caveat = "The result is a tensor: an `if` on it breaks again."
             return Advice(what, _WHY, (replacing(spot, call, text, "Keep the answer a tensor", caveat),), call)
     if call is not None and name.startswith("math.") and name[5:] in _MATH:
-        torch, imports = spot.need("torch")
         word = {"fabs": "abs"}.get(name[5:], name[5:])
-        code = f"{torch}.{word}({', '.join(spot.text(arg) for arg in call.args)})"
-        option = replacing(spot, call, code, "Use torch's function", _TENSOR, imports)
+        option = _with_torch(spot, call, word, ", ".join(spot.text(arg) for arg in call.args))
         return Advice(what, _WHY, (option,), call.args[0] if call.args else None)
     if (formatted := _percent_format(spot, node)) is not None:
         return Advice(what, _WHY, (formatted,), node)
@@ -248,13 +243,20 @@ def min_or_max(spot: Spot) -> Advice:
     what = f"Dynamo has no rule for {spot.short(call)} with these arguments"
     if call is None or spot.qualified(call.func) not in ("max", "min") or len(call.args) != 2:
         return Advice(what, spot.cause.explanation)
-    torch, imports = spot.need("torch")
     word = "maximum" if spot.qualified(call.func) == "max" else "minimum"
-    code = f"{torch}.{word}({spot.text(call.args[0])}, {spot.text(call.args[1])})"
-    option = replacing(
-        spot, call, code, "Compare inside of the graph", "For two tensors; a `key` is not applied.", imports
+    caveat = "For two tensors; a `key` is not applied."
+    given = ", ".join(map(spot.text, call.args))
+    return Advice(
+        what, _WHY, (_with_torch(spot, call, word, given, "Compare inside of the graph", caveat),), call.args[0]
     )
-    return Advice(what, _WHY, (option,), call.args[0])
+
+
+def _with_torch(
+    spot: Spot, call: ast.Call, word: str, given: str, do: str = "Use torch's function", caveat: str = _TENSOR
+) -> Option:
+    """A call of a function of torch in place of another."""
+    torch, imports = spot.need("torch")
+    return replacing(spot, call, f"{torch}.{word}({given})", do, caveat, imports)
 
 
 def tensor_method(spot: Spot) -> Advice:
@@ -262,9 +264,7 @@ def tensor_method(spot: Spot) -> Advice:
     call = spot.call
     what = f"{spot.short(spot.expression)} uses a method of tensors that cannot be traced"
     if call is not None and spot.qualified(call.func) == "round" and call.args:
-        torch, imports = spot.need("torch")
         digits = f", decimals={spot.text(call.args[1])}" if len(call.args) > 1 else ""
-        code = f"{torch}.round({spot.text(call.args[0])}{digits})"
-        option = replacing(spot, call, code, "Use torch's function", _TENSOR, imports)
+        option = _with_torch(spot, call, "round", f"{spot.text(call.args[0])}{digits}")
         return Advice(what, _WHY, (option,), call.args[0])
     return Advice(what, spot.cause.explanation)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from irscope.fixing.conditions import is_tensor
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.rules.clocks import is_clock
-from irscope.fixing.source import Source, changed_names
+from irscope.fixing.source import Source, bound_names, changed_names
 from irscope.fixing.splitting import can_be_split, parameters, with_before
 from irscope.fixing.syntax import is_docstring
 from irscope.protocol import Finding
@@ -108,13 +108,7 @@ def _is_plain(source: Source, value: ast.expr, unknown: set[str]) -> bool:
     heads = {source.full_name(function).partition(".")[0] for function in functions} - {""}
     of_values = any(isinstance(function, ast.Attribute) and not dotted(function) for function in functions)
     modules = {name.partition(".")[0] for name in (*source.imports, *source.imports.values())}
-    assigned = {
-        target.id
-        for assign in source.tree.body
-        if isinstance(assign, ast.Assign)
-        for target in assign.targets
-        if isinstance(target, ast.Name)
-    }
+    assigned = {name for node in source.tree.body if isinstance(node, ast.Assign) for name in bound_names(node)}
     named = "torch" not in heads and heads <= modules | set(dir(builtins)) | assigned
     return named and not of_values and not _read(value) & unknown
 
@@ -129,72 +123,44 @@ RULE = Rule(
     ("graph-break",),
     _propose,
     examples=(
-        Example(
-            """
-            import uuid
+        Example.script("""
+              import uuid
 
-            import torch
+              import torch
 
-            names = []
+              names = []
 
-            @torch.compile(backend="eager")
-            def f(x):
-                names.append(uuid.uuid4().hex)
-                return x + 1
+              @torch.compile(backend="eager")
+            + def f_after(x):
+            +     return x + 1
+            +
+            +
+            + @torch.compiler.disable(recursive=False)
+              def f(x):
+                  names.append(uuid.uuid4().hex)
+            -     return x + 1
+            +     return f_after(x)
 
-            f(torch.ones(4))
-            """,
-            """
-            import uuid
+              f(torch.ones(4))
+        """),
+        Example.script("""
+              import torch
 
-            import torch
+              @torch.compile(backend="eager")
+            - def f(x):
+            -     if x.sum() > 0:
+            + def f_after(x, decided):
+            +     if decided:
+                      x = x + 1
+                  return x * 2
 
-            names = []
-
-            @torch.compile(backend="eager")
-            def f_after(x):
-                return x + 1
-
-
-            @torch.compiler.disable(recursive=False)
-            def f(x):
-                names.append(uuid.uuid4().hex)
-                return f_after(x)
-
-            f(torch.ones(4))
-            """,
-            is_script=True,
-        ),
-        Example(
-            """
-            import torch
-
-            @torch.compile(backend="eager")
-            def f(x):
-                if x.sum() > 0:
-                    x = x + 1
-                return x * 2
-
-            f(torch.ones(4))
-            """,
-            """
-            import torch
-
-            @torch.compile(backend="eager")
-            def f_after(x, decided):
-                if decided:
-                    x = x + 1
-                return x * 2
-
-
-            @torch.compiler.disable(recursive=False)
-            def f(x):
-                decided = bool(x.sum() > 0)
-                return f_after(x, decided)
-
-            f(torch.ones(4))
-            """,
-            is_script=True,
-        ),
+            +
+            + @torch.compiler.disable(recursive=False)
+            + def f(x):
+            +     decided = bool(x.sum() > 0)
+            +     return f_after(x, decided)
+            +
+              f(torch.ones(4))
+        """),
     ),
 )

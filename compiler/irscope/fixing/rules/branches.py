@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from irscope.fixing.changes import ChangeKind, SyntaxChange
-from irscope.fixing.conditions import condition_of, is_flag
+from irscope.fixing.conditions import condition_of, decided, is_flag
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.predication import RETURNED, Flattening, bound_before
 from irscope.fixing.source import Source, parse_expression, tight
@@ -33,13 +33,13 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     while isinstance(outer := source.parent(whole[-1]), ast.If):
         whole.append(_with_elifs(source, outer))
     candidates: list[tuple[FixMethod | str, str | None]] = []
-    candidates += [(_TITLE, _flattened(source, outer, torch)) for outer in whole]
+    candidates += [(_TITLE, _text(source, outer, torch)) for outer in whole]
     title, safe = _with_safe_divisors(source, whole[0], torch)
     if safe:
         again = Source(safe)
         same = again.on_line(source.line(whole[0]), ast.If)
-        candidates.append((title, _flattened(again, same[0], torch) if same else None))
-    candidates.append((_IN_PLACE_TITLE, _flattened(source, whole[0], torch, in_place=True)))
+        candidates.append((title, _text(again, same[0], torch) if same else None))
+    candidates.append((_IN_PLACE_TITLE, _text(source, whole[0], torch, in_place=True)))
     yield from (Proposal(title, _CAVEAT, text) for title, text in candidates if text is not None)
 
 
@@ -56,17 +56,17 @@ def _of_chain(source: Source, finding: Finding, torch: str) -> Iterator[Proposal
     whole = next((chain for chain in chains if not isinstance(source.parent(chain), ast.IfExp)), None)
     if whole is None or source.function(whole) is None or not source.all(ast.IfExp, whole.orelse):
         return
-    text = _chosen(source, whole, torch)
+    text = chosen_expression(source, whole, torch)
     if text is not None:
         yield Proposal(_TITLE, _CAVEAT, source.changed({whole: text}))
 
 
-def _chosen(source: Source, node: ast.expr, torch: str) -> str | None:
+def chosen_expression(source: Source, node: ast.expr, torch: str) -> str | None:
     """The code of an expression with torch.where in the place of a conditional one; None if a condition is not a tensor's."""
     if not isinstance(node, ast.IfExp):
         return source.code(node)
-    test = None if is_flag(node.test) else condition_of(source, node.test)
-    sides = [_chosen(source, side, torch) for side in (node.body, node.orelse)]
+    test = None if is_flag(node.test) else decided(source, node.test)
+    sides = [chosen_expression(source, side, torch) for side in (node.body, node.orelse)]
     return None if test is None or None in sides else f"{torch}.where({test}, {sides[0]}, {sides[1]})"
 
 
@@ -129,21 +129,37 @@ def _divisors(source: Source, side: Sequence[ast.stmt]) -> Iterator[tuple[ast.ex
 # --- straight code --------------------------------------------------------------------------------------------------------
 
 
-def _flattened(source: Source, decision: ast.If, torch: str, in_place: bool = False) -> str | None:
-    """The text with an ``if``, and what comes after it where it returns, in straight code; None if that is not possible.
+def flattened(
+    source: Source, decision: ast.If, torch: str, in_place: bool = False, replaced: ast.If | None = None
+) -> SyntaxChange | None:
+    """Makes an ``if``, and what comes after it where it returns, straight code; None if that is not possible.
 
-    With ``in_place``, what the sides change in place is changed in place: other names of it, and the caller, see it.
+    Parameters
+    ----------
+    in_place
+        Whether what the sides change in place is changed in place: other names of it, and the caller, see it.
+    replaced
+        The statement of the file, if the decision is a part of it.
     """
+    replaced = replaced or decision
     returns = bool(source.all(ast.Return, decision))
-    statements = [decision, *(source.following(decision) if returns else ())]
-    flattening = Flattening(source, torch, bound_before(source, decision))
+    rest = source.following(replaced) if returns else []
+    flattening = Flattening(source, torch, bound_before(source, replaced))
     try:
-        flat = flattening.block(statements, {})
+        flat = flattening.block([decision, *rest], {})
         lines = _lines(source, flattening, flat.values, returns, in_place)
-        if lines is None or not (lines := [*flat.lines, *lines]):
-            return None
-        code = "\n".join(lines)
-        return source.changed({}, [SyntaxChange(ChangeKind.STATEMENTS, source.range(*statements), code)])
+    except ValueError:
+        return None
+    if lines is None or not (lines := [*flat.lines, *lines]):
+        return None
+    return SyntaxChange(ChangeKind.STATEMENTS, source.range(replaced, *rest), "\n".join(lines))
+
+
+def _text(source: Source, decision: ast.If, torch: str, in_place: bool = False) -> str | None:
+    """The text with straight code; None if that is not possible."""
+    change = flattened(source, decision, torch, in_place)
+    try:
+        return source.changed({}, [change]) if change is not None else None
     except ValueError:
         return None
 

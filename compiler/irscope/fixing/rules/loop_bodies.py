@@ -78,74 +78,46 @@ RULE = Rule(
     _propose,
     ("recompile-value", "recompile-condition"),
     examples=(
-        Example(
-            """
-            import torch
+        Example.script("""
+              import torch
 
-            @torch.compile(backend="eager")
-            def f(x, n):
-                for _ in range(n):
-                    x = x.sin()
-                return x
+              @torch.compile(backend="eager")
+            + def f_turn(x):
+            +     x = x.sin()
+            +     return x
+            +
+            +
+            + @torch.compiler.disable(recursive=False)
+              def f(x, n):
+                  for _ in range(n):
+            -         x = x.sin()
+            +         x = f_turn(x)
+                  return x
 
-            for n in (2, 3):
-                f(torch.ones(4), n)
-            """,
-            """
-            import torch
+              for n in (2, 3):
+                  f(torch.ones(4), n)
+        """),
+        Example.script("""
+              import torch
 
-            @torch.compile(backend="eager")
-            def f_turn(x):
-                x = x.sin()
-                return x
+            + @torch.compile(backend="eager")
+            + def f_turn(row, total):
+            +     total = total + row  # all
+            +     return total
+            +
+            +
+            + @torch.compiler.disable(recursive=False)
+              def f(rows):
+                  total = rows[0]
+                  for row in rows[1:]:
+            -         total = total + row  # all
+            +         total = f_turn(row, total)
+                  return total
 
-
-            @torch.compiler.disable(recursive=False)
-            def f(x, n):
-                for _ in range(n):
-                    x = f_turn(x)
-                return x
-
-            for n in (2, 3):
-                f(torch.ones(4), n)
-            """,
-            is_script=True,
-        ),
-        Example(
-            """
-            import torch
-
-            def f(rows):
-                total = rows[0]
-                for row in rows[1:]:
-                    total = total + row  # all
-                return total
-
-            g = torch.compile(f, backend="eager")
-            for n in (2, 3):
-                g([torch.ones(4)] * n)
-            """,
-            """
-            import torch
-
-            @torch.compile(backend="eager")
-            def f_turn(row, total):
-                total = total + row  # all
-                return total
-
-
-            @torch.compiler.disable(recursive=False)
-            def f(rows):
-                total = rows[0]
-                for row in rows[1:]:
-                    total = f_turn(row, total)
-                return total
-
-            g = f
-            for n in (2, 3):
-                g([torch.ones(4)] * n)
-            """,
-            is_script=True,
-        ),
+            - g = torch.compile(f, backend="eager")
+            + g = f
+              for n in (2, 3):
+                  g([torch.ones(4)] * n)
+        """),
     ),
 )

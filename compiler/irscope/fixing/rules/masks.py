@@ -16,17 +16,26 @@ _CAVEAT = "Elements that the mask leaves out are computed, too."
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     torch = source.module_name("torch")
     for call in source.on_line(finding.range.start.line, ast.Call):
-        method = call.func
-        if torch is None or not isinstance(method, ast.Attribute) or method.attr not in ("sum", "mean"):
-            continue
-        selected = _selected(source, method.value)
-        if selected is None or call.args or call.keywords:
-            continue
-        value, mask = selected
-        total = f"{torch}.where({mask}, {value}, 0).sum()"
-        text = total if method.attr == "sum" else f"{total} / {tight(mask)}.sum()"
-        is_part = not isinstance(source.parent(call), (ast.Return, ast.Assign, ast.Call, ast.keyword, ast.Expr))
-        yield Proposal(_TITLE, _CAVEAT, source.changed({call: tight(text) if is_part else text}))
+        text = masked(source, call, torch) if torch is not None else None
+        if text is not None:
+            yield Proposal(_TITLE, _CAVEAT, source.changed({call: text}))
+
+
+def masked(source: Source, call: ast.AST | None, torch: str) -> str | None:
+    """The sum or mean of what a mask selects, computed with the mask; None for other calls."""
+    if not isinstance(call, ast.Call) or call.args or call.keywords:
+        return None
+    method = call.func
+    if not isinstance(method, ast.Attribute) or method.attr not in ("sum", "mean"):
+        return None
+    selected = _selected(source, method.value)
+    if selected is None:
+        return None
+    value, mask = selected
+    total = f"{torch}.where({mask}, {value}, 0).sum()"
+    text = total if method.attr == "sum" else f"{total} / {tight(mask)}.sum()"
+    is_part = not isinstance(source.parent(call), (ast.Return, ast.Assign, ast.Call, ast.keyword, ast.Expr))
+    return tight(text) if is_part else text
 
 
 def _selected(source: Source, node: ast.expr) -> tuple[str, str] | None:

@@ -52,6 +52,20 @@ case(
         z = y.sin()
         return z
     """,
+    proven=2,
+)
+case(
+    "if_returns_before_a_loop",
+    "GB0170",
+    """
+    def f(x):
+        y = x * 2
+        if y.sum() > 0:
+            return y
+        for _ in range(2):
+            y = y + 1
+        return y.sin()
+    """,
 )
 case(
     "conditional_expression",
