@@ -12,11 +12,11 @@ from typing import Any
 from irscope.cli.text import to_stdout
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.candidates import Candidate, Patch, Together, Tried, patch_file
-from irscope.driver.fixing.static_sizes import StaticSizes, measured_static_sizes
 from irscope.driver.fixing.trying import Trying
 from irscope.driver.fixing.writing import write
 from irscope.driver.trials.gains import ROUNDS, MeasuredGain, measure
 from irscope.driver.trials.proving import Prover, Status
+from irscope.driver.trials.static_sizes import StaticSizes, measured_static_sizes
 from irscope.fixing.texts import applied, diff_of
 from irscope.protocol import Finding, OutcomeKind, to_json
 from irscope.usercode.reading import read_bounded

@@ -60,10 +60,22 @@ class Example:
 
     @classmethod
     def script(cls, diff: str) -> Example:
-        """A whole script, as a diff: lines with ``-`` are only before, those with ``+`` only after."""
-        lines = textwrap.dedent(diff).strip("\n").split("\n")
-        before, after = ("\n".join(line[2:] for line in lines if line[:1] != sign) for sign in "+-")
-        return cls(before, after, is_script=True)
+        """A whole script, as a diff; ``import torch`` is above it, unless it has that itself."""
+        head = "" if "import torch\n" in diff else "import torch\n\n"
+        before, after = _sides(diff)
+        return cls(head + before, head + after, is_script=True)
+
+    @classmethod
+    def body(cls, diff: str, calls: str = calls, above: str = above) -> Example:
+        """A function body, as a diff."""
+        return cls(*_sides(diff), calls, above)
+
+
+def _sides(diff: str) -> tuple[str, str]:
+    """The texts before and after: lines with ``-`` are only before, those with ``+`` only after."""
+    lines = textwrap.dedent(diff).strip("\n").split("\n")
+    before, after = ("\n".join(line[2:] for line in lines if line[:1] != sign) for sign in "+-")
+    return before, after
 
 
 @dataclass(frozen=True)

@@ -144,8 +144,6 @@ RULE = Rule(
               f(torch.ones(4))
         """),
         Example.script("""
-              import torch
-
               @torch.compile(backend="eager")
             - def f(x):
             -     if x.sum() > 0:

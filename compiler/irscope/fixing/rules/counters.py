@@ -157,8 +157,6 @@ RULE = Rule(
     ("recompile-value",),
     examples=(
         Example.script("""
-              import torch
-
               class Net(torch.nn.Module):
                   step = 0
 
@@ -176,8 +174,6 @@ RULE = Rule(
                   net(torch.ones(4))
         """),
         Example.script("""
-              import torch
-
               class Net(torch.nn.Module):
                   step = 0
 

@@ -114,45 +114,35 @@ RULE = Rule(
     _propose,
     ("GB0170",),
     examples=(
-        Example(
+        Example.body(
             """
-            for layer in layers:
-                if torch.rand([]) < 0.5:
-                    continue
-                x = layer(x)
-            return x
-            """,
-            """
-            for layer in layers:
-                skipped = torch.rand([]) < 0.5
-                x_before = x
-                x = layer(x)
-                if skipped is not None:
-                    x = torch.where(skipped, x_before, x)
-            return x
-            """,
+              for layer in layers:
+            -     if torch.rand([]) < 0.5:
+            -         continue
+            +     skipped = torch.rand([]) < 0.5
+            +     x_before = x
+                  x = layer(x)
+            +     if skipped is not None:
+            +         x = torch.where(skipped, x_before, x)
+              return x
+        """,
             above=_LAYERS,
         ),
-        Example(
+        Example.body(
             """
-            for layer in layers:
-                drop = False
-                if torch.rand([]) < 0.5:
-                    drop = True
-                if not drop:
-                    x = layer(x)
-            return x
-            """,
-            """
-            for layer in layers:
-                drop = False
-                drop = torch.rand([]) < 0.5
-                x_before = x
-                x = layer(x)
-                if drop is not False:
-                    x = torch.where(drop, x_before, x)
-            return x
-            """,
+              for layer in layers:
+                  drop = False
+            -     if torch.rand([]) < 0.5:
+            -         drop = True
+            -     if not drop:
+            -         x = layer(x)
+            +     drop = torch.rand([]) < 0.5
+            +     x_before = x
+            +     x = layer(x)
+            +     if drop is not False:
+            +         x = torch.where(drop, x_before, x)
+              return x
+        """,
             above=_LAYERS,
         ),
     ),

@@ -236,28 +236,20 @@ RULE = Rule(
     _propose,
     ("GB0036",),
     examples=(
-        Example(
-            """
-            index = x.nonzero()
-            return index.sum() + x.sum()
-            """,
-            """
-            index = torch.nonzero_static(x, size=x.numel(), fill_value=0)
-            is_chosen = torch.arange(x.numel(), device=x.device) < x.count_nonzero()
-            return torch.where(is_chosen[:, None], index, 0).sum() + x.sum()
-            """,
-        ),
-        Example(
-            """
-            index = torch.nonzero(x > 0).squeeze(1)
-            return x[index].mean(0)
-            """,
-            """
-            mask = x > 0
-            index = torch.nonzero_static(mask, size=mask.numel(), fill_value=0).squeeze(1)
-            is_chosen = torch.arange(mask.numel(), device=mask.device) < mask.count_nonzero()
-            return (torch.where(is_chosen, x[index], 0).sum(0) / mask.count_nonzero())
-            """,
-        ),
+        Example.body("""
+            - index = x.nonzero()
+            - return index.sum() + x.sum()
+            + index = torch.nonzero_static(x, size=x.numel(), fill_value=0)
+            + is_chosen = torch.arange(x.numel(), device=x.device) < x.count_nonzero()
+            + return torch.where(is_chosen[:, None], index, 0).sum() + x.sum()
+        """),
+        Example.body("""
+            - index = torch.nonzero(x > 0).squeeze(1)
+            - return x[index].mean(0)
+            + mask = x > 0
+            + index = torch.nonzero_static(mask, size=mask.numel(), fill_value=0).squeeze(1)
+            + is_chosen = torch.arange(mask.numel(), device=mask.device) < mask.count_nonzero()
+            + return (torch.where(is_chosen, x[index], 0).sum(0) / mask.count_nonzero())
+        """),
     ),
 )

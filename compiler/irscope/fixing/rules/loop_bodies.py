@@ -79,8 +79,6 @@ RULE = Rule(
     ("recompile-value", "recompile-condition"),
     examples=(
         Example.script("""
-              import torch
-
               @torch.compile(backend="eager")
             + def f_turn(x):
             +     x = x.sin()
@@ -98,8 +96,6 @@ RULE = Rule(
                   f(torch.ones(4), n)
         """),
         Example.script("""
-              import torch
-
             + @torch.compile(backend="eager")
             + def f_turn(row, total):
             +     total = total + row  # all

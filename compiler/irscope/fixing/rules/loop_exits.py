@@ -90,37 +90,25 @@ RULE = Rule(
     _propose,
     ("GB0170", "GB0124", "GB0033"),
     examples=(
-        Example(
-            """
-            for _ in range(3):
-                x = x / 2
-                if x.max() < 1:
-                    break
-            return x
-            """,
-            """
-            going = torch.ones((), dtype=torch.bool, device=x.device)
-            for _ in range(3):
-                stop = (x / 2).max() < 1
-                x = torch.where(going, x / 2, x)
-                going = going & ~stop
-            return x
-            """,
-        ),
-        Example(
-            """
-            for n in range(3):
-                if x[n] < 1:
-                    continue
-                x = x / 2
-            return x
-            """,
-            """
-            for n in range(3):
-                skipped = x[n] < 1
-                x = torch.where(skipped, x, x / 2)
-            return x
-            """,
-        ),
+        Example.body("""
+            + going = torch.ones((), dtype=torch.bool, device=x.device)
+              for _ in range(3):
+            -     x = x / 2
+            -     if x.max() < 1:
+            -         break
+            +     stop = (x / 2).max() < 1
+            +     x = torch.where(going, x / 2, x)
+            +     going = going & ~stop
+              return x
+        """),
+        Example.body("""
+              for n in range(3):
+            -     if x[n] < 1:
+            -         continue
+            -     x = x / 2
+            +     skipped = x[n] < 1
+            +     x = torch.where(skipped, x, x / 2)
+              return x
+        """),
     ),
 )

@@ -63,8 +63,6 @@ RULE = Rule(
     ("recompile-value",),
     examples=(
         Example.script("""
-              import torch
-
               @torch.compile(backend="eager")
               def f(x, scale):
                   return x * scale
@@ -74,8 +72,6 @@ RULE = Rule(
             + f(torch.ones(4), torch.tensor(0.25, dtype=torch.float64))
         """),
         Example.script("""
-              import torch
-
             - scale = 0.5
             + scale = torch.tensor(0.5, dtype=torch.float64)
 

@@ -90,17 +90,13 @@ RULE = Rule(
     _propose,
     ("GB0170", "GB0033", "GB0124", "data-dependent-guard"),
     examples=(
-        Example(
+        Example.body(
             """
-            if x.shape[0] > np.max([2, 3]):
-                return x + 1
-            return x
-            """,
-            """
-            if x.shape[0] > max([2, 3]):
-                return x + 1
-            return x
-            """,
+            - if x.shape[0] > np.max([2, 3]):
+            + if x.shape[0] > max([2, 3]):
+                  return x + 1
+              return x
+        """,
             above="import numpy as np",
         ),
         Example.script("""

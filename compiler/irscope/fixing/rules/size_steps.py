@@ -70,8 +70,6 @@ RULE = Rule(
     ("recompile-condition",),
     examples=(
         Example.script("""
-              import torch
-
               @torch.compile(backend="eager")
             + def f_after(x):
             +     return x * 2
@@ -88,8 +86,6 @@ RULE = Rule(
                   f(torch.ones(2, size))
         """),
         Example.script("""
-              import torch
-
             + @torch.compile(backend="eager", dynamic=True)
             + def f_after(x):
             +     return x * 2

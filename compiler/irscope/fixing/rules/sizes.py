@@ -80,8 +80,6 @@ RULE = Rule(
     ("recompile-size", "recompile-value", "recompile-condition"),
     examples=(
         Example.script("""
-              import torch
-
             - @torch.compile(backend="eager")
             + @torch.compile(backend="eager", dynamic=True)
               def f(x):
@@ -91,8 +89,6 @@ RULE = Rule(
                   f(torch.ones(size))
         """),
         Example.script("""
-              import torch
-
               def f(x):
                   return x * 2
 
