@@ -195,7 +195,7 @@ def of_script(path: Path, worker: Worker, timeout: float = 900) -> dict[str, Any
             together = trying.together(tried)
     finally:
         timer.cancel()
-    changed = {best.title: applied(text, best.edits) for one in tried for best in _verified(one)}
+    changed = {best.fix.title: applied(text, best.fix.edits) for one in tried for best in _verified(one)}
     whole = together.texts.get(str(path), text)
     if whole not in changed.values():
         changed["all together"] = whole
@@ -219,7 +219,7 @@ def _finding(one: Tried, is_gone: bool) -> dict[str, Any]:
     return {
         "kind": one.finding.kind, "code": one.finding.code, "line": one.finding.range.start.line,
         "fixed": repaired, "with_plain": repaired or one.left_to_python is not None,
-        "candidates": [[c.title, c.proof.status.value, c.proof.reason] for c in one.candidates],
+        "candidates": [[c.fix.title, c.proof.status.value, c.proof.reason] for c in one.candidates],
     }  # fmt: skip
 
 

@@ -49,6 +49,8 @@ MOST_WORDS = (
 STARTS_THE_SERVER = ("compiler/irscope/cli/agents.py",)
 """Commands that start a server: they import it by its name, and no fix comes that way."""
 
+_MAKES_CHANGES = ("Proposal", "SyntaxChange")
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _BRANCHES = (
     ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.IfExp, ast.comprehension, ast.Assert,
@@ -180,6 +182,16 @@ def _proposes(annotation: ast.expr | None, aliases: Mapping[str, str]) -> bool:
     return re.match(r"Callable\[\[(Finding, )?str(, bool)?\], .*\bFix\b", aliases.get(text, text)) is not None
 
 
+def rooms_with_rules(trees: Mapping[str, ast.Module]) -> set[str]:
+    """The packages of which a module says how a text is changed: it makes proposals, or changes of the syntax."""
+    return {
+        "/".join(file.split("/")[:3])
+        for file, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in _MAKES_CHANGES
+    }
+
+
 # --- what is installed ------------------------------------------------------------------------------------------------
 
 
@@ -209,12 +221,12 @@ def rows(project: Mapping[str, Any], trees: Mapping[str, ast.Module], lines: Map
     """All rows of the table, from the project's settings, the syntax of all modules, and how many lines each has."""
     fixing = {file: tree for file, tree in trees.items() if file.startswith(tuple(f"{room}/" for room in ROOMS))}
     total = sum(lines[file] for file in fixing)
-    rooms = [room for room in ROOMS if any(file.startswith(f"{room}/") for file in fixing)]
+    rooms = rooms_with_rules(trees)
     yield Row(
         "lines of source of the fixing feature",
-        f"{total:,} in {len(rooms)} room{'s' * (len(rooms) != 1)}",
-        f"≤ {MOST_LINES:,} in 1 room",
-        total <= MOST_LINES and rooms == [ROOMS[0]],
+        f"{total:,}, rules in {len(rooms)} room{'s' * (len(rooms) != 1)}",
+        f"≤ {MOST_LINES:,}, rules in 1 room",
+        total <= MOST_LINES and rooms == {ROOMS[0]},
     )
     read_back = sentences.decisions(of_fixing(trees))
     yield _none("decisions that read a sentence back", "sentences", read_back)

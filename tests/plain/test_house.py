@@ -127,13 +127,19 @@ def test_packages_that_nobody_gets_by_default() -> None:
 
 def test_a_house_that_holds_and_one_that_falls_short() -> None:
     contracts = project([{"type": "layers", "layers": ["irscope", "irscope_server"]}])
-    trees = {"compiler/irscope/fixing/rules.py": ast.parse("import ast")}
+    trees = {"compiler/irscope/fixing/rules.py": ast.parse("import ast\nProposal()")}
     measured = list(house.rows(contracts, trees, dict.fromkeys(trees, 9500)))
     assert all(row.holds for row in measured)
-    assert measured[0].measured == "9,500 in 1 room"
-    trees["compiler/irscope/driver/fixing/rules.py"] = ast.parse("import libcst\ndef f(fix):\n return fix.title in A")
+    assert measured[0].measured == "9,500, rules in 1 room"
+    trees["compiler/irscope/driver/fixing/rules.py"] = ast.parse(
+        "import libcst\nchanges.SyntaxChange()\nSyntaxChange()\ndef f(fix):\n return fix.title in A"
+    )
     measured = list(house.rows(contracts, trees, dict.fromkeys(trees, 9500)))
-    assert [row.measured for row in measured if not row.holds] == ["19,000 in 2 rooms", "1 in 1 files", "1 need libcst"]
+    assert [row.measured for row in measured if not row.holds] == [
+        "19,000, rules in 2 rooms",
+        "1 in 1 files",
+        "1 need libcst",
+    ]
 
 
 def test_how_long_the_documents_are(tmp_path: Path) -> None:

@@ -198,8 +198,8 @@ def test_one_finding_may_be_of_several_functions(first: str, words: str) -> None
     )
     (tried,) = Trying(prover, 10, with_rules=False).finding(one).candidates
     assert tried.proof.status is (Status.VERIFIED if words else Status.DISPROVEN)
-    made = applied(USER, tried.edits)
+    made = applied(USER, tried.fix.edits)
     assert "leave_to_python(rules.Rule.inner)\n" in made
-    assert (made.count("leave_to_python(rules.Rule.size.fget)\n"), "`Rule.size`" in tried.caveat) == (
+    assert (made.count("leave_to_python(rules.Rule.size.fget)\n"), "`Rule.size`" in tried.fix.caveat) == (
         (1, True) if words else (0, False)
     )

@@ -12,7 +12,7 @@ from irscope.driver.fixing.candidates import Candidate, Tried
 from irscope.driver.fixing.combining import Combining
 from irscope.driver.fixing.trying import Trying
 from irscope.driver.trials.proving import Proof, Status
-from irscope.fixing.repairs import THEN, chained
+from irscope.fixing.proposals import THEN, chained
 from irscope.protocol import Edit, Finding, Fix, FixMethod, Position, Range, Severity
 
 PLACE = Range(Position(1, 0), Position(1, 1))
@@ -61,7 +61,7 @@ def test_it_is_last_and_not_the_verified_one(method: FixMethod) -> None:
 
 def test_a_repair_is_applied() -> None:
     one = tried(FixMethod.FUNCTION_TO_PYTHON, "a repair")
-    assert [each.title for each in one.candidates] == ["a repair"]  # no other is tried after a verified one
+    assert [each.fix.title for each in one.candidates] == ["a repair"]  # no other is tried after a verified one
     prover: Any = Prover()
     together = Trying(prover, 60, with_rules=False).together([one])
     assert (together.texts, together.fixed) == ({"user.py": "a repair\n"}, (FINDING,))
@@ -212,7 +212,7 @@ def test_a_chain_says_what_each_of_it_costs(monkeypatch: pytest.MonkeyPatch) -> 
     prover: Any = Next()
     monkeypatch.setattr("irscope.driver.fixing.trying.proposals", propose)
     (one,) = Trying(prover, 60).finding(FINDING).candidates
-    assert (one.title, one.caveat) == (f"first{THEN}second", "The first costs. The second costs.")
+    assert (one.fix.title, one.fix.caveat) == (f"first{THEN}second", "The first costs. The second costs.")
 
 
 def test_a_finding_that_another_fix_removes_needs_no_fix_of_its_own() -> None:

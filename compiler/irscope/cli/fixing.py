@@ -11,7 +11,7 @@ from typing import Any
 
 from irscope.cli.text import to_stdout
 from irscope.driver.driver import RunSpec
-from irscope.driver.fixing.candidates import Candidate, Patch, Together, Tried, patch_file
+from irscope.driver.fixing.candidates import Candidate, Patch, Together, Tried
 from irscope.driver.fixing.trying import Trying
 from irscope.driver.fixing.writing import write
 from irscope.driver.trials.gains import ROUNDS, MeasuredGain, measure
@@ -98,7 +98,7 @@ def _patch_files(tried: list[Tried]) -> Iterator[tuple[str, str, str]]:
             if patch.proof.status is Status.VERIFIED and patch.diff not in known:
                 known.add(patch.diff)
                 name = f"{len(known):04}-{patch.name.rpartition('/')[2].removesuffix('.py')}.patch"
-                yield patch.diff, name, patch_file(one, patch)
+                yield patch.diff, name, _patch_text(one, patch)
 
 
 def _static(prover: Prover, spec: RunSpec, script: str) -> StaticSizes | None:
@@ -119,8 +119,8 @@ def _candidate(one: Candidate) -> dict[str, Any]:
     proof = one.proof
     gain = proof.gain
     return {
-        "title": one.title, "caveat": one.caveat, "status": proof.status.value, "reason": proof.reason,
-        "repairs": one.is_repair, "file": one.file, "edits": to_json(one.edits),
+        "title": one.fix.title, "caveat": one.fix.caveat, "status": proof.status.value, "reason": proof.reason,
+        "repairs": one.fix.repairs, "file": one.file, "edits": to_json(one.fix.edits),
         "removes": [_place(f) for f in proof.removes], "adds": [_place(f) for f in proof.adds],
         "checks": list(proof.checks),
         "gain": None if gain is None else {
@@ -131,7 +131,7 @@ def _candidate(one: Candidate) -> dict[str, Any]:
 
 def _patch(one: Patch) -> dict[str, Any]:
     return {
-        "title": one.title, "caveat": one.caveat, "status": one.proof.status.value, "reason": one.proof.reason,
+        "title": one.fix.title, "caveat": one.fix.caveat, "status": one.proof.status.value, "reason": one.proof.reason,
         "file": one.file, "diff": one.diff, "checks": list(one.proof.checks),
     }  # fmt: skip
 
@@ -231,12 +231,12 @@ def _lines(
         if not one.candidates and not one.patches:
             yield "  no fix is known that can be applied"
         for patch in one.patches:
-            yield from _words(patch, f"{patch.title} ({patch.name})", " in the library")
+            yield from _words(patch, f"{patch.fix.title} ({patch.name})", " in the library")
             if patch.diff in patch_files:
                 yield printable(f"    patch: {patch_files[patch.diff]}")
         for candidate in one.candidates:
-            left_to_python = "" if candidate.is_repair else ", but it repairs nothing and is not applied"
-            yield from _words(candidate, candidate.title, left_to_python)
+            left_to_python = "" if candidate.fix.repairs else ", but it repairs nothing and is not applied"
+            yield from _words(candidate, candidate.fix.title, left_to_python)
             if candidate is one.verified and (why := together.why_left_out(finding)):
                 yield printable(f"    not in the diff: {why}")
     if together.texts:
@@ -272,7 +272,24 @@ def _words(one: Candidate | Patch, title: str, which: str) -> Iterator[str]:
         return
     graphs = proof.gain.graphs if proof.gain is not None else (0, 0)
     yield printable(f"  verified{which}: {title}.")
-    if one.caveat:
-        yield printable(f"    note: {one.caveat}")
+    if one.fix.caveat:
+        yield printable(f"    note: {one.fix.caveat}")
     yield f"    gain: {units.count(len(proof.removes), 'finding')} fewer, {units.count(graphs[1], 'graph')} (was {graphs[0]})"
     yield printable(f"    same results as without compile: {'; '.join(proof.checks)}")
+
+
+def _patch_text(tried: Tried, patch: Patch) -> str:
+    """The text of a patch file: a subject and a text for the pull request, what to do until then, and the diff."""
+    line = min((edit.range.start.line for edit in patch.fix.edits), default=1)
+    checks = "".join(f"- {check}\n" for check in patch.proof.checks)
+    hints = tried.finding.hints or ("Call it outside of the compiled code.",)
+    if tried.verified is not None:
+        hints = (f"{tried.verified.fix.title} (`irscope fix` applies it in your file).",)
+    workaround = "\n".join(f"- {hint}" for hint in hints)
+    return (
+        f"Subject: [PATCH] {patch.fix.title}: no graph break in {os.path.basename(patch.name)}\n\n"
+        f"`torch.compile` breaks the graph at line {line} of `{patch.name}`:\n{tried.finding.message}\n\n"
+        f"With this change the graph is not broken there, and the results are the same.\n{patch.fix.caveat}\n\n"
+        f"Compared with the original without compile:\n{checks}\n"
+        f"Until a release has it:\n{workaround}\n---\n{patch.diff}"
+    )

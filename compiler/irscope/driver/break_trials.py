@@ -147,8 +147,8 @@ def _best(prover: Prover, trying: Trying, finding: Finding) -> tuple[Candidate, 
         return "No fix is known that removes it."
     if best is None:
         best = tried.candidates[0]
-        return f"The fix “{best.title}” is {best.proof.status.value}: {best.proof.reason}"
-    return best, applied(prover.text_of(best.file), best.edits)
+        return f"The fix “{best.fix.title}” is {best.proof.status.value}: {best.proof.reason}"
+    return best, applied(prover.text_of(best.file), best.fix.edits)
 
 
 def _removed(fix: Candidate, base: Measured | None, other: Measured) -> BreakRemoved:
@@ -158,9 +158,9 @@ def _removed(fix: Candidate, base: Measured | None, other: Measured) -> BreakRem
     saved = spread_of([a - b for a, b in zip(before, after, strict=True)])
     if saved is None:
         why = (base.problem if base is not None else "") or other.problem or _why(base) or _why(other)
-        return BreakRemoved(fix.title, fix.caveat, why_not=why or "The two have too few rounds.")
+        return BreakRemoved(fix.fix.title, fix.fix.caveat, why_not=why or "The two have too few rounds.")
     return BreakRemoved(
-        fix.title, fix.caveat, spread_of(before), spread_of(after), saved, is_clear(before, after)
+        fix.fix.title, fix.fix.caveat, spread_of(before), spread_of(after), saved, is_clear(before, after)
     )  # fmt: skip
 
 

@@ -1,10 +1,25 @@
-"""Where a text compiles: calls of ``torch.compile``, and decorators."""
+"""Where a text compiles: calls of ``torch.compile``, and decorators; and what such a call is given."""
 
 from __future__ import annotations
 
 import ast
 
-from irscope.fixing.source import Source
+from irscope.fixing.changes import ChangeKind, SyntaxChange
+from irscope.fixing.edits import edits_of
+from irscope.fixing.source import Source, source_of_file
+from irscope.protocol import Fix, FixMethod, Range
+
+_DYNAMIC = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
+
+
+def with_dynamic_sizes(file: str, compiling: Range) -> Fix | None:
+    """Makes all sizes dynamic in what a range of a file compiles; None if what the call is given is not known."""
+    source, method = source_of_file(file), FixMethod.DYNAMIC_SIZES
+    try:
+        edits = edits_of(source, [SyntaxChange(ChangeKind.ARGUMENT, compiling, "dynamic=True")]) if source else ()
+    except ValueError:
+        return None
+    return Fix(method.title, _DYNAMIC, edits, file, method) if edits else None
 
 
 def compiling(source: Source) -> list[ast.expr]:

@@ -1,4 +1,4 @@
-"""The rules, and the candidates for a finding that they give, as edits of the file."""
+"""The rules, the candidates for a finding that they give, as edits of the file, and fixes of which each leads to the next."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import functools
 import importlib
 import logging
 import pkgutil
+from collections.abc import Iterable, Sequence
 
 from irscope.fixing import rules
 from irscope.fixing.model import Proposal, Rule
 from irscope.fixing.source import source_of
 from irscope.fixing.texts import edits_between
-from irscope.protocol import Finding, Fix
+from irscope.protocol import Edit, Finding, Fix
 from irscope.usercode.left_out import left_out
 
 _log = logging.getLogger(__name__)
+
+THEN = "; then "
+"""Between the titles of a chain of fixes."""
 
 
 @functools.cache
@@ -51,3 +55,16 @@ def proposals(finding: Finding, text: str) -> tuple[Fix, ...]:
         if candidate.text != text and not left_out(text, candidate.text):
             first.setdefault(candidate.text, candidate)
     return tuple(Fix(one.title, one.caveat, edits_between(text, one.text), method=one.method) for one in first.values())
+
+
+def chained(fixes: Sequence[Fix], edits: tuple[Edit, ...]) -> Fix:
+    """Fixes as one: ``Keep it a tensor; then compute both sides``.  It costs what each costs."""
+    steps = tuple(step for fix in fixes for step in fix.steps or (fix,))
+    first, *others = (step.title for step in steps)
+    title = THEN.join([first, *(title[:1].lower() + title[1:] for title in others)])
+    return Fix(title, together(fix.caveat for fix in fixes), edits, steps=steps)
+
+
+def together(caveats: Iterable[str]) -> str:
+    """What fixes that are made together cost, each caveat once."""
+    return " ".join(dict.fromkeys(filter(None, caveats)))

@@ -18,8 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from irscope.fixing.definitions import imports_for, needed_by, text_of
 from irscope.fixing.places import in_library, path_in_library
-from irscope.fixing.proposals import proposals
-from irscope.fixing.repairs import THEN, together
+from irscope.fixing.proposals import THEN, proposals, together
 from irscope.fixing.source import Source, source_of
 from irscope.fixing.syntax import Function
 from irscope.fixing.texts import applied, edits_between

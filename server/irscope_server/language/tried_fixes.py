@@ -58,9 +58,9 @@ def offered(context: SourceContext, placed: PlacedFinding) -> Iterator[Offer]:
     candidates = tried.candidates if tried is not None else ()
     were_tried = {one.fix.first.identity for one in candidates}
     shown = [one for one in candidates if one.proof.status is not Status.DISPROVEN]
-    yield from (_offer(placed, one) for one in shown if one.is_repair)
+    yield from (_offer(placed, one) for one in shown if one.fix.repairs)
     yield from (Offer(fix) for fix in placed.finding.fixes if fix.identity not in were_tried)
-    yield from (_offer(placed, one) for one in shown if not one.is_repair)
+    yield from (_offer(placed, one) for one in shown if not one.fix.repairs)
 
 
 def _offer(placed: PlacedFinding, one: Candidate) -> Offer:
@@ -71,7 +71,7 @@ def _offer(placed: PlacedFinding, one: Candidate) -> Offer:
 def _does(one: Candidate) -> str:
     if one.proof.status is not Status.VERIFIED:
         return ""
-    if not one.is_repair:
+    if not one.fix.repairs:
         return _NO_REPAIR
     graphs = one.proof.gain.graphs if one.proof.gain is not None else (0, 0)
     changed = [_graphs(graphs)] if graphs[0] != graphs[1] else []
@@ -101,10 +101,10 @@ def gain_text(context: SourceContext, placed: PlacedFinding) -> str:
     if best.proof.gain is not None:
         before, after = map(units.duration, best.proof.gain.seconds)
         parts += [_graphs(best.proof.gain.graphs), f"traced in {after} (was {before})"]
-    lines = [f"**Verified fix**: {words.markdown(best.title)}", f"{', '.join(parts)}."]
+    lines = [f"**Verified fix**: {words.markdown(best.fix.title)}", f"{', '.join(parts)}."]
     if best.proof.checks:
         lines.append(f"The same: {words.markdown('; '.join(best.proof.checks))}.")
-    return "  \n".join([*lines, *([words.markdown(best.caveat)] if best.caveat else [])])
+    return "  \n".join([*lines, *([words.markdown(best.fix.caveat)] if best.fix.caveat else [])])
 
 
 def fixes_together(context: SourceContext, found: Sequence[PlacedFinding]) -> list[types.CodeAction]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from irscope.driver.fixing.candidates import Candidate, Tried
 from irscope.driver.trials.proving import Gain, Proof, Status
-from irscope.fixing.repairs import chained
+from irscope.fixing.proposals import chained
 from irscope.protocol import Edit, Finding, Fix, FixMethod, Position, Range
 from irscope_server.language.tried_fixes import _apart, gain_text, offered
 from irscope_server.language.views import PlacedFinding

@@ -101,8 +101,8 @@ def tried(
         for module in ("irscope.driver.fixing.trying", "irscope.fixing.workarounds"):
             patch.setattr(f"{module}.proposals", all_changed if with_other_words else proposals)
         made = Trying(prover, 100, patches=True).finding(finding)
-    candidates = tuple((one.file, one.edits, one.is_repair, len(one.fix.steps)) for one in made.candidates)
-    return candidates, tuple((patch.file, patch.edits) for patch in made.patches)
+    candidates = tuple((one.file, one.fix.edits, one.fix.repairs, len(one.fix.steps)) for one in made.candidates)
+    return candidates, tuple((patch.file, patch.fix.edits) for patch in made.patches)
 
 
 @pytest.fixture(scope="module")

@@ -174,8 +174,8 @@ def test_one_action_removes_all_breaks_of_a_function(prover: Prover) -> None:
     tried = Trying(prover, 100, with_rules=False).finding(only)
     best = tried.candidates[0]
     assert best.proof.status is Status.VERIFIED, best.proof
-    assert "; then " in best.title
-    text = applied(prover.text_of(finding.file), best.edits)
+    assert "; then " in best.fix.title
+    text = applied(prover.text_of(finding.file), best.fix.edits)
     assert ".item()" not in text and "if s" not in text
 
 
@@ -240,7 +240,7 @@ def test_a_function_of_a_library_is_left_to_python(tmp_path: Path) -> None:
         best = Trying(prover, 100, with_rules=False).finding(finding).candidates[0]
     assert (best.fix.method, best.proof.status) == (FixMethod.LIBRARY_TO_PYTHON, Status.VERIFIED), best
     assert best.proof.gain is not None and best.proof.gain.graphs[1] == 1  # that of `helped`
-    assert "leave_to_python(looping_2.looped)\n" in applied(script.read_text(), best.edits)
+    assert "leave_to_python(looping_2.looped)\n" in applied(script.read_text(), best.fix.edits)
 
 
 @pytest.mark.parametrize(
@@ -501,6 +501,6 @@ def test_a_decision_that_a_chain_makes_one_of_tensors_went_both_ways(tmp_path: P
         trying = Trying(prover, 100)
         tensor = Fix("Keep it a tensor", "", (Edit(Range(Position(9, 12), Position(9, 26)), "x.max()"),))
         tried = trying.finding(dataclasses.replace(finding, fixes=(tensor,)))
-    (chain,) = [one for one in tried.candidates if one.title.startswith("Keep it a tensor; then compute both")]
+    (chain,) = [one for one in tried.candidates if one.fix.title.startswith("Keep it a tensor; then compute both")]
     assert chain.proof.status is (Status.VERIFIED if bound < 1 else Status.UNPROVEN), chain.proof
     assert bound < 1 or "is false on all inputs" in chain.proof.reason

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 from irscope.driver.trials.proving import Proof, Status
 from irscope.fixing.places import path_in_library
 from irscope.fixing.texts import applied, diff_of
-from irscope.protocol import Edit, Finding, Fix
+from irscope.protocol import Finding, Fix
 from irscope.vocabulary.records import dataclass
 
 
@@ -18,26 +16,6 @@ class Candidate:
     fix: Fix
     file: str
     proof: Proof
-
-    @property
-    def title(self) -> str:
-        """What it does."""
-        return self.fix.title
-
-    @property
-    def caveat(self) -> str:
-        """What else it changes; may be empty."""
-        return self.fix.caveat
-
-    @property
-    def edits(self) -> tuple[Edit, ...]:
-        """The edits of the original's text."""
-        return self.fix.edits
-
-    @property
-    def is_repair(self) -> bool:
-        """Whether it repairs what broke; what leaves it to Python is never applied with others."""
-        return self.fix.repairs
 
 
 @dataclass(frozen=True)
@@ -55,7 +33,7 @@ class Patch(Candidate):
     @property
     def diff(self) -> str:
         """The change as ``git apply`` takes it, in the folder that holds the package."""
-        return "\n".join(diff_of(self.before, applied(self.before, self.edits), self.name)) + "\n"
+        return "\n".join(diff_of(self.before, applied(self.before, self.fix.edits), self.name)) + "\n"
 
 
 @dataclass(frozen=True)
@@ -70,12 +48,14 @@ class Tried:
     @property
     def verified(self) -> Candidate | None:
         """The first repair that is verified."""
-        return next((one for one in self.candidates if one.is_repair and one.proof.status is Status.VERIFIED), None)
+        return next((one for one in self.candidates if one.fix.repairs and one.proof.status is Status.VERIFIED), None)
 
     @property
     def left_to_python(self) -> Candidate | None:
         """What is verified as well and repairs nothing."""
-        return next((one for one in self.candidates if not one.is_repair and one.proof.status is Status.VERIFIED), None)
+        return next(
+            (one for one in self.candidates if not one.fix.repairs and one.proof.status is Status.VERIFIED), None
+        )
 
 
 @dataclass(frozen=True)
@@ -91,20 +71,3 @@ class Together:
     def why_left_out(self, finding: Finding) -> str:
         """Why the verified fix of a finding is not among them; empty if it is, or there is none."""
         return next((why for one, why in self.left_out if one == finding), "")
-
-
-def patch_file(tried: Tried, patch: Patch) -> str:
-    """The text of a patch file: a subject and a text for the pull request, what to do until then, and the diff."""
-    line = min((edit.range.start.line for edit in patch.edits), default=1)
-    checks = "".join(f"- {check}\n" for check in patch.proof.checks)
-    hints = tried.finding.hints or ("Call it outside of the compiled code.",)
-    if tried.verified is not None:
-        hints = (f"{tried.verified.title} (`irscope fix` applies it in your file).",)
-    workaround = "\n".join(f"- {hint}" for hint in hints)
-    return (
-        f"Subject: [PATCH] {patch.title}: no graph break in {os.path.basename(patch.name)}\n\n"
-        f"`torch.compile` breaks the graph at line {line} of `{patch.name}`:\n{tried.finding.message}\n\n"
-        f"With this change the graph is not broken there, and the results are the same.\n{patch.caveat}\n\n"
-        f"Compared with the original without compile:\n{checks}\n"
-        f"Until a release has it:\n{workaround}\n---\n{patch.diff}"
-    )

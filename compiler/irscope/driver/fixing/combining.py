@@ -88,7 +88,7 @@ class Combining:
         edits: dict[str, list[Edit]] = {}
         for candidate in candidates:
             own = edits.setdefault(candidate.file, [])
-            own += [edit for edit in candidate.edits if edit not in own]
+            own += [edit for edit in candidate.fix.edits if edit not in own]
         try:
             return {path: applied(self._prover.text_of(path), without_gaps(own)) for path, own in edits.items()}
         except (OSError, ValueError):

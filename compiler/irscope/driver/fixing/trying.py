@@ -13,8 +13,7 @@ from irscope.driver.fixing.combining import Combining
 from irscope.driver.trials.proving import Proof, Prover, Status, Trial
 from irscope.fixing.library_to_python import caveat_of, plain_functions
 from irscope.fixing.places import in_library
-from irscope.fixing.proposals import proposals
-from irscope.fixing.repairs import chained
+from irscope.fixing.proposals import chained, proposals
 from irscope.fixing.texts import applied, edits_between
 from irscope.fixing.workarounds import as_patches, workarounds
 from irscope.protocol import Finding, Fix, FixMethod
@@ -77,7 +76,7 @@ class Trying:
             if candidates[-1].proof.status is Status.VERIFIED:
                 break
         order = list(Status)
-        candidates.sort(key=lambda one: (not one.is_repair, order.index(one.proof.status)))
+        candidates.sort(key=lambda one: (not one.fix.repairs, order.index(one.proof.status)))
         tried = Tried(finding, tuple(candidates))
         return dataclasses.replace(tried, patches=tuple(self._patches(tried)))
 
@@ -95,7 +94,7 @@ class Trying:
             return
         changed: dict[str, str] = {}
         if best is not None and best.file == finding.file:
-            changed = as_patches(before, applied(before, best.edits), {there.file: text, **self._libraries})
+            changed = as_patches(before, applied(before, best.fix.edits), {there.file: text, **self._libraries})
         if best is not None and changed:
             attempts = [(_of_library(best.fix), changed)]
         else:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.fixing.changes import ChangeKind, SyntaxChange
-from irscope.fixing.edits import edits_of
-from irscope.fixing.source import source_of_file
-from irscope.protocol import Fix, FixMethod, Range
+from irscope.fixing.compile_calls import with_dynamic_sizes
+from irscope.protocol import Fix, Range
 from irscope.usercode.source import node_at_range, parents, parse, range_of_node
 
 _COMPILE = ("torch.compile", "torch._dynamo.optimize")
-_CAVEAT = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
 
 
 def dynamic_fix(call: tuple[str, Range] | None, file: str, function: ast.AST | None) -> Fix | None:
@@ -35,13 +32,7 @@ def dynamic_fix(call: tuple[str, Range] | None, file: str, function: ast.AST | N
         return None
     ((where, _), node) = found.popitem()
     compiling = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Call) else node
-    source, method = source_of_file(where), FixMethod.DYNAMIC_SIZES
-    change = SyntaxChange(ChangeKind.ARGUMENT, range_of_node(where, compiling), "dynamic=True")
-    try:
-        edits = edits_of(source, [change]) if source is not None else ()
-    except ValueError:  # what the call is given is not known
-        return None
-    return Fix(method.title, _CAVEAT, edits, where, method) if edits else None
+    return with_dynamic_sizes(where, range_of_node(where, compiling))
 
 
 def _decorators(function: ast.AST | None) -> Iterator[ast.expr]:

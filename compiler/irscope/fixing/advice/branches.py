@@ -116,7 +116,7 @@ def _chosen(spot: Spot, decision: ast.If | ast.IfExp) -> tuple[Option, ...]:
 
 def _flattened(spot: Spot, decision: ast.If, replaced: ast.If | None = None) -> SyntaxChange | None:
     """The change to straight code, if nothing changes in place: only the rule, whose changes are verified, does that."""
-    rest = spot.siblings_after(decision) if spot.source.all(ast.Return, decision) else []
+    rest = spot.source.following(decision) if spot.source.all(ast.Return, decision) else []
     if _changes_parts(spot, [*decision.body, *decision.orelse, *rest]):
         return None
     return flattened(spot.source, decision, spot.need("torch")[0], replaced=replaced)
@@ -184,7 +184,7 @@ def _under_flags(spot: Spot, decision: ast.If) -> Option | None:
 
 def _early_return(spot: Spot, decision: ast.If, test: str) -> Option | None:
     """``if c: return a`` with more to do after it: the choice is made where the function ends."""
-    behind = spot.siblings_after(decision)
+    behind = spot.source.following(decision)
     if decision.orelse or len(decision.body) != 1 or not isinstance(early := decision.body[0], ast.Return):
         return None
     last = behind[-1] if behind else None
@@ -195,7 +195,7 @@ def _early_return(spot: Spot, decision: ast.If, test: str) -> Option | None:
     if others or not in_function or is_no_tensor(early.value) or is_no_tensor(last.value):
         return None
     torch, imports = spot.need("torch")
-    name, value = spot.fresh("stop"), spot.fresh("early")
+    name, value = spot.source.fresh("stop"), spot.source.fresh("early")
     first = f"{name}, {value} = {test}, {spot.text(early.value)}"
     final = f"return {torch}.where({name}, {value}, {spot.text(last.value)})"
     return Option(
@@ -255,7 +255,7 @@ def _while_loop(spot: Spot, decision: ast.While, test: str) -> Option:
     if len(names) == 1 and not flat.lines:
         code = f"({listed},) = while_loop(lambda {listed}: {test}, lambda {listed}: ({returned},), ({listed},))"
     else:
-        going, step = spot.fresh("going_on"), spot.fresh("step")
+        going, step = spot.source.fresh("going_on"), spot.source.fresh("step")
         body = "\n    ".join([*flat.lines, f"return ({returned}{comma})"])
         code = (
             f"def {going}({listed}):\n    return {test}\n\n"

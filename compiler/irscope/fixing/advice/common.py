@@ -77,7 +77,7 @@ def hoist(spot: Spot, node: ast.expr | None, caveat: str = SAME_EACH_CALL, as_li
     if node is None or not spot.hoistable(node) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
         return None
     word = assigned_name(spot.parent(node)) or last_word(node.func if isinstance(node, ast.Call) else node)
-    name = spot.fresh(f"_{(word.strip('_') or 'value').upper()}")
+    name = spot.source.fresh(f"_{(word.strip('_') or 'value').upper()}")
     line = f"{name} = list({spot.text(node)})" if as_list else f"{name} = {spot.text(node)}"
     code = f"{line}   # above the function\n{spot.line_with(node, name)}"
     method = FixMethod.COMPUTE_ONCE
@@ -128,7 +128,7 @@ def decide_in_caller(spot: Spot, test: ast.expr | None) -> Option | None:
     if test is None or not set(loaded_names(test)) & _arguments(spot) - {"self"}:
         return None
     do = "Decide in the caller and pass a Python bool in"
-    return _handed_over(spot, test, do, spot.fresh("flag"), ONCE_PER_VALUE, "bool")
+    return _handed_over(spot, test, do, spot.source.fresh("flag"), ONCE_PER_VALUE, "bool")
 
 
 def int_from_caller(spot: Spot, count: ast.expr) -> Option | None:
@@ -137,7 +137,7 @@ def int_from_caller(spot: Spot, count: ast.expr) -> Option | None:
     if not names or not names <= _arguments(spot):
         return None
     caveat = "The function is compiled again for each number."
-    return _handed_over(spot, count, "Pass a Python int in", spot.fresh("count"), caveat, "int")
+    return _handed_over(spot, count, "Pass a Python int in", spot.source.fresh("count"), caveat, "int")
 
 
 def _arguments(spot: Spot) -> set[str]:

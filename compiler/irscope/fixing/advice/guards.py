@@ -61,13 +61,13 @@ def _left_out(spot: Spot, decision: ast.AST) -> Option | None:
     if not isinstance(decision, ast.If) or decision.orelse or not spot.source.owns_lines(decision):
         return None
     asked = spot.short(decision.test)
-    rest = decision.body if _asks_for_elements(decision.test) else spot.siblings_after(decision)
+    rest = decision.body if _asks_for_elements(decision.test) else spot.source.following(decision)
     if any(_counts(statement) for statement in rest):
         return None
     if _asks_for_elements(decision.test) and spot.block([decision]).startswith("if"):
         code = spot.block(decision.body)
         return Option(f"Remove the check {asked}", code, _EMPTY, (spot.replace_statements([decision], code),))
-    skips = isinstance(decision.body[0], ast.Continue) and bool(spot.siblings_after(decision))
+    skips = isinstance(decision.body[0], ast.Continue) and bool(spot.source.following(decision))
     if skips and _asks_for_empty(decision.test):
         return Option(f"Remove the check {asked}, with its `continue`", "", _EMPTY, (spot.without(decision),))
     return None

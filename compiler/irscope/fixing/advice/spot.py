@@ -74,10 +74,6 @@ class Spot:
         """Whether the expression is its own statement, so that its value is not used."""
         return isinstance(self.statement, ast.Expr) and self.statement.value is self.expression
 
-    def siblings_after(self, statement: ast.stmt) -> list[ast.stmt]:
-        """The statements that follow one in its block."""
-        return self.source.following(statement)
-
     def parent(self, node: ast.AST | None) -> ast.AST | None:
         """The node directly around a node; None for the module."""
         return self.source.parent(node) if node is not None else None
@@ -138,10 +134,6 @@ class Spot:
         """The name of a module here, and the change that imports it where it is not."""
         name = self.source.module_name(module)
         return (name, ()) if name else (module, (self.with_import(f"import {module}"),))
-
-    def fresh(self, wanted: str) -> str:
-        """A name that the file does not use yet."""
-        return self.source.fresh(wanted)
 
     def hoistable(self, node: ast.expr) -> bool:
         """Whether an expression means the same above the function: it uses names that the file binds further up."""
