@@ -78,7 +78,7 @@ def judged(moment: CallMoment, found: CompiledValues, versions: Sequence[Version
     kept: KeptGraph = moment.compiled.graph
     functional = next((version.kept for version in versions if version.stage == POST_GRAD_GRAPH.name), None)
     if is_written := kept.writes_between and functional is not None:
-        # What such a graph says depends on what shares memory, which lowering decides anew.
+        # What such a graph says depends on what shares memory, which lowering decides again.
         kept, found = functional, found.of(functional)
     drawing = Drawing(moment.compiled.config)
     region: Region | None = None

@@ -76,6 +76,11 @@ def in_the_call(source: str, hint: str) -> str:
     return "\n".join(lines)
 
 
+def kept_in_a_tensor(source: str, hint: str) -> str:
+    """``torch.tensor(...)`` in place of a number."""
+    return re.sub(r"limit = (1\.5|value)\n", r"limit = torch.tensor(\1)\n", source)
+
+
 def dynamic(source: str, hint: str) -> str:
     """``torch.compile(..., dynamic=True)``."""
     match = re.search(r"`torch\.compile\(\.\.\., ([^`]+)\)`", hint)
@@ -485,7 +490,7 @@ def make():
     limit = 1.5
 
     def clamp(x):
-        return x.clamp(max=limit)
+        return x * limit
 
     def set_limit(value):
         nonlocal limit
@@ -503,6 +508,30 @@ for value in (1.5, 2.5, 3.5):
     set_limit(value)
     f(torch.ones(4))
 """, "dynamic=True", dynamic, "`limit` was 1.5 when this was compiled and is 2.5 now")  # fmt: skip
+
+case("closure_variable_that_stays_a_number", "recompile-value", """
+def make():
+    limit = 1.5
+
+    def clamp(x):
+        return x.clamp(max=limit)
+
+    def set_limit(value):
+        nonlocal limit
+        limit = value
+
+    return clamp, set_limit
+
+clamp, set_limit = make()
+
+@torch.compile
+def f(x):
+    return clamp(x) + 1
+
+for value in (1.5, 2.5, 3.5):
+    set_limit(value)
+    f(torch.ones(4))
+""", "Make `limit` a tensor", kept_in_a_tensor, "`limit` was 2.5 when this was compiled and is 3.5 now")  # fmt: skip
 case("global_number", "recompile-value", """
 FACTOR = 2
 

@@ -199,7 +199,7 @@ class Prover:
         finding
             What must be gone; None for a change that is not for a finding.
         may_come
-            Whether another finding is no reason against it.
+            Whether another finding may come.
         """
         assert self.original is not None and self.eager is not None
         if lost := self._left_out(texts):

@@ -104,6 +104,10 @@ def _number(facts: Facts, used: set[str]) -> Words:
             ),
         )
     seen = any(guard.source == source for guard in facts.older)
+    if seen and not is_int:
+        # AOTAutograd makes a number a tensor where it can; where it cannot, it is fixed at each compile.
+        more = f"Make `{source}` a tensor, `torch.tensor({facts.guard.was})`: PyTorch cannot make this number dynamic here, also not with {DYNAMIC}."
+        return Words(EACH_VALUE, (more,))
     more = EACH_VALUE if seen else "This is normal once: PyTorch then makes the number dynamic where it can."
     return Words(more, (f"{DYNAMIC} makes the number dynamic from the start.", *others))
 

@@ -6,8 +6,8 @@ import ast
 import dataclasses
 
 from irscope.fixing.advice import randomness
-from irscope.fixing.advice.common import around, custom_op, hoist, pass_in, replacing, some
-from irscope.fixing.advice.model import Advice, Option, plain_rule
+from irscope.fixing.advice.common import around, custom_op, hoist, pass_in, plain_rule, replacing, some
+from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import bound_names, loaded_names
 

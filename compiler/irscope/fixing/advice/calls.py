@@ -7,10 +7,10 @@ import os
 import re
 
 from irscope.fixing.advice import arrays, output, randomness
-from irscope.fixing.advice.common import around, custom_op, hoist, last_word, pass_in, some
+from irscope.fixing.advice.common import around, custom_op, hoist, last_word, pass_in, plain_rule, some
 from irscope.fixing.advice.fallback import from_registry
 from irscope.fixing.advice.families import FAMILIES, OUTSIDE, in_caller, name_at
-from irscope.fixing.advice.model import Advice, Option, plain_rule
+from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.syntax import Function
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterable
 
-from irscope.fixing.advice.model import Option
+from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.changes import SyntaxChange
 from irscope.fixing.source import loaded_names
@@ -13,6 +14,16 @@ from irscope.usercode.effects import effects_of
 
 SAME_EACH_CALL = "It is then the same in every call."
 ONCE_PER_VALUE = "The function is compiled once for each value."
+
+
+def plain_rule(what: str, why: str, options: Callable[[Spot], Iterable[Option | None]]) -> Callable[[Spot], Advice]:
+    """A rule that says the same of each line; ``what`` follows the line's expression.  An empty ``why`` is PyTorch's."""
+
+    def advise(spot: Spot) -> Advice:
+        made = tuple(option for option in options(spot) if option is not None)
+        return Advice(f"{spot.short(spot.expression or spot.statement)} {what}", why or spot.cause.explanation, made)
+
+    return advise
 
 
 def setting(

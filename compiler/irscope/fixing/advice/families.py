@@ -6,8 +6,8 @@ import ast
 import builtins
 
 from irscope.fixing.advice import arrays, randomness
-from irscope.fixing.advice.common import around, guard, hoist, pass_in, replacing, some
-from irscope.fixing.advice.model import Option, plain_rule
+from irscope.fixing.advice.common import around, guard, hoist, pass_in, plain_rule, replacing, some
+from irscope.fixing.advice.model import Option
 from irscope.fixing.advice.spot import Spot
 from irscope.usercode.bindings import dotted
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from irscope.events.break_message import BreakMessage
@@ -14,7 +13,6 @@ from irscope.vocabulary.records import dataclass
 
 if TYPE_CHECKING:
     from irscope.events.stack import FramePlace
-    from irscope.fixing.advice.spot import Spot
 
 
 @dataclass(frozen=True)
@@ -116,16 +114,6 @@ class Advice:
     why: str
     options: tuple[Option, ...] = ()
     value: ast.expr | None = None
-
-
-def plain_rule(what: str, why: str, options: Callable[[Spot], Iterable[Option | None]]) -> Callable[[Spot], Advice]:
-    """A rule that says the same of each line; ``what`` follows the line's expression.  An empty ``why`` is PyTorch's."""
-
-    def advise(spot: Spot) -> Advice:
-        made = tuple(option for option in options(spot) if option is not None)
-        return Advice(f"{spot.short(spot.expression or spot.statement)} {what}", why or spot.cause.explanation, made)
-
-    return advise
 
 
 @dataclass(frozen=True)

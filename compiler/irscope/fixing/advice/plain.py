@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from irscope.fixing.advice.common import around, custom_op, hoist, pass_in, setting
-from irscope.fixing.advice.model import Advice, Option, plain_rule
+from irscope.fixing.advice.common import around, custom_op, hoist, pass_in, plain_rule, setting
+from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 
 

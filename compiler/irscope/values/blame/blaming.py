@@ -202,7 +202,7 @@ TOKENS = frozenset(f"{where}TokenAOT{what}" for where in ("Forward", "Backward")
 
 
 def descriptions(output: Any) -> list[Any]:
-    """How AOTAutograd describes the outputs of a graph, in order; nothing where it does not."""
+    """How AOTAutograd describes the outputs of a graph, in order; empty if it does not."""
     described = output.meta.get("desc")
     return (
         [desc for desc in described if type(desc).__name__ not in TOKENS] if isinstance(described, list | tuple) else []
