@@ -46,7 +46,7 @@ def test_an_assertion_counts() -> None:
 @pytest.mark.parametrize(("line", "status"), [(2, Status.UNPROVEN), (4, Status.VERIFIED)])
 def test_a_changed_decision_must_have_gone_both_ways(line: int, status: Status) -> None:
     evidence = FoundEvidence(one_sided=(OneSided("a.py", line, False), OneSided("b.py", 2, True)))
-    eager = Trial(Outcome(OutcomeKind.COMPLETED, 0, "", 0.1), (), (), "", evidence)
+    eager = Trial(Outcome(OutcomeKind.COMPLETED, 0, "", 0.1), (), (), ([], []), evidence)
     old = "def f(x):\n    if x.any():\n        x = x + 1\n    if x.all():\n        x = x - 1\n"
     new = old.replace("    if x.any():\n        x = x + 1\n", "    x = where(x.any(), x + 1, x)\n")
     proof = _with_both_sides(Proof(Status.VERIFIED, ""), eager, {"a.py": LineMatch(old, new)})

@@ -207,7 +207,7 @@ def test_a_copy_of_a_function_of_a_library_keeps_its_effects(tmp_path: Path) -> 
         "steps.Step.run.__code__ = run_without_break.__code__\n\ntorch.compile(print)\n"
     )
     with Prover(RunSpec(str(script), cwd=str(tmp_path))) as prover:
-        prover.original = prover.eager = Trial(Outcome(OutcomeKind.COMPLETED, 0, "", 0.1), (), (), "", None)
+        prover.original = prover.eager = Trial(Outcome(OutcomeKind.COMPLETED, 0, "", 0.1), (), (), ([], []), None)
         prover.text_of(str(library))
         where = Range(Position(3, 0), Position(3, 1))
         finding = Finding("graph-break", "GB0007", Severity.WARNING, "", "", (), None, str(script), where, 1, ())

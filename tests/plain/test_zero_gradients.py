@@ -33,7 +33,7 @@ def test_what_has_a_gradient_only_now(before: dict[str, Any], now: dict[str, Any
 
 def trial(**evidence: Any) -> Trial:
     outcome = Outcome(OutcomeKind.COMPLETED, 0, "", 0.1)
-    return Trial(outcome, (), (), "", FoundEvidence(programs=1, tensors=1, gradients=1, **evidence))
+    return Trial(outcome, (), (), ([], []), FoundEvidence(programs=1, tensors=1, gradients=1, **evidence))
 
 
 def test_it_is_not_verified() -> None:

@@ -58,7 +58,7 @@ def called(
                       if not value.requires_grad}  # fmt: skip
             found |= {} if attributes is None else kept_numbers(attributes)
     except Exception as error:  # noqa: BLE001  whatever the program raises is what it does
-        found = {"raised": bounded(f"{type(error).__name__}: {error}".splitlines()[0])}
+        found = {"raised": raised(error)}
     with torch.no_grad():
         for value, before in state.values():
             if not value.is_inference():
@@ -67,6 +67,11 @@ def called(
     if attributes is not None:
         attributes.put_back()
     return small(found)
+
+
+def raised(error: Exception) -> str:
+    """The type and the first line of an error."""
+    return bounded(f"{type(error).__name__}: {error}".splitlines()[0])
 
 
 def _gradients(one: Measured, result: Any, inputs: Any) -> dict[str, Any]:

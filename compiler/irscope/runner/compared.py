@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,14 @@ from irscope.runner.calls import CHANGED, REQUIRES, SHARED, WITHOUT
 from irscope.runner.leaves import OPAQUE, difference
 from irscope.vocabulary.visible import bounded
 
+AT_END = "what it uses at the end"
+"""The part of the evidence with the state that a program uses, at the end of the script."""
+_ROOT = re.compile(rf"(?:{CHANGED})?(?:self\.)?([^.\[]*)")
+_BUILTIN = frozenset(
+    name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, Exception)
+)
+_CHECKED = "RuntimeError"
+"""What an assertion in a graph raises, whatever the original does."""
 _ENTRY = re.compile(r"\[\d+\]$")
 _MOST_DIFFERENCES = 5
 
@@ -23,6 +32,10 @@ def compared(expected: dict[str, Any], found: dict[str, Any], answer: FoundEvide
     answer.differences = tuple(bounded(text) for text, of_numbers in differs if of_numbers)[:_MOST_DIFFERENCES]
     types = [bounded(text) for text, of_numbers in differs if not of_numbers]
     types += [f"{place} no longer requires a gradient" for place in lost(REQUIRES, expected, found)]
+    types += [f"{place} has the memory of an input now" for place in lost(SHARED, found, expected)]
+    types += [
+        f"{place} is a new tensor now, where it always had the memory of an input" for place in _views(expected, found)
+    ]
     answer.types = tuple(types[:_MOST_DIFFERENCES])
     values = [(part, leaf) for part, one in expected.items() for leaf in one.values()]
     answer.tensors = sum(isinstance(leaf, torch.Tensor) for part, leaf in values)
@@ -42,6 +55,19 @@ def lost(kind: str, expected: dict[str, Any], found: dict[str, Any]) -> Iterator
                 yield bounded(f"{name}: {wanted}")
 
 
+def _views(expected: dict[str, Any], found: dict[str, Any]) -> Iterator[str]:
+    """Results that have the memory of an input in each call of the original, and not now: that is what they are for."""
+    calls: dict[str, list[set[str]]] = {}
+    for name, one in expected.items():
+        if SHARED in one:
+            calls.setdefault(name.partition(": ")[0], []).append(set(one[SHARED]))
+    always = {program: set.intersection(*shared) for program, shared in calls.items()}
+    for text in dict.fromkeys(lost(SHARED, expected, found)):
+        program, _, rest = text.partition(": ")
+        if rest.rpartition(": ")[2] in always.get(program, ()):
+            yield text
+
+
 def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[str, bool]]:
     """What differs, in words, and whether numbers do."""
     differs: list[tuple[str, bool]] = []
@@ -50,8 +76,13 @@ def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[s
         return [(f"{missing[0] if missing else 'the order of calls'}: only in one of the runs", True)]
     for name, call in expected.items():
         other = found[name]
-        if "raised" in call and "raised" in other:  # an assertion may become another error, but stays one
+        if "raised" in call and "raised" in other:
+            if _is_other_error(call["raised"], other["raised"]):
+                differs.append((f"{name}: it raises {other['raised']}, where it raised {call['raised']}", True))
             continue
+        if name.endswith(AT_END):
+            roots = set(map(_root, call))
+            other = {place: value for place, value in other.items() if _root(place) in roots}
         if call.keys() != other.keys():
             differs.append((f"{name}: {_only_in_one(call, other)}", True))
             continue
@@ -64,6 +95,24 @@ def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[s
     return differs
 
 
+def _root(place: str) -> str:
+    """The name at the beginning of a place: ``history[2]`` is in ``history``."""
+    match = _ROOT.match(place)
+    return match[1] if match is not None else place
+
+
+def settled_at_end(unsteady: dict[str, bool], found: dict[str, Any]) -> dict[str, Any]:
+    """The state at the end without what a further call changes to something else each time."""
+    roots = set(map(_root, unsteady))
+    return {place: value for place, value in found.items() if _root(place) not in roots}
+
+
+def _is_other_error(expected: str, found: str) -> bool:
+    """Whether another error of Python's is raised.  Dynamo's errors stand for others; an assertion may become another."""
+    before, now = (text.partition(":")[0] for text in (expected, found))
+    return before != now and now != _CHECKED and {before, now} <= _BUILTIN
+
+
 def _only_in_one(expected: dict[str, Any], found: dict[str, Any]) -> str:
     """Says that only one run raises; else which of the places of results that only one has is the first, in words."""
     for call, side in ((found, "now"), (expected, "before")):
@@ -71,7 +120,7 @@ def _only_in_one(expected: dict[str, Any], found: dict[str, Any]) -> str:
             return f"it raises {call['raised']} only {side}"
     place = next(place for place in (*expected, *found) if (place in expected) != (place in found))
     if not place.startswith(CHANGED):
-        return "other results"
+        return f"{place} is only there {'before' if place in expected else 'now'}"
     now = "is not changed" if place in expected else "is changed, too"
     return f"{place.removeprefix(CHANGED)} {now}"
 

@@ -29,13 +29,14 @@ from irscope.internals.truths import truth_hook
 from irscope.protocol import FoundEvidence, OneSided, to_json
 from irscope.runner import draws
 from irscope.runner.attributes import Attributes, attributes_of
-from irscope.runner.calls import SEED, called, kept_numbers, small, state_of
-from irscope.runner.compared import compared, differences, settled, unsteady_places
+from irscope.runner.calls import SEED, called, kept_numbers, raised, small, state_of
+from irscope.runner.compared import AT_END, compared, differences, settled, settled_at_end, unsteady_places
 from irscope.runner.descriptors import silent
 from irscope.runner.kept_state import imported_files
 from irscope.runner.leaves import DISTURBANCES, leaves, numbers_in
 from irscope.runner.rounds import Measured
 from irscope.runner.tensors import Program, cloned
+from irscope.runner.used_state import environment_changed, names_used, state_at_the_end
 from irscope.usercode.user_files import is_package_file, is_user_file
 
 REFERENCE, ANSWER, REFUSALS = "reference.pt", "answer.json", "refusals.jsonl"
@@ -87,6 +88,8 @@ class Evidence:
         self._refusals = 0
         self._without_compile = without_compile
         self._answers: dict[tuple[str, int], set[bool]] = {}
+        self._environment = dict(os.environ)
+        self._used: dict[str, list[str]] = {}
 
     def hooks(self) -> list[Hook]:
         """What sees the programs, and what makes the random numbers of both runs the same."""
@@ -130,7 +133,11 @@ class Evidence:
             if torch.compiler.is_compiling():  # a part of a program that is noted already
                 return compiled(*args, **kwargs)
             self._begin(name, one, args, kwargs)
-            result = compiled(*args, **kwargs)
+            try:
+                result = compiled(*args, **kwargs)
+            except Exception as error:
+                self._keep(name, one, error)
+                raise
             self._keep(name, one, result)
             return result
 
@@ -181,7 +188,8 @@ class Evidence:
         if self._around and self._around[-1].program is one:
             return  # what the function around it returns is kept
         if one.calls <= _MOST_CALLS:
-            self._results[f"{name}: result of call {one.calls}"] = small(leaves(result))
+            found = {"raised": raised(result)} if isinstance(result, Exception) else small(leaves(result))
+            self._results[f"{name}: result of call {one.calls}"] = found
 
     # --- after it -----------------------------------------------------------------------------------------------------
 
@@ -200,6 +208,10 @@ class Evidence:
             attributes = self._attributes.get(id(one))
             if attributes is not None:
                 self._results[f"{name}: numbers at the end"] = kept_numbers(attributes)
+            self._used[name] = names_used(one.program)
+            also = self._original[3].get(name, ()) if self._original is not None else ()
+            self._results[f"{name}: {AT_END}"] = small(state_at_the_end(one.program, [one.args, one.kwargs], also))
+            self._results[f"{name}: environment at the end"] = environment_changed(self._environment, dict(os.environ))
         self._over = True
         if not self._calls_again:
             return
@@ -227,9 +239,9 @@ class Evidence:
         if torch is None or not self._results:
             answer.problem = "the script called no program that it had passed to torch.compile"
         elif self._original is None:
-            torch.save([self._results, self._unsteady, self._numbers], self._reference)
+            torch.save([self._results, self._unsteady, self._numbers, self._used], self._reference)
         else:
-            expected, unsteady, _ = self._original
+            expected, unsteady, *_ = self._original
             compared(self._comparable(expected, unsteady), self._comparable(self._results, unsteady), answer)
             answer.clocks = sum(is_clock for _, _, is_clock in unsteady)
             answer.file, answer.line = self._place(answer.differences[0]) if answer.differences else ("", 0)
@@ -264,7 +276,7 @@ class Evidence:
         for name, place, is_clock in unsteady:
             places.setdefault(name, {})[place] = is_clock
         return {
-            name: settled(places.get(name.partition(": ")[0], {}), one)
+            name: (settled_at_end if name.endswith(AT_END) else settled)(places.get(name.partition(": ")[0], {}), one)
             for name, one in results.items() if not name.endswith(ends)
         }  # fmt: skip
 

@@ -72,6 +72,16 @@ def imported_files() -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def walked(place: str, value: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """The tensors and plain values in a value, by place; what is ``seen`` is left out, and what is looked at is added."""
+    return _walk(place, value, [], seen, 0)
+
+
+def cells_of(function: Any) -> Iterator[tuple[str, Any]]:
+    """What a function has of the functions around it, by name."""
+    return ((name, value) for names in _cells(function) for name, value in names.names.items())
+
+
 class _Names:
     """Names of a namespace: of a file, a class, a module or an object; or the name of a cell, which functions share."""
 
@@ -178,13 +188,13 @@ def _entries(place: str, value: Any, undo: list[Callable[[], None]]) -> list[tup
     if isinstance(value, (staticmethod, classmethod)):
         return [(place, value.__func__)]
     if isinstance(value, types.FunctionType):
-        return [(f"{place}.{name}", one) for name, one in _of_function(value)] if _is_own(value) else []
+        return [(f"{place}.{name}", one) for name, one in _of_function(value)] if is_own(value) else []
     return _of_object(place, value, undo)
 
 
 def _is_of_user(value: dict[Any, Any]) -> bool:
     """Whether a dictionary is neither the modules nor the namespace of one, nor of a library's class."""
-    return _is_own(type(value), ("builtins", "collections")) and value is not sys.modules and "__name__" not in value
+    return is_own(type(value), ("builtins", "collections")) and value is not sys.modules and "__name__" not in value
 
 
 def _of_function(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
@@ -200,11 +210,11 @@ def _of_object(place: str, value: Any, undo: list[Callable[[], None]]) -> list[t
     """The attributes of a class of the user's, or of an object of one; a module's are looked at as a program's."""
     torch: Any = sys.modules["torch"]
     if isinstance(value, type):
-        names = {name: one for name, one in vars(value).items() if not name.startswith("__")} if _is_own(value) else {}
+        names = {name: one for name, one in vars(value).items() if not name.startswith("__")} if is_own(value) else {}
         return [(f"{place}.", _Names(names, lambda name, one: setattr(value, name, one)))] if names else []
     if (
         isinstance(value, torch.nn.Module)
-        or not _is_own(type(value))
+        or not is_own(type(value))
         or not isinstance(vars(value) if hasattr(value, "__dict__") else 0, dict)
     ):
         return []
@@ -213,8 +223,8 @@ def _of_object(place: str, value: Any, undo: list[Callable[[], None]]) -> list[t
     return [(f"{place}.{name}".lstrip("."), one) for name, one in list(attributes.items())[:_MOST_ENTRIES]]
 
 
-def _is_own(value: Any, also: tuple[str, ...] = ()) -> bool:
-    """Whether a class or a function is of a file of the user's."""
+def is_own(value: Any, also: tuple[str, ...] = ()) -> bool:
+    """Whether a class or a function is of a file of the user's; ``also`` are modules whose classes count, too."""
     name = getattr(value, "__module__", None)
     return isinstance(name, str) and (name in also or _is_users(sys.modules.get(name)))
 

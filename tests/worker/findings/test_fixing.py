@@ -483,7 +483,7 @@ class Warming(torch.nn.Module):
         n = {asked}
         if n > {bound}:
             x = x * 2
-        return x
+        return x + 1
 
 model = torch.compile(Warming())
 for _ in range(2):

@@ -9,7 +9,6 @@ import dataclasses
 import enum
 import json
 import os
-import re
 import shutil
 import tempfile
 import threading
@@ -18,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.trials.errors import caught_otherwise
+from irscope.driver.trials.output import written
 from irscope.fixing.places import in_library, is_of_library
 from irscope.fixing.texts import LineMatch
 from irscope.fixing.workarounds import as_patches
@@ -94,7 +94,8 @@ class Trial:
     outcome: Outcome
     findings: tuple[Finding, ...]
     compiles: tuple[Compile, ...]
-    stdout: str
+    written: tuple[list[str], list[str]]
+    """The lines of the output and of the log, as they are compared."""
     evidence: FoundEvidence | None
 
     @property
@@ -255,7 +256,7 @@ class Prover:
         spec = dataclasses.replace(self._spec, overlays=overlays, without_compile=without_compile, evidence=folder)
         findings: dict[object, Finding] = {}
         compiles: dict[str, Compile] = {}
-        ended, printed = [False], bytearray()
+        ended, printed = [False], {"stdout": bytearray(), "stderr": bytearray()}
 
         def on_message(message: Message) -> None:
             ended[0] = ended[0] or isinstance(message, ScriptEnded)
@@ -265,8 +266,8 @@ class Prover:
                 compiles[message.compile.id] = message.compile
 
         def on_bytes(stream: str, data: bytes) -> None:
-            if stream == "stdout" and len(printed) < _MOST_OUTPUT:
-                printed.extend(data)
+            if len(printed[stream]) < _MOST_OUTPUT:
+                printed[stream].extend(data)
 
         with Store(os.path.join(folder, "runs.db")) as store:
             run, outcome = execute(
@@ -277,8 +278,8 @@ class Prover:
         if reference and os.path.exists(os.path.join(folder, REFERENCE)):
             os.replace(os.path.join(folder, REFERENCE), known)
         found = tuple(causes_only(list(findings.values())))
-        text = printed.decode("utf-8", "replace")
-        return Trial(outcome, found, tuple(compiles.values()), text, _answer(os.path.join(folder, ANSWER)))
+        lines = written(*(data.decode("utf-8", "replace") for data in printed.values()))
+        return Trial(outcome, found, tuple(compiles.values()), lines, _answer(os.path.join(folder, ANSWER)))
 
 
 def _answer(path: str) -> FoundEvidence | None:
@@ -316,8 +317,11 @@ def _decided(
         return proof.but(Status.UNPROVEN, f"Another finding comes: {code} at line {line}. {message}")
     if status is Status.VERIFIED and not trial.graphs:
         return proof.but(Status.UNPROVEN, "Nothing is compiled with it.")
-    if status is Status.VERIFIED and original.stdout == eager.stdout and _other_output(eager.stdout, trial.stdout):
-        return proof.but(Status.UNPROVEN, "The script prints something else.")
+    for what, before, without, now in zip(
+        ("prints", "logs"), original.written, eager.written, trial.written, strict=True
+    ):
+        if status is Status.VERIFIED and before == without != now:
+            return proof.but(Status.UNPROVEN, f"The script {what} something else, or in another order.")
     return proof
 
 
@@ -396,15 +400,3 @@ def _numbers(eager: Trial, trial: Trial) -> tuple[tuple[str, ...], Status, str]:
     if not found.tensors:
         return tuple(checks), Status.UNPROVEN, "The compiled programs give nothing to compare."
     return tuple(checks), Status.VERIFIED, ""
-
-
-_NUMBER = re.compile(r"[-+]?\d+\.\d+(?:e[-+]?\d+)?")
-
-
-def _other_output(expected: str, found: str) -> bool:
-    """Whether other lines were printed: their order may differ, and the last digits of numbers."""
-
-    def lines(text: str) -> list[str]:
-        return sorted(_NUMBER.sub(lambda number: f"{float(number[0]):.3g}", line) for line in text.splitlines())
-
-    return expected != found and lines(expected) != lines(found)

@@ -1,0 +1,137 @@
+"""What the code of a program uses beside its inputs, as it is at the end of the script.
+
+A call may write the same value each time, as an attribute of an argument or an entry of a dictionary; then a further call
+changes nothing, and only the end of the script shows what it wrote.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import sys
+import types
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from irscope.runner.kept_state import cells_of, is_own, walked
+
+_MOST_LEAVES = 5_000
+_MOST_FUNCTIONS = 200
+_VARIABLES = ("CUDA", "GOMP", "INDUCTOR", "KMP", "MKL", "OMP", "PYTORCH", "TORCH", "TRITON")
+"""What torch and its libraries set by themselves begins with it."""
+
+
+def names_used(program: Any) -> list[str]:
+    """The global names that the code of a program reads, also in functions of the user's that it calls."""
+    return [place for place, _ in _globals_of(program)]
+
+
+def state_at_the_end(program: Any, arguments: Any, also: Collection[str]) -> dict[str, Any]:
+    """The tensors and plain values in what a program uses, by place.
+
+    Parameters
+    ----------
+    arguments
+        Of its first call: objects in them are those of the script.
+    also
+        Other global names, which the original's code uses.
+    """
+    seen: set[int] = set()
+    leaves = (
+        leaf
+        for place, root in _roots(program, arguments, also)
+        for name, value in _parts(place, root)
+        for leaf in walked(name, value, seen)
+    )
+    return dict(itertools.islice(leaves, _MOST_LEAVES))
+
+
+def environment_changed(before: dict[str, str], now: dict[str, str]) -> dict[str, Any]:
+    """The variables of the environment that differ, without those of torch and its libraries."""
+    return {
+        name: now.get(name)
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name) and not name.startswith(_VARIABLES)
+    }
+
+
+def _roots(program: Any, arguments: Any, also: Collection[str]) -> Iterator[tuple[str, Any]]:
+    module, function = _module_of(program), _function_of(program)
+    if module is not None:
+        yield "self", module
+    yield from cells_of(function)
+    found = dict(_globals_of(program))
+    space = getattr(function, "__globals__", {})
+    found |= {name: space[name] for name in also if name not in found and name in space}
+    yield from found.items()
+    yield from ((f"argument {number}", value) for number, value in enumerate(_objects(arguments)))
+
+
+def _module_of(program: Any) -> Any:
+    module = getattr(program, "_orig_mod", getattr(program, "__self__", program))
+    return module if isinstance(module, sys.modules["torch"].nn.Module) else None
+
+
+def _function_of(program: Any) -> Any:
+    module = _module_of(program)
+    function = inspect.unwrap(program if module is None else module.forward)
+    return getattr(function, "__func__", function)
+
+
+def _globals_of(program: Any) -> Iterator[tuple[str, Any]]:
+    """Global names with what they are, those of other files with the file's name."""
+    module = _module_of(program)
+    modules = module.modules() if module is not None else ()
+    waiting = [_function_of(program), *(type(one).forward for one in modules if is_own(type(one)))]
+    done: set[int] = set()
+    while waiting and len(done) < _MOST_FUNCTIONS:
+        function = waiting.pop()
+        if not isinstance(function, types.FunctionType) or id(function) in done:
+            continue
+        done.add(id(function))
+        space = function.__globals__
+        file = str(space.get("__name__", ""))
+        for name in _names_in(function.__code__):
+            value = space.get(name)
+            if isinstance(value, types.FunctionType):
+                waiting += [value] if is_own(value) else []
+            elif name in space and not isinstance(value, types.ModuleType):
+                yield name if file == "__main__" else f"{file}.{name}", value
+
+
+def _names_in(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names_in(constant)
+
+
+def _objects(value: Any, depth: int = 0) -> Iterator[Any]:
+    """What is neither a container nor a tensor nor a plain value."""
+    if isinstance(value, (list, tuple, dict)) and depth < 5:
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _objects(one, depth + 1)
+    elif hasattr(value, "__dict__") and not isinstance(value, sys.modules["torch"].Tensor):
+        yield value
+
+
+def _parts(place: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A value itself; of a module and an optimizer what they hold, with the gradients."""
+    torch: Any = sys.modules["torch"]
+    if isinstance(value, torch.nn.Module):
+        own = vars(torch.nn.Module())
+        for path, one in value.named_modules():
+            prefix = ".".join(filter(None, (place, path)))
+            yield f"{prefix}.training", one.training
+            yield from ((f"{prefix}.{name}", held) for name, held in vars(one).items() if name not in own)
+        for name, tensor in (*value.named_parameters(), *value.named_buffers()):
+            yield from ((f"{place}.{name}", tensor), (f"{place}.{name}.grad", tensor.grad if tensor.is_leaf else None))
+    elif isinstance(value, torch.optim.Optimizer):
+        for number, group in enumerate(value.param_groups):
+            yield from ((f"{place}[{number}].{name}", held) for name, held in group.items() if name != "params")
+            states = enumerate(value.state.get(parameter, {}) for parameter in group["params"])
+            yield from ((f"{place}[{number}].{at}.{name}", held) for at, of in states for name, held in of.items())
+    else:
+        yield place, value
+        if isinstance(value, torch.Tensor) and value.is_leaf:
+            yield f"{place}.grad", value.grad
