@@ -12,6 +12,7 @@ from irscope.runner.attributes import Attributes, attributes_of
 from irscope.runner.kept_state import KeptState
 from irscope.runner.leaves import disturbed, leaves, not_a_number
 from irscope.runner.rounds import Measured, modes
+from irscope.runner.used_state import putting_back
 from irscope.vocabulary.visible import bounded
 
 SEED = 20
@@ -37,7 +38,7 @@ def called(
     """
     torch: Any = sys.modules["torch"]
     state = {key: (value, value.detach().clone()) for key, value in state_of(one.program).items()}
-    attributes, kept = attributes_of(one.program), KeptState(one.program)
+    attributes, kept, training = attributes_of(one.program), KeptState(one.program), putting_back(one.program)
     random_seeds.seed_all(SEED)
     found: dict[str, Any] = {}
     try:
@@ -63,6 +64,8 @@ def called(
         for value, before in state.values():
             if not value.is_inference():
                 value.copy_(before)
+        for undo in training:
+            undo()
     kept.put_back()
     if attributes is not None:
         attributes.put_back()

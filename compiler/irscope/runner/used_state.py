@@ -10,7 +10,7 @@ import inspect
 import itertools
 import sys
 import types
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, MutableMapping
 from typing import Any
 
 from irscope.runner.kept_state import cells_of, is_own, walked
@@ -44,6 +44,56 @@ def state_at_the_end(program: Any, arguments: Any, also: Collection[str]) -> dic
         for leaf in walked(name, value, seen)
     )
     return dict(itertools.islice(leaves, _MOST_LEAVES))
+
+
+def putting_back(program: Any) -> list[Callable[[], None]]:
+    """What gives the modules, optimizers and schedules that a program uses the state that they have now.
+
+    A program that is a training step then begins each call from the same parameters, gradients and averages.
+    """
+    torch: Any = sys.modules["torch"]
+    undo: list[Callable[[], None]] = []
+    for _, value in _roots(program, (), ()):
+        if isinstance(value, torch.nn.Module):
+            undo += [_tensor_back(tensor) for tensor in (*value.parameters(), *value.buffers())]
+        elif isinstance(value, torch.optim.Optimizer):
+            undo += [_entries_back(group) for group in value.param_groups]
+            undo += [_entries_back(held) for held in value.state.values()]
+            undo.append(_entries_back(value.state))
+        elif type(value).__module__.startswith(("torch.optim.lr_scheduler", "torch.amp")):
+            undo.append(_entries_back(vars(value)))
+    return undo
+
+
+def _tensor_back(tensor: Any) -> Callable[[], None]:
+    copy = tensor.detach().clone()
+    grad = tensor.grad if tensor.is_leaf else None
+    held = None if grad is None else grad.detach().clone()
+
+    def undo() -> None:
+        if not tensor.is_inference():
+            tensor.detach().copy_(copy)
+        if grad is not None:
+            grad.detach().copy_(held)
+        if tensor.is_leaf:
+            tensor.grad = grad
+
+    return undo
+
+
+def _entries_back(entries: MutableMapping[Any, Any]) -> Callable[[], None]:
+    """Of a dictionary, whose tensors may be written in place."""
+    torch: Any = sys.modules["torch"]
+    before = dict(entries)
+    tensors = [_tensor_back(held) for held in before.values() if isinstance(held, torch.Tensor)]
+
+    def undo() -> None:
+        for one in tensors:
+            one()
+        entries.clear()
+        entries.update(before)
+
+    return undo
 
 
 def environment_changed(before: dict[str, str], now: dict[str, str]) -> dict[str, Any]:
