@@ -26,8 +26,9 @@ SOURCES = {"irscope": "compiler", "irscope_server": "server"}
 ROOMS = (
     "compiler/irscope/fixing",
     "compiler/irscope/driver/fixing",
+    "compiler/irscope/driver/trials",
 )
-"""Where the fixing feature is: the first makes fixes, the second has them tried and writes them."""
+"""Where the fixing feature is: the first makes fixes, the second has them tried and writes them, the third runs the trials."""
 SHOWN = "server/irscope_server/language/tried_fixes.py"
 """Decides which fixes are offered, outside of these rooms."""
 MOST_LINES = 9500
