@@ -174,8 +174,12 @@ export interface KernelChoice extends KernelItem {
   function: string;
   /** The operations of the program that it computes, in the order of the graph. */
   ops: string[];
-  /** The path of the `nn.Module` that most of them are in. */
+  /** The path of the `nn.Module` that most of them are in, from the module that was compiled. */
   module: string;
+  /** The class of that module. */
+  moduleClass: string;
+  /** The line nearest to what it computes, of a library's file where the user's code calls one. */
+  innermost: Place | null;
   /** `forward` or `backward`, of a compile that has both. */
   direction: string;
   /** The size of its text; 0 for a library call. */

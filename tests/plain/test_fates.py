@@ -16,7 +16,7 @@ SAME = "changes nothing: its input is of this type and layout already"
 def facts(name: str, inputs: tuple[str, ...] = ()) -> NodeFacts:
     return NodeFacts(
         name=name, line=1, op="call", target="", value=TENSOR, inputs=inputs, users=(), flops=None, read=None, written=None,
-        is_view=False, is_backward=False, stack=(), module=None, original_aten="", seq_nr=None, sources=(),
+        is_view=False, is_backward=False, stack=(), modules=(), original_aten="", seq_nr=None, sources=(),
     )  # fmt: skip
 
 

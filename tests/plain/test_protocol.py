@@ -67,7 +67,7 @@ from irscope.protocol import (
     to_json,
 )
 from irscope.provenance.fusions import Decision, FusionAnswer, Side
-from irscope.provenance.lines import LineStep, LineTrail, StageElement
+from irscope.provenance.lines import CalledCompile, LineStep, LineTrail, StageElement
 from json_docs import DOCS, documented_types
 
 MESSAGES: list[Message] = [
@@ -171,8 +171,8 @@ DOCUMENTED: dict[str, Any] = {
     for cls in (
         protocol.Report, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Fix, protocol.Edit, protocol.Related, protocol.BreakFacts, protocol.RecompilationFacts, protocol.VaryingSize, protocol.Marks,
         protocol.RankReport, protocol.Collective, protocol.CollectiveOverlap, protocol.OverlapMove, protocol.BucketSplit, protocol.CollectiveWait, protocol.Piece,
-        protocol.Range, protocol.Position, protocol.Kernel, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
-        LineTrail, LineStep, StageElement, GraphNode, GuardList, Guard,
+        protocol.Range, protocol.Position, protocol.Kernel, protocol.FileLines, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
+        LineTrail, CalledCompile, LineStep, StageElement, GraphNode, GuardList, Guard,
         RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase, Total,
         Drawing, PipelineFigures, Figure, Timing, Left, Check, ScriptCheck, Measured,
         Profile, MeasuredLine, MeasuredKernel, Gap, StepPiece, CudaGraphs, SkippedGraph, RecordedAgain, GraphPool, MeasuredProgram, MeasuredRegion, Elsewhere, Spread, BreakCost, BreakRemoved, RecompileCost,

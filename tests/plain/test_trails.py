@@ -224,7 +224,7 @@ def test_what_a_pass_made_of_several_came_from_all_of_them() -> None:
 
 
 def a_new_node(name: str, inputs: tuple[str, ...] = (), sources: tuple[Source, ...] = ()) -> NodeFacts:
-    untold = (None, None, None, False, False, (), None, "", None)
+    untold = (None, None, None, False, False, (), (), "", None)
     return NodeFacts(name, 0, "call_function", name, Value("other"), inputs, (), *untold, sources)
 
 

@@ -15,7 +15,7 @@ from irscope.capture.symbolic_traces import SymbolicTraces
 from irscope.capture.timing import PhaseStages, SymbolStages
 from irscope.events.listening import LogHandler
 from irscope.events.trace import Record, TraceHandler
-from irscope.internals import dynamo_hooks, guard_costs, inlined, own_frames, unread
+from irscope.internals import dynamo_hooks, graph_calls, guard_costs, inlined, own_frames, unread
 from irscope.internals.dynamo_frames import code_being_compiled
 from irscope.internals.hooks import Hook
 from irscope.pipelines import dynamo_stages
@@ -50,6 +50,7 @@ class DynamoCapture(Capture):
         """What is patched in PyTorch while the run is captured."""
         return [
             own_frames.hook(),
+            graph_calls.asking_hook(),
             dynamo_hooks.bytecode_hook(self.book.guarded(self._see_bytecode)),
             *self.book.findings.hooks(self.book.guarded),
             unread.hook(TraceHandler),

@@ -84,6 +84,7 @@ class _Description:
         self._writer, self._only = writer, only
         self._targets, self._values, self._frames, self._stacks = _Table(), _Table(), _Table(), _Table()
         self._modules, self._sources = _Table(), _Table()
+        self._module_parents: list[int] = []
         self._symbols: dict[str, int | float | None] = {}
         self._target_of: dict[Any, int] = {}
         self._hints: dict[str, int | float | None] = {}
@@ -135,6 +136,7 @@ class _Description:
             "frames": self._frames.entries,
             "stacks": self._stacks.entries,
             "modules": self._modules.entries,
+            "module_parents": self._module_parents,
             "sources": self._sources.entries,
             "symbols": self._symbols,
         }
@@ -238,8 +240,12 @@ class _Description:
     def _module(self, stack: Any) -> int:
         if not stack:
             return -1
-        path, cls = next(reversed(stack.values()))
-        return self._modules((path, self._writer.class_name(cls)))
+        number = -1
+        for path, cls in stack.values():
+            parent, number = number, self._modules((path, self._writer.class_name(cls)))
+            if number == len(self._module_parents):
+                self._module_parents.append(parent)
+        return number
 
     def _source(self, source: Any) -> int:
         parents = tuple(self._source(parent) for parent in source.from_node)

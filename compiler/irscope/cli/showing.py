@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 from irscope.cli.diffing import no_stage
 from irscope.cli.report import PREDICTED, report_lines, use_cells
 from irscope.cli.tables import table
-from irscope.cli.text import Paint, left_out, print_json, short_path, to_stdout
+from irscope.cli.text import Paint, left_out, path_in_package, print_json, short_path, to_stdout
 from irscope.findings.control import controlled
 from irscope.ir.guards import Guard, GuardList, guards_of
 from irscope.pipelines.registry import role_of
-from irscope.protocol import Compile, Report, StageRef, to_json
+from irscope.protocol import Compile, Kernel, Report, StageRef, to_json
+from irscope.provenance.kernel_groups import groups_of
 from irscope.store.store import Store
 from irscope.usercode.reading import name_among
 from irscope.usercode.source import line_text
@@ -248,7 +249,8 @@ def _line(store: Store, report: Report, options: argparse.Namespace) -> int:
         codes = {
             stage.id for compile in report.compiles for stage in compile.stages if role_of(stage.name) is Role.CODE
         }
-        to_stdout(_trail_lines(trail, codes, paint, most) or ["Nothing in this run came from this line."])
+        rows = [*_called_lines(trail, paint, most), *_trail_lines(trail, codes, paint, most)]
+        to_stdout(rows or ["Nothing in this run came from this line."])
     with contextlib.suppress(sqlite3.Error):  # a run of the editor's, or of an older version: the next time is faster
         keep_trails(store, report.run)
     return 0
@@ -270,6 +272,8 @@ def _as_stored(name: str) -> str:
 def _known_file(report: Report, name: str) -> str:
     """The file as the run names it: the one of that path, else the only one that ends so."""
     known = {report.script, *(c.file for c in report.compiles), *(o.file for k in report.kernels for o in k.origins)}
+    known |= {part.file for kernel in report.kernels for part in kernel.lines}
+    known |= {line.file for c in report.compiles for line in (*c.callers, *c.backward_callers)}
     path = name_among(known, os.path.abspath(name))
     if path in known:
         return path
@@ -308,4 +312,30 @@ def _trail_lines(trail: LineTrail, codes: set[str], paint: Paint, most: int | No
         lines.append(
             f"  {paint('kernel', 'green')} {printable(kernel.name)}  {paint(f'{kernel.language}, {kernel.stage}', 'dim')}"
         )
+    return lines
+
+
+def _called_line(kernel: Kernel, paint: Paint) -> str:
+    inner = kernel.innermost
+    where = f", {short_path(path_in_package(inner.file))}:{inner.line}" if inner is not None else ""
+    return f"{printable(kernel.name)}  {paint(printable(f'{kernel.language}{where}'), 'dim')}"
+
+
+def _called_lines(trail: LineTrail, paint: Paint, most: int | None) -> list[str]:
+    """What a line calls: the compiles, and their kernels by module."""
+    lines = []
+    for called in trail.called:
+        side = "the backward of " if called.is_backward else ""
+        kernels = count(len(called.kernels), "kernel")
+        lines.append(f"  calls {side}{paint(called.compile, 'cyan')} {printable(called.title)}: {kernels}")
+        shown = 0
+        for group in groups_of(called.kernels):
+            if most is not None and shown >= most:
+                lines.append(paint(f"    … and {count(len(called.kernels) - shown)} more (--all)", "dim"))
+                break
+            kind = f"  {paint(printable(group.module_class), 'dim')}" if group.module_class != group.title else ""
+            lines.append(f"    {printable(group.title) or 'outside of modules'}{kind}")
+            left = group.kernels if most is None else group.kernels[: most - shown]
+            lines += [f"      {_called_line(kernel, paint)}" for kernel in left]
+            shown += len(left)
     return lines

@@ -85,6 +85,13 @@ def short_path(path: str) -> str:
     return printable(relative if len(relative) < len(path) else path)
 
 
+def path_in_package(path: str) -> str:
+    """The path of a library's file from its package on; any other as it is."""
+    parts = path.replace("\\", "/").split("/")
+    inside = [at for at, part in enumerate(parts) if part in ("site-packages", "dist-packages")]
+    return "/".join(parts[inside[-1] + 1 :]) if inside else path
+
+
 def print_json(value: object) -> None:
     """Plain values as JSON: indented, unless it is so long that indenting it takes a second."""
     text = json.dumps(value)

@@ -228,9 +228,11 @@ def execute(
         outcome = with_finding(store, run, outcome, raised, on_message)
     try:
         if spec.lane is Lane.DEEP:
-            from irscope.provenance.kernels import add_missing_origins  # here: it would delay the script
+            from irscope.provenance.kernel_paths import keep_paths  # here: it would delay the script
+            from irscope.provenance.kernels import add_missing_origins
 
             add_missing_origins(store, run)
+            keep_paths(store, run)
         _set_outcome(store, run, outcome)
     except sqlite3.Error as error:
         unkept = f"{outcome.message} The run store {store.path} cannot be written any more ({error})."

@@ -7,9 +7,14 @@ from typing import Any
 
 from irscope.events.stack import name_of_code
 from irscope.events.trace import GRAPH_BREAK, RECOMPILATION, Record, is_skipped, reasons_in
-from irscope.protocol import Compile, CompileOutcome
+from irscope.internals.dynamo_frames import entry_being_compiled
+from irscope.internals.graph_calls import Lines
+from irscope.protocol import Compile, CompileOutcome, Origin
 from irscope.usercode.source import qualified_name_at
 from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name
+
+_MOST_CALLERS = 200
+"""Lines kept of those that call a compile."""
 
 
 class CompileBook:
@@ -99,7 +104,25 @@ class CompileBook:
             return dataclasses.replace(before, seconds=round(before.seconds + more, 6), outcome=outcome)
         return dataclasses.replace(before, restarts=restarts)
 
+    def called(self, name: str, backward: bool, lines: Lines) -> Compile | None:
+        """Takes in the lines that call a graph of a compile; returns the compile where it changed."""
+        before = self._compiles.get(name)
+        if before is None:
+            return None
+        known = before.backward_callers if backward else before.callers
+        callers = tuple(dict.fromkeys([*known, *(Origin(*line) for line in lines)]))[:_MOST_CALLERS]
+        if callers == known:
+            return None
+        after = (
+            dataclasses.replace(before, backward_callers=callers)
+            if backward
+            else dataclasses.replace(before, callers=callers)
+        )
+        self._compiles[name] = after
+        return after
+
     def _started(self, record: Record, name: str, code: Any) -> Compile:
+        entry = entry_being_compiled()
         frames = record.facts.get("stack") or [{}]
         function = str(getattr(code, "co_name", None) or frames[-1].get("name", "?"))
         file = str(getattr(code, "co_filename", None) or frames[-1].get("filename", "?"))
@@ -115,6 +138,8 @@ class CompileBook:
             seconds=0.0,
             reasons=self._reasons.get(name, ()),
             qualified=name_of_code(code) if code is not None else qualified_name_at(file, plain_name(function), line),
+            program=entry.program,
+            callers=tuple(Origin(*line) for line in dict.fromkeys(entry.callers))[:_MOST_CALLERS],
         )
 
     def failed(self, name: str) -> Compile | None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import enum
+import functools
 import inspect
 import sys
 import types
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from irscope.internals.frames import FrameLook, callers, is_in
+from irscope.internals.graph_calls import Lines, asking_line, calling_lines
 from irscope.usercode.user_files import is_user_file
+from irscope.vocabulary.function_names import qualified_name
 
 _CONVERT_FRAME = "torch/_dynamo/convert_frame.py"
 _SYMBOLIC_CONVERT = "torch/_dynamo/symbolic_convert.py"
@@ -106,6 +109,51 @@ def callers_of_compiled_code() -> Iterator[types.FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back
+
+
+class Entry(NamedTuple):
+    """How the code that is about to be compiled was reached.
+
+    Parameters
+    ----------
+    program
+        The name of what was passed to ``torch.compile``, if it is that which is compiled: the class of a module, or a
+        function without its decorators.
+    callers
+        The lines that called the compiled function, innermost first, and the line that called ``torch.compile``.
+    """
+
+    program: str = ""
+    callers: Lines = ()
+
+
+def entry_being_compiled() -> Entry:
+    """How the code that is about to be compiled was reached, at the record ``dynamo_start``."""
+    inside, between = False, False
+    for frame in callers():
+        code = frame.f_code
+        if not inside:
+            inside = is_in(code, _CONVERT_FRAME)
+        elif COMPILED_CALL.is_at(frame):
+            program = "" if between else _name_of_program(frame.f_locals.get("fn"))
+            return Entry(
+                program, (*calling_lines(callers_of_compiled_code()), *asking_line(frame.f_locals.get("self")))
+            )
+        else:
+            between = between or not (is_in(code, _MODULE) or is_in(code, "torch/_dynamo/"))
+    return Entry()
+
+
+def _name_of_program(program: Any) -> str:
+    while isinstance(program, functools.partial):
+        program = program.func
+    program = inspect.unwrap(program) if callable(program) else program
+    owner = getattr(program, "__self__", program)
+    if isinstance(owner, sys.modules["torch"].nn.Module):
+        own = getattr(program, "__name__", "")
+        return type(owner).__name__ + ("" if owner is program or own.startswith("_") or own == "forward" else f".{own}")
+    name = qualified_name(getattr(program, "__qualname__", ""))
+    return name if name.rpartition(".")[2].isidentifier() else ""
 
 
 class Entrance(enum.Enum):

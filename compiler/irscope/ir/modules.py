@@ -24,11 +24,23 @@ _MOST_NEIGHBOURS = 16
 def split_module(path: str, kind: str) -> tuple[Path, str]:
     """``G['model'].encoder.layer.0`` → (model, encoder, layer, 0), with the module's class."""
     if plain := _PLAIN_PATH.fullmatch(path):  # most are, and a large model has ten thousand
-        return (plain[1], *(part for part in plain[2].split(".")[1:] if part != "_modules"))[:_DEEPEST], kind
+        return (plain[1], *(part for part in plain[2].split(".")[1:] if part not in _INNER))[:_DEEPEST], kind
     head, *rest = [match[1] or match[2] for match in _SEGMENT.finditer(path)] or [path]
     if rest and head in ("L", "G"):
         head, *rest = rest
-    return (head, *(part for part in rest if part != "_modules"))[:_DEEPEST], kind
+    return (head, *(part for part in rest if part not in _INNER))[:_DEEPEST], kind
+
+
+def attribute_path(path: str) -> str:
+    """A module as an attribute of what was compiled: ``layers.0`` for ``L['self'].__dict__['_modules']['layers'].0``, and
+    ``net.layers.0`` for ``G['net'].layers.0``; empty for the compiled module itself."""
+    head, *rest = split_module(path, "")[0]
+    return ".".join(rest if path.startswith(_COMPILED_MODULE) else [head, *rest])
+
+
+_COMPILED_MODULE = ("L['self']", "L['fn']", "L['mod']")
+"""How Dynamo names the module whose ``forward`` it compiles."""
+_INNER = ("_modules", "__dict__")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ key            value
 ``values``     ``["tensor", dtype, sizes, strides, device, bytes]``, ``["symbol", text, hint]``, ``["list", [→ values]]``
                or ``["other", type]``; sizes are numbers, or text where they are symbolic; bytes with hints, null unknown
 ``frames``     ``[file, line, function]``; ``stacks``: lists → *frames*, outermost first
-``modules``    ``[path, class]`` of the innermost ``nn.Module``
+``modules``    ``[path, class]`` of an ``nn.Module``; a node has the innermost one.  ``module_parents``: the number of
+               the one around each, -1 for the outermost
 ``sources``    ``[name, pass, action, graph, [→ sources]]``: PyTorch's ``NodeSource``; this node came from the node
                ``name`` of graph number ``graph`` (-1: of none), by ``pass``; then what that one came from
 ``symbols``    hint of each symbolic size: ``{"s0": 8}``
@@ -117,6 +118,8 @@ class NodeFacts(NamedTuple):  # a tuple, because a large graph makes tens of tho
         view, which touches no memory; None if a size has no hint.
     stack
         Outermost frame first.
+    modules
+        Path and class of each module around it, outermost first.
     """
 
     name: str
@@ -132,10 +135,15 @@ class NodeFacts(NamedTuple):  # a tuple, because a large graph makes tens of tho
     is_view: bool
     is_backward: bool
     stack: tuple[Frame, ...]
-    module: tuple[str, str] | None
+    modules: tuple[tuple[str, str], ...]
     original_aten: str
     seq_nr: int | None
     sources: tuple[Source, ...]
+
+    @property
+    def module(self) -> tuple[str, str] | None:
+        """Path and class of the innermost module; None outside of all."""
+        return self.modules[-1] if self.modules else None
 
     @property
     def is_untold(self) -> bool:
@@ -153,7 +161,7 @@ class NodeFacts(NamedTuple):  # a tuple, because a large graph makes tens of tho
         return self.flops / self.moved if self.flops is not None and self.moved else None
 
 
-NO_FACTS = NodeFacts("", 0, "", "", _NO_VALUE, (), (), None, None, None, False, False, (), None, "", None, ())
+NO_FACTS = NodeFacts("", 0, "", "", _NO_VALUE, (), (), None, None, None, False, False, (), (), "", None, ())
 """The facts of a node about which nothing is known."""
 
 
@@ -243,7 +251,7 @@ class _Reader:
     def facts(self) -> Iterator[NodeFacts]:
         columns, data = self._data["nodes"], self._data
         names, views, backward = columns["name"], set(data["views"]), set(data["backward"])
-        targets, modules = data["targets"], [(path, cls) for path, cls in data["modules"]]
+        targets, modules = data["targets"], _module_chains(data)
         values = [self._values[index] if index >= 0 else _NO_VALUE for index in columns["value"]]
         sizes = [value.bytes if value.kind else 0 for value in values]
         users = _users(names, columns["inputs"])
@@ -269,11 +277,20 @@ class _Reader:
                 number in views,
                 number in backward,
                 self._stacks[stack] if stack >= 0 else (),
-                modules[module] if module >= 0 else None,
+                modules[module] if module >= 0 else (),
                 targets[aten] if aten >= 0 else "",
                 columns["seq"][number],
                 tuple([self._sources[index] for index in columns["from"][number]]),
             )
+
+
+def _module_chains(data: Any) -> list[tuple[tuple[str, str], ...]]:
+    """Each module of a stage's data with those around it, outermost first."""
+    chains: list[tuple[tuple[str, str], ...]] = []
+    parents = data.get("module_parents") or [-1] * len(data["modules"])  # older versions know the innermost alone
+    for (path, cls), parent in zip(data["modules"], parents, strict=True):  # a parent comes before its children
+        chains.append((*(chains[parent] if parent >= 0 else ()), (path, cls)))
+    return chains
 
 
 def _users(names: Sequence[str], inputs: Sequence[Sequence[int]]) -> list[list[str]]:

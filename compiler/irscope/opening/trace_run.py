@@ -33,6 +33,7 @@ from irscope.protocol import (
     RunRequest,
     StoreWrite,
 )
+from irscope.provenance.kernel_paths import keep_paths
 from irscope.provenance.kernels import add_missing_origins
 from irscope.store.run_writer import RunWriter
 from irscope.store.store import Store
@@ -277,6 +278,7 @@ class _Reading:
         if pieces := self._pieces.folded():
             self._store.put_pieces(self._run, pieces)
         add_missing_origins(self._store, self._run)
+        keep_paths(self._store, self._run)
         if self._script and (text := read_source(self._script)):
             self._store.set_script(self._run, self._script, digest_of(text))
 

@@ -65,6 +65,7 @@ from irscope.protocol.report import CaptureGap as CaptureGap
 from irscope.protocol.report import Compile as Compile
 from irscope.protocol.report import CompileOutcome as CompileOutcome
 from irscope.protocol.report import Cost as Cost
+from irscope.protocol.report import FileLines as FileLines
 from irscope.protocol.report import Finding as Finding
 from irscope.protocol.report import Kernel as Kernel
 from irscope.protocol.report import Origin as Origin

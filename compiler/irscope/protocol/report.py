@@ -188,6 +188,14 @@ class Compile:
     in it.  Empty in runs of older versions of irscope."""
     target: str = ""
     """For a prediction: the device for which it was compiled."""
+    program: str = ""
+    """What the script passed to ``torch.compile``, if it is that which is compiled: the class of a module, or a function
+    without its decorators.  Empty for what a graph break leaves, and for what other code calls."""
+    callers: tuple[Origin, ...] = ()
+    """The lines that called it, the lines that called these, and the line that called ``torch.compile``: of the user's
+    files and of libraries but torch."""
+    backward_callers: tuple[Origin, ...] = ()
+    """The same of its backward."""
 
     @property
     def function_name(self) -> str:
@@ -196,8 +204,8 @@ class Compile:
 
     @property
     def title(self) -> str:
-        """What was compiled, in words: ``Block.forward``, or ``Block.forward, after line 94``."""
-        return function_title(self.function, self.qualified)
+        """What was compiled, in words: ``Block``, ``step``, or ``Block.forward, after line 94``."""
+        return self.program or function_title(self.function, self.qualified)
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -206,6 +214,14 @@ class Origin:
 
     file: str
     line: int
+
+
+@dataclass(frozen=True)
+class FileLines:
+    """Lines of one file, 1-based, in their order."""
+
+    file: str
+    lines: tuple[int, ...]
 
 
 LIBRARY = "extern"
@@ -225,6 +241,16 @@ class Kernel:
     origins: tuple[Origin, ...]
     target: str = ""
     """For a prediction: the device for which it was generated."""
+    innermost: Origin | None = None
+    """The line nearest to what it computes, of the user's or of a library but torch; of several that of the operation that
+    is computed last.  This and what follows is known at the end of a run."""
+    module: str = ""
+    """The path of the ``nn.Module`` that most of what it computes is in, from the module that was compiled: ``layers.0.mlp``.
+    Of a library function that is called in several the one around them."""
+    module_class: str = ""
+    """The class of that module; with an empty path that of the compiled module itself."""
+    lines: tuple[FileLines, ...] = ()
+    """All lines that led to what it computes, but those of torch: from the user's call down to the innermost."""
 
     @property
     def is_generated(self) -> bool:

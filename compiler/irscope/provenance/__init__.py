@@ -99,9 +99,19 @@ class Provenance:
         for compile in self._stages.report.compiles:
             stages = [*self.lines.first_stages(compile.id), self.lines.runners(compile.id)[0]]
             for i, stage in enumerate(filter(None, stages)):
-                here = self.lines.at(stage, Origin(line.file, line.line))
-                found.update(dict.fromkeys(one for one in here if i == 0 or line in self.parents(one)))
+                origin = Origin(line.file, line.line)
+                here = self.lines.at(stage, origin)
+                found.update(
+                    dict.fromkeys(
+                        one for one in here if i == 0 or line in self.parents(one) or origin in self.further_lines(one)
+                    )
+                )
         return tuple(found)
+
+    def further_lines(self, element: Element) -> list[Origin]:
+        """The lines on the way to a node that are not its `origins`: those of a library that the user's code calls."""
+        own = self.lines.of(element)
+        return [line for line in self.lines.path(element) if line not in own]
 
     def below(self, element: Element) -> dict[str, tuple[Element, ...]]:
         """Everything that it became, however far down, by stage along the pipeline of each compile."""

@@ -27,6 +27,11 @@ def is_backward(stage: StageRef) -> bool:
     return stage_kind(stage.name).part is Part.BACKWARD or "-backward" in part
 
 
+def is_of_backward(stage: str) -> bool:
+    """Whether a kernel's stage, by its ID, or the output code that calls it belongs to a backward."""
+    return "-backward" in stage.rpartition("/")[0] or stage.rpartition("/")[2].startswith("output-code-backward")
+
+
 def is_shared(stage: StageRef) -> bool:
     """Whether it is above the partition into forward and backward, or aside."""
     return rank(stage) is None or stage_kind(stage.name).part in (Part.SHARED, Part.ACCUMULATED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from irscope.ir.graphs import short_target
 from irscope.ir.nodes import NodeFacts, Source, facts_of
@@ -58,19 +59,19 @@ def facts_along(store: Store, run: str, compile: Compile, stage: StageRef) -> di
     that it belongs to.  A node that a pass made belongs to the module of what it came from.
     """
     before: dict[str, NodeFacts] = {}
-    modules: dict[tuple[int, str], tuple[str, str]] = {}
+    modules: dict[tuple[int, str], tuple[tuple[str, str], ...]] = {}
     for one in graphs_in_order(compile, chain.is_backward(stage)):
         if one.id == stage.id:
             break
         number, facts = _facts(store, run, one.id, bool(one.passed))
         before.update(facts)
-        modules.update({(number, name): fact.module for name, fact in facts.items() if fact.module is not None})
+        modules.update({(number, name): fact.modules for name, fact in facts.items() if fact.modules})
     _, own = _facts(store, run, stage.id, bool(stage.passed))
     if stage.passed:
         own = {**_facts(store, run, base_of(stage).id, False)[1], **before, **own}
     for name, fact in own.items():
-        if fact.module is None and (module := _module_of(fact.sources, modules)):
-            own[name] = fact._replace(module=module)
+        if not fact.modules and (around := _module_of(fact.sources, modules)):
+            own[name] = fact._replace(modules=around)
     return own
 
 
@@ -94,6 +95,8 @@ def calls_above(store: Store, run: str, compile: Compile, stage: StageRef) -> Ca
         return {}  # none, or data of another version
 
 
+_Module = TypeVar("_Module")
+"""The innermost module, or that with those around it."""
 MOST_ORIGINALS = 8
 """Operations that one was made from; a node that a pass made of a whole graph would have hundreds."""
 
@@ -135,7 +138,7 @@ def modules_above(store: Store, run: str, compile: Compile, stage: StageRef) -> 
     return found
 
 
-def _module_of(sources: tuple[Source, ...], modules: dict[tuple[int, str], tuple[str, str]]) -> tuple[str, str] | None:
+def _module_of(sources: tuple[Source, ...], modules: dict[tuple[int, str], _Module]) -> _Module | None:
     for source in sources:
         module = modules.get((source.graph, source.name)) or _module_of(source.sources, modules)
         if module is not None:

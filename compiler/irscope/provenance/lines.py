@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from irscope.ir.graphs import GraphNode, read_nodes
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Kernel, Origin, Report
@@ -40,11 +42,22 @@ class LineStep:
 
 
 @dataclass(frozen=True)
+class CalledCompile:
+    """A compile that a line calls, or whose backward it runs, with the kernels of that."""
+
+    compile: str
+    title: str
+    is_backward: bool
+    kernels: tuple[Kernel, ...]
+
+
+@dataclass(frozen=True)
 class LineTrail:
-    """Everything that came from a line: its part of each stage, and its kernels."""
+    """Everything that came from a line: its part of each stage, its kernels, and the compiles that it calls."""
 
     steps: tuple[LineStep, ...]
     kernels: tuple[Kernel, ...]
+    called: tuple[CalledCompile, ...] = ()
 
 
 def trail_of(store: Store, report: Report, file: str, line: int, most: int | None = None) -> LineTrail:
@@ -68,7 +81,17 @@ def trail_of(store: Store, report: Report, file: str, line: int, most: int | Non
         places = tuple(StageElement(element.name, element.line, element.end_line, why) for element, why in elements)
         steps.append(LineStep(stage, names[stage], nodes, places))
     launched = {step.stage for step in steps if role_of(names[step.stage]) is Role.KERNEL}
-    return LineTrail(tuple(steps), _kernels_of(report, Origin(file, line), called, launched))
+    origin = Origin(file, line)
+    return LineTrail(tuple(steps), _kernels_of(report, origin, called, launched), tuple(_called_from(report, origin)))
+
+
+def _called_from(report: Report, line: Origin) -> Iterator[CalledCompile]:
+    for compile in report.compiles:
+        for is_backward, callers in enumerate((compile.callers, compile.backward_callers)):
+            if line in callers:
+                mine = [kernel for kernel in report.kernels if kernel.compile == compile.id]
+                sides = tuple(kernel for kernel in mine if chain.is_of_backward(kernel.stage) is bool(is_backward))
+                yield CalledCompile(compile.id, compile.title, bool(is_backward), sides)
 
 
 def _kernels_of(report: Report, origin: Origin, called: set[tuple[str, str]], launched: set[str]) -> tuple[Kernel, ...]:
@@ -78,6 +101,7 @@ def _kernels_of(report: Report, origin: Origin, called: set[tuple[str, str]], la
         kernel
         for kernel in report.kernels
         if origin in kernel.origins
+        or any(origin.file == part.file and origin.line in part.lines for part in kernel.lines)
         or (output_code_of(codes, kernel), kernel.name) in called
         or kernel.stage in launched
     )

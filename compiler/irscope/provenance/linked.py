@@ -18,12 +18,11 @@ from irscope.provenance import SOURCE, Element, Provenance, chain
 from irscope.provenance.elements import Item
 from irscope.provenance.kernel_nodes import KernelNodes
 from irscope.store.store import Store
+from irscope.usercode.user_files import is_torch_file
 from irscope.vocabulary.stages import Role
 
 Lines = dict[int, tuple[Origin, ...]]
 """1-based line of a stage → its keys."""
-
-_TORCH = ("/site-packages/torch/", "/dist-packages/torch/")
 
 
 class LinkedLines:
@@ -153,7 +152,7 @@ class LinkedLines:
             return ()
         file = next((c.file for c in self._report.compiles if c.id == self._compile_of[item.element.stage]), "")
         frames = [Origin(frame.file or file, frame.line) for frame in item.frames]
-        own = [frame for frame in frames if not any(part in frame.file.replace("\\", "/") for part in _TORCH)]
+        own = [frame for frame in frames if not is_torch_file(frame.file)]
         return tuple((own or frames)[:1])
 
     def _parents(self, element: Element) -> tuple[Element, ...]:

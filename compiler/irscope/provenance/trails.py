@@ -9,7 +9,7 @@ key          value
 ``stages``   ``[id, how many elements]``, in the order of the pipeline
 ``names``    of all elements, stage by stage
 ``lines``    the line of each in the text of its stage; ``ends``: how many lines more it has
-``places``   ``[file, line]`` of the user's lines
+``places``   ``[file, line]`` of the user's lines, and of those of libraries
 ``from``     for each element that came from lines directly its number and those of its places
 ``counts``   how many parents each element has
 ``up``       for each of these how many elements before it the parent is
@@ -19,7 +19,7 @@ key          value
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from irscope.pipelines.registry import role_of
@@ -29,7 +29,7 @@ from irscope.provenance.elements import Element
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 
-_VERSION = 1
+_VERSION = 2
 _LARGE = 4000
 """Elements of graphs in a run; fewer are read in a tenth of a second."""
 
@@ -105,7 +105,8 @@ def _lowered(thread: Provenance, compile: str, own: Iterable[Element]) -> Iterat
 def _trails_of(thread: Provenance, compile: Compile) -> dict[str, Any]:
     stages = [(stage, thread.elements(stage.id)) for stage in thread.pipeline(compile.id)]
     everything = [element for _, elements in stages for element in elements]
-    ancestry, without_children = _ancestry(thread, everything)
+    first = {*thread.lines.first_stages(compile.id), thread.lines.runners(compile.id)[0]}
+    ancestry, without_children = _ancestry(thread, everything, first)
     code = {stage.id for stage, _ in stages if role_of(stage.name) is Role.CODE}
     last = ((number, everything[number]) for number in sorted(without_children))
     words, fates = _fates(thread, ((number, element) for number, element in last if element.stage not in code))
@@ -121,8 +122,11 @@ def _trails_of(thread: Provenance, compile: Compile) -> dict[str, Any]:
     }
 
 
-def _ancestry(thread: Provenance, everything: Sequence[Element]) -> tuple[dict[str, Any], set[int]]:
-    """What each element came from; and the numbers of those that nothing came from."""
+def _ancestry(
+    thread: Provenance, everything: Sequence[Element], first: Collection[str]
+) -> tuple[dict[str, Any], set[int]]:
+    """What each element came from; and the numbers of those that nothing came from.  ``first``: the stages that are made
+    from the source itself."""
     numbers = {(element.stage, element.name): number for number, element in enumerate(everything)}
     places: dict[tuple[str, int], int] = {}
     roots: list[list[int]] = []
@@ -131,7 +135,9 @@ def _ancestry(thread: Provenance, everything: Sequence[Element]) -> tuple[dict[s
     without_children = set(range(len(everything)))
     for number, element in enumerate(everything):
         above = thread.parents(element)
-        lines = [places.setdefault((p.file, p.line), len(places)) for p in above if p.stage == SOURCE]
+        told = [(p.file, p.line) for p in above if p.stage == SOURCE]
+        told += [(p.file, p.line) for p in thread.further_lines(element)] if element.stage in first else []
+        lines = [places.setdefault(place, len(places)) for place in told]
         if lines:
             roots.append([number, *lines])
         parents = [numbers[p.stage, p.name] for p in above if p.stage != SOURCE]

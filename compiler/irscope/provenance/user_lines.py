@@ -23,12 +23,20 @@ class UserLines:
 
     def of(self, element: Element) -> list[Origin]:
         """The user's lines of a node or an instruction, innermost first (of packages if none is the user's)."""
-        item, compile = self._stages.item(element), self._stages.compile_of[element.stage]
-        frames = [Origin(frame.file or compile.file, frame.line) for frame in item.frames]
+        frames = self._frames(element)
         for belongs in (is_user_file, is_package_file):
-            if found := [frame for frame in dict.fromkeys(frames) if belongs(frame.file)]:
-                return found
+            if lines := [frame for frame in frames if belongs(frame.file)]:
+                return lines
         return frames[:1]
+
+    def path(self, element: Element) -> list[Origin]:
+        """All lines that led to a node or an instruction, innermost first, without torch's own: the user's, and those of
+        libraries below them."""
+        return [frame for frame in self._frames(element) if is_user_file(frame.file) or is_package_file(frame.file)]
+
+    def _frames(self, element: Element) -> list[Origin]:
+        item, compile = self._stages.item(element), self._stages.compile_of[element.stage]
+        return list(dict.fromkeys(Origin(frame.file or compile.file, frame.line) for frame in item.frames))
 
     def first_stages(self, compile: str) -> list[str]:
         """The stages that are made from the user's text itself: the bytecode and the first graph, and kernels of his.
@@ -76,10 +84,10 @@ class UserLines:
         return tuple(one for stage in self.own_kernels(compile) for one in self.at(stage, Origin(file, line)))
 
     def at(self, stage: str, line: Origin) -> list[Element]:
-        """The elements of a stage that name a line."""
+        """The elements of a stage that name a line, of the user's or of a library's."""
         if stage not in self._by_line:
             self._by_line[stage] = defaultdict(list)
             for element in (item.element for item in self._stages.items(stage).items):
-                for origin in self.of(element):
+                for origin in dict.fromkeys([*self.of(element), *self.path(element)]):
                     self._by_line[stage][origin].append(element)
         return self._by_line[stage].get(line, [])

@@ -59,7 +59,17 @@ def is_package_file(path: str) -> bool:
     if not path or path.startswith("<") or is_user_file(path):
         return False
     real = real_path(path)
-    return _in_site_packages(real) and not real.startswith((*_torch, _irscope_folder()))
+    return _in_site_packages(real) and not real.startswith(_irscope_folder()) and not is_torch_file(path)
+
+
+def is_torch_file(path: str) -> bool:
+    """True for a file of torch itself, also in a process that does not know where torch lies."""
+    return real_path(path).startswith(tuple(_torch)) or any(
+        part in path.replace("\\", "/") for part in _INSTALLED_TORCH
+    )
+
+
+_INSTALLED_TORCH = ("/site-packages/torch/", "/dist-packages/torch/")
 
 
 def is_installed_file(path: str) -> bool:

@@ -77,12 +77,13 @@ type Choice = vscode.QuickPickItem & { kernel?: KernelChoice };
 
 async function pickKernel(kernels: KernelChoice[], line: number): Promise<KernelChoice | undefined> {
   const choices: Choice[] = [];
-  let compile: string | undefined;
+  let heading: string | undefined;
   for (const kernel of kernels) {
-    if (kernel.compile !== compile) {
-      compile = kernel.compile;
-      const label = visible(`${kernel.compile} ${kernel.function}`);
-      choices.push({ label, kind: vscode.QuickPickItemKind.Separator });
+    const parts = [`${kernel.compile} ${kernel.function}`, kernel.direction, kernel.group];
+    const own = parts.filter((part) => part !== "").join(" · ");
+    if (own !== heading) {
+      heading = own;
+      choices.push({ label: visible(own), kind: vscode.QuickPickItemKind.Separator });
     }
     choices.push(choiceOf(kernel));
   }
@@ -113,6 +114,11 @@ function choiceOf(kernel: KernelChoice): Choice {
 }
 
 function originsOf(kernel: KernelChoice): string {
+  const inner = kernel.innermost;
+  if (inner !== null && !kernel.origins.some((origin) => origin.uri === inner.uri)) {
+    const file = path.basename(vscode.Uri.parse(inner.uri, true).fsPath);
+    return vscode.l10n.t("from {0}, line {1}", file, inner.line + 1);
+  }
   const lines = [...new Set(kernel.origins.map((origin) => origin.line + 1))].sort((a, b) => a - b);
   if (lines.length === 0) {
     return "";

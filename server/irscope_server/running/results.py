@@ -15,6 +15,7 @@ from typing import TypeVar
 from irscope.findings.registry import all_kinds
 from irscope.profiling.profile import MeasuredKernel, Profile
 from irscope.protocol import DEFAULT_PIPELINE, Compile, Finding, Kernel, Lane, Outcome, OutcomeKind, Report
+from irscope.provenance.kernels import kernels_by_line
 
 from irscope_server.base.texts import FileKey, by_file, file_key
 
@@ -73,8 +74,11 @@ class Ended(_OfEntry):
 
     @functools.cached_property
     def kernels(self) -> Mapping[FileKey, Mapping[int, Sequence[Kernel]]]:
-        """The kernels that came from each line (1-based) of each file, in the order of the report."""
-        return by_origin(self.report.kernels)
+        """The kernels of each line (1-based) of each file, a user's or a library's, in the order of the report."""
+        files: dict[FileKey, dict[int, list[Kernel]]] = {}
+        for origin, kernels in kernels_by_line(self.report).items():
+            files.setdefault(file_key(origin.file), {})[origin.line] = kernels
+        return files
 
 
 @dataclass
@@ -325,6 +329,8 @@ def files_of(report: Report) -> dict[FileKey, str]:
         *(fix.file for finding in report.findings for fix in finding.fixes if fix.file),
         *(compile.file for compile in report.compiles),
         *(origin.file for kernel in report.kernels for origin in kernel.origins),
+        *(part.file for kernel in report.kernels for part in kernel.lines),
+        *(line.file for compile in report.compiles for line in (*compile.callers, *compile.backward_callers)),
     }
     return {file_key(file): file for file in files}
 

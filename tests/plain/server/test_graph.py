@@ -33,7 +33,7 @@ def facts(name: str, **changes: Any) -> NodeFacts:
     known: dict[str, Any] = {
         "name": name, "line": 0, "op": "call_function", "target": "", "value": Value(), "inputs": (), "users": (),
         "flops": None, "read": None, "written": None, "is_view": False, "is_backward": False, "stack": (),
-        "module": None, "original_aten": "", "seq_nr": None, "sources": (),
+        "modules": (), "original_aten": "", "seq_nr": None, "sources": (),
     }  # fmt: skip
     return NodeFacts(**{**known, **changes})
 
@@ -55,7 +55,7 @@ def test_columns_of_a_printed_graph() -> None:
 def test_what_is_known_of_a_node() -> None:
     graph = parse_graph(TEXT)
     known = {
-        "y": facts("y", module=("L['self'].layers[0].norm", "LayerNorm"), read=128, written=128, flops=1024),
+        "y": facts("y", modules=(("L['self'].layers[0].norm", "LayerNorm"),), read=128, written=128, flops=1024),
         "sin": facts("sin", stack=()),
         "add": facts("add", stack=(object(),)),
     }

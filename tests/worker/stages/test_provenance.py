@@ -14,7 +14,7 @@ import pytest
 from irscope.ir.roofline import kernel_costs
 from irscope.protocol import Origin, OutcomeKind
 from irscope.provenance import SOURCE, Element, Provenance
-from irscope.provenance.kernels import elements_of, output_code_of
+from irscope.provenance.kernels import elements_of, kernels_by_line, output_code_of
 from irscope.provenance.lines import trail_of
 from irscope.store.store import Store
 from irscope.usercode.user_files import is_package_file, is_user_file
@@ -115,6 +115,7 @@ def test_nothing_is_lost_without_a_reason(name: str, tmp_path: Path, shared_work
         check_ends(ran, thread, GRAPHS if both else GRAPHS - {"inference-graph"})
         check_kernels(ran, thread, store)
         check_lines(ran, thread, script)
+        check_paths(ran, script)
         numbers = [number for number, line in enumerate(script.read_text().split("\n"), 1) if "* 0.5" in line]
         trail = trail_of(store, ran.report, str(script), numbers[0])
         assert {kernel.compile for kernel in trail.kernels} == {compile.id for compile in ran.report.compiles}
@@ -183,6 +184,22 @@ def check_ends(ran: Ran, thread: Provenance, stages: frozenset[str]) -> None:
                     lost.append(("came from nothing", stage.id, element.name))
     assert lost == []
     assert seen == stages
+
+
+def check_paths(ran: Ran, script: Path) -> None:
+    """Every kernel has a module and a line of the library, and the lines that call the compiled code lead to it."""
+    lines = script.read_text().split("\n")
+    (training,) = (number for number, line in enumerate(lines, 1) if line.endswith(".backward()"))
+    by_line = kernels_by_line(ran.report)
+    backward = [one for one in ran.report.kernels if "-backward" in one.stage]
+    forward = [one for one in ran.report.kernels if one.compile == "0/0" and one not in backward]
+    assert by_line[Origin(str(script), training)] == [*forward, *backward]
+    for kernel in ran.report.kernels:
+        inner = kernel.innermost
+        assert inner is not None and kernel.module_class, kernel
+        assert kernel in by_line[inner]
+        of_step = kernel.module == ""  # the user's function around the model
+        assert is_user_file(inner.file) is of_step, kernel
 
 
 def check_kernels(ran: Ran, thread: Provenance, store: Store) -> None:

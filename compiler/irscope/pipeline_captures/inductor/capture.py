@@ -14,6 +14,7 @@ from irscope.findings import signals
 from irscope.findings.kinds import cache_miss
 from irscope.findings.kinds.cache_miss import CacheKey
 from irscope.internals import kernel_progress
+from irscope.internals.graph_calls import GraphCalls, Lines
 from irscope.internals.graph_frames import graph_of
 from irscope.internals.hooks import Hook
 from irscope.pipeline_captures.inductor import fusion, trace
@@ -54,12 +55,17 @@ class InductorCapture(DynamoCapture):
             return [*hooks, *fusion.hooks(guarded(self._fused))]
         hooks += [
             kernel_progress.hook(guarded(self._kernels_compiled)),
+            *GraphCalls(lambda: self.book.current_compile("call"), guarded(self._graph_called)).hooks(),
             *self._deep_lane.hooks(),
             *self._triton.hooks(),
         ]
         if self._targets is not None:
             hooks += self._targets.hooks()
         return [*hooks, *(self._values.hooks() if self._values is not None else ())]
+
+    def _graph_called(self, compile: str, backward: bool, lines: Lines) -> None:
+        if (changed := self.book.compiles.called(compile, backward, lines)) is not None:
+            self.book.put_compile(changed)
 
     def finish(self) -> None:
         """Writes what is still to be written of Triton kernels, and waits for the compiles for targets."""

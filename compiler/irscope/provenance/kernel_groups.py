@@ -1,0 +1,59 @@
+"""Kernels by module, layers that repeat as one: ``model.layers.0–31.mlp ×32``."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable
+
+from irscope.protocol import Kernel
+from irscope.vocabulary.records import dataclass
+
+_NUMBER = re.compile(r"(?:(?<=\.)|^)\d+(?=\.|$)")
+
+
+@dataclass(frozen=True)
+class KernelGroup:
+    """Kernels of one module, or of the same module of layers that repeat.
+
+    Parameters
+    ----------
+    title
+        The path of the module with ranges in place of numbers, and how many modules it stands for; the class where the
+        path is empty; empty outside of all modules.
+    module_class
+        The class of the modules.
+    """
+
+    title: str
+    module_class: str
+    kernels: tuple[Kernel, ...]
+
+
+def groups_of(kernels: Iterable[Kernel]) -> tuple[KernelGroup, ...]:
+    """The kernels by compile, side and module, in the order of the first of each."""
+    groups: dict[tuple[str, str, str], list[Kernel]] = {}
+    for kernel in kernels:
+        key = (kernel.compile, _NUMBER.sub("*", kernel.module), kernel.module_class)
+        groups.setdefault(key, []).append(kernel)
+    return tuple(
+        KernelGroup(_title({kernel.module for kernel in mine}) or kind, kind, tuple(mine))
+        for (_, _, kind), mine in groups.items()
+    )
+
+
+def _title(modules: set[str]) -> str:
+    """One path for paths that differ in numbers only."""
+    numbers = [[int(number) for number in _NUMBER.findall(module)] for module in modules]
+    ranges = iter([_range({of_path[at] for of_path in numbers}) for at in range(len(numbers[0]))])
+    title = _NUMBER.sub(lambda _: next(ranges), next(iter(modules)))
+    return f"{title} ×{len(modules)}" if len(modules) > 1 else title
+
+
+def _range(numbers: set[int]) -> str:
+    """``0–3, 7`` for 0, 1, 2, 3 and 7."""
+    ends = []
+    for _, run in itertools.groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0]):
+        members = [number for _, number in run]
+        ends.append(f"{members[0]}–{members[-1]}" if len(members) > 1 else str(members[0]))
+    return ", ".join(ends)

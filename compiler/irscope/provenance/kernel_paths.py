@@ -1,0 +1,192 @@
+"""What a kernel computes, and the path of that: the lines and the modules that lead to it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from irscope.ir.modules import attribute_path
+from irscope.ir.nodes import NodeFacts, facts_of
+from irscope.pipelines.registry import stage_kind
+from irscope.protocol import Compile, FileLines, Kernel, Origin, Report, StageRef
+from irscope.provenance import SOURCE, Provenance, chain
+from irscope.provenance.kernels import elements_of, output_code_of
+from irscope.provenance.statements import VIEWS
+from irscope.store.store import Store
+from irscope.usercode.user_files import is_package_file, is_user_file
+from irscope.vocabulary.records import dataclass
+from irscope.vocabulary.stages import Role
+
+Modules = tuple[tuple[str, str], ...]
+"""Path and class of modules around each other, outermost first."""
+
+
+_MOST_STAGES = 12
+"""Stages above a kernel in which its lines are looked for."""
+
+
+@dataclass(frozen=True)
+class KernelPath:
+    """What is known about a kernel besides its name; whatever is not known is empty.
+
+    Parameters
+    ----------
+    ops
+        The operations of the user's program that it computes, in the order of the graph: ``div``, ``softmax``.  Views
+        are left out where there is anything else.
+    modules
+        The module that most of them are in, and those around it, by attribute path.
+    direction
+        ``forward`` or ``backward``, of a compile that has both.
+    innermost, lines
+        As those of a `Kernel`.
+    """
+
+    ops: tuple[str, ...] = ()
+    modules: Modules = ()
+    direction: str = ""
+    innermost: Origin | None = None
+    lines: tuple[FileLines, ...] = ()
+
+
+class KernelPaths:
+    """Reads what the stages of a run know about its kernels; each graph is read once."""
+
+    def __init__(self, store: Store, report: Report) -> None:
+        self._store, self._report, self._run = store, report, report.run
+        self._compiles = {compile.id: compile for compile in report.with_predictions}
+        self._nodes: dict[str, dict[str, NodeFacts]] = {}
+        self._calls: dict[str, dict[str, list[str]]] = {}
+
+    def of(self, kernel: Kernel) -> KernelPath:
+        """The path of one kernel."""
+        compile = self._compiles.get(kernel.compile)
+        codes = chain.codes_by_folder(compile.stages) if compile is not None else {}
+        id = output_code_of(codes, kernel)
+        code = next((stage for stage in codes.values() if stage.id == id), None)
+        if compile is None or code is None:
+            return KernelPath()
+        try:
+            nodes = self._nodes_of(compile, code, kernel)
+        except (LookupError, TypeError, ValueError, AttributeError):  # data of another version, or from elsewhere
+            nodes = []
+        both = any(chain.is_backward(stage) for stage in codes.values())
+        direction = ("backward" if chain.is_backward(code) else "forward") if both else ""
+        ops = _ops(nodes) if kernel.is_generated else (kernel.name.rpartition(".")[2],)
+        modules = _modules(nodes, kernel.is_generated)
+        return KernelPath(ops, modules, direction, _innermost(nodes, modules), _lines(nodes))
+
+    def _nodes_of(self, compile: Compile, code: StageRef, kernel: Kernel) -> list[NodeFacts]:
+        """The nodes of the last graph that it computes."""
+        if code.id not in self._calls:
+            data = self._store.stage_data(self._run, code.id)
+            calls: dict[str, list[str]] = defaultdict(list)
+            for call in (data.get("calls") if isinstance(data, dict) else None) or ():
+                calls[str(call["kernel"])] += map(str, call["origins"])
+            self._calls[code.id] = calls
+        graph = _last_graph(compile, chain.is_backward(code))
+        if graph is None:
+            return []
+        if graph.id not in self._nodes:
+            facts = facts_of(self._store.stage_data(self._run, graph.id))
+            self._nodes[graph.id] = {node.name: node for node in facts}
+        known = self._nodes[graph.id]
+        names = dict.fromkeys(self._calls[code.id].get(kernel.name, ()))
+        nodes = [known[name] for name in names if name in known]
+        return nodes if any(node.stack or node.modules for node in nodes) else self._nodes_above(kernel)
+
+    def _nodes_above(self, kernel: Kernel) -> list[NodeFacts]:
+        """The nearest nodes with a line or a module that led to a kernel: a pass has made those that it computes."""
+        level = dict.fromkeys(elements_of(self._thread, kernel))
+        for _ in range(_MOST_STAGES):
+            level = dict.fromkeys(parent for element in level for parent in self._thread.parents(element))
+            items = [self._thread.item(element) for element in level if element.stage != SOURCE]
+            if nodes := [item.facts for item in items if item.facts and (item.facts.stack or item.facts.modules)]:
+                return nodes
+        return []
+
+    @functools.cached_property
+    def _thread(self) -> Provenance:
+        return Provenance(self._store, self._report)
+
+
+def keep_paths(store: Store, run: str) -> None:
+    """Keeps the paths of the kernels of a run that has ended."""
+    report = store.report(run)
+    paths = KernelPaths(store, report)
+    with store.transaction():
+        for kernel in report.whole.kernels:
+            path = paths.of(kernel)
+            module, module_class = path.modules[-1] if path.modules else ("", "")
+            known = dataclasses.replace(
+                kernel, innermost=path.innermost, lines=path.lines, module=module, module_class=module_class
+            )
+            if known != kernel:
+                store.put_kernel(run, known)
+
+
+def _last_graph(compile: Compile, backward: bool) -> StageRef | None:
+    """The graph that was lowered to kernels."""
+    graphs = [
+        stage
+        for stage in chain.pipeline(compile)
+        if stage_kind(stage.name).role is Role.GRAPH
+        and (chain.is_shared(stage) or chain.is_backward(stage) == backward)
+    ]
+    return graphs[-1] if graphs else None
+
+
+def _ops(nodes: Iterable[NodeFacts]) -> tuple[str, ...]:
+    """``aten._softmax.default`` is ``softmax``."""
+    names = []
+    for node in nodes:
+        if node.op.startswith("call_") and (target := node.original_aten or node.target):
+            names.append((target.split(".")[1:] or [target])[0].removeprefix("_"))
+    own = [name for name in names if name not in VIEWS and f"_{name}" not in VIEWS]
+    return tuple(dict.fromkeys(own or names))
+
+
+def _modules(nodes: Sequence[NodeFacts], is_one: bool) -> Modules:
+    """The modules around most of the nodes; around all of them where these are not one kernel."""
+    chains = [node.modules for node in nodes if node.modules and not node.is_view]
+    chains = chains or [node.modules for node in nodes if node.modules]
+    if not chains:
+        return ()
+    if is_one:
+        around = Counter(chains).most_common(1)[0][0]
+    else:
+        depth = next((i for i, level in enumerate(zip(*chains, strict=False)) if len(set(level)) > 1), None)
+        around = chains[0][: min(map(len, chains)) if depth is None else depth]
+    return tuple((attribute_path(path), kind) for path, kind in around)
+
+
+def _innermost(nodes: Sequence[NodeFacts], modules: Modules) -> Origin | None:
+    """The innermost line of the node that is computed last, of those in the module if there are any."""
+    path = modules[-1][0] if modules else ""
+    inside = [node for node in nodes if node.module is not None and attribute_path(node.module[0]) == path]
+    for candidates in (inside, nodes):
+        for of_views in (False, True):
+            for node in reversed(candidates):
+                places = _places(node)
+                if places and node.is_view is of_views:
+                    return places[-1]
+    return None
+
+
+def _places(node: NodeFacts) -> list[Origin]:
+    """The lines that led to a node, outermost first, without torch's own."""
+    return [
+        Origin(frame.file, frame.line)
+        for frame in node.stack
+        if is_user_file(frame.file) or is_package_file(frame.file)
+    ]
+
+
+def _lines(nodes: Iterable[NodeFacts]) -> tuple[FileLines, ...]:
+    files: dict[str, set[int]] = defaultdict(set)
+    for stack in {node.stack: node for node in nodes}.values():
+        for place in _places(stack):
+            files[place.file].add(place.line)
+    return tuple(FileLines(file, tuple(sorted(lines))) for file, lines in files.items())

@@ -1,0 +1,133 @@
+"""The lines that call compiled code lead to it, and it has the name of what was passed to `torch.compile`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from irscope.protocol import Compile
+from irscope.provenance.kernels import kernels_by_line
+from irscope.provenance.lines import trail_of
+from irscope.store.store import Store
+from support import Ran, run_forked, write
+
+NOT_COMPILED = """\
+import functools
+import torch
+from torch._inductor.async_compile import AsyncCompile
+
+AsyncCompile.cpp_pybinding = lambda *_: lambda *_: None  # the kernels are generated, not compiled
+"""
+CALLED = (
+    NOT_COMPILED
+    + """\
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.linear(x).relu()
+
+
+def train(x):
+    return model(x)
+
+
+model = torch.compile(Net())
+x = torch.randn(2, 4)
+first = train(x)
+second = model(x)
+second.sum().backward()
+layer = torch.compile(torch.nn.TransformerEncoderLayer(16, 2, batch_first=True))
+layer(torch.randn(2, 3, 16)).sum().backward()
+"""
+)
+NAMED = """\
+import functools
+import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x.relu()
+
+    def other(self, x):
+        return x.sin()
+
+
+def decorated(f):
+    @functools.wraps(f)
+    def around(*args):
+        return f(*args)
+
+    return around
+
+
+@torch.compile(backend="eager")
+@decorated
+def step(x):
+    return x.cos() + 1
+
+
+@torch.compile(backend="eager")
+def broken(x):
+    y = x + 1
+    print("now")
+    return y * 2
+
+
+x = torch.randn(2, 4)
+torch.compile(Net(), backend="eager")(x)
+torch.compile(Net().other, backend="eager")(x)
+step(x)
+broken(x)
+torch.compile(torch.nn.Sequential(torch.nn.ReLU()), backend="eager")(x)
+
+
+class Own(Net):
+    def forward(self, x):
+        return x.tanh()
+
+
+own = Own()
+own.compile(backend="eager")
+own(x)
+"""
+
+
+def lines_of(ran: Ran, compile: Compile, backward: bool = False) -> list[str]:
+    text = Path(ran.report.script).read_text(encoding="utf-8").split("\n")
+    return [text[line.line - 1].strip() for line in (compile.backward_callers if backward else compile.callers)]
+
+
+def test_every_line_that_calls_compiled_code_leads_to_its_kernels(tmp_path: Path) -> None:
+    ran = run_forked(write(tmp_path, CALLED), tmp_path / "runs.db", "deep")
+    assert [gap.what for gap in ran.report.capture_gaps if "call" in gap.what] == []
+    net, layer = ran.report.compiles
+    assert (net.title, layer.title) == ("Net", "TransformerEncoderLayer")
+    called = ["return model(x)", "first = train(x)", "second = model(x)", "model = torch.compile(Net())"]
+    assert sorted(lines_of(ran, net)) == sorted([*called, "def forward(self, x):"])
+    assert lines_of(ran, net, backward=True) == ["second.sum().backward()"]
+    assert lines_of(ran, layer, backward=True) == ["layer(torch.randn(2, 3, 16)).sum().backward()"]
+    by_line = kernels_by_line(ran.report)
+    for compile in (net, layer):
+        mine = [kernel for kernel in ran.report.kernels if kernel.compile == compile.id]
+        for lines, backward in ((compile.callers, False), (compile.backward_callers, True)):
+            side = {kernel for kernel in mine if ("-backward" in kernel.stage) is backward}
+            for line in lines:
+                assert side and side <= set(by_line[line]), line
+    (calling,) = {line for line in layer.callers if line in layer.backward_callers}
+    for kernel in ran.report.kernels:  # torch leaves no lines of its own layers: they have their modules
+        if kernel.compile == layer.id:
+            assert kernel.origins == (calling,) and kernel.innermost is None
+    modules = {kernel.module for kernel in ran.report.kernels if kernel.compile == layer.id}
+    assert {"self_attn", "norm1", "norm2"} <= modules
+    with Store(ran.store) as store:
+        trail = trail_of(store, ran.report, calling.file, calling.line)
+    assert [(one.title, one.is_backward) for one in trail.called] == [(layer.title, False), (layer.title, True)]
+
+
+def test_a_compile_has_the_name_of_what_was_passed(tmp_path: Path) -> None:
+    ran = run_forked(write(tmp_path, NAMED), tmp_path / "runs.db")
+    titles = ["Net", "Net.other", "step", "broken", "broken, after line 30", "Sequential", "Own"]
+    assert [compile.title for compile in ran.report.compiles] == titles
