@@ -36,6 +36,10 @@ def begin(request: dict[str, Any], message_fd: int, status_fd: int) -> None:
 
 def run(request: RunRequest, messages: MessagePipe) -> None:
     """Runs the script; returns or raises SystemExit as the script did."""
+    if request.trial:
+        from irscope.runner.trial import hold_back  # here: only trials need it
+
+        hold_back(request.evidence or request.rounds)
     set_first_path(request)
     found = find_torch()
     if isinstance(found, str) or (problem := why_not(request) or _missing(request)):
