@@ -62,8 +62,7 @@ def hold_back(folder: str) -> bool:
 
 
 def what_was_held_back(folder: str) -> str:
-    """Why a trial did not run to its end, for the user; empty if it did.  Removes what it wrote: it must have ended."""
-    scratch.leave(folder)
+    """Why a trial did not run to its end, for the user; empty if it did."""
     with (
         contextlib.suppress(OSError),
         open(os.path.join(folder, _HELD_BACK), encoding="utf-8", errors="replace") as told,

@@ -75,6 +75,7 @@ def _enter(folder: str) -> None:
 
 def _cover(folder: str, option: str) -> None:
     mounts = dict(_mounts())
+    leave(folder)  # another process may have begun there, and turned out to be unfit
     kept = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     layers = os.path.join(folder, _LAYERS)
     os.mkdir(layers, 0o700)

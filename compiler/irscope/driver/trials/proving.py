@@ -38,6 +38,7 @@ from irscope.protocol import (
 from irscope.runner.evidence import ANSWER, REFERENCE
 from irscope.runner.leaves import DISTURBANCES
 from irscope.store.store import Store
+from irscope.system import scratch
 from irscope.usercode.left_out import left_out
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
@@ -151,7 +152,7 @@ class Prover:
         self._has_run = has_run
         self._spec = dataclasses.replace(spec, lane=Lane.FAST, symbolic_trace=False)
         self._worker, self._cancel = worker, cancel
-        self._folder = tempfile.mkdtemp(prefix="irscope-fix-")
+        self._folder, self._beside = tempfile.mkdtemp(prefix="irscope-fix-"), ThreadPoolExecutor(2)
         self._texts: dict[str, str] = {}
         self.original: Trial | None = None
         self.eager: Trial | None = None
@@ -161,6 +162,7 @@ class Prover:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._beside.shutdown()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def begin(self) -> Trial:
@@ -168,12 +170,11 @@ class Prover:
 
         Both at once if both are trials; else all trials begin with the files that the compiled run leaves.
         """
-        with ThreadPoolExecutor(1) as beside:
-            original = beside.submit(self._run, {}, compare=False, texts_as_run=self._texts, trial=self._has_run)
-            if not self._has_run:
-                original.result()
-            self.eager = self._run({}, without_compile=True, reference=True)
-            self.original = original.result()
+        original = self._beside.submit(self._run, {}, compare=False, texts_as_run=self._texts, trial=self._has_run)
+        if not self._has_run:
+            original.result()
+        self.eager = self._run({}, without_compile=True, reference=True)
+        self.original = original.result()
         return self.original
 
     def compare_dynamo(self) -> DynamoComparison:
@@ -292,6 +293,7 @@ class Prover:
             )
             if texts_as_run is not None:
                 texts_as_run.update(store.sources(run))
+        self._beside.submit(scratch.leave, folder)
         if reference and os.path.exists(os.path.join(folder, REFERENCE)):
             os.replace(os.path.join(folder, REFERENCE), known)
         found = tuple(causes_only(list(findings.values())))
