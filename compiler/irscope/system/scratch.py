@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import itertools
 import os
 import re
@@ -79,14 +80,17 @@ def _cover(folder: str, option: str) -> None:
     kept = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     layers = os.path.join(folder, _LAYERS)
     os.mkdir(layers, 0o700)
-    in_layers = os.open(layers, os.O_PATH | os.O_DIRECTORY)
-    opened = f"/proc/self/fd/{in_layers}"
-    covered = set()
-    for at, path in enumerate(_folders("/", mounts)):
-        if at == _MOST_LAYERS:
-            raise OSError("there are too many folders")
-        if _overlaid(path, opened, at, option):
-            covered.add(path)
+    folders = [*itertools.islice(_folders("/", mounts), _MOST_LAYERS)]
+    for in_memory in (False, True):  # in a container the file system of temporary files is itself an overlay
+        if in_memory:
+            _mount("tmpfs", layers, "tmpfs")
+        in_layers = os.open(layers, os.O_PATH | os.O_DIRECTORY)
+        opened = f"/proc/self/fd/{in_layers}"
+        if covered := {path for at, path in enumerate(folders) if _overlaid(path, opened, at, option)}:
+            break
+        os.close(in_layers)
+    else:
+        raise OSError("no folder can be covered")
     if _SHARED_MEMORY in mounts:
         os.mkdir(memory := f"{opened}/memory")
         _mount("tmpfs", memory, "tmpfs")
@@ -95,9 +99,17 @@ def _cover(folder: str, option: str) -> None:
     _mount(f"/proc/self/fd/{kept}", folder, flags=_BIND)
     for path, is_writable in mounts.items():
         if is_writable and path not in covered and not _is_system(path):
-            _do("syscall", _MOUNT_SETATTR, -100, os.fsencode(path), 0, struct.pack("4Q", _READ_ONLY, 0, 0, 0), 32)
+            _forbid_writing(path)
     os.close(kept)
     os.close(in_layers)
+
+
+def _forbid_writing(path: str) -> None:
+    try:
+        _do("syscall", _MOUNT_SETATTR, -100, os.fsencode(path), 0, struct.pack("4Q", _READ_ONLY, 0, 0, 0), 32)
+    except OSError as error:
+        if path == "/" or error.errno not in (errno.EINVAL, errno.ENOENT):  # else another mount hides it
+            raise
 
 
 def _overlaid(path: str, layers: str, at: int, option: str) -> bool:
@@ -117,18 +129,19 @@ def _overlaid(path: str, layers: str, at: int, option: str) -> bool:
     return True
 
 
-def _folders(path: str, mounts: dict[str, bool]) -> Iterator[str]:
+def _folders(path: str, mounts: dict[str, bool], is_writable: bool = True) -> Iterator[str]:
     """The highest folders from a path on that have no mount below them; a layer of an overlay must not have any."""
-    if _is_system(path) or path in _READ_ONLY_FOLDERS or not mounts.get(path, True):
+    is_writable = mounts.get(path, is_writable)
+    if _is_system(path) or path in _READ_ONLY_FOLDERS:
         return
-    with contextlib.suppress(PermissionError), os.scandir(path) as found:
-        entries = [*found]
-        if not any(mount.startswith(path.rstrip("/") + "/") for mount in mounts):
-            yield from [path] if entries else []
-            return
-        for entry in sorted(entries, key=lambda entry: entry.name):
-            if entry.is_dir(follow_symlinks=False):
-                yield from _folders(entry.path, mounts)
+    has_mounts = any(mount.startswith(path.rstrip("/") + "/") for mount in mounts)
+    with contextlib.suppress(PermissionError), os.scandir(path) as entries:
+        if has_mounts:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                if entry.is_dir(follow_symlinks=False):
+                    yield from _folders(entry.path, mounts, is_writable)
+        elif is_writable and any(entries):
+            yield path
 
 
 def _is_system(path: str) -> bool:
