@@ -14,13 +14,15 @@ from irscope.runner.trial import what_was_held_back
 
 WATCHED = """\
 import ctypes, os, shutil, socket, sqlite3, subprocess, sys, tempfile
+from irscope.internals.hooks import Hooks
 from irscope.runner import trial
 from irscope.system import landlock
 trial.scratch.enter = lambda folder: False
 if not {kernel}:
     landlock.restrict = lambda folders, ports: False
-trial.hold_back({folder!r})
-{work}
+hooks = Hooks(trial.hold_back({folder!r}), lambda gap: None)
+with hooks:
+    {work}
 print("done")
 """
 HELD_BACK = {

@@ -19,7 +19,8 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from irscope.internals import saving
-from irscope.internals.hooks import Hooks
+from irscope.internals.hooks import Hook
+from irscope.protocol import Lane
 from irscope.system import landlock, scratch
 
 _HELD_BACK = "held-back"
@@ -33,10 +34,11 @@ _STORE_PORT = 29500
 """Where a process group of one process reaches itself, if the script does not say otherwise."""
 
 
-def hold_back(folder: str) -> bool:
-    """From now on this process is a trial; it must have one thread, and what is in the folder stays.
+def hold_back(folder: str, lane: Lane = Lane.FAST) -> list[Hook]:
+    """From now on this process is a trial; it must have one thread, and what it writes below the folder stays.
 
-    Returns whether it writes into a scratch folder; else it ends where it would write.
+    Returns nothing if it writes into a scratch folder.  Else it ends where it would write, and returns what has to be
+    changed in PyTorch for that.
     """
     guard = _Guard(os.path.join(folder, _HELD_BACK))
     # A symbolic link, as macOS has one at /tmp, would hide that a path lies below.
@@ -46,19 +48,20 @@ def hold_back(folder: str) -> bool:
         sys.dont_write_bytecode = True
         tempfile.tempdir = os.path.join(folder, "tmp")
         os.makedirs(tempfile.tempdir, exist_ok=True)
+        if lane is Lane.DEEP:
+            os.environ["TMPDIR"] = tempfile.tempdir  # of C++ compilers
         caches = [os.environ.get("TORCHINDUCTOR_CACHE_DIR"), os.environ.get("TRITON_CACHE_DIR"), "~/.triton"]
         allowed = [folder, "/dev", "/proc", *(os.path.realpath(os.path.expanduser(each)) for each in caches if each)]
         port = os.environ.get("MASTER_PORT", "")
         is_kept = landlock.restrict(allowed, [int(port) if port.isdecimal() else _STORE_PORT])
         looks |= guard.writes(allowed, is_kept) | guard.programs(is_kept)
-        Hooks([saving.hook(guard.may_write)], lambda gap: None).__enter__()
 
     def heard(event: str, arguments: tuple[Any, ...]) -> None:
         if event in looks:
             looks[event](*arguments)
 
     sys.addaudithook(heard)
-    return is_apart
+    return [] if is_apart else [saving.hook(guard.may_write)]
 
 
 def what_was_held_back(folder: str) -> str:

@@ -125,7 +125,7 @@ def proven(spec: RunSpec, texts: dict[str, str]) -> tuple[Proof, dict[str, objec
 def is_apart(tmp_path_factory: pytest.TempPathFactory) -> bool:
     """Whether this system gives a process its own view of the files."""
     folder = tmp_path_factory.mktemp("apart")
-    code = f"from irscope.runner.trial import hold_back; print(hold_back({str(folder)!r}))"
+    code = f"from irscope.runner.trial import hold_back; print(not hold_back({str(folder)!r}))"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "True\n"
 
 
