@@ -1,4 +1,4 @@
-"""What `torch.save` writes: in C++, where nothing that Python sees says so."""
+"""What `torch.save` writes, and where a process group meets: in C++, where nothing that Python sees says so."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from irscope.internals.hooks import Hook, Undo
+from irscope.internals.hooks import Hook, Undo, replace_attribute
 
 
 def hook(before: Callable[[Any], None]) -> Hook:
@@ -26,3 +26,19 @@ def hook(before: Callable[[Any], None]) -> Hook:
         return lambda: setattr(serialization, name, original)
 
     return Hook("files that torch.save writes", "torch.serialization", "2.9 to 2.13", apply)
+
+
+def meeting_hook(before: Callable[[str, int], None]) -> Hook:
+    """Calls ``before`` with host and port of each store over TCP; where it cannot be reached it tries for minutes."""
+
+    def apply(rendezvous: types.ModuleType) -> Undo:
+        name = "_create_c10d_store"
+        original = getattr(rendezvous, name)
+
+        def made(hostname: str, port: int, *rest: Any, **options: Any) -> Any:
+            before(hostname, port)
+            return original(hostname, port, *rest, **options)
+
+        return replace_attribute(rendezvous, name, made)
+
+    return Hook("where process groups meet", "torch.distributed.rendezvous", "2.9 to 2.13", apply)

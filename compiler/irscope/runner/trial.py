@@ -53,7 +53,8 @@ def hold_back(folder: str, lane: Lane = Lane.FAST) -> list[Hook]:
         caches = [os.environ.get("TORCHINDUCTOR_CACHE_DIR"), os.environ.get("TRITON_CACHE_DIR"), "~/.triton"]
         allowed = [folder, "/dev", "/proc", *(os.path.realpath(os.path.expanduser(each)) for each in caches if each)]
         port = os.environ.get("MASTER_PORT", "")
-        is_kept = landlock.restrict(allowed, [int(port) if port.isdecimal() else _STORE_PORT])
+        guard.port = int(port) if port.isdecimal() else _STORE_PORT
+        is_kept = landlock.restrict(allowed, [guard.port])
         looks |= guard.writes(allowed, is_kept) | guard.programs(is_kept)
 
     def heard(event: str, arguments: tuple[Any, ...]) -> None:
@@ -61,7 +62,7 @@ def hold_back(folder: str, lane: Lane = Lane.FAST) -> list[Hook]:
             looks[event](*arguments)
 
     sys.addaudithook(heard)
-    return [] if is_apart else [saving.hook(guard.may_write)]
+    return [] if is_apart else [saving.hook(guard.may_write), saving.meeting_hook(guard.may_meet)]
 
 
 def what_was_held_back(folder: str) -> str:
@@ -84,6 +85,7 @@ class _Guard:
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         self._process, self._began = os.getpid(), time.time()
         self._allowed: tuple[str, ...] = ()
+        self.port = _STORE_PORT
 
     def _end(self, what: str) -> None:
         with contextlib.suppress(OSError):
@@ -114,6 +116,11 @@ class _Guard:
             "socket.getaddrinfo": looks_up,
             "socket.gethostbyname": looks_up,
         }
+
+    def may_meet(self, host: str, port: int) -> None:
+        """Ends the trial unless a process group meets at the port that is allowed."""
+        if port != self.port:
+            self._end(f"connect to {host}:{port}")
 
     def _was_there(self, path: str) -> bool:
         try:
