@@ -15,7 +15,7 @@ from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.candidates import Candidate
 from irscope.driver.fixing.trying import Trying
 from irscope.driver.rounds import Measured, measured
-from irscope.driver.trials.proving import Prover
+from irscope.driver.trials.proving import Prover, not_run
 from irscope.fixing.texts import applied
 from irscope.profiling.break_words import BreakRemoved, RecompileCost
 from irscope.profiling.noise import is_clear, spread_of
@@ -104,8 +104,10 @@ def _timed(
     timed: dict[Place, Measured] = {}
     base: Measured | None = None
     if texts:
-        specs = [spec]
-        specs += [dataclasses.replace(spec, overlays={**spec.overlays, fix.file: text}) for fix, text in texts.values()]
+        specs = [dataclasses.replace(spec, trial=True)]
+        specs += [
+            dataclasses.replace(specs[0], overlays={**spec.overlays, fix.file: text}) for fix, text in texts.values()
+        ]
         with tempfile.TemporaryDirectory(prefix="irscope-breaks-") as folder:
             rounds = os.path.join(folder, "rounds")
             os.mkdir(rounds)
@@ -126,9 +128,11 @@ def _verified(
     worker = Worker(spec.python)
     try:
         worker.wait_until_ready(90)
-        with Prover(spec, worker, cancel) as prover:
-            trying = Trying(prover, _FIX_SECONDS, with_rules=False)
-            for finding in prover.begin().findings:
+        with Prover(spec, worker, cancel, has_run=True) as prover:
+            trying, original = Trying(prover, _FIX_SECONDS, with_rules=False), prover.begin()
+            if why := not_run(original):
+                return dict.fromkeys(places, why)
+            for finding in original.findings:
                 if (place := _place(finding)) in places:
                     found[place] = _best(prover, trying, finding)
     finally:

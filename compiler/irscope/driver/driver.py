@@ -110,6 +110,8 @@ class RunSpec:
         How many calls are measured; see `RunRequest.profile`.
     evidence
         A folder for evidence; see `RunRequest.evidence`.
+    trial
+        Whether it must change nothing of the user's; see `RunRequest.trial`.
     settings, without, code
         Other defaults of PyTorch; see `RunRequest.settings`.
     world, rank, local_rank, local_world, fake_group
@@ -138,6 +140,7 @@ class RunSpec:
     rounds: str = ""
     profile: int = 0
     evidence: str = ""
+    trial: bool = False
     tuned: str = ""
     fake: bool = False
     machine_code: bool = True
@@ -225,6 +228,11 @@ def execute(
             outcome, raised = _watched(launch, run, spec, store, known_as, hearing, cancel, worker)
         finally:  # also after Ctrl-C
             remove_folders_of(run, environment.get("TMPDIR") or tempfile.gettempdir())
+        if spec.trial:
+            from irscope.runner.trial import what_was_held_back  # here: only trials need it
+
+            if held_back := what_was_held_back(spec.evidence or spec.rounds):
+                outcome, raised = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, held_back, outcome.seconds), []
         outcome = with_finding(store, run, outcome, raised, on_message)
     try:
         if spec.lane is Lane.DEEP:
@@ -331,6 +339,7 @@ def _request(run: str, spec: RunSpec, store: Store, pipeline: Pipeline) -> RunRe
         rounds=spec.rounds,
         profile=spec.profile,
         evidence=spec.evidence,
+        trial=spec.trial,
         tuned=spec.tuned,
         choices=_choices(spec),
         earlier=_earlier(run, spec, store, pipeline),

@@ -178,6 +178,8 @@ class RunRequest:
     evidence: str = ""
     """A folder for what the script computes, to be compared with what another run has left there
     (`irscope.runner.evidence`); empty: neither."""
+    trial: bool = False
+    """Whether it must change nothing outside of that folder, or of the folder of ``rounds`` (`irscope.runner.trial`)."""
     tuned: str = ""
     """Path of a run store: what a device of ``targets`` has chosen by timing there is chosen again for it; empty: none."""
     choices: dict[str, Choices] = field(default_factory=dict)

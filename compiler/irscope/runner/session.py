@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import types
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from irscope.capture.base import capture_of
@@ -38,7 +39,7 @@ class Session:
     Raises LookupError if the request names an unknown pipeline.
     """
 
-    def __init__(self, request: RunRequest, messages: MessagePipe) -> None:
+    def __init__(self, request: RunRequest, messages: MessagePipe, more_hooks: Sequence[Hook] = ()) -> None:
         self._request, self._messages = request, messages
         self._steady = SteadyState(request.budget.steady_calls or 0, messages.send)
         self._book = RunBook(request, self._send, messages.send)
@@ -50,7 +51,7 @@ class Session:
         self._rounds = self._new_rounds() if request.rounds or request.evidence else None
         rounds = self._rounds.hooks() if self._rounds else []  # after the capture's, so that it sees their results
         flipped = self._flips()
-        hooks = [*flipped, *self._capture.hooks(), *entries.hooks_for(request), *steady, *rounds]
+        hooks = [*more_hooks, *flipped, *self._capture.hooks(), *entries.hooks_for(request), *steady, *rounds]
         self._hooks = Hooks(hooks, self._book.gap)
 
     def _flips(self) -> list[Hook]:

@@ -124,7 +124,7 @@ class Proofs:
             with contextlib.suppress(RuntimeError):  # the loop is closed: the server is on its way out
                 loop.call_soon_threadsafe(self._keep, content, proven)
 
-        work = (run, seconds, stop, tell, frozenset(ended.texts))
+        work = (run, seconds, stop, tell, frozenset(ended.texts), ended.report.findings)
         threading.Thread(target=self._work, args=work, name="irscope-fixes", daemon=True).start()
 
     def cancel(self, key: str) -> None:
@@ -153,12 +153,18 @@ class Proofs:
     # --- in a thread --------------------------------------------------------------------------------------------------
 
     def _work(
-        self, run: Run, seconds: float, stop: threading.Event, tell: Callable[[Proven], None], own: frozenset[FileKey]
+        self,
+        run: Run,
+        seconds: float,
+        stop: threading.Event,
+        tell: Callable[[Proven], None],
+        own: frozenset[FileKey],
+        findings: Sequence[Finding],
     ) -> None:
         try:
             with self._workers.for_run(run.plan.python, run.plan.env or None, stop, cwd=run.plan.cwd) as worker:
                 if worker is not None and not stop.is_set():
-                    _try(run, seconds, stop, tell, own, worker)
+                    _try(run, seconds, stop, tell, own, findings, worker)
         except Exception:
             log.exception("The fixes of %s could not be tried", run.name)
 
@@ -169,22 +175,25 @@ def _try(
     stop: threading.Event,
     tell: Callable[[Proven], None],
     own: frozenset[FileKey],
+    findings: Sequence[Finding],
     worker: object,
 ) -> None:
-    """Tells what each trial shows; ``own`` are the files whose texts are a part of the content."""
+    """Tells what each trial shows; ``own`` are the files whose texts are a part of the content, ``findings`` the run's."""
     from irscope.driver.fixing.trying import Trying
-    from irscope.driver.trials.proving import Prover
+    from irscope.driver.trials.proving import Prover, not_run
     from irscope.fixing.texts import edits_between
     from irscope.worker.client import Worker
 
     assert isinstance(worker, Worker)
-    with Prover(run.spec, worker, stop) as prover:
+    with Prover(run.spec, worker, stop, has_run=True) as prover:
         original = prover.begin()
         found_files = prover.eager.evidence.files if prover.eager and prover.eager.evidence else ()
         files = {file: _stamp(file) for file in found_files if file_key(file) not in own}
         trying = Trying(prover, seconds)
         tried: dict[Cause, Tried] = {}
-        for finding in sorted(original.findings, key=lambda one: (one.file, one.range)):
+        if not not_run(original):
+            findings = original.findings
+        for finding in sorted(findings, key=lambda one: (one.file, one.range)):
             if trying.is_over:
                 break
             if stop.is_set():

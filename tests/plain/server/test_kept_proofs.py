@@ -20,7 +20,7 @@ class Played(Proofs):
         super().__init__(None, True)  # type: ignore[arg-type]
         self.says, self.began_work = says, 0
 
-    def _work(self, run: Any, seconds: Any, stop: Any, tell: Any, own: Any) -> None:
+    def _work(self, run: Any, seconds: Any, stop: Any, tell: Any, own: Any, findings: Any) -> None:
         self.began_work += 1
         self.own = own
         tell(self.says())

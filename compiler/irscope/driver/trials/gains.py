@@ -65,7 +65,7 @@ def measure(
     spec: RunSpec, texts: Mapping[str, str], rounds: int = ROUNDS, cancel: threading.Event | None = None
 ) -> MeasuredGain:
     """Runs a script as it is and with other texts of files, by absolute path, and times both in turns."""
-    deep = dataclasses.replace(spec, lane=Lane.DEEP, symbolic_trace=False)
+    deep = dataclasses.replace(spec, lane=Lane.DEEP, symbolic_trace=False, trial=True)
     changed = dataclasses.replace(deep, overlays={**deep.overlays, **texts})
     with tempfile.TemporaryDirectory(prefix="irscope-gain-") as folder:
         path, turns = os.path.join(folder, "runs.db"), os.path.join(folder, "turns")

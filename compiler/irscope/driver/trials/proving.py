@@ -38,6 +38,7 @@ from irscope.protocol import (
 from irscope.runner.evidence import ANSWER, REFERENCE
 from irscope.runner.leaves import DISTURBANCES
 from irscope.store.store import Store
+from irscope.system import scratch
 from irscope.usercode.left_out import left_out
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
@@ -136,12 +137,22 @@ class Prover:
         As `execute` has it.
     cancel
         Set by another thread to stop.
+    has_run
+        Whether the user has run the script already: then the original, too, is run without harm (`RunRequest.trial`).
     """
 
-    def __init__(self, spec: RunSpec, worker: Worker | None = None, cancel: threading.Event | None = None) -> None:
+    def __init__(
+        self,
+        spec: RunSpec,
+        worker: Worker | None = None,
+        cancel: threading.Event | None = None,
+        *,
+        has_run: bool = False,
+    ) -> None:
+        self._has_run = has_run
         self._spec = dataclasses.replace(spec, lane=Lane.FAST, symbolic_trace=False)
         self._worker, self._cancel = worker, cancel
-        self._folder = tempfile.mkdtemp(prefix="irscope-fix-")
+        self._folder, self._beside = tempfile.mkdtemp(prefix="irscope-fix-"), ThreadPoolExecutor(2)
         self._texts: dict[str, str] = {}
         self.original: Trial | None = None
         self.eager: Trial | None = None
@@ -151,14 +162,19 @@ class Prover:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._beside.shutdown()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def begin(self) -> Trial:
-        """Runs the original, compiled and without compile, both at once; returns what the compiled run found."""
-        with ThreadPoolExecutor(1) as beside:
-            eager = beside.submit(self._run, {}, without_compile=True, reference=True)
-            self.original = self._run({}, compare=False, texts_as_run=self._texts)
-            self.eager = eager.result()
+        """Runs the original, compiled and without compile; returns what the compiled run found.
+
+        Both at once if both are trials; else all trials begin with the files that the compiled run leaves.
+        """
+        original = self._beside.submit(self._run, {}, compare=False, texts_as_run=self._texts, trial=self._has_run)
+        if not self._has_run:
+            original.result()
+        self.eager = self._run({}, without_compile=True, reference=True)
+        self.original = original.result()
         return self.original
 
     def compare_dynamo(self) -> DynamoComparison:
@@ -203,7 +219,7 @@ class Prover:
             Whether another finding may come.
         """
         assert self.original is not None and self.eager is not None
-        if lost := self._left_out(texts):
+        if lost := not_run(self.eager) or self._left_out(texts):
             return Proof(Status.UNPROVEN, lost), self.original
         trial = self._run(texts)
         matches = {path: LineMatch(self.text_of(path), text) for path, text in texts.items()}
@@ -244,6 +260,7 @@ class Prover:
         reference: bool = False,
         compare: bool = True,
         texts_as_run: dict[str, str] | None = None,
+        trial: bool = True,
     ) -> Trial:
         self.trials += 1
         folder = tempfile.mkdtemp(dir=self._folder)
@@ -253,7 +270,8 @@ class Prover:
         overlays = {**self._spec.overlays, **texts}
         # A worker may have imported a library before it can have another text.
         worker = None if any(is_package_file(path) for path in texts) else self._worker
-        spec = dataclasses.replace(self._spec, overlays=overlays, without_compile=without_compile, evidence=folder)
+        spec = dataclasses.replace(self._spec, overlays=overlays, without_compile=without_compile)
+        spec = dataclasses.replace(spec, evidence=folder, trial=trial)
         findings: dict[object, Finding] = {}
         compiles: dict[str, Compile] = {}
         ended, printed = [False], {"stdout": bytearray(), "stderr": bytearray()}
@@ -275,6 +293,7 @@ class Prover:
             )
             if texts_as_run is not None:
                 texts_as_run.update(store.sources(run))
+        self._beside.submit(scratch.leave, folder)
         if reference and os.path.exists(os.path.join(folder, REFERENCE)):
             os.replace(os.path.join(folder, REFERENCE), known)
         found = tuple(causes_only(list(findings.values())))
@@ -306,6 +325,8 @@ def _decided(
     gain = Gain((original.graphs, trial.graphs), seconds)
     checks, status, reason = _numbers(eager, trial)
     proof = Proof(status, reason, removes, adds, checks, gain)
+    if why := not_run(trial):
+        return proof.but(Status.UNPROVEN, why)
     if trial.outcome.kind is not OutcomeKind.COMPLETED:
         if eager.outcome.kind is OutcomeKind.COMPLETED and trial.outcome.kind in _OWN_FAILURES:
             return proof.but(Status.DISPROVEN, f"The script fails with it: {trial.outcome.message}")
@@ -323,6 +344,11 @@ def _decided(
         if status is Status.VERIFIED and before == without != now:
             return proof.but(Status.UNPROVEN, f"The script {what} something else, or in another order.")
     return proof
+
+
+def not_run(trial: Trial) -> str:
+    """Why a trial was not run: it would have done harm, or its process could not start; empty if it was."""
+    return trial.outcome.message if trial.outcome.kind is OutcomeKind.ENVIRONMENT_ERROR else ""
 
 
 def _same_line(old: Finding, new: Finding, matches: Mapping[str, LineMatch]) -> bool:
