@@ -65,9 +65,9 @@ class Progress:
     Parameters
     ----------
     text
-        ``compiling kernel 12 of 40: forward (model.py:30, 0/0)``.
+        ``forward 1 of 2: compiling kernel 12 of 40: step (model.py:30, 0/0); left: 28 kernels, the backward``.
     phase
-        The same in few words: ``compiling kernel 12 of 40``.
+        The same in few words: ``forward 1 of 2: compiling kernel 12 of 40``.
     done, total
         Kernels of the current graph; a total of 0: there are none to count.
     """
