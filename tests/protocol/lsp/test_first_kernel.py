@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,11 +29,9 @@ exit 1
 """
 """Compiles nothing: what asks for the processor's instructions fails at once, a kernel when there is a file."""
 BLOCKED = """\
-import os
 import torch
 import torch._inductor.config as config
 
-os.environ["TORCHINDUCTOR_CACHE_DIR"] = {folder!r}
 config.cpp.cxx = (None, {compiler!r})
 config.cpp.vec_isa_ok = True
 config.cpp_cache_precompile_headers = False
@@ -41,7 +40,7 @@ config.compile_threads = 1
 
 @torch.compile
 def f(x):
-    return torch.relu(x).sin() + 1
+    return torch.relu(x).sin() + {number}
 
 
 f(torch.ones(4, 8))
@@ -56,12 +55,12 @@ async def test_while_the_compiler_waits(at_work: AtWork, tmp_path: Path) -> None
     compiler, path = tmp_path / "c++", tmp_path / "script.py"
     compiler.write_text(COMPILER.format(folder=tmp_path))
     compiler.chmod(0o755)
-    path.write_text(BLOCKED.format(folder=str(tmp_path / "cache"), compiler=str(compiler)))
+    path.write_text(BLOCKED.format(compiler=str(compiler), number=time.time_ns()))
     editor = await at_work(OFF)
     uri = editor.open(path)
-    answer = await asyncio.wait_for(editor.request("irscope/kernelsAt", uri=uri, line=13, run=True), 120)
+    answer = await asyncio.wait_for(editor.request("irscope/kernelsAt", uri=uri, line=11, run=True), 120)
     (found,) = answer.kernels
-    assert answer.running and found.language == "cpp" and found.origins[0].line == 13
+    assert answer.running and found.language == "cpp" and found.origins[0].line == 11
     text = (await editor.request("irscope/document", uri=found.uri)).text
     assert "#include" in text and "sin" in text
     await editor.until(lambda: (tmp_path / "waits").exists())
@@ -71,7 +70,7 @@ async def test_while_the_compiler_waits(at_work: AtWork, tmp_path: Path) -> None
     (run,) = (await editor.request("irscope/runs", uri=uri)).runs
     assert (run.run, run.outcome) == (answer.run, "script-error")
     assert (await editor.request("irscope/document", uri=found.uri)).text == text
-    again = await editor.request("irscope/kernelsAt", uri=uri, line=13)
+    again = await editor.request("irscope/kernelsAt", uri=uri, line=11)
     assert not again.running and [one.uri for one in again.kernels] == [found.uri]
 
 
