@@ -403,11 +403,12 @@ export interface OpenTraceResult {
   message: string;
 }
 
-/** The kernels of a line; `reason` says in words why there are none. */
+/** The kernels of a line; `reason` says in words why there are none. The run may go on and have more of them later. */
 export interface KernelsAt {
   run: string | null;
   kernels: KernelChoice[];
   reason: string;
+  running: boolean;
 }
 
 /** The stages of a run; `reason` says in words why there are none, or why they are not of a new run. */

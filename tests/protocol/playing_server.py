@@ -2,7 +2,8 @@
 
 ``IRSCOPE_TEST_PLAY`` names a JSON file, a list of acts.  Each has an ``outcome`` (kind), a ``message``, ``findings``,
 ``compiles`` (each ``[compile, [stage, …]]``), ``kernels`` as JSON of `irscope.protocol`, ``prints``, ``progress``, ``limit``, and
-``seconds`` to wait before the end; ``pause`` are seconds between two findings.  What was asked for stands in the file
+``seconds`` to wait before the end; ``pause`` are seconds between two findings.  Where the act names a file as ``until``, the kernels
+in ``later`` come when it exists.  What was asked for stands in the file
 ``….asked`` beside it.  The n-th run plays the n-th act, the last act again and again.
 """
 
@@ -24,6 +25,7 @@ from irscope.protocol import (
     Finding,
     FindingSeen,
     Kernel,
+    KernelsWritten,
     Limit,
     Message,
     Outcome,
@@ -82,10 +84,12 @@ def execute(
         finding = from_json(Finding, facts)
         store.put_finding(run, finding)
         on_message(FindingSeen(finding))
-    for facts in act.get("kernels", []):
-        store.put_kernel(run, from_json(Kernel, facts))
     begun = time.monotonic()
     kind = OutcomeKind(act.get("outcome", "completed"))
+    _generate(store, run, act.get("kernels", []), on_message)
+    while "until" in act and not os.path.exists(act["until"]) and not cancel.wait(0.01):
+        pass
+    _generate(store, run, act.get("later", []), on_message)
     while time.monotonic() - begun < act.get("seconds", 0):
         if cancel.wait(0.01):
             kind = OutcomeKind.CANCELLED
@@ -94,6 +98,14 @@ def execute(
     outcome = Outcome(kind, 0, act.get("message", ""), time.monotonic() - begun, limit)
     store.set_outcome(run, outcome)
     return run, outcome
+
+
+def _generate(store: Store, run: str, kernels: list[Any], on_message: Callable[[Message], None]) -> None:
+    generated = tuple(from_json(Kernel, facts) for facts in kernels)
+    for kernel in generated:
+        store.put_kernel(run, kernel)
+    if generated:
+        on_message(KernelsWritten(generated))
 
 
 def _note(spec: RunSpec) -> None:

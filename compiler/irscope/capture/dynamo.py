@@ -103,24 +103,22 @@ class DynamoCapture(Capture):
         changed = book.compiles.note(record, name, shown)
         if changed is not None:
             book.put_compile(changed)
+        kind = self.EVENTS.get(record.event)
+        text = "" if kind is None else clean(record)
+        backward = kind is not None and self.is_backward(kind, text)
         if (going_on := book.compiles.get(name)) is not None:
-            self.progress.phase(record.event, going_on)
+            self.progress.phase(record.event, going_on, backward)
         if self.is_about_the_script(record):
             book.findings.note(record)
         if record.event == "dynamo_error" and (failed := book.compiles.get(name)):
             book.put_compile(failed)
         if code is not None and shown is code and record.attempt == 0:
             book.put_stage(name, dynamo_stages.BYTECODE.name, _disassemble(code))
-        if (kind := self.EVENTS.get(record.event)) is not None:
-            self._put_stage(record, name, kind)
-        else:
+        if kind is None:
             self.note(record, name)
-
-    def _put_stage(self, record: Record, compile: str, kind: StageKind) -> None:
-        text = clean(record)
-        backward = self.is_backward(kind, text)
-        data = self.data_of(record, compile, kind, backward)
-        id = self.book.put_stage(compile, kind.name, text, record.attempt, data, backward)
+            return
+        data = self.data_of(record, name, kind, backward)
+        id = book.put_stage(name, kind.name, text, record.attempt, data, backward)
         self.stage_written(record, kind, id, text, backward, data)
 
     def _see_bytecode(self, _original: types.CodeType, modified: types.CodeType) -> None:

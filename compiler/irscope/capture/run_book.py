@@ -293,7 +293,7 @@ class RunBook:
         """Kernels are new, or something of them changed."""
         if self._keep is not None:
             written = tuple(kernels)
-            self._keep(KernelsWritten(written))
+            self.send(KernelsWritten(written))
             for file in dict.fromkeys(origin.file for kernel in written for origin in kernel.origins):
                 self.keep_source(file)  # also of a package: who opens a file of a model's asks for its kernels
 

@@ -21,6 +21,7 @@ from irscope.protocol import (
     CompileSeen,
     FindingSeen,
     GapSeen,
+    KernelsWritten,
     Limit,
     LimitReached,
     Message,
@@ -226,7 +227,7 @@ class Watch:
             self._compiled = True
         elif isinstance(message, GapSeen):
             self._add_gap(message.gap)
-        elif not isinstance(message, (FindingSeen, Progress)):
+        elif not isinstance(message, (FindingSeen, KernelsWritten, Progress)):
             kept.append(message)
             return False
         kept.append(message)

@@ -9,10 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
+from irscope.internals.names import PrivateName
 
 _VERSIONS = "2.9 to 2.15"
 _PROVENANCE = "set_kernel_post_grad_provenance_tracing"
 _HOME = "torch._inductor.debug"
+_STACKS = PrivateName(
+    "the lines of a kernel before it has been compiled", _HOME, "_inductor_kernel_stack_trace", "2.13"
+)
 # Modules that import the function by its name, in one version of torch or another.
 _USERS = tuple(f"torch._inductor.codegen.{name}" for name in ("wrapper", "simd", "cpp", "cpp_wrapper_cpu", "triton"))
 
@@ -65,6 +69,12 @@ def lowered_graph() -> Any:
     """The ``GraphLowering`` of the graph that is being lowered in this thread."""
     virtualized: Any = sys.modules["torch._inductor.virtualized"]
     return virtualized.V.graph
+
+
+def kernel_stacks() -> dict[str, list[str]]:
+    """The stacks of the kernels whose code has been generated, by ``name:call_number``, until their graph has been
+    compiled: only then PyTorch's trace has them.  Empty where Inductor is not imported, as when a trace is opened."""
+    return dict(_STACKS.find() or {}) if _HOME in sys.modules else {}
 
 
 def is_backward() -> bool:

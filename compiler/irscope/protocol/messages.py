@@ -65,9 +65,9 @@ class Progress:
     Parameters
     ----------
     text
-        ``compiling kernel 12 of 40: forward (model.py:30, 0/0)``.
+        ``forward 1 of 2: compiling kernel 12 of 40: step (model.py:30, 0/0); left: 28 kernels, the backward``.
     phase
-        The same in few words: ``compiling kernel 12 of 40``.
+        The same in few words: ``forward 1 of 2: compiling kernel 12 of 40``.
     done, total
         Kernels of the current graph; a total of 0: there are none to count.
     """
@@ -96,7 +96,16 @@ class ScriptEnded:
     """The exception that ended it."""
 
 
-Message = Union[Started, Refused, Unfit, CompileSeen, FindingSeen, GapSeen, Progress, LimitReached, ScriptEnded]
+@dataclass(frozen=True)
+class KernelsWritten:
+    """Kernels are new, or something of them changed.  Their stages were sent before them."""
+
+    kernels: tuple[Kernel, ...]
+
+
+Message = Union[
+    Started, Refused, Unfit, CompileSeen, KernelsWritten, FindingSeen, GapSeen, Progress, LimitReached, ScriptEnded
+]
 
 
 @dataclass(frozen=True)
@@ -130,13 +139,6 @@ class DataWritten:
 
 
 @dataclass(frozen=True)
-class KernelsWritten:
-    """Kernels are new, or something of them changed."""
-
-    kernels: tuple[Kernel, ...]
-
-
-@dataclass(frozen=True)
 class SourceWritten:
     """The text that a file has in this run."""
 
@@ -162,7 +164,7 @@ RUN_FACTS = frozenset({"device", "files", "groups", "compile_on_one_rank", "arri
 """The name of the GPU; digests of the user's files by path; of a rank how many ranks each process group has, whether
 ``torch.distributed.config.compile_on_one_rank`` is on, and when it arrived at its collectives."""
 
-StoreWrite = Union[StageWritten, DataWritten, KernelsWritten, SourceWritten, PredictionWritten, FactsWritten]
+StoreWrite = Union[StageWritten, DataWritten, SourceWritten, PredictionWritten, FactsWritten]
 
 _CLASSES: dict[str, type[Any]] = {
     cls.__name__: cls for cls in (*typing.get_args(Message), *typing.get_args(StoreWrite))

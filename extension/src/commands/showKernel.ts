@@ -13,7 +13,8 @@ import type { KernelChoice, KernelsAt, Place } from "../protocol";
 import { showWithLog } from "../host/problems";
 import { KernelsAtRequest } from "../host/requests";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
-import { choose } from "../host/lists";
+import { newList } from "../host/lists";
+import type { Server } from "../host/server";
 
 /** @param place what it is about; the cursor of the active editor where it is left out */
 export async function showKernel(services: Services, place?: Partial<Place>): Promise<void> {
@@ -22,18 +23,71 @@ export async function showKernel(services: Services, place?: Partial<Place>): Pr
     return;
   }
   const { uri, line } = at;
-  const { kernels, reason } = await kernelsAt(services, uri, line);
-  if (kernels.length === 0) {
-    void showWithLog("information", reason || vscode.l10n.t("No kernel came from line {0}.", line + 1));
+  const found = await kernelsAt(services, uri, line);
+  if (found.kernels.length === 0) {
+    void showWithLog("information", found.reason || vscode.l10n.t("No kernel came from line {0}.", line + 1));
     return;
   }
-  const kernel = kernels.length === 1 ? kernels[0] : await pickKernel(kernels, line);
+  const [only, another] = found.kernels;
+  const later = found.running ? new LaterKernels(services.server, found, uri, line) : undefined;
+  const kernel =
+    another === undefined ? only : await pickKernel(found.kernels, line, later).finally(() => later?.dispose());
   if (kernel !== undefined) {
     await services.documents.show(kernel.uri, {
       line: kernel.line,
       column: columnBeside(vscode.Uri.parse(kernel.uri, true)),
       preserveFocus: true,
     });
+  }
+  if (another === undefined) {
+    later?.onDidChange(({ kernels, running }) => {
+      if (!running && kernels.length > 1) {
+        void offerAll(kernels, line, () => showKernel(services, { uri: uri.toString(), line }));
+      }
+    });
+  }
+}
+
+/** Says that there are more kernels than the one that was opened before the run had ended. */
+async function offerAll(kernels: KernelChoice[], line: number, show: () => Promise<void>): Promise<void> {
+  const all = vscode.l10n.t("Show All");
+  const message = vscode.l10n.t("IRScope: {0} came from line {1}.", units.kernelsOf(kernels), line + 1);
+  if ((await vscode.window.showInformationMessage(message, all)) === all) {
+    await show();
+  }
+}
+
+/** The kernels of a line while their run goes on: asked for again whenever the store has more, and once at its end. */
+class LaterKernels implements vscode.Disposable {
+  private readonly changes = new vscode.EventEmitter<KernelsAt>();
+  readonly onDidChange = this.changes.event;
+  private readonly subscription: vscode.Disposable;
+
+  constructor(
+    private readonly server: Server,
+    private readonly first: KernelsAt,
+    private readonly uri: vscode.Uri,
+    private readonly line: number,
+  ) {
+    this.subscription = server.onDidChangeRuns(({ run }) => void (run === first.run && this.ask()));
+  }
+
+  dispose(): void {
+    this.subscription.dispose();
+    this.changes.dispose();
+  }
+
+  private async ask(): Promise<void> {
+    const asked = { uri: this.uri.toString(), line: this.line };
+    const now = await this.server.request(KernelsAtRequest, asked).catch(() => undefined);
+    const ended = now?.running !== true;
+    // A run that was cancelled, or whose text was edited, is not the one that answers now: what it gave stays.
+    if (now !== undefined && now.run === this.first.run) {
+      this.changes.fire(now);
+    }
+    if (ended) {
+      this.dispose();
+    }
   }
 }
 
@@ -75,7 +129,42 @@ const LANGUAGES: Partial<Record<string, string>> = {
 
 type Choice = vscode.QuickPickItem & { kernel?: KernelChoice };
 
-async function pickKernel(kernels: KernelChoice[], line: number): Promise<KernelChoice | undefined> {
+/** @param later what fills the list while the run goes on; what is marked in it stays marked */
+async function pickKernel(
+  kernels: KernelChoice[],
+  line: number,
+  later: LaterKernels | undefined,
+): Promise<KernelChoice | undefined> {
+  const list = newList<Choice>();
+  const fill = (now: KernelChoice[], running: boolean): void => {
+    const marked = list.activeItems[0]?.kernel?.uri;
+    list.items = choicesOf(now);
+    if (marked !== undefined) {
+      list.activeItems = list.items.filter(({ kernel }) => kernel?.uri === marked);
+    }
+    list.placeholder = running
+      ? vscode.l10n.t("{0} so far came from line {1}; the run goes on", units.kernelsOf(now), line + 1)
+      : vscode.l10n.t("{0} came from line {1}", units.kernelsOf(now), line + 1);
+    list.busy = running;
+  };
+  Object.assign(list, {
+    title: vscode.l10n.t("Show Generated Kernel"),
+    matchOnDescription: true,
+    matchOnDetail: true,
+    keepScrollPosition: true,
+  });
+  fill(kernels, later !== undefined);
+  later?.onDidChange((now) => fill(now.kernels, now.running));
+  const chosen = await new Promise<KernelChoice | undefined>((resolve) => {
+    list.onDidAccept(() => resolve(list.activeItems[0]?.kernel));
+    list.onDidHide(() => resolve(undefined));
+    list.show();
+  });
+  list.dispose();
+  return chosen;
+}
+
+function choicesOf(kernels: KernelChoice[]): Choice[] {
   const choices: Choice[] = [];
   let heading: string | undefined;
   for (const kernel of kernels) {
@@ -87,13 +176,7 @@ async function pickKernel(kernels: KernelChoice[], line: number): Promise<Kernel
     }
     choices.push(choiceOf(kernel));
   }
-  const chosen = await choose(choices, {
-    title: vscode.l10n.t("Show Generated Kernel"),
-    placeHolder: vscode.l10n.t("{0} came from line {1}", units.kernelsOf(kernels), line + 1),
-    matchOnDescription: true,
-    matchOnDetail: true,
-  });
-  return chosen?.kernel;
+  return choices;
 }
 
 /** First what tells kernels apart, since names of kernels are long and begin alike. */

@@ -10,9 +10,19 @@ export const SCHEME = "irscope";
 export class Documents implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly languageIds = new Map<string, string>();
   private readonly registration: vscode.Disposable;
+  private readonly changes = new vscode.EventEmitter<vscode.Uri>();
+  /** The editor asks for the text again, and keeps cursor and scroll position where it is the same. */
+  readonly onDidChange = this.changes.event;
 
   constructor(private readonly server: Server) {
     this.registration = vscode.Disposable.from(
+      this.changes,
+      server.onDidChangeRuns(({ run, running }) => {
+        if (!running) {
+          const mine = vscode.workspace.textDocuments.filter(({ uri }) => partsOf(uri)?.run === run);
+          mine.forEach(({ uri }) => this.changes.fire(uri));
+        }
+      }),
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
       // A document that the editor restored was not opened by `show`, so its language is set here.
       vscode.workspace.onDidOpenTextDocument((document) => void this.setLanguage(document)),

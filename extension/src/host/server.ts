@@ -16,6 +16,8 @@ import {
   ShowMessageNotification,
   State,
   type ErrorHandler,
+  type ProgressToken,
+  type WorkDoneProgressBegin,
   type LanguageClientOptions,
   type RequestType,
   type ServerOptions,
@@ -51,6 +53,8 @@ export class Server implements vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[] = [];
 
   private readonly progressReaders = new Set<(text: string) => void>();
+  /** How each progress began whose begin went to a reader alone. */
+  private readonly unshownProgress = new Map<ProgressToken, WorkDoneProgressBegin>();
   private readonly stateEmitter = new vscode.EventEmitter<ServerState>();
   private readonly workerEmitter = new vscode.EventEmitter<WorkerState>();
   private readonly runsEmitter = new vscode.EventEmitter<RunsChanged>();
@@ -245,12 +249,20 @@ export class Server implements vscode.Disposable {
             }),
         },
         handleWorkDoneProgress: (token, params, next) => {
+          const unshown = this.unshownProgress.get(token);
           if (this.progressReaders.size === 0 || params.kind === "end") {
+            if (unshown !== undefined && params.kind === "report") {
+              next(token, unshown); // the run goes on after who read its progress has got what it waited for
+            }
+            this.unshownProgress.delete(token);
             // It is shown in the status bar, which knows icons.
             const message = params.message === undefined ? {} : { message: withoutIcons(params.message) };
             const title = params.kind === "begin" ? { title: withoutIcons(params.title) } : {};
             next(token, { ...params, ...message, ...title });
           } else {
+            if (params.kind === "begin") {
+              this.unshownProgress.set(token, { ...params, title: withoutIcons(params.title) });
+            }
             this.progressReaders.forEach((report) => report(params.message ?? ""));
           }
         },

@@ -7,7 +7,8 @@ import dataclasses
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import Lane
 
-from irscope_server.app.requests import NOT_A_FILE, NOT_TRUSTED, no_entry
+from irscope_server.app.deep_run import NOT_TRUSTED, no_entry
+from irscope_server.app.requests import NOT_A_FILE
 from irscope_server.app.server import IrscopeServer
 from irscope_server.base.params import CompareParams
 from irscope_server.base.results import CompareResult

@@ -10,7 +10,8 @@ from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import DEFAULT_PIPELINE, Lane, Message, OutcomeKind, Progress
 from irscope.store.store import Store
 
-from irscope_server.app.requests import NOT_A_FILE, NOT_TRUSTED, no_entry, wait_for
+from irscope_server.app.deep_run import NOT_TRUSTED, no_entry, wait_for
+from irscope_server.app.requests import NOT_A_FILE
 from irscope_server.app.server import IrscopeServer
 from irscope_server.base.params import ProfileParams
 from irscope_server.base.results import ProfileResult
@@ -43,7 +44,7 @@ async def profile(server: IrscopeServer, params: ProfileParams) -> ProfileResult
     spec = dataclasses.replace(spec, symbolic_trace=False, targets=(), profile=params.calls)
     if against or params.without_breaks:
         return await _further(server, params, plan, dataclasses.replace(spec, profile=params.calls), against)
-    ended = await wait_for(server.activity.start_spec(params.uri, plan, spec), started_here=True)
+    ended = await wait_for(server.activity.start_spec(params.uri, plan, spec))
     if ended.profile is None:
         if ended.report.outcome.kind is OutcomeKind.CANCELLED:
             return ProfileResult(None, _CANCELLED)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import os
 from collections.abc import Sequence
 
 from irscope.findings.kinds import compiled_code_error
-from irscope.protocol import Finding, Kernel, Lane, Report
+from irscope.protocol import Finding, Kernel, Report
 from irscope.provenance.kernels import output_code_of
 from irscope.store.store import Store
-from irscope.usercode.notebooks import notebook_of
-from irscope.usercode.source import digest_of
 
+from irscope_server.app.deep_run import NOT_TRUSTED, deep_run, no_entry, wait_for
 from irscope_server.app.server import IrscopeServer
-from irscope_server.base.context import Document, ReadContext
+from irscope_server.base.context import ReadContext
 from irscope_server.base.params import (
     CheckParams,
     KernelsAtParams,
@@ -41,18 +38,14 @@ from irscope_server.base.results import (
 from irscope_server.base.stage_uris import SCHEME, parts_of
 from irscope_server.base.texts import FileKey, keyed, path_in_folder
 from irscope_server.base.trees import statements_of, tree_of
-from irscope_server.running.plans import Plan
-from irscope_server.running.results import Ended, files_of
-from irscope_server.running.runs import Run
+from irscope_server.running.results import Ended
 from irscope_server.stages.documents import document
 from irscope_server.stages.kernel_facts import kernel_choices
 from irscope_server.stages.linked import RunReader
 from irscope_server.stages.tree import run_item, run_tree, stages_of
 
 NOT_A_FILE = "This document is not a file and cannot be run. Save it first."
-NOT_TRUSTED = "The workspace is not trusted, so no script is run. Trust it first (Workspaces: Manage Workspace Trust)."
 _NOTHING_TO_CHECK = "This file has no known error in compiled code, so there is nothing to check."
-_OUTDATED = "This result is from an earlier version of the file. Run the file again to update it."
 
 
 async def runs(server: ReadContext, params: RunsParams) -> RunsResult:
@@ -86,7 +79,7 @@ async def run(server: IrscopeServer, params: RunParams) -> RunResult:
     started = await server.activity.start(document, params.lane, params.entry, params.pipeline)
     if started is None:
         return RunResult(None, "no-entry", no_entry(document.path))
-    ended = await wait_for(started, started_here=True)
+    ended = await wait_for(started)
     outcome = ended.report.outcome
     return RunResult(ended.run or None, outcome.kind.value, outcome.message, len(ended.report.compiles))
 
@@ -113,7 +106,7 @@ async def check_without_compile(server: IrscopeServer, params: CheckParams) -> C
     started = await server.activity.start(document, failed[0].lane, pipeline=pipeline, check=check)
     if started is None:
         return CheckResult(None, no_entry(document.path))
-    ended = await wait_for(started, started_here=True)
+    ended = await wait_for(started)
     error = _error_in_compiled_code(ended.report)
     if error is None:
         return CheckResult(ended.run or None, f"{_NOTHING_TO_CHECK} {ended.report.outcome.message}")
@@ -159,24 +152,36 @@ async def kernels_at(server: IrscopeServer, params: KernelsAtParams) -> KernelsR
         return await _kernels_of_stage(server, params)
     if document is None:
         return KernelsResult(None, (), NOT_A_FILE)
-    deep, reason = await deep_run(server, document, params.run)
+
+    def has_some(deep: Ended) -> bool:
+        return bool(_kernels_of_line(server, document.key, params.line, deep)[0])
+
+    deep, reason = await deep_run(server, document, params.run, enough=has_some)
     if deep is None:
         return KernelsResult(None, (), reason)
-    key, lines = document.key, server.texts.lines(document.key)
+    kernels, by_line = _kernels_of_line(server, document.key, params.line, deep)
+    items = await _choices(server, deep.report, kernels)
+    running = any(run.live.run == deep.run for run in server.runs.all())
+    return KernelsResult(deep.run, items, reason if items else _why_none(deep, by_line, reason), running)
+
+
+def _kernels_of_line(
+    server: IrscopeServer, key: FileKey, line: int, deep: Ended
+) -> tuple[tuple[Kernel, ...], dict[int, Sequence[Kernel]]]:
+    """The kernels of a line as `kernels_at` answers it, and those of each line of its file."""
+    lines = server.texts.lines(key)
     line_map = server.views.line_map(deep.texts.get(key), lines)
     by_line = {
-        line: kernels
+        now: kernels
         for ran, kernels in deep.kernels.get(key, {}).items()
-        if (line := line_map.exact(ran - 1)) is not None
+        if (now := line_map.exact(ran - 1)) is not None
     }
-    of_line = by_line.get(params.line, ())
+    of_line = by_line.get(line, ())
     if not of_line:
-        first, last = statement_around("\n".join(lines), params.line)
-        of_line = [kernel for line in range(first, last + 1) for kernel in by_line.get(line, ())]
-    of_line = [*of_line, *_kernels_of_function(server, key, params.line, deep)]
-    kernels = tuple({(kernel.stage, kernel.name): kernel for kernel in of_line}.values())
-    items = await _choices(server, deep.report, kernels)
-    return KernelsResult(deep.run, items, reason if items else _why_none(deep, by_line, reason))
+        first, last = statement_around("\n".join(lines), line)
+        of_line = [kernel for near in range(first, last + 1) for kernel in by_line.get(near, ())]
+    of_line = [*of_line, *_kernels_of_function(server, key, line, deep)]
+    return tuple({(kernel.stage, kernel.name): kernel for kernel in of_line}.values()), by_line
 
 
 def _kernels_of_function(server: IrscopeServer, key: FileKey, line: int, deep: Ended) -> list[Kernel]:
@@ -228,113 +233,6 @@ async def stages(server: IrscopeServer, params: StagesOfParams) -> StagesResult:
 async def text_of_document(server: IrscopeServer, params: UriParams) -> DocumentResult:
     """The text of a read-only document; a stage that was not made yet is made first, which can take seconds."""
     return await document(server.archive, params.uri, server.on_demand.make)
-
-
-# --- the deep run that belongs to a document --------------------------------------------------------------------------
-
-
-async def deep_run(
-    server: IrscopeServer, document: Document, may_run: bool, pipeline: str = ""
-) -> tuple[Ended | None, str]:
-    """The deep run of the chosen pipeline that has results for a file, and what has to be said about it.
-
-    Runs of the texts as they are now: this session's, the store's, then that of another script that uses this file;
-    else a new one is run if that is wanted, else the newest of an earlier text is taken.
-    """
-    path, key = document.path, document.key
-    plan = await server.activity.plan(document)
-    pipeline = pipeline or (plan.settings if plan else await server.settings_for(document.uri)).pipeline
-    mine = server.results.deep(plan.entry.key if plan else key)
-    mine = mine if mine is not None and mine.report.pipeline == pipeline else None
-    if mine is not None and _is_of_now(server, mine, key):
-        return mine, ""
-    if plan is not None and (stored := await _stored_deep_run(server, plan, key, pipeline)) is not None:
-        server.results.remember_deep(stored)
-        server.activity.results_changed()
-        return stored, ""
-    touching = server.results.deep_runs_touching(key)
-    others = [ended for ended in touching if ended is not mine and ended.report.pipeline == pipeline]
-    for ended in others:
-        if _is_of_now(server, ended, key):
-            return ended, ""
-    if may_run:
-        return await _run_deep(server, document, plan, pipeline)
-    if mine is not None:
-        return mine, _OUTDATED
-    older = others[0] if others else await _older_deep_run(server, plan, document, pipeline)
-    if older is not None:
-        return older, _OUTDATED
-    return None, "This file has no deep run yet. Run it with Analyze This File." if plan else no_entry(path)
-
-
-async def _older_deep_run(server: IrscopeServer, plan: Plan | None, document: Document, pipeline: str) -> Ended | None:
-    """The store's newest deep run of what runs a document, if the document was a part of it."""
-    script = plan.entry.stored_script if plan else notebook_of(document.path) or document.path
-    older = await server.archive.newest(script, Lane.DEEP, pipeline=pipeline)
-    if older is None or document.key not in files_of(older.report):
-        return None
-    return Ended(document.path, Lane.DEEP, older.source, older.report, older.texts)
-
-
-async def _stored_deep_run(server: IrscopeServer, plan: Plan, key: FileKey, pipeline: str) -> Ended | None:
-    """The store's newest deep run of what runs a document, if it is known to have had the texts as they are now."""
-    entry = plan.entry
-    source = digest_of("\n".join(server.texts.lines(entry.file))) if entry.kind.is_file else None
-    stored = await server.archive.newest(entry.stored_script, Lane.DEEP, source, pipeline)
-    if stored is None or not (plan.own or server.activity.has_text(stored, key)):
-        return None
-    ended = await server.activity.ended_of(stored, plan)
-    return ended if _is_of_now(server, ended, key) else None
-
-
-def _is_of_now(server: IrscopeServer, ended: Ended, key: FileKey) -> bool:
-    """Whether a run had a file as it is now, and the other files that are open."""
-    ran = ended.texts.get(key)
-    return ran is not None and list(ran) == list(server.texts.lines(key)) and not server.texts.are_edited(ended.texts)
-
-
-async def _run_deep(
-    server: IrscopeServer, document: Document, plan: Plan | None, pipeline: str
-) -> tuple[Ended | None, str]:
-    if not server.trusted:
-        return None, NOT_TRUSTED
-    if plan is None:
-        return None, no_entry(document.path)
-    running = server.runs.current(plan.entry.key)
-    if running is not None and _runs_deep_as_now(server, running, pipeline):
-        ended = await wait_for(running, started_here=False)
-    else:
-        started = await server.activity.start(document, Lane.DEEP, pipeline=pipeline)
-        if started is None:
-            return None, no_entry(document.path)
-        ended = await wait_for(started, started_here=True)
-    if not ended.report.compiles:
-        return (ended if ended.run else None), ended.report.outcome.message
-    return ended, ""
-
-
-def _runs_deep_as_now(server: IrscopeServer, run: Run, pipeline: str) -> bool:
-    """Whether a run goes through the pipeline with the texts as they are now."""
-    is_deep = run.live.lane is Lane.DEEP and run.spec.pipeline == pipeline
-    return is_deep and not server.texts.are_edited(run.live.texts)
-
-
-def no_entry(path: str) -> str:
-    """Why nothing runs a file."""
-    return (
-        f"{os.path.basename(path)} only contains definitions, and no known run uses it. Choose the script or test that"
-        " runs it (Choose Entry Script for This File, or the setting irscope.run.entry)."
-    )
-
-
-async def wait_for(run: Run, started_here: bool) -> Ended:
-    """The end of a run.  A request that is cancelled while it waits takes the run that it started with it."""
-    try:
-        return await asyncio.shield(run.done)
-    except asyncio.CancelledError:
-        if started_here:
-            run.cancel()
-        raise
 
 
 async def _choices(server: IrscopeServer, report: Report, kernels: Sequence[Kernel]) -> tuple[KernelChoice, ...]:

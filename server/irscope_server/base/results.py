@@ -244,11 +244,12 @@ class EntriesResult:
 
 @dataclass(frozen=True)
 class KernelsResult:
-    """The kernels of a line; `reason` says in words why there are none."""
+    """The kernels of a line; `reason` says in words why there are none. The run may go on and have more of them later."""
 
     run: str | None
     kernels: tuple[KernelChoice, ...]
     reason: str
+    running: bool = False
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,7 @@ class Activity:
         self.idle = DeepWhenIdle(editor, parts.results, parts.runs, self.start_deep)
         self._progress: dict[Run, RunProgress] = {}
         self._told: dict[Run, float] = {}
+        self._due: dict[Run, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._shown_messages: set[str] = set()
         parts.runs.listener = self
@@ -324,7 +325,7 @@ class Activity:
 
     def run_named(self, run: Run) -> None:
         """The run has an id in the store: tell the client."""
-        self._tell_runs_changed(run, running=True)
+        self._tell_runs_changed(run)
         self._parts.notices.tell(run)
 
     def run_found(self, run: Run, seen: FindingSeen) -> None:
@@ -334,7 +335,11 @@ class Activity:
 
     def run_compiled(self, run: Run, seen: CompileSeen) -> None:
         """A run has a new or changed compile: tell the client that it has something new."""
-        self._tell_runs_changed(run, running=True)
+        self._tell_runs_changed(run)
+
+    def run_generated(self, run: Run) -> None:
+        """A run has new or changed kernels: as above."""
+        self._tell_runs_changed(run)
 
     def run_progressed(self, run: Run, progress: Progress) -> None:
         """A run is doing something else now: show it."""
@@ -356,6 +361,8 @@ class Activity:
         if progress := self._progress.pop(run, None):
             progress.end(f"{outcome.kind.value}: {units.count(len(ended.report.findings), 'finding')}")
         self._told.pop(run, None)
+        if due := self._due.pop(run, None):
+            due.cancel()
         parts.results.end(run.live, ended)
         self._spawn(self._compare(run.key, ended))
         if outcome.kind is OutcomeKind.ENVIRONMENT_ERROR:
@@ -405,11 +412,21 @@ class Activity:
         if self._editor.settings.inlay_hints:
             self._editor.refresh("workspace/inlayHint/refresh")
 
-    def _tell_runs_changed(self, run: Run, running: bool) -> None:
-        now = asyncio.get_running_loop().time()
-        if run.live.run and now - self._told.get(run, -_PAUSE) >= _PAUSE:
-            self._told[run] = now
-            self._editor.tell("irscope/runsChanged", RunsChanged(run.live.run, run.uri, running))
+    def _tell_runs_changed(self, run: Run) -> None:
+        """The store has more of a run that goes on: the client is told now, or once the pause is over."""
+        if not run.live.run or run in self._due:
+            return
+        loop = asyncio.get_running_loop()
+        wait = self._told.get(run, -_PAUSE) + _PAUSE - loop.time()
+        if wait > 0:
+            self._due[run] = loop.call_later(wait, self._tell_due, run)
+        else:
+            self._told[run] = loop.time()
+            self._editor.tell("irscope/runsChanged", RunsChanged(run.live.run, run.uri, running=True))
+
+    def _tell_due(self, run: Run) -> None:
+        del self._due[run]
+        self._tell_runs_changed(run)
 
     def _show_once(self, message: str) -> None:
         """A message box, once per cause; the log has it each time."""

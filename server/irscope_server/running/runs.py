@@ -18,6 +18,7 @@ from irscope.protocol import (
     CompileSeen,
     Finding,
     FindingSeen,
+    KernelsWritten,
     Message,
     Outcome,
     OutcomeKind,
@@ -64,6 +65,9 @@ class Run:
         """The id of the run to check without compile; empty for this run, None for no check."""
         self.asked_to_stop = threading.Event()
         self.done: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+        self.has_kernels = False
+        self.more_kernels: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when the store has more of its kernels; the next ones get a new one."""
         self.torch = ""
         self.phase = ""
         """What it is doing, in few words."""
@@ -84,6 +88,12 @@ class Run:
         """What the user calls it: the script's name, ``-m package``, ``pytest …``."""
         return self.plan.entry.name
 
+    def tell_kernels(self) -> None:
+        """The store has more of its kernels."""
+        self.has_kernels, told = True, self.more_kernels
+        self.more_kernels = asyncio.get_running_loop().create_future()
+        told.set_result(None)
+
     def cancel(self) -> None:
         """Asks the run to stop; its end is reported as usual."""
         self.asked_to_stop.set()
@@ -103,6 +113,9 @@ class Listener(Protocol):
 
     def run_compiled(self, run: Run, seen: CompileSeen) -> None:
         """The run has a new or changed compile."""
+
+    def run_generated(self, run: Run) -> None:
+        """The run has new or changed kernels."""
 
     def run_progressed(self, run: Run, progress: Progress) -> None:
         """The run is doing something else now."""
@@ -299,6 +312,9 @@ class Runs:
             self.listener.run_found(run, message)
         elif isinstance(message, CompileSeen):
             self.listener.run_compiled(run, message)
+        elif isinstance(message, KernelsWritten):
+            run.tell_kernels()
+            self.listener.run_generated(run)
         elif isinstance(message, Progress):
             self.listener.run_progressed(run, message)
         elif isinstance(message, ScriptEnded):

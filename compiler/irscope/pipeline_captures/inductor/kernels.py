@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable
 
 from irscope.capture.run_book import RunBook
+from irscope.internals.scheduler_hooks import kernel_stacks
 from irscope.ir import own_kernels
 from irscope.ir.graphs import Graph, parse_graph
 from irscope.ir.kernels import KernelSource, kernels_in, origins_from_comments, origins_from_stacks
@@ -63,7 +65,10 @@ class Kernels:
         kind
             The kind of its stage.
         """
+        # C++ kernels have no comments, and PyTorch tells the stacks only when they have been compiled.
         origins = origins_from_comments(text, self.dynamo_graph(compile))
+        stacks = origins_from_stacks(json.dumps(kernel_stacks()), text)
+        origins |= {name: lines for name, lines in stacks.items() if lines}
         kernels = []
         suffix = output_code.rpartition(kind.name)[2]
         written = own_kernels.written_in(text)

@@ -26,9 +26,9 @@ EVENTS = {
 PHASES = {
     **DYNAMO_PHASES,
     "aot_joint_graph": "partitioning frame {}",
-    "inductor_post_grad_graph": "generating the kernels of frame {}",
-    "after_post_grad_graph": "generating the kernels of frame {}",  # its name in torch 2.9
-    "inductor_output_code": "compiling the kernels of frame {}",
+    "inductor_post_grad_graph": "{graph}: generating code",
+    "after_post_grad_graph": "{graph}: generating code",  # its name in torch 2.9
+    "inductor_output_code": "{graph}: compiling kernels",
 }
 """By event what is going on from then on."""
 KERNEL_STACKS = "inductor_provenance_tracking_kernel_stack_traces"
