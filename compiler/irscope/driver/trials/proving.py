@@ -139,7 +139,7 @@ class Prover:
     """
 
     def __init__(self, spec: RunSpec, worker: Worker | None = None, cancel: threading.Event | None = None) -> None:
-        self._spec = dataclasses.replace(spec, lane=Lane.FAST, symbolic_trace=False)
+        self._spec = dataclasses.replace(spec, lane=Lane.FAST, symbolic_trace=False, aot=True)
         self._worker, self._cancel = worker, cancel
         self._folder = tempfile.mkdtemp(prefix="irscope-fix-")
         self._texts: dict[str, str] = {}
@@ -164,6 +164,7 @@ class Prover:
     def compare_dynamo(self) -> DynamoComparison:
         """Runs the script without compile, and compiled with eager mode running Dynamo's graphs: what differs, Dynamo has
         made."""
+        self._spec = dataclasses.replace(self._spec, aot=False)
         eager = self._run({}, without_compile=True, reference=True)
         if eager.outcome.kind is not OutcomeKind.COMPLETED:
             return DynamoComparison(why_not=f"Without compile the script does not end well: {eager.outcome.message}")
@@ -305,7 +306,7 @@ def _decided(
     seconds = (sum(c.seconds for c in original.compiles), sum(c.seconds for c in trial.compiles))
     gain = Gain((original.graphs, trial.graphs), seconds)
     checks, status, reason = _numbers(eager, trial)
-    proof = Proof(status, reason, removes, adds, checks, gain)
+    proof = Proof(status, reason, removes, adds, (*checks, _LANE) if checks else (), gain)
     if trial.outcome.kind is not OutcomeKind.COMPLETED:
         if eager.outcome.kind is OutcomeKind.COMPLETED and trial.outcome.kind in _OWN_FAILURES:
             return proof.but(Status.DISPROVEN, f"The script fails with it: {trial.outcome.message}")
@@ -323,6 +324,9 @@ def _decided(
         if status is Status.VERIFIED and before == without != now:
             return proof.but(Status.UNPROVEN, f"The script {what} something else, or in another order.")
     return proof
+
+
+_LANE = "graphs compiled by AOTAutograd, as in the full pipeline; if the script's own back end does not use it, by that"
 
 
 def _same_line(old: Finding, new: Finding, matches: Mapping[str, LineMatch]) -> bool:
