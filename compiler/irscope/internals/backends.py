@@ -103,7 +103,7 @@ class _StandIn:
         if name == _INDUCTOR:
             settings = getattr(self._asked, "config", {})
             lane_differences.report_what_inductor_shows(graph, inputs, bool(settings.get("triton.cudagraphs")))
-        if self._aot or lane_differences.aot_shows_more(graph, inputs):
+        if lane_differences.takes_aot(graph, inputs, self._aot):
             self.wrapper.__name__ = name
             return _looked_up(_AOT_EAGER)(graph, inputs)
         return self._used(graph, inputs)

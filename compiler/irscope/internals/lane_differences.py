@@ -22,24 +22,26 @@ _LOOPS = ("while_loop", "scan", "associative_scan", "map", "map_impl")
 """Operators whose backward AOTAutograd compiles by itself."""
 
 
-def aot_shows_more(graph: Any, inputs: Sequence[Any]) -> bool:
-    """Whether AOTAutograd may refuse a graph that eager mode runs, or compile it for fewer inputs.
+def takes_aot(graph: Any, inputs: Sequence[Any], always: bool) -> bool:
+    """Whether AOTAutograd is to run a graph: wherever it works, or where it may refuse what eager mode runs, or compile it
+    for fewer inputs.
 
     It compiles for one value of a number that it cannot make a tensor, so that the next value compiles again.  It traces
-    the backward ahead, for which custom operators may have no formula, and replaces tensor subclasses by what they hold.
+    the backward ahead, for which custom operators may have no formula, and takes apart tensor subclasses that can be.
+    Operations on the others fail after AOTAutograd where nothing makes kernels of them, as Inductor does.
     """
     torch: Any = sys.modules["torch"]
-    if any(_is_subclass(given, torch) for given in inputs):
+    plain = (torch.nn.Parameter, torch._subclasses.FakeTensor)
+    tensors = [given for given in inputs if isinstance(given, torch.Tensor) and not isinstance(given, plain)]
+    subclasses = [type(tensor) for tensor in tensors if type(tensor) is not torch.Tensor]
+    if not all(hasattr(subclass, "__tensor_flatten__") for subclass in subclasses):
+        return False
+    if always or subclasses:
         return True
     return any(
         isinstance(node.meta.get("example_value"), torch.SymFloat) or _is_custom(node.target)
         for node in graph.graph.nodes
     )
-
-
-def _is_subclass(given: Any, torch: Any) -> bool:
-    plain = (torch.nn.Parameter, torch._subclasses.FakeTensor)
-    return isinstance(given, torch.Tensor) and type(given) is not torch.Tensor and not isinstance(given, plain)
 
 
 def _is_custom(target: Any) -> bool:
