@@ -9,7 +9,7 @@ from irscope.cli.piece_tables import piece_lines
 from irscope.cli.rank_tables import rank_lines
 from irscope.cli.tables import listed_in, table
 from irscope.cli.text import Paint, short_path, terminal_width, width_of
-from irscope.protocol import FULL_RUN, CompileOutcome, Finding, OutcomeKind, Range, Report, Severity, causes_only
+from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Range, Report, Severity, causes_only
 from irscope.store.store import Store
 from irscope.usercode.notebooks import notebook_of
 from irscope.usercode.source import line_text, use_overlays
@@ -49,8 +49,7 @@ def report_lines(report: Report, paint: Paint) -> list[str]:
     if report.pieces:
         lines += piece_lines(report.pieces, paint)
     for gap in report.capture_gaps:
-        if gap.what != FULL_RUN:
-            lines.append(paint("not captured: ", "magenta") + printable(f"{gap.what} ({gap.why})"))
+        lines.append(paint("not captured: ", "magenta") + printable(f"{gap.what} ({gap.why})"))
     for why in report.may_differ:
         lines.append(paint("may differ from a full run: ", "magenta") + printable(why))
     return [*lines, _closing(report, paint)]

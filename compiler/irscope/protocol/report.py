@@ -242,7 +242,7 @@ class CaptureGap:
 
 
 FULL_RUN = "what a full run finds"
-"""What a gap is about that says why a full run may find other things than this one, in the fast lane."""
+"""What a gap is about that is no gap of the capture: it becomes `Report.may_differ`."""
 
 
 @dataclass(frozen=True)
@@ -312,11 +312,8 @@ class Report:
     """For real ranks on one machine: who waited in which collective."""
     pieces: tuple[Piece, ...] = ()
     """For an opened trace: what vLLM, SGLang, DDP or another backend compiled piece by piece."""
-
-    @property
-    def may_differ(self) -> tuple[str, ...]:
-        """Why a full run may find other things than this one, which was in the fast lane; empty: that is not known."""
-        return tuple(gap.why for gap in self.capture_gaps if gap.what == FULL_RUN)
+    may_differ: tuple[str, ...] = ()
+    """Why a full run may find other things than this one, which was in the fast lane; empty: that is not known."""
 
     @property
     def with_predictions(self) -> tuple[Compile, ...]:

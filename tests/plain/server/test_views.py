@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 from irscope.protocol import (
-    FULL_RUN,
-    CaptureGap,
     CompileOutcome,
     Finding,
     Lane,
@@ -118,8 +116,7 @@ def test_a_full_run_corrects_a_fast_one_that_may_differ() -> None:
     desk = Desk()
     once, often = finding(PATH, 6, kind="recompilation"), finding(PATH, 5, kind="recompile-limit")
     fast = ended(PATH, {PATH: SCRIPT}, source="a", findings=[once])
-    gaps = (CaptureGap(FULL_RUN, "sizes vary"),)
-    fast = dataclasses.replace(fast, report=dataclasses.replace(fast.report, capture_gaps=gaps))
+    fast = dataclasses.replace(fast, report=dataclasses.replace(fast.report, may_differ=("sizes vary",)))
     desk.results.end(None, fast)
     (shown,) = desk.views.findings(PATH)
     assert "May differ from a full run: sizes vary." in finding_text(shown, str, rich=False)

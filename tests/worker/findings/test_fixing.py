@@ -92,6 +92,7 @@ def test_a_fix_is_verified(prover: Prover) -> None:
     assert best.proof.status is Status.VERIFIED, best.proof
     assert best.proof.removes == (tried.finding,)
     assert any("gradients" in check for check in best.proof.checks)
+    assert any("AOTAutograd" in check for check in best.proof.checks)
     assert best.proof.gain is not None and best.proof.gain.graphs[1] < best.proof.gain.graphs[0]
 
 

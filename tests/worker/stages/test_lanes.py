@@ -115,5 +115,6 @@ def test_a_run_says_why_a_full_one_may_differ(
         line for line in report_lines(report, Paint(io.StringIO())) if line.startswith("may differ from a full run: ")
     ]
     assert len(said) == len(report.may_differ)
+    assert report.capture_gaps == ()
     assert bool(said) == bool(why)
     assert why in "".join(said)
