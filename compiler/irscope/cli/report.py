@@ -50,6 +50,8 @@ def report_lines(report: Report, paint: Paint) -> list[str]:
         lines += piece_lines(report.pieces, paint)
     for gap in report.capture_gaps:
         lines.append(paint("not captured: ", "magenta") + printable(f"{gap.what} ({gap.why})"))
+    for why in report.may_differ:
+        lines.append(paint("may differ from a full run: ", "magenta") + printable(why))
     return [*lines, _closing(report, paint)]
 
 

@@ -92,6 +92,8 @@ class RunSpec:
         The name of the pipeline that the script's programs go through.
     only_backend
         In the fast lane: what takes all graphs, whichever backend the script asks for.
+    aot
+        In the fast lane: AOTAutograd takes all graphs; see `RunRequest.aot`.
     without_compile
         In the fast lane: Dynamo compiles nothing.
     model
@@ -134,6 +136,7 @@ class RunSpec:
     values: ValuesRequest | None = None
     pipeline: str = DEFAULT_PIPELINE
     only_backend: str | None = None
+    aot: bool = False
     without_compile: bool = False
     model: ModelCall | None = None
     targets: tuple[str, ...] = ()
@@ -333,6 +336,7 @@ def _request(run: str, spec: RunSpec, store: Store, pipeline: Pipeline) -> RunRe
         values=spec.values,
         pipeline=spec.pipeline,
         only_backend=spec.only_backend,
+        aot=spec.aot,
         without_compile=spec.without_compile,
         model=spec.model,
         targets=spec.targets,

@@ -10,6 +10,7 @@ import types
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from irscope.internals import lane_differences
 from irscope.internals.hooks import Hook, Undo, replace_attribute
 
 _REGISTRY = "torch._dynamo.backends.registry"
@@ -24,7 +25,7 @@ def registered_backends() -> list[str]:
     return sorted(names, key=lambda name: (name != _INDUCTOR, name))
 
 
-def stand_in(backend: str, for_any: bool) -> Hook:
+def stand_in(backend: str, for_any: bool, aot: bool = False) -> Hook:
     """Lets Dynamo hand its graphs to a backend in place of the one that the script asks for.
 
     Parameters
@@ -32,6 +33,8 @@ def stand_in(backend: str, for_any: bool) -> Hook:
     for_any
         Whether also in place of a backend that is the user's own function.  If not, that runs as it is: its failures
         are findings too.
+    aot
+        Whether AOTAutograd takes all graphs of a backend that calls it, not only those for which that is known to matter.
     """
 
     def apply(eval_frame: types.ModuleType) -> Undo:
@@ -40,10 +43,10 @@ def stand_in(backend: str, for_any: bool) -> Hook:
         def get_compiler_fn(compiler_fn: Any) -> Any:
             real = original(compiler_fn)
             if for_any:
-                return original(_StandIn(backend, compiler_fn, None))
+                return original(_StandIn(backend, compiler_fn, None, aot))
             if not _is_registered(compiler_fn):
                 return real
-            stand_in = _StandIn(backend, compiler_fn, real)
+            stand_in = _StandIn(backend, compiler_fn, real, aot)
             stand_in.wrapper = original(stand_in)
             return stand_in.wrapper
 
@@ -73,8 +76,8 @@ class _StandIn:
     _ran: ClassVar[set[str]] = set()
     """The names of the backends in whose place one of these has compiled while the interpreter was not shutting down."""
 
-    def __init__(self, backend: str, asked: Any, real: Any) -> None:
-        self._asked, self._used, self._real = asked, _looked_up(backend), real
+    def __init__(self, backend: str, asked: Any, real: Any, aot: bool) -> None:
+        self._asked, self._used, self._real, self._aot = asked, _looked_up(backend), real, aot
         self.compiler_name = backend
         self.wrapper: Any = None
         """What Dynamo has put around it, and names in its errors."""
@@ -95,7 +98,13 @@ class _StandIn:
                 _import_late(_COMPILE)
             self.wrapper.__name__ = name
             return self._real(graph, inputs)
-        if name not in _WITHOUT_AOT and _computes_with_numbers(graph):
+        if name in _WITHOUT_AOT:
+            return self._used(graph, inputs)
+        if name == _INDUCTOR:
+            settings = getattr(self._asked, "config", {})
+            lane_differences.report_what_inductor_shows(graph, inputs, bool(settings.get("triton.cudagraphs")))
+        if lane_differences.takes_aot(graph, inputs, self._aot):
+            self.wrapper.__name__ = name
             return _looked_up(_AOT_EAGER)(graph, inputs)
         return self._used(graph, inputs)
 
@@ -107,13 +116,6 @@ _WITHOUT_AOT = ("eager", "eager_noexcept", "eager_debug", "pre_dispatch_eager")
 def _looked_up(backend: str) -> Any:
     registry: Any = sys.modules[_REGISTRY]
     return registry.lookup_backend(backend)
-
-
-def _computes_with_numbers(graph: Any) -> bool:
-    """Whether numbers are inputs of a graph: AOTAutograd, which most backends call, compiles for one value of a number
-    that it cannot make a tensor, so that the function is compiled again for the next value."""
-    symbolic: Any = sys.modules["torch"].SymFloat
-    return any(isinstance(node.meta.get("example_value"), symbolic) for node in graph.graph.nodes)
 
 
 def _import_late(name: str) -> None:

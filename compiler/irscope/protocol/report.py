@@ -267,6 +267,10 @@ class CaptureGap:
     why: str
 
 
+FULL_RUN = "what a full run finds"
+"""What a gap is about that is no gap of the capture: it becomes `Report.may_differ`."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a run ended, and after how many seconds."""
@@ -334,6 +338,8 @@ class Report:
     """For real ranks on one machine: who waited in which collective."""
     pieces: tuple[Piece, ...] = ()
     """For an opened trace: what vLLM, SGLang, DDP or another backend compiled piece by piece."""
+    may_differ: tuple[str, ...] = ()
+    """Why a full run may find other things than this one, which was in the fast lane; empty: that is not known."""
 
     @property
     def with_predictions(self) -> tuple[Compile, ...]:

@@ -153,6 +153,9 @@ class RunRequest:
     """The name of the pipeline that the script's programs go through."""
     only_backend: str | None = None
     """In the fast lane: what takes all graphs, whichever backend the script asks for."""
+    aot: bool = False
+    """In the fast lane: AOTAutograd takes all graphs of backends that use it, not only those for which it is known to
+    matter."""
     without_compile: bool = False
     """In the fast lane: Dynamo compiles nothing, as with ``TORCH_COMPILE_DISABLE=1``."""
     model: ModelCall | None = None

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from irscope.protocol import (
+    FULL_RUN,
     SCHEMA,
     CaptureGap,
     CollectiveWait,
@@ -54,6 +55,10 @@ def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Rep
         compiles = tuple(compile for compile in every if not compile.target)
         kernels: list[Kernel] = list(_facts(db, Kernel, "kernels", run))
         findings = list(_facts(db, Finding, "findings", run))
+        gaps = [
+            from_json(CaptureGap, to_json(CaptureGap(*gap)))
+            for gap in db.execute("SELECT what, why FROM gaps WHERE run = ? ORDER BY rowid", (run,))
+        ]
         world, ranks, waits = _ranks_in(row[5])
         return Report(
             schema=SCHEMA,
@@ -64,10 +69,7 @@ def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Rep
             compiles=compiles,
             findings=with_costs(without_repeats(findings), compiles),
             kernels=tuple(kernel for kernel in kernels if not kernel.target),
-            capture_gaps=tuple(
-                from_json(CaptureGap, to_json(CaptureGap(*gap)))
-                for gap in db.execute("SELECT what, why FROM gaps WHERE run = ? ORDER BY rowid", (run,))
-            ),
+            capture_gaps=tuple(gap for gap in gaps if gap.what != FULL_RUN),
             pipeline=from_json(str, row[4]),
             predictions=tuple(compile for compile in every if compile.target),
             predicted_kernels=tuple(kernel for kernel in kernels if kernel.target),
@@ -75,6 +77,7 @@ def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Rep
             ranks=ranks,
             waits=waits,
             pieces=_pieces_in(row[5]),
+            may_differ=tuple(gap.why for gap in gaps if gap.what == FULL_RUN),
         )
 
 

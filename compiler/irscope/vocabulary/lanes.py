@@ -12,7 +12,7 @@ class Lane(str, enum.Enum):
     """How far down the pipeline a run goes."""
 
     FAST = "fast"
-    """Dynamo with an eager backend, or AOTAutograd where numbers are inputs: graph breaks, guards, recompilations."""
+    """Dynamo with an eager backend, or AOTAutograd where that shows more: graph breaks, guards, recompilations."""
     DEEP = "deep"
     """The pipeline that the script asked for: every stage down to the kernels."""
 

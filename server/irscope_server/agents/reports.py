@@ -47,6 +47,7 @@ def summary(report: Report) -> str:
         lines.append(f"predicted {each['id']}: kernels: {names}{failed}")
     lines += ranks(report)
     lines += [f"not captured: {gap['what']}: {bounded(gap['why'], _MESSAGE)}" for gap in report["capture_gaps"]]
+    lines += [f"may differ from a full run: {bounded(why, _MESSAGE)}" for why in report.get("may_differ", ())]
     return "\n".join(lines)
 
 

@@ -93,6 +93,8 @@ def _notes(placed: PlacedFinding) -> Iterator[str]:
     limit = placed.outcome.limit if placed.outcome else None
     if limit is not None and limit is not Limit.STEADY_STATE:
         yield f"The run was stopped at its limit of {_LIMIT_NAMES[limit]}, so there may be more than is shown."
+    for why in placed.may_differ:
+        yield f"May differ from a full run: {words.markdown(why)}."
 
 
 def _stack(related: Sequence[Related], uri_of: Callable[[str], str]) -> str:

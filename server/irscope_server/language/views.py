@@ -35,6 +35,8 @@ class PlacedFinding:
     """The other places that have to do with it, where they are now."""
     texts: Mapping[FileKey, Sequence[str]] = field(default_factory=dict)
     """Lines of all files that the run names, as they were when it was found."""
+    may_differ: tuple[str, ...] = ()
+    """Why a full run may find other things."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,8 @@ class Views:
             where = (last, 0, last, len(lines[last]))
         stale = self._texts.are_edited(found.texts)
         related = tuple(self._place_related(related, found) for related in found.finding.related)
-        return PlacedFinding(found.finding, found.run, *where, ran, stale, found.outcome, related, found.texts)
+        rest = (ran, stale, found.outcome, related, found.texts, found.may_differ)
+        return PlacedFinding(found.finding, found.run, *where, *rest)
 
     def _place_related(self, related: Related, found: Found) -> Related:
         """A related place in the text as it is now; where its own text was edited, the line is near."""

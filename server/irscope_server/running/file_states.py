@@ -42,7 +42,7 @@ class FileStates:
                 return FileState(uri, "noEntry", None, None, text)
             return FileState(uri, "none", None, None, "")
         entry = None if plan.own else plan.entry.title
-        newest = self._results.newest(plan.entry.key)
+        newest, deep = self._results.newest(plan.entry.key), self._results.deep(plan.entry.key)
         if newest is None:
             text = f"{name} is run by {entry}." if entry else ""
             return FileState(uri, "noRun" if entry else "none", entry, None, text)
@@ -52,5 +52,8 @@ class FileStates:
         if stale:
             parts.append("Edited since the last run. Its findings are shown where their lines are now.")
         parts.append(outcome.message)
+        if newest.report.may_differ and (deep is None or deep.source != newest.source):
+            coming = ": the full run is on its way" if plan.settings.deep_when_idle else " from a full run"
+            parts.append(f"What was found may differ{coming}.")
         changed = self._since_last_run.of(plan.entry.key)
         return FileState(uri, "stale" if stale else "current", entry, outcome.limit, " ".join(parts), changed)

@@ -114,6 +114,8 @@ class Found:
     """Lines of all files that the run names."""
     outcome: Outcome | None = None
     """How the run ended; None during the run."""
+    may_differ: tuple[str, ...] = ()
+    """Why a full run may find other things; see `Report.may_differ`."""
 
 
 Control = Callable[[Report, Lane, Mapping[FileKey, Sequence[str]]], Report]
@@ -275,11 +277,13 @@ class Results:
                 yield from _found(script.live, self._shown_live(script.live))
             yield from script.cut
             newest, deep = script.newest, script.deep
+            if newest and newest.report.may_differ and deep and _of_same_texts(newest, deep):
+                newest = deep  # what the full run has found is true already
             if newest:
-                yield from _found(newest, newest.report.findings, newest.report.outcome)
+                yield from _found(newest, newest.report.findings, newest.report)
             if newest and deep and deep is not newest and deep.source == newest.source:
                 seen = (finding for finding in deep.report.findings if finding.kind not in _SEEN_BY_FAST)
-                yield from _found(deep, seen, deep.report.outcome)
+                yield from _found(deep, seen, deep.report)
 
     def _of(self, key: str) -> _Script:
         return self._scripts.setdefault(key, _Script())
@@ -302,9 +306,10 @@ def _comparable(before: Ended | None, now: Ended) -> bool:
     return before is not None and before.report.outcome.kind is now.report.outcome.kind
 
 
-def _found(run: Ended | Live, findings: Iterable[Finding], outcome: Outcome | None = None) -> Iterator[Found]:
+def _found(run: Ended | Live, findings: Iterable[Finding], report: Report | None = None) -> Iterator[Found]:
+    outcome, may_differ = (report.outcome, report.may_differ) if report else (None, ())
     for finding in findings:
-        yield Found(finding, file_key(finding.file), run.run, run.texts, outcome)
+        yield Found(finding, file_key(finding.file), run.run, run.texts, outcome, may_differ)
 
 
 def by_origin(kernels: Iterable[AnyKernel]) -> dict[FileKey, dict[int, list[AnyKernel]]]:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
-from irscope.protocol import CompileOutcome, Finding, Lane, OutcomeKind, Position, Range, Related, RelatedRole
+from irscope.protocol import (
+    CompileOutcome,
+    Finding,
+    Lane,
+    OutcomeKind,
+    Position,
+    Range,
+    Related,
+    RelatedRole,
+)
 from irscope_server.base.texts import FileKey, Texts, file_key, split_lines
 from irscope_server.language.finding_text import finding_text, told_apart
 from irscope_server.language.hovers import function_text
@@ -100,6 +110,24 @@ def test_a_newer_fast_run_takes_the_place_of_what_it_can_see_of_a_deep_run(kind:
     desk.results.end(None, ended(PATH, {PATH: SCRIPT}, lane=Lane.DEEP, source="a", findings=deep))
     desk.results.end(None, ended(PATH, {PATH: SCRIPT}, source="a"))
     assert desk.places() == [("fallback", 6, 0)]
+
+
+def test_a_full_run_corrects_a_fast_one_that_may_differ() -> None:
+    desk = Desk()
+    once, often = finding(PATH, 6, kind="recompilation"), finding(PATH, 5, kind="recompile-limit")
+    fast = ended(PATH, {PATH: SCRIPT}, source="a", findings=[once])
+    fast = dataclasses.replace(fast, report=dataclasses.replace(fast.report, may_differ=("sizes vary",)))
+    desk.results.end(None, fast)
+    (shown,) = desk.views.findings(PATH)
+    assert "May differ from a full run: sizes vary." in finding_text(shown, str, rich=False)
+    desk.results.end(None, ended(PATH, {PATH: SCRIPT}, lane=Lane.DEEP, source="a", findings=[often]))
+    assert desk.places() == [("recompile-limit", 4, 0)], "what the full run has found takes its place"
+    desk.results.end(None, fast)
+    (shown,) = desk.views.findings(PATH)
+    assert shown.finding.kind == "recompile-limit", "the same texts again: the full run is still true"
+    assert "May differ" not in finding_text(shown, str, rich=False)
+    desk.results.end(None, dataclasses.replace(fast, source="b"))
+    assert desk.places() == [("recompilation", 5, 0)]
 
 
 def test_a_fast_run_does_not_judge_a_deep_runs_comments() -> None:

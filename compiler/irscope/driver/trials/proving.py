@@ -150,7 +150,7 @@ class Prover:
         has_run: bool = False,
     ) -> None:
         self._has_run = has_run
-        self._spec = dataclasses.replace(spec, lane=Lane.FAST, symbolic_trace=False)
+        self._spec = dataclasses.replace(spec, lane=Lane.FAST, symbolic_trace=False, aot=True)
         self._worker, self._cancel = worker, cancel
         self._folder, self._beside = tempfile.mkdtemp(prefix="irscope-fix-"), ThreadPoolExecutor(2)
         self._texts: dict[str, str] = {}
@@ -180,6 +180,7 @@ class Prover:
     def compare_dynamo(self) -> DynamoComparison:
         """Runs the script without compile, and compiled with eager mode running Dynamo's graphs: what differs, Dynamo has
         made."""
+        self._spec = dataclasses.replace(self._spec, aot=False)
         eager = self._run({}, without_compile=True, reference=True)
         if eager.outcome.kind is not OutcomeKind.COMPLETED:
             return DynamoComparison(why_not=f"Without compile the script does not end well: {eager.outcome.message}")
@@ -324,7 +325,7 @@ def _decided(
     seconds = (sum(c.seconds for c in original.compiles), sum(c.seconds for c in trial.compiles))
     gain = Gain((original.graphs, trial.graphs), seconds)
     checks, status, reason = _numbers(eager, trial)
-    proof = Proof(status, reason, removes, adds, checks, gain)
+    proof = Proof(status, reason, removes, adds, (*checks, _LANE) if checks else (), gain)
     if why := not_run(trial):
         return proof.but(Status.UNPROVEN, why)
     if trial.outcome.kind is not OutcomeKind.COMPLETED:
@@ -349,6 +350,9 @@ def _decided(
 def not_run(trial: Trial) -> str:
     """Why a trial was not run: it would have done harm, or its process could not start; empty if it was."""
     return trial.outcome.message if trial.outcome.kind is OutcomeKind.ENVIRONMENT_ERROR else ""
+
+
+_LANE = "graphs compiled by AOTAutograd, as in the full pipeline; if the script's own back end does not use it, by that"
 
 
 def _same_line(old: Finding, new: Finding, matches: Mapping[str, LineMatch]) -> bool:

@@ -1,0 +1,85 @@
+"""What in a script makes a full run find other things than Dynamo with an eager backend.
+
+Where AOTAutograd shows it, the fast lane runs that.  What only Inductor or the backward shows is said, as a gap of the
+run.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections.abc import Sequence
+from typing import Any
+
+from irscope.internals.frames import report
+from irscope.internals.hooks import Hook, Undo, replace_attribute
+from irscope.protocol import FULL_RUN, CaptureGap
+
+_PYTORCHS_OWN = ("aten", "prim", "prims", "quantized", "inductor", "_c10d_functional", "higher_order")
+"""Namespaces of operators that PyTorch registers."""
+_LOOPS = ("while_loop", "scan", "associative_scan", "map", "map_impl")
+"""Operators whose backward AOTAutograd compiles by itself."""
+
+
+def takes_aot(graph: Any, inputs: Sequence[Any], always: bool) -> bool:
+    """Whether AOTAutograd is to run a graph: wherever it works, or where it may refuse what eager mode runs, or compile it
+    for fewer inputs.
+
+    It compiles for one value of a number that it cannot make a tensor, so that the next value compiles again.  It traces
+    the backward ahead, for which custom operators may have no formula, and takes apart tensor subclasses that can be.
+    Operations on the others fail after AOTAutograd where nothing makes kernels of them, as Inductor does.
+    """
+    torch: Any = sys.modules["torch"]
+    plain = (torch.nn.Parameter, torch._subclasses.FakeTensor)
+    tensors = [given for given in inputs if isinstance(given, torch.Tensor) and not isinstance(given, plain)]
+    subclasses = [type(tensor) for tensor in tensors if type(tensor) is not torch.Tensor]
+    if not all(hasattr(subclass, "__tensor_flatten__") for subclass in subclasses):
+        return False
+    if always or subclasses:
+        return True
+    return any(
+        isinstance(node.meta.get("example_value"), torch.SymFloat) or _is_custom(node.target)
+        for node in graph.graph.nodes
+    )
+
+
+def _is_custom(target: Any) -> bool:
+    namespace = getattr(target, "namespace", None)
+    if namespace == "higher_order":
+        return target.name() in _LOOPS
+    return isinstance(namespace, str) and namespace not in _PYTORCHS_OWN
+
+
+def report_what_inductor_shows(graph: Any, inputs: Sequence[Any], has_cuda_graphs: bool) -> None:
+    """Says why Inductor may compile again where Dynamo does not, or fail."""
+    symbolic: Any = sys.modules["torch"].SymInt
+    sizes = [value for node in graph.graph.nodes if isinstance(value := node.meta.get("example_value"), symbolic)]
+    if sizes:
+        _say("Inductor may compile a graph with sizes that vary again for some of them")
+    if any(str(size).startswith("u") for size in sizes):
+        _say("Inductor may fail on a size that depends on the data of a tensor")
+    if has_cuda_graphs and any(getattr(getattr(given, "device", None), "type", "") == "cuda" for given in inputs):
+        _say("CUDA graphs keep the memory of results, and may record again")
+
+
+def kept_backwards() -> Hook:
+    """Says that a full run may fail where a script differentiates the backward, or runs it twice: compiled code cannot."""
+
+    def apply(autograd: types.ModuleType) -> Undo:
+        original = autograd.__dict__["_engine_run_backward"]
+
+        @functools.wraps(original)
+        def run(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            _gradients, keeps, *_ = args
+            if keeps:
+                _say("compiled code may refuse to run its backward twice, or to differentiate it")
+            return original(outputs, *args, **kwargs)
+
+        return replace_attribute(autograd, "_engine_run_backward", run)
+
+    return Hook("whether a backward is kept", "torch.autograd", "2.9 to 2.13", apply)
+
+
+def _say(why: str) -> None:
+    report(CaptureGap(FULL_RUN, why))
