@@ -7,7 +7,6 @@ An id without a rule has the words of PyTorch's own registry, cleaned.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Callable
 
 from irscope.events.break_message import DATA_DEPENDENT_GUARD
@@ -31,7 +30,6 @@ from irscope.fixing.advice.model import Advice, BreakContext, Option, Words
 from irscope.fixing.advice.origin import origin_of
 from irscope.fixing.advice.plain import PLAIN
 from irscope.fixing.advice.spot import Spot
-from irscope.fixing.edits import edits_of
 from irscope.protocol import Edit
 
 __all__ = ["RULES", "BreakContext", "Edit", "Option", "Words", "words_for"]
@@ -113,21 +111,13 @@ def _advice(spot: Spot) -> Advice:
     return from_registry(spot)
 
 
-def _edits(spot: Spot, option: Option) -> tuple[Edit, ...]:
-    """The edits of an option; none if they cannot be made."""
-    with contextlib.suppress(ValueError):
-        return edits_of(spot.source, option.changes)
-    return ()
-
-
 def _words(spot: Spot, advice: Advice) -> Words:
     effect = "the whole function runs as plain Python" if spot.context.skipped else "the graph is cut here"
     origin = ""
     with contextlib.suppress(Exception):
         origin = origin_of(spot, advice.value) if advice.value is not None else ""
     parts = [" ".join(part for part in (advice.why, origin) if part), *sequel_of(spot)]
-    given = (advice.options or from_registry(spot).options)[:_MOST_OPTIONS]
-    options = tuple(dataclasses.replace(one, edits=_edits(spot, one)) for one in given)
+    options = (advice.options or from_registry(spot).options)[:_MOST_OPTIONS]
     return Words(
         message=f"Graph break: {advice.what}; {effect}.",
         explanation="\n".join(part for part in parts if part),

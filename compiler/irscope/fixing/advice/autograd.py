@@ -110,6 +110,5 @@ def data_replaced(spot: Spot) -> Advice:
         case ast.Assign(targets=[ast.Attribute(attr="data", value=ast.Name(id=name))], value=value):
             code = f"{name} = {spot.tight(value)}.detach()"
             caveat = "Other names of the old tensor keep the old data."
-            changes = (spot.replace_statements([statement], code),)
-            return Advice(what, why, (Option("Bind the name to the new tensor", code, caveat, changes),))
+            return Advice(what, why, (replacing(spot, statement, code, "Bind the name to the new tensor", caveat),))
     return Advice(what, why)

@@ -69,8 +69,8 @@ def by_method(spot: Spot) -> Advice | None:
     if method == "rotate" and "deque" in said and call.args:
         code = f"{receiver}.extendleft([{receiver}.pop() for _ in range({spot.text(call.args[0])})])"
         is_number = isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, int)
-        changes = (spot.replace(call, code),) if is_number else ()
-        option = Option("Use the methods that it knows", code, "For a positive number.", changes)
+        edits = spot.edits({call: code}) if is_number else ()
+        option = Option("Use the methods that it knows", code, "For a positive number.", edits)
         return Advice(f"{shown} is a method that Dynamo has no rule for", said, (option,))
     if arrays.asks_for_memory(call) is call:
         return arrays.storage(spot)
@@ -138,12 +138,12 @@ def _enabled(spot: Spot, function: ast.expr | None) -> Option:
         return Option(f"Remove the `torch.compiler.disable` of `{word}`", "", _KEPT)
     for decorator in decorators:
         do = f"Remove `@{spot.text(decorator)}` from `{word}` (line {decorator.lineno})"
-        return Option(do, "", _KEPT, (spot.without(decorator),))
+        return Option(do, "", _KEPT, spot.edits({decorator: None}))
     (call,) = wraps
     do = f"Remove the `{spot.text(call.func)}` around `{word}` (line {call.lineno})"
     if spot.qualified(call.args[0]).startswith("torch.ops."):
         return Option(do, "", f"{_KEPT} An operator can break the graph for reasons of its own.")
-    return Option(do, "", _KEPT, (spot.replace(call, spot.text(call.args[0])),))
+    return Option(do, "", _KEPT, spot.edits({call: spot.text(call.args[0])}))
 
 
 def _disables(spot: Spot, node: ast.expr) -> bool:
@@ -162,5 +162,5 @@ def user_break(spot: Spot) -> Advice:
     option = None
     if spot.alone and spot.statement is not None:
         unseen = "Dynamo has not seen what comes after it: there may be more breaks." if spot.context.skipped else ""
-        option = Option("Remove the line", "", unseen, (spot.replace_statements([spot.statement], "pass"),))
+        option = Option("Remove the line", "", unseen, spot.edits({spot.statement: "pass"}))
     return Advice(what, "It is a request in the code, not a limit of the compiler.", some(option))

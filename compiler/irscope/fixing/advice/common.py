@@ -9,7 +9,7 @@ from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.changes import SyntaxChange
 from irscope.fixing.source import loaded_names
-from irscope.protocol import FixMethod
+from irscope.protocol import Edit, FixMethod
 from irscope.usercode.effects import effects_of
 
 SAME_EACH_CALL = "It is then the same in every call."
@@ -38,40 +38,42 @@ def setting(
 
     ``anywhere`` is False for a setting that names something of the code at hand; ``needs`` are further modules.
     """
-    torch = spot.home.source.module_name("torch") or "torch"
-    code = f"{torch}._dynamo.config.{name}"
-    changes = (spot.home.source.setting(code, *needs, "torch"),)
-    return Option(f"{do}, once at the top of the file", code, caveat, changes, anywhere)
+    code, source = f"{spot.home.torch}._dynamo.config.{name}", spot.home.source
+    edits = source.edits({}, [source.setting(code, *needs, "torch")])
+    return Option(f"{do}, once at the top of the file", code, caveat, edits, anywhere)
 
 
 def replacing(
     spot: Spot,
-    node: ast.expr,
+    node: ast.expr | ast.stmt,
     code: str,
-    do: str,
+    do: str | FixMethod,
     caveat: str = "",
-    imports: tuple[SyntaxChange, ...] = (),
-    method: FixMethod | None = None,
+    *more: SyntaxChange,
 ) -> Option:
-    """Puts code in the place of an expression; ``imports`` are what the code needs."""
-    return Option(do, spot.line_with(node, code), caveat, (*imports, spot.replace(node, code)), method=method)
+    """Puts code in the place of an expression or a statement; ``more`` are changes that the code needs."""
+    shown = spot.line_with(node, code) if isinstance(node, ast.expr) else code
+    return option(do, shown, caveat, spot.edits({node: code}, *more))
+
+
+def option(do: str | FixMethod, code: str = "", caveat: str = "", edits: tuple[Edit, ...] = ()) -> Option:
+    """An option with a title, or with that of a method."""
+    if isinstance(do, FixMethod):
+        return Option(do.title, code, caveat, edits, method=do)
+    return Option(do, code, caveat, edits)
 
 
 def guard(spot: Spot, caveat: str) -> Option | None:
     """Leaves output out while compiling.  None for all else: nobody can know that no other effect is missed."""
-    method = FixMethod.LEAVE_OUT
     statement = spot.statement
     written = _in_lambda(spot) or (statement.value if isinstance(statement, ast.Expr) else None)
     if written is None or statement is None or not effects_of(spot.source.tree).only_writes(written):
         return None
-    torch, imports = spot.need("torch")
+    asked = f"{spot.torch}.compiler.is_compiling()"
     if not isinstance(statement, ast.Expr) or _in_lambda(spot) is not None or not spot.source.owns_lines(statement):
-        text = f"None if {torch}.compiler.is_compiling() else {spot.text(written)}"
-        return replacing(spot, written, text, method.title, caveat, imports, method)
-    body = spot.block([statement]).replace("\n", "\n    ")
-    code = f"if not {torch}.compiler.is_compiling():\n    {body}"
-    changes = (*imports, spot.replace_statements([statement], code))
-    return Option(method.title, code, caveat, changes, method=method)
+        return replacing(spot, written, f"None if {asked} else {spot.text(written)}", FixMethod.LEAVE_OUT, caveat)
+    body = spot.source.code(statement).replace("\n", "\n    ")
+    return replacing(spot, statement, f"if not {asked}:\n    {body}", FixMethod.LEAVE_OUT, caveat)
 
 
 def _in_lambda(spot: Spot) -> ast.expr | None:
@@ -91,8 +93,7 @@ def hoist(spot: Spot, node: ast.expr | None, caveat: str = SAME_EACH_CALL, as_li
     name = spot.source.fresh(f"_{(word.strip('_') or 'value').upper()}")
     line = f"{name} = list({spot.text(node)})" if as_list else f"{name} = {spot.text(node)}"
     code = f"{line}   # above the function\n{spot.line_with(node, name)}"
-    method = FixMethod.COMPUTE_ONCE
-    return Option(method.title, code, caveat, (spot.above(line), spot.replace(node, name)), method=method)
+    return option(FixMethod.COMPUTE_ONCE, code, caveat, spot.edits({node: name}, spot.above(line)))
 
 
 def assigned_name(statement: ast.AST | None) -> str:

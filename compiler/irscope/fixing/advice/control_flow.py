@@ -88,9 +88,7 @@ def _evaluated(spot: Spot, name: str) -> Advice:
         if name == "eval":
             option = replacing(spot, call, f"({code})", "Write the expression itself")
         elif spot.alone and spot.statement is not None and spot.source.owns_lines(spot.statement):
-            option = Option(
-                "Write the statements themselves", code, "", (spot.replace_statements([spot.statement], code),)
-            )
+            option = replacing(spot, spot.statement, code, "Write the statements themselves")
     return Advice(what, why, some(option))
 
 
@@ -208,7 +206,7 @@ def import_failed(spot: Spot) -> Advice:
             "Import it at the top of the file, where it may be missing",
             code,
             f"Then test `if {names[0]} is not None` before it is used.",
-            (spot.with_import(code), spot.replace_statements([statement], "pass")),
+            spot.edits({statement: "pass"}, spot.importing(code)),
         )
     return Advice(what, why, some(option))
 

@@ -75,8 +75,7 @@ def _sorted_structure(spot: Spot) -> tuple[Option, ...]:
         values, item = map(spot.text, call.args)
         if name == "heapq.heappush" and spot.alone and spot.statement is not None:
             code = f"{values}.append({item})\n{values}.sort()"
-            changes = (spot.replace_statements([spot.statement], code),)
-            option = Option("Sort a plain list", code, caveat, changes)
+            option = replacing(spot, spot.statement, code, "Sort a plain list", caveat)
         elif name.startswith("bisect.bisect"):
             code = f"sum(v {'<' if name.endswith('left') else '<='} {item} for v in {values})"
             option = replacing(spot, call, code, "Count in Python", caveat)
@@ -87,8 +86,9 @@ def _imported(spot: Spot) -> tuple[Option, ...]:
     match spot.call:
         case ast.Call(args=[ast.Constant(value=str(module)), *_]) as call if module.isidentifier():
             if module not in spot.local_names():
-                changes = (spot.with_import(f"import {module}"), spot.replace(call, module))
-                return (Option("Import it at the top of the file", f"import {module}", "", changes),)
+                line = f"import {module}"
+                edits = spot.edits({call: module}, spot.importing(line))
+                return (Option("Import it at the top of the file", line, "", edits),)
     return some(hoist(spot, spot.call, ""))
 
 
@@ -96,8 +96,8 @@ def _settings(spot: Spot) -> tuple[Option, ...]:
     do, caveat = "Set it once, above the function", "It then holds for the whole process, from the start."
     first, text = None, spot.text(spot.expression)
     if spot.alone and spot.expression is not None and spot.hoistable(spot.expression):
-        changes = (spot.above(text), spot.replace(spot.expression, "pass"))
-        first = Option(do, f"{text}   # above the function", caveat, changes)
+        edits = spot.edits({spot.expression: "pass"}, spot.above(text))
+        first = Option(do, f"{text}   # above the function", caveat, edits)
     return some(first, around(spot, "Set it in the caller", text if spot.alone else f"value = {text}"))
 
 

@@ -64,12 +64,12 @@ def _left_out(spot: Spot, decision: ast.AST) -> Option | None:
     rest = decision.body if _asks_for_elements(decision.test) else spot.source.following(decision)
     if any(_counts(statement) for statement in rest):
         return None
-    if _asks_for_elements(decision.test) and spot.block([decision]).startswith("if"):
-        code = spot.block(decision.body)
-        return Option(f"Remove the check {asked}", code, _EMPTY, (spot.replace_statements([decision], code),))
+    if _asks_for_elements(decision.test) and not spot.source.is_elif(decision):
+        code = "\n".join(map(spot.source.code_with_comments, decision.body))
+        return replacing(spot, decision, code, f"Remove the check {asked}", _EMPTY)
     skips = isinstance(decision.body[0], ast.Continue) and bool(spot.source.following(decision))
     if skips and _asks_for_empty(decision.test):
-        return Option(f"Remove the check {asked}, with its `continue`", "", _EMPTY, (spot.without(decision),))
+        return Option(f"Remove the check {asked}, with its `continue`", "", _EMPTY, spot.edits({decision: None}))
     return None
 
 
@@ -123,9 +123,8 @@ def _stated(spot: Spot, decision: ast.If | ast.IfExp | ast.Assert) -> Option | N
     holds, fails = sides
     if isinstance(decision, ast.If) and isinstance(decision.body[-1], _LEAVES):
         holds, fails = fails, holds
-    torch = spot.source.module_name("torch") or "torch"
-    other = f" Or state the opposite: `{torch}._check({fails})`."
-    return Option("If it is always so, state it before this line", f"{torch}._check({holds})", f"{_STATED}{other}")
+    other = f" Or state the opposite: `{spot.torch}._check({fails})`."
+    return Option("If it is always so, state it before this line", f"{spot.torch}._check({holds})", f"{_STATED}{other}")
 
 
 def _both_sides(spot: Spot, test: ast.expr) -> tuple[str, str] | None:
@@ -160,6 +159,5 @@ def _indexed(spot: Spot) -> Option | None:
         return None
     if not all(isinstance(item, ast.Constant) and isinstance(item.value, (int, float)) for item in node.value.elts):
         return None
-    torch, imports = spot.need("torch")
-    code = f"{torch}.tensor({spot.text(node.value)})[{spot.text(node.slice)}]"
-    return replacing(spot, node, code, "Index a tensor instead of a list", "The result is a tensor.", imports)
+    code = f"{spot.torch}.tensor({spot.text(node.value)})[{spot.text(node.slice)}]"
+    return replacing(spot, node, code, "Index a tensor instead of a list", "The result is a tensor.")

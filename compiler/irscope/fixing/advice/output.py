@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from irscope.fixing.advice.common import guard, setting, some
+from irscope.fixing.advice.common import guard, replacing, setting, some
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 
@@ -63,9 +63,8 @@ def _named(spot: Spot, which: str, caveat: str, do: str) -> Option | None:
     """A setting that names a function of the file, after that name is bound; None if it is not bound above."""
     if spot.call is None or not spot.hoistable(spot.call.func):
         return None
-    torch, imports = spot.need("torch")
-    code = f"{torch}._dynamo.config.{which}_logging_functions.add({spot.text(spot.call.func)})"
-    return Option(f"{do}, once above the function", code, caveat, (*imports, spot.above(code)))
+    code = f"{spot.torch}._dynamo.config.{which}_logging_functions.add({spot.text(spot.call.func)})"
+    return Option(f"{do}, once above the function", code, caveat, spot.edits({}, spot.above(code)))
 
 
 def root_logging(spot: Spot) -> Advice:
@@ -95,7 +94,7 @@ def not_reorderable(spot: Spot) -> Advice:
     if spot.call is not None and spot.call.args and not spot.call.keywords and not spot.context.inlined:
         texts = [_formatted(spot, arg) for arg in spot.call.args]
         code = f"{spot.text(spot.call.func)}({', '.join(texts)})"
-        option = Option("Convert the others to strings", code, "", (spot.replace(spot.call, code),))
+        option = replacing(spot, spot.call, code, "Convert the others to strings")
     return Advice(what, why, some(option, guard(spot, _SILENT)))
 
 

@@ -50,11 +50,10 @@ def _masked_reduction(spot: Spot) -> Option | None:
     node = spot.expression
     is_comparison = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Compare)
     call = spot.parent(method) if is_comparison and node is not None and (method := spot.parent(node)) else None
-    torch, imports = spot.need("torch")
-    text = masked(spot.source, call, torch)
+    text = masked(spot.source, call, spot.torch)
     if text is None or not isinstance(call, ast.Call):
         return None
-    return replacing(spot, call, text, "Keep the shape and let the others be zero", "", imports)
+    return replacing(spot, call, text, "Keep the shape and let the others be zero")
 
 
 def _static_form(spot: Spot, operator: str) -> Option | None:

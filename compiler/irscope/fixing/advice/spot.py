@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import functools
 import itertools
+import re
+from collections.abc import Mapping
 
 from irscope.events.break_message import BreakMessage
 from irscope.fixing import top_level
 from irscope.fixing.advice.model import BreakContext
-from irscope.fixing.changes import ChangeKind, SyntaxChange
-from irscope.fixing.edits import dedented, indent_of
+from irscope.fixing.changes import SyntaxChange
 from irscope.fixing.source import Source, bound_names, loaded_names, source_of_file, tight
+from irscope.protocol import Edit
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _NO_MESSAGE = BreakMessage("", "", (), "", "", None)
@@ -107,12 +110,6 @@ class Spot:
         stop = whole.end.column if whole.end.line == whole.start.line else len(line)
         return line[whole.start.column : where.start.column] + text + line[where.end.column : stop]
 
-    def block(self, statements: list[ast.stmt]) -> str:
-        """Statements that follow each other, without their common indentation."""
-        start, end = self.source.range(*statements).start, self.source.span(statements[-1])[1]
-        indent = indent_of(self.source.lines[start.line - 1], start.column)
-        return dedented(self.source.text[self.source.offset(start) : end], indent)
-
     # --- names --------------------------------------------------------------------------------------------------------
 
     def local_names(self) -> set[str]:
@@ -130,11 +127,6 @@ class Spot:
         """The full name that a dotted expression means: ``np.random.rand`` is ``numpy.random.rand``; else empty."""
         return self.source.full_name(node) if node is not None else ""
 
-    def need(self, module: str) -> tuple[str, tuple[SyntaxChange, ...]]:
-        """The name of a module here, and the change that imports it where it is not."""
-        name = self.source.module_name(module)
-        return (name, ()) if name else (module, (self.with_import(f"import {module}"),))
-
     def hoistable(self, node: ast.expr) -> bool:
         """Whether an expression means the same above the function: it uses names that the file binds further up."""
         odd = (ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda, ast.comprehension, ast.NamedExpr)
@@ -148,28 +140,27 @@ class Spot:
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
-    def replace(self, node: ast.AST, text: str) -> SyntaxChange:
-        """Puts an expression in place of another."""
-        return SyntaxChange(ChangeKind.EXPRESSION, self.source.range(node), text)
+    @property
+    def torch(self) -> str:
+        """How the file calls torch; `edits` imports it where the file does not."""
+        return self.source.module_name("torch") or "torch"
 
-    def replace_statements(self, statements: list[ast.stmt], text: str) -> SyntaxChange:
-        """Puts lines in place of statements that follow each other, with their indentation.
-
-        An ``elif`` becomes an ``else``; among other statements on one line the lines must be simple statements.
-        """
-        return SyntaxChange(ChangeKind.STATEMENTS, self.source.range(*statements), text)
+    def edits(self, changes: Mapping[ast.AST, str | None], *more: SyntaxChange) -> tuple[Edit, ...]:
+        """The edits that put code in the place of nodes (`Source.changed`); none if they cannot be made."""
+        codes = [*changes.values(), *(change.code for change in more)]
+        if self.source.module_name("torch") is None and any(re.search(r"\btorch\.", code or "") for code in codes):
+            more = (self.importing("import torch"), *more)
+        with contextlib.suppress(ValueError):
+            return self.source.edits(changes, more)
+        return ()
 
     def above(self, text: str) -> SyntaxChange:
         """Puts lines above the top-level statement (class, function, …) that the node is in."""
         return top_level.change_above(self.source, text, self._top_statement())
 
-    def with_import(self, line: str) -> SyntaxChange:
+    def importing(self, line: str) -> SyntaxChange:
         """Adds an import to those of the file."""
         return top_level.import_change(self.source, line, self._top_statement())
-
-    def without(self, node: ast.AST) -> SyntaxChange:
-        """Takes away a decorator or a statement, with its lines."""
-        return SyntaxChange(ChangeKind.REMOVAL, self.source.range(node))
 
     def _top_statement(self) -> ast.stmt | None:
         return self.source.top_statement(self.node) if self.node is not None else None

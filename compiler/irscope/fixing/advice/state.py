@@ -33,8 +33,8 @@ def deepcopy(spot: Spot) -> Advice:
         option = replacing(spot, call, f"{spot.tight(argument)}.detach().clone()", "Clone it", caveat)
         return Advice(f"{shown} copies a tensor as a Python object", why, (option,), argument)
     if "_deepcopy_list" in frames and frames.count("deepcopy") == 2:
-        code, clone = f"[item.detach().clone() for item in {text}]", FixMethod.CLONE_TENSORS
-        option = replacing(spot, call, code, clone.title, method=clone)
+        code = f"[item.detach().clone() for item in {text}]"
+        option = replacing(spot, call, code, FixMethod.CLONE_TENSORS)
         return Advice(f"{shown} copies the tensors in the list", why, (option,), argument)
     options = some(hoist(spot, call, "The copy is then made once, not in every call."), pass_in(spot, call, ""))
     return Advice(f"{shown} copies an object that holds tensors", why, options, argument)
@@ -48,10 +48,10 @@ def class_made(spot: Spot) -> Advice:
     if not isinstance(node, ast.ClassDef):
         return Advice("a class is defined while tracing", why, (option,))
     if not set(loaded_names(node)) & (spot.local_names() - bound_names(node)):
-        text = spot.block([node])
+        text = spot.source.code(node)
         code = text.split("\n")[0] + "   # at the top level of the file"
-        changes = (spot.above(text), spot.replace_statements([node], "pass"))
-        option = Option(do, code, "It is then one class, not a new one in every call.", changes)
+        edits = spot.edits({node: "pass"}, spot.above(text))
+        option = Option(do, code, "It is then one class, not a new one in every call.", edits)
     return Advice(f"`class {node.name}` is defined while tracing", why, (option,))
 
 
@@ -87,11 +87,9 @@ def _in_init(spot: Spot, owner: ast.ClassDef, call: ast.Call) -> Option | None:
     attribute = f"self.{last_word(statement.targets[0]) or 'made'}"
     line, last = f"{attribute} = {spot.text(call)}", init.body[-1]
     is_kept = isinstance(statement.targets[0], ast.Attribute)
-    changes = (
-        spot.replace_statements([last], f"{spot.block([last])}\n{line}"),
-        spot.replace_statements([statement], "pass") if is_kept else spot.replace(call, attribute),
-    )
-    return Option("Make it in `__init__`", line, "It then keeps its values from call to call.", changes)
+    there: tuple[ast.AST, str] = (statement, "pass") if is_kept else (call, attribute)
+    edits = spot.edits(dict([(last, f"{spot.source.code(last)}\n{line}"), there]))
+    return Option("Make it in `__init__`", line, "It then keeps its values from call to call.", edits)
 
 
 def handle_from_elsewhere(spot: Spot) -> Advice:

@@ -106,10 +106,8 @@ def _in_slice_or_index(spot: Spot, what: str) -> Advice:
     node = spot.node
     capture = _as_symbol(spot)
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-        torch, imports = spot.need("torch")
-        code = f"{torch}.tensor({node.value.id})[{spot.text(node.slice)}]"
-
-        option = replacing(spot, node, code, "Index a tensor instead of a list", _TENSOR, imports)
+        code = f"{spot.torch}.tensor({node.value.id})[{spot.text(node.slice)}]"
+        option = replacing(spot, node, code, "Index a tensor instead of a list", _TENSOR)
         if not _is_list_of_numbers(spot, node.value.id):
             caveat = f"If `{node.value.id}` holds numbers; `torch.stack` if it holds tensors."
             option = Option(option.do, option.code, caveat)
@@ -213,7 +211,6 @@ def sort_by_tensors(spot: Spot) -> Advice:
     """Advice for sorting a list of tensors by their values."""
     call = spot.call
     what = f"{spot.short(call)} compares tensors by their values while tracing"
-    torch, imports = spot.need("torch")
     do, caveat = "Sort inside of the graph", "For tensors of one shape without dimensions and of one dtype."
     values = None
     if call is not None and spot.qualified(call.func) == "sorted" and call.args:
@@ -225,12 +222,12 @@ def sort_by_tensors(spot: Spot) -> Advice:
         return Advice(what, _WHY, (), values)
     order = keywords.get("reverse")
     reverse = isinstance(order, ast.Constant) and order.value is True
-    code = f"list({torch}.stack({_as_list(spot, values)}).sort({'descending=True' if reverse else ''}).values)"
+    code = f"list({spot.torch}.stack({_as_list(spot, values)}).sort({'descending=True' if reverse else ''}).values)"
     if isinstance(call.func, ast.Attribute):
         code = f"{spot.text(values)}[:] = {code}"
         if not spot.alone:
             return Advice(what, _WHY, (Option(do, code, caveat),), values)
-    return Advice(what, _WHY, (replacing(spot, call, code, do, caveat, imports),), values)
+    return Advice(what, _WHY, (replacing(spot, call, code, do, caveat),), values)
 
 
 def _as_list(spot: Spot, values: ast.expr) -> str:
@@ -255,8 +252,7 @@ def _with_torch(
     spot: Spot, call: ast.Call, word: str, given: str, do: str = "Use torch's function", caveat: str = _TENSOR
 ) -> Option:
     """A call of a function of torch in place of another."""
-    torch, imports = spot.need("torch")
-    return replacing(spot, call, f"{torch}.{word}({given})", do, caveat, imports)
+    return replacing(spot, call, f"{spot.torch}.{word}({given})", do, caveat)
 
 
 def tensor_method(spot: Spot) -> Advice:
