@@ -7,12 +7,13 @@ import os
 import re
 
 from irscope.fixing.advice import arrays, output, randomness
-from irscope.fixing.advice.common import around, custom_op, hoist, last_word, pass_in, plain_rule, some
+from irscope.fixing.advice.common import around, custom_op, hoist, pass_in, plain_rule, some
 from irscope.fixing.advice.fallback import from_registry
 from irscope.fixing.advice.families import FAMILIES, OUTSIDE, in_caller, name_at
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.syntax import Function
+from irscope.usercode.bindings import last_word
 
 _CONTEXT = re.compile(r"module: (?P<module>[^,]*), qualname: (?P<name>[^,]*), skip reason")
 _DISABLE = ("torch.compiler.disable", "torch._dynamo.disable")
@@ -32,7 +33,7 @@ def skipped_call(spot: Spot) -> Advice:
     if name in ("warnings.warn", "warnings.warn_explicit"):
         return output.warning(spot)
     if name.startswith("logging."):
-        return output.root_logging(spot)
+        return output.logger_call(spot)
     for names, advise in FAMILIES.items():
         if any(name == p or (p[-1] == "." and name.startswith(p)) for p in names.split()):
             return advise(spot)
@@ -129,7 +130,7 @@ def delayed(spot: Spot) -> Advice:
 
 def _enabled(spot: Spot, function: ast.expr | None) -> Option:
     """Without the mark: a decorator of the function, or a call around the function or module."""
-    word = last_word(function)
+    word = last_word(function) if function is not None else ""
     definitions = [node for node in spot.source.nodes if isinstance(node, Function) and node.name == word]
     decorators = [mark for node in definitions for mark in node.decorator_list if _disables(spot, mark)]
     assigns = [node.value for node in spot.source.all(ast.Assign) if word in map(last_word, node.targets)]

@@ -10,6 +10,7 @@ from irscope.fixing.advice.spot import Spot
 from irscope.fixing.changes import SyntaxChange
 from irscope.fixing.source import loaded_names
 from irscope.protocol import Edit, FixMethod
+from irscope.usercode.bindings import last_word
 from irscope.usercode.effects import effects_of
 
 SAME_EACH_CALL = "It is then the same in every call."
@@ -102,20 +103,12 @@ def assigned_name(statement: ast.AST | None) -> str:
     return target.id if isinstance(target, ast.Name) else ""
 
 
-def last_word(node: ast.AST | None) -> str:
-    """``method`` of ``anything.method``, and ``name`` of ``name``; else empty."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
 def around(spot: Spot, do: str, before: str, caveat: str = "", after: str = "") -> Option:
     """An example for the place that calls the compiled function; without code where ``before`` holds local names."""
-    if before and spot.inner_names(ast.parse(before + (" pass" if before.endswith(":") else ""))):
+    head, indent = (f"{before} pass", "    ") if before.endswith(":") else (before, "")
+    if spot.inner_names(ast.parse(head)) or not before + after:
         return Option(do, "", caveat)
-    if not before and not after:
-        return Option(do, "", caveat)
-    indent = "    " if before.endswith(":") else ""
-    lines = [before, f"{indent}result = {called(spot)}", after]
-    return Option(do, "\n".join(line for line in lines if line), caveat)
+    return Option(do, "\n".join(filter(None, [before, f"{indent}result = {called(spot)}", after])), caveat)
 
 
 def called(spot: Spot, *passed: str) -> str:
@@ -129,10 +122,10 @@ def called(spot: Spot, *passed: str) -> str:
     return f"{name}({', '.join([*names[in_class:], *passed])})"
 
 
-def pass_in(spot: Spot, node: ast.expr | None, caveat: str = ONCE_PER_VALUE) -> Option | None:
+def pass_in(spot: Spot, node: ast.expr | None, caveat: str = ONCE_PER_VALUE, form: str = "{}") -> Option | None:
     """Computes a value in the caller and hands it over as an argument; None if it is made of local names."""
-    name = assigned_name(spot.parent(node)) if node is not None else ""
-    return _handed_over(spot, node, "Compute it in the caller and pass it in", name or "value", caveat)
+    name = assigned_name(spot.parent(node)) or "value"
+    return _handed_over(spot, node, "Compute it in the caller and pass it in", name, caveat, form)
 
 
 def decide_in_caller(spot: Spot, test: ast.expr | None) -> Option | None:
@@ -140,7 +133,7 @@ def decide_in_caller(spot: Spot, test: ast.expr | None) -> Option | None:
     if test is None or not set(loaded_names(test)) & _arguments(spot) - {"self"}:
         return None
     do = "Decide in the caller and pass a Python bool in"
-    return _handed_over(spot, test, do, spot.source.fresh("flag"), ONCE_PER_VALUE, "bool")
+    return _handed_over(spot, test, do, spot.source.fresh("flag"), ONCE_PER_VALUE, "bool({})")
 
 
 def int_from_caller(spot: Spot, count: ast.expr) -> Option | None:
@@ -148,22 +141,22 @@ def int_from_caller(spot: Spot, count: ast.expr) -> Option | None:
     names = set(loaded_names(count))
     if not names or not names <= _arguments(spot):
         return None
-    caveat = "The function is compiled again for each number."
-    return _handed_over(spot, count, "Pass a Python int in", spot.source.fresh("count"), caveat, "int")
+    name, caveat = spot.source.fresh("count"), "The function is compiled again for each number."
+    return _handed_over(spot, count, "Pass a Python int in", name, caveat, "int({})")
 
 
 def _arguments(spot: Spot) -> set[str]:
     return {arg.arg for arg in spot.source.all(ast.arg, spot.functions[-1].args)} if spot.functions else set()
 
 
-def _handed_over(spot: Spot, node: ast.expr | None, do: str, name: str, caveat: str, kind: str = "") -> Option | None:
-    """What the caller does, in place of an argument where it is one already."""
+def _handed_over(spot: Spot, node: ast.expr | None, do: str, name: str, caveat: str, form: str) -> Option | None:
+    """What the caller does, in place of an argument where it is one already; ``form`` has braces for the value."""
     if node is None or not spot.functions or spot.inner_names(node):
         return None
-    is_argument = bool(kind) and isinstance(node, ast.Name)
-    name = spot.text(node) if is_argument else name
-    value = f"{kind}({spot.text(node)})" if kind else spot.text(node)
-    return Option(do, f"{name} = {value}\nresult = {called(spot, *([] if is_argument else [name]))}", caveat)
+    given, passed = spot.text(node), [name]
+    if form != "{}" and isinstance(node, ast.Name):
+        name, passed = given, []
+    return Option(do, f"{name} = {form.format(given)}\nresult = {called(spot, *passed)}", caveat)
 
 
 def without_keyword(spot: Spot, call: ast.Call, name: str) -> str:

@@ -18,16 +18,25 @@ _SIGNS = {"Eq": "==", "Ne": "!="}
 
 def decision_at(spot: Spot) -> Decision | None:
     """The ``if``, ``while``, ``assert`` or conditional expression whose condition the break is in."""
-    kinds = (ast.If, ast.While, ast.IfExp, ast.Assert)
-    if isinstance(spot.node, kinds):
+    if isinstance(spot.node, Decision):
         return spot.node
     child: ast.AST | None = spot.node
     for node in spot.ancestors:
-        if isinstance(node, kinds):
-            return node if node.test is child else None
-        part = isinstance(node, (ast.BoolOp, ast.UnaryOp, ast.Compare, ast.BinOp, ast.NamedExpr))
-        if not part and not _is_call(node, "bool", "float", "all", "any") and not _is_item(node):
-            if not (isinstance(node, ast.Attribute) and _is_item(spot.parent(node))):
+        match node:
+            case ast.If() | ast.While() | ast.IfExp() | ast.Assert():
+                return node if node.test is child else None
+            case (
+                ast.BoolOp()
+                | ast.UnaryOp()
+                | ast.Compare()
+                | ast.BinOp()
+                | ast.NamedExpr()
+                | ast.Attribute(attr="item")
+            ):
+                pass
+            case ast.Call(func=ast.Name(id="bool" | "float" | "all" | "any") | ast.Attribute(attr="item")):
+                pass
+            case _:
                 return None
         child = node
     return None
@@ -55,14 +64,6 @@ def looks_like_tensor(spot: Spot, node: ast.expr) -> bool:
 def _is_numpy(spot: Spot, node: ast.expr) -> bool:
     calls = [n.func for n in ast.walk(node) if isinstance(n, ast.Call)]
     return any(ast.unparse(f).endswith(".numpy") or spot.qualified(f).startswith("numpy.") for f in calls)
-
-
-def _is_item(node: ast.AST | None) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item"
-
-
-def _is_call(node: ast.AST | None, *names: str) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
 
 
 def symbols_readable(expression: str) -> str:

@@ -81,12 +81,10 @@ def _with(spot: Spot) -> ast.With | None:
 
 def _on_device(spot: Spot, block: ast.With, item: ast.Call) -> Option | None:
     """Gives ``device=`` to the factories in the block, and dissolves it."""
-    if len(block.items) != 1 or len(item.args) != 1 or block.items[0].optional_vars:
-        return None
     calls = [call for call in spot.source.all(ast.Call, block.body) if _is_factory(spot, call)]
-    given = [spot.source.argument(call, "device", spot.text(item.args[0])) for call in calls]
-    if not given:
+    if not calls or len(block.items) != 1 or len(item.args) != 1 or block.items[0].optional_vars:
         return None
+    given = [spot.source.argument(call, "device", spot.text(item.args[0])) for call in calls]
     named = Source(spot.source.changed({}, given))
     (inner,) = named.on_line(block.lineno, ast.With)[:1]
     code = "\n".join(map(named.code_with_comments, inner.body))

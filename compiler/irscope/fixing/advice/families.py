@@ -48,12 +48,7 @@ def _computed_before(spot: Spot) -> tuple[Option, ...]:
 
 def _opened(spot: Spot) -> tuple[Option, ...]:
     """``open(…)`` outside of a ``with``: what is read may be passed in, the file itself breaks again."""
-    whole = spot.call
-    while isinstance(attribute := spot.parent(whole), ast.Attribute):
-        outer = spot.parent(attribute)
-        if not isinstance(outer, ast.Call) or outer.func is not attribute:
-            break
-        whole = outer
+    *_, whole = (spot.call, *spot.methods(spot.call))
     if whole is not spot.call:
         return some(hoist(spot, whole), pass_in(spot, whole))
     return (Option("Open, use and close the file in the caller; pass what is read as an argument"),)

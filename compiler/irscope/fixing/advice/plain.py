@@ -64,6 +64,11 @@ PLAIN: dict[str, Callable[[Spot], Advice]] = {
         "marks an input as changed, but `forward` does not return that input",
         "Dynamo asks that what is marked with `ctx.mark_dirty` is changed in place and returned itself.",
         lambda _: [Option("Change the input first, then return the input itself", "ctx.mark_dirty(x)\nx.add_(1)\nreturn x")]),
+    "GB7000": plain_rule(  # a loop with a break in it, without the break itself
+        "breaks the graph inside of a loop",
+        "A graph that is cut inside of a loop cannot go on in it, so the whole function runs as plain Python.",
+        lambda _: [Option("Compile what the loop does, not the loop",
+                          "for ... in ...:\n    step(...)   # compiled on its own: step = torch.compile(step)")]),
     "GB2019": plain_rule(  # the ``forward`` of an autograd function
         "is traced on its own, outside of `apply`",
         "The call of `apply` broke, so Dynamo traced `forward` like any function. Fix the graph break at the call of `apply`.",

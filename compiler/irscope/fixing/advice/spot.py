@@ -8,7 +8,7 @@ import contextlib
 import functools
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from irscope.events.break_message import BreakMessage
 from irscope.fixing import top_level
@@ -80,6 +80,14 @@ class Spot:
     def parent(self, node: ast.AST | None) -> ast.AST | None:
         """The node directly around a node; None for the module."""
         return self.source.parent(node) if node is not None else None
+
+    def methods(self, call: ast.Call | None) -> Iterator[ast.Call]:
+        """A call, and the methods of its result that are called at once: ``open(path).read()`` for ``open(path)``."""
+        while isinstance(call, ast.Call):
+            yield call
+            attribute = self.parent(call)
+            outer = self.parent(attribute) if isinstance(attribute, ast.Attribute) else None
+            call = outer if isinstance(outer, ast.Call) and outer.func is attribute else None
 
     # --- text ---------------------------------------------------------------------------------------------------------
 

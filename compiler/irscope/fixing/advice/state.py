@@ -6,11 +6,12 @@ import ast
 import re
 from typing import TypeGuard
 
-from irscope.fixing.advice.common import around, hoist, last_word, pass_in, replacing, setting, some
+from irscope.fixing.advice.common import around, hoist, pass_in, replacing, setting, some
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import bound_names, loaded_names
 from irscope.protocol import FixMethod
+from irscope.usercode.bindings import last_word
 
 _COPY_FRAME = re.compile(r'^  File "[^"]*[/\\]copy\.py", line \d+, in (?P<name>\S+)$', re.MULTILINE)
 
@@ -61,10 +62,10 @@ def parameter_made(spot: Spot) -> Advice:
     what = f"{spot.short(call)} makes a parameter while tracing"
     why = "A parameter must exist before the graph: it is an input of the graph, and gradients are gathered in it."
     # The setting only moves the break in a module that the compiled code makes, and in an operator's body.
-    function = next((function for function in spot.functions if isinstance(function, ast.FunctionDef)), None)
-    parent, name = spot.parent(function), function.name if function is not None else ""
+    function = spot.source.function(call) if call is not None else None
+    parent = spot.parent(function)
     owner = parent if isinstance(parent, ast.ClassDef) else None
-    if owner is not None and name == "__init__":
+    if owner is not None and function is not None and function.name == "__init__":
         return Advice(what, why, (Option(f"Make the `{owner.name}` outside of the compiled code, and pass it in"),))
     if "Higher Order Operator:" in spot.context.payload:
         return Advice(what, why, (Option("Make it outside of the compiled code, and pass it in"),))

@@ -45,13 +45,16 @@ def scalar(spot: Spot) -> Advice:
     node = spot.expression
     tensor, kind = _tensor_of(node)
     what = f"{spot.short(node)} needs the value of a tensor while tracing"
-    if tensor is None:
+    if tensor is None or node is None:
         return _in_slice_or_index(spot, what)
-    keep = _keep(spot, node, tensor, kind)
+    caveat = (
+        "It is then a tensor without dimensions, not a Python number: take `.item()` of it outside of compiled code."
+    )
+    keep = replacing(spot, node, f"{spot.tight(tensor)}.detach(){_NUMBER[kind]}", _KEEP, caveat)
     capture = _as_symbol(spot)
     uses = uses_of_value(spot)
     if "decision" in uses:
-        options = some(_decide_by_tensor(spot, keep))
+        options = (_decide_by_tensor(spot, keep),)
     elif "range" in uses:
         passed = pass_in(spot, node, "The function is compiled again for each number.")
         unrolled = setting(spot, _SCALARS, _RANGE_CAVEAT, "Let the loop run to a number of the graph")
@@ -71,28 +74,16 @@ def _as_symbol(spot: Spot) -> Option:
 
 def _tensor_of(node: ast.expr | None) -> tuple[ast.expr | None, str]:
     """The tensor whose value a call asks for, and by which call."""
-    if not isinstance(node, ast.Call):
-        return None, ""
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "item":
-        return node.func.value, "item"
-    if isinstance(node.func, ast.Name) and node.func.id in ("int", "float", "bool") and len(node.args) == 1:
-        return node.args[0], node.func.id
+    match node:
+        case ast.Call(func=ast.Attribute(value=tensor, attr="item")):
+            return tensor, "item"
+        case ast.Call(func=ast.Name(id="int" | "float" | "bool" as kind), args=[tensor]):
+            return tensor, kind
     return None, ""
 
 
-def _keep(spot: Spot, node: ast.expr | None, tensor: ast.expr, kind: str) -> Option | None:
-    if node is None:
-        return None
-    caveat = (
-        "It is then a tensor without dimensions, not a Python number: take `.item()` of it outside of compiled code."
-    )
-    return replacing(spot, node, f"{spot.tight(tensor)}.detach(){_NUMBER[kind]}", _KEEP, caveat)
-
-
-def _decide_by_tensor(spot: Spot, keep: Option | None) -> Option | None:
+def _decide_by_tensor(spot: Spot, keep: Option) -> Option:
     """A number that an ``if`` uses later: no setting helps, the decision itself has to go."""
-    if keep is None:
-        return None
     later = decision_later(spot).strip()
     return Option(
         "Keep it a tensor, and write what depends on it with torch.where or torch.cond",
@@ -103,16 +94,14 @@ def _decide_by_tensor(spot: Spot, keep: Option | None) -> Option | None:
 
 def _in_slice_or_index(spot: Spot, what: str) -> Advice:
     """``y[:n]`` and ``numbers[n]``, where ``n`` is a tensor, and calls that ask for a value by themselves."""
-    node = spot.node
-    capture = _as_symbol(spot)
+    node, call, capture = spot.node, spot.call, _as_symbol(spot)
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-        code = f"{spot.torch}.tensor({node.value.id})[{spot.text(node.slice)}]"
-        option = replacing(spot, node, code, "Index a tensor instead of a list", _TENSOR)
-        if not _is_list_of_numbers(spot, node.value.id):
-            caveat = f"If `{node.value.id}` holds numbers; `torch.stack` if it holds tensors."
+        option, name = element_of_tensor(spot, node), node.value.id
+        lists = [a.value for a in spot.source.all(ast.Assign, spot.functions) if name in bound_names(a)]
+        if not any(map(are_numbers, lists)):
+            caveat = f"If `{name}` holds numbers; `torch.stack` if it holds tensors."
             option = Option(option.do, option.code, caveat)
         return Advice(what, _WHY, (option,), node.slice)
-    call = spot.call
     if call is not None and (values := _mapped(spot, call)) is not None:
         option = replacing(spot, call, f"list({spot.tight(values)}.unbind())", _KEEP_ELEMENTS, _ELEMENTS)
         return Advice(what, _WHY, (option, capture), values)
@@ -128,11 +117,17 @@ def _mapped(spot: Spot, call: ast.Call) -> ast.expr | None:
     return call.args[1] if spot.qualified(call.args[0]) in ("float", "int", "bool") else None
 
 
-def _is_list_of_numbers(spot: Spot, name: str) -> bool:
-    for assign in spot.source.all(ast.Assign, spot.functions):
-        if name in bound_names(assign) and isinstance(assign.value, (ast.List, ast.Tuple)):
-            return all(isinstance(e, ast.Constant) and isinstance(e.value, (int, float)) for e in assign.value.elts)
-    return False
+def element_of_tensor(spot: Spot, node: ast.Subscript) -> Option:
+    """``numbers[n]`` for a list of numbers as an element of a tensor."""
+    code = f"{spot.torch}.tensor({spot.text(node.value)})[{spot.text(node.slice)}]"
+    return replacing(spot, node, code, "Index a tensor instead of a list", _TENSOR)
+
+
+def are_numbers(node: ast.expr) -> bool:
+    """Whether an expression is a list or tuple of numbers."""
+    if not isinstance(node, (ast.List, ast.Tuple)):
+        return False
+    return all(isinstance(item, ast.Constant) and isinstance(item.value, (int, float)) for item in node.elts)
 
 
 # --- lists, math, comparisons -----------------------------------------------------------------------------------------
@@ -158,22 +153,16 @@ def tolist(spot: Spot) -> Advice:
 
 def _is_scalar(tensor: ast.expr) -> bool:
     """Whether a tensor has no dimensions for sure: it is a reduction over all of them."""
-    return (
-        isinstance(tensor, ast.Call)
-        and isinstance(tensor.func, ast.Attribute)
-        and tensor.func.attr in ("sum", "mean", "prod", "max", "min", "argmax", "argmin", "any", "all", "std", "var")
-        and not tensor.args
-        and not tensor.keywords
-    )
+    match tensor:
+        case ast.Call(func=ast.Attribute(attr=word), args=[], keywords=[]):
+            return word in ("sum", "mean", "prod", "max", "min", "argmax", "argmin", "any", "all", "std", "var")
+    return False
 
 
 def data_dependent_operator(spot: Spot) -> Advice:
     """An operator whose result is a Python value: ``torch.equal``, ``math.sqrt`` of a tensor, an array's element."""
-    decision = decision_at(spot)
-    call = spot.call
-    node = spot.expression
+    decision, call, node, name = decision_at(spot), spot.call, spot.expression, spot.called
     what = f"{spot.short(node)} gives a Python value that depends on the values of a tensor"
-    name = spot.qualified(call.func) if call is not None else ""
     if name.startswith("numpy.random."):
         return randomness.number_drawn(spot)
     if call is not None and name in ("torch.equal", "torch.allclose"):
@@ -182,14 +171,9 @@ def data_dependent_operator(spot: Spot) -> Advice:
         if (text := condition_of(spot.source, call)) is not None:
             caveat = "The result is a tensor: an `if` on it breaks again."
             return Advice(what, _WHY, (replacing(spot, call, text, "Keep the answer a tensor", caveat),), call)
-    if call is not None and name.startswith("math.") and name[5:] in _MATH:
-        word = {"fabs": "abs"}.get(name[5:], name[5:])
-        option = _with_torch(spot, call, word, ", ".join(spot.text(arg) for arg in call.args))
-        return Advice(what, _WHY, (option,), call.args[0] if call.args else None)
-    if (formatted := _percent_format(spot, node)) is not None:
-        return Advice(what, _WHY, (formatted,), node)
-    capture = _as_symbol(spot)
-    return Advice(what, _WHY, (capture,), node)
+    if call is not None and call.args and (option := _with_torch(spot, call)) is not None:
+        return Advice(what, _WHY, (option,), call.args[0])
+    return Advice(what, _WHY, (_percent_format(spot, node) or _as_symbol(spot),), node)
 
 
 def _percent_format(spot: Spot, node: ast.expr | None) -> Option | None:
@@ -234,33 +218,24 @@ def _as_list(spot: Spot, values: ast.expr) -> str:
     return spot.text(values) if isinstance(values, (ast.List, ast.Tuple, ast.Name)) else f"list({spot.text(values)})"
 
 
-def min_or_max(spot: Spot) -> Advice:
-    """``max(a, b, key=…)`` and other calls of builtins that Dynamo has no rule for."""
-    call = spot.call
-    what = f"Dynamo has no rule for {spot.short(call)} with these arguments"
-    if call is None or spot.qualified(call.func) not in ("max", "min") or len(call.args) != 2:
-        return Advice(what, spot.cause.explanation)
-    word = "maximum" if spot.qualified(call.func) == "max" else "minimum"
-    caveat = "For two tensors; a `key` is not applied."
-    given = ", ".join(map(spot.text, call.args))
-    return Advice(
-        what, _WHY, (_with_torch(spot, call, word, given, "Compare inside of the graph", caveat),), call.args[0]
-    )
-
-
-def _with_torch(
-    spot: Spot, call: ast.Call, word: str, given: str, do: str = "Use torch's function", caveat: str = _TENSOR
-) -> Option:
-    """A call of a function of torch in place of another."""
-    return replacing(spot, call, f"{spot.torch}.{word}({given})", do, caveat)
-
-
-def tensor_method(spot: Spot) -> Advice:
-    """A Python protocol of tensors that fake tensors lack: ``round(x)``."""
-    call = spot.call
-    what = f"{spot.short(spot.expression)} uses a method of tensors that cannot be traced"
-    if call is not None and spot.qualified(call.func) == "round" and call.args:
-        digits = f", decimals={spot.text(call.args[1])}" if len(call.args) > 1 else ""
-        option = _with_torch(spot, call, "round", f"{spot.text(call.args[0])}{digits}")
+def python_function(spot: Spot) -> Advice:
+    """``max(a, b, key=…)`` and other builtins that Dynamo has no rule for; ``round(x)``, which fake tensors lack."""
+    call, what = spot.call, f"Dynamo has no rule for {spot.short(spot.expression)} with these arguments"
+    if call is not None and call.args and (option := _with_torch(spot, call)) is not None:
         return Advice(what, _WHY, (option,), call.args[0])
     return Advice(what, spot.cause.explanation)
+
+
+def _with_torch(spot: Spot, call: ast.Call) -> Option | None:
+    """A function of torch in the place of one of Python or of ``math``; None if there is none."""
+    do, caveat, given = "Use torch's function", _TENSOR, [*map(spot.text, call.args)]
+    module, _, word = spot.called.rpartition(".")
+    if module == "math" and word in _MATH:
+        word = "abs" if word == "fabs" else word
+    elif spot.called in ("max", "min") and len(given) == 2:
+        word, do, caveat = f"{word}imum", "Compare inside of the graph", "For two tensors; a `key` is not applied."
+    elif spot.called == "round":
+        given[1:] = [f"decimals={digits}" for digits in given[1:]]
+    else:
+        return None
+    return replacing(spot, call, f"{spot.torch}.{word}({', '.join(given)})", do, caveat)
