@@ -62,7 +62,9 @@ def branch_options(spot: Spot, decision: Decision) -> tuple[Option, ...]:
     if test is None:
         return some(decide_in_caller(spot, decision.test))
     if isinstance(decision, ast.Assert):
-        return some(_constant_message(spot, decision, test))
+        message = f", {_message_of(spot, decision.msg)}" if decision.msg is not None else ""
+        do = "Assert one boolean tensor with a constant text: that goes into the graph"
+        return (replacing(spot, decision, f"assert {test}{message}", do, _ASSERTED),)
     if isinstance(decision, ast.While):
         return (_while_loop(spot, decision, test),)
     if isinstance(decision, ast.IfExp):
@@ -206,22 +208,17 @@ def _assert_async(spot: Spot, decision: ast.If, raised: ast.Raise, test: str) ->
     return replacing(spot, decision, code, "Check it inside of the graph", _ASSERTED)
 
 
-def _constant_message(spot: Spot, decision: ast.Assert, test: str) -> Option:
-    message = f", {_message_of(spot, decision.msg)}" if decision.msg is not None else ""
-    do = "Assert one boolean tensor with a constant text: that goes into the graph"
-    return replacing(spot, decision, f"assert {test}{message}", do, _ASSERTED)
-
-
 def _message_of(spot: Spot, node: ast.expr | None) -> str:
     """The constant text of an exception or of an assertion's message."""
-    if isinstance(node, ast.Call) and node.args:
-        node = node.args[0]
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return spot.text(node)
-    if isinstance(node, ast.JoinedStr):
-        parts = [str(v.value) if isinstance(v, ast.Constant) else "…" for v in node.values]
-        return repr("".join(parts))
-    return repr(ast.unparse(node)) if node is not None else repr("the check failed")
+    match node.args[0] if isinstance(node, ast.Call) and node.args else node:
+        case ast.Constant(value=str()) as text:
+            return spot.text(text)
+        case ast.JoinedStr(values=values):
+            return repr("".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in values))
+        case None:
+            return repr("the check failed")
+        case other:
+            return repr(ast.unparse(other))
 
 
 def _while_loop(spot: Spot, decision: ast.While, test: str) -> Option:

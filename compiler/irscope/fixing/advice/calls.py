@@ -6,7 +6,7 @@ import ast
 import os
 import re
 
-from irscope.fixing.advice import arrays, output, randomness
+from irscope.fixing.advice import arrays, randomness
 from irscope.fixing.advice.common import around, custom_op, hoist, pass_in, plain_rule, some
 from irscope.fixing.advice.fallback import from_registry
 from irscope.fixing.advice.families import FAMILIES, OUTSIDE, in_caller, name_at
@@ -30,10 +30,6 @@ def skipped_call(spot: Spot) -> Advice:
     loops = isinstance(spot.statement, ast.For) and spot.statement.iter is spot.expression
     if name == "next" or (spot.call is None and loops):
         return stepped(spot)
-    if name in ("warnings.warn", "warnings.warn_explicit"):
-        return output.warning(spot)
-    if name.startswith("logging."):
-        return output.logger_call(spot)
     for names, advise in FAMILIES.items():
         if any(name == p or (p[-1] == "." and name.startswith(p)) for p in names.split()):
             return advise(spot)

@@ -32,16 +32,12 @@ def setting(
     name: str,
     caveat: str,
     do: str = "Let Dynamo put it into the graph",
-    anywhere: bool = True,
-    needs: tuple[str, ...] = (),
+    *needs: str,
 ) -> Option:
-    """Turns on a setting of ``torch._dynamo.config`` at the top of the user's file.
-
-    ``anywhere`` is False for a setting that names something of the code at hand; ``needs`` are further modules.
-    """
+    """Turns on a setting of ``torch._dynamo.config`` at the top of the user's file; ``needs`` are further modules."""
     code, source = f"{spot.home.torch}._dynamo.config.{name}", spot.home.source
     edits = source.edits({}, [source.setting(code, *needs, "torch")])
-    return Option(f"{do}, once at the top of the file", code, caveat, edits, anywhere)
+    return Option(f"{do}, once at the top of the file", code, caveat, edits, anywhere=True)
 
 
 def replacing(

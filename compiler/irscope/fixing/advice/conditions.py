@@ -45,7 +45,9 @@ def decision_at(spot: Spot) -> Decision | None:
 def condition(spot: Spot, node: ast.expr) -> str | None:
     """A condition as an expression that gives one boolean tensor; None if it cannot be written so."""
     operands = [value for joined in spot.source.all(ast.BoolOp, node) for value in joined.values]
-    if _is_numpy(spot, node) or is_flag(node) or not all(looks_like_tensor(spot, value) for value in operands):
+    names = [f"{spot.qualified(call.func)}/{spot.text(call.func)}" for call in spot.source.all(ast.Call, node)]
+    is_numpy = any(name.startswith("numpy.") or name.endswith(".numpy") for name in names)
+    if is_numpy or is_flag(node) or not all(looks_like_tensor(spot, value) for value in operands):
         return None
     return decided(spot.source, node)
 
@@ -59,11 +61,6 @@ def looks_like_tensor(spot: Spot, node: ast.expr) -> bool:
         values = [assign.value for assign in assigns if node.id in bound_names(assign)]
         return bool(values) and all(not isinstance(v, ast.Name) and looks_like_tensor(spot, v) for v in values)
     return False
-
-
-def _is_numpy(spot: Spot, node: ast.expr) -> bool:
-    calls = [n.func for n in ast.walk(node) if isinstance(n, ast.Call)]
-    return any(ast.unparse(f).endswith(".numpy") or spot.qualified(f).startswith("numpy.") for f in calls)
 
 
 def symbols_readable(expression: str) -> str:

@@ -10,8 +10,10 @@ from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import Source, bound_names, loaded_names
 from irscope.fixing.syntax import Definition
 
-_FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "linspace", "tensor", "eye",
-              "randperm", "as_tensor", "logspace"}  # fmt: skip
+_FACTORIES = {f"torch.{word}" for word in (
+    "zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "linspace", "tensor", "eye", "randperm",
+    "as_tensor", "logspace",
+)}  # fmt: skip
 
 
 def unsupported_context(spot: Spot) -> Advice:
@@ -81,7 +83,8 @@ def _with(spot: Spot) -> ast.With | None:
 
 def _on_device(spot: Spot, block: ast.With, item: ast.Call) -> Option | None:
     """Gives ``device=`` to the factories in the block, and dissolves it."""
-    calls = [call for call in spot.source.all(ast.Call, block.body) if _is_factory(spot, call)]
+    calls = [call for call in spot.source.all(ast.Call, block.body) if spot.qualified(call.func) in _FACTORIES]
+    calls = [call for call in calls if not {keyword.arg for keyword in call.keywords} & {"device", None}]
     if not calls or len(block.items) != 1 or len(item.args) != 1 or block.items[0].optional_vars:
         return None
     given = [spot.source.argument(call, "device", spot.text(item.args[0])) for call in calls]
@@ -90,10 +93,3 @@ def _on_device(spot: Spot, block: ast.With, item: ast.Call) -> Option | None:
     code = "\n".join(map(named.code_with_comments, inner.body))
     caveat = "Modules that are made inside need `device=` as well."
     return replacing(spot, block, code, "Name the device where the tensor is created", caveat)
-
-
-def _is_factory(spot: Spot, call: ast.Call) -> bool:
-    """Whether a call makes a tensor on the device of the block, and can be given another."""
-    module, _, word = spot.qualified(call.func).rpartition(".")
-    is_plain = not any(keyword.arg in ("device", None) for keyword in call.keywords)
-    return module == "torch" and word in _FACTORIES and is_plain

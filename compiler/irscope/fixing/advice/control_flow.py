@@ -25,20 +25,10 @@ def builtin(spot: Spot) -> Advice:
     """A builtin function with arguments that Dynamo has no rule for."""
     match = _BUILTIN.match(spot.cause.context)
     name = match["name"] if match else ""
-    if name == "print":
-        return output.print_call(spot)
     if name in ("str", "repr", "format") and "Tensor" in spot.cause.explanation:
         return output.text_of_tensor(spot)
-    if name == "range":
-        return _range(spot)
-    if name in ("eval", "exec"):
-        return _evaluated(spot, name)
-    if name in ("globals", "locals"):
-        return _namespace(spot)
-    if name == "open" and (told := contexts.opened(spot)) is not None:
-        return told
-    if name in ("open", "input"):
-        return calls.skipped_call(spot)
+    if (advise := _BUILTINS.get(name)) is not None:
+        return advise(spot)
     what = f"Dynamo has no rule for the builtin `{name or 'function'}` in {spot.short(spot.expression)}"
     why = spot.cause.explanation
     return Advice(what, why, some(hoist(spot, spot.call), *(in_caller(spot) if spot.alone else ())))
@@ -63,8 +53,8 @@ def _range(spot: Spot) -> Advice:
     return Advice(what, why, some(int_from_caller(spot, count), masked), count)
 
 
-def _evaluated(spot: Spot, name: str) -> Advice:
-    call = spot.call
+def _evaluated(spot: Spot) -> Advice:
+    call, name = spot.call, spot.called
     what = f"{spot.short(call)} compiles and runs text while tracing"
     why = "Dynamo follows the bytecode of the function, not of text that it makes."
     option, statement = None, spot.statement
@@ -87,6 +77,18 @@ def _namespace(spot: Spot) -> Advice:
             if word not in spot.local_names():
                 return Advice(what, why, (replacing(spot, entry, word, "Use the name itself"),))
     return Advice(what, why)
+
+
+_BUILTINS = {
+    "print": output.print_call,
+    "range": _range,
+    "eval": _evaluated,
+    "exec": _evaluated,
+    "globals": _namespace,
+    "locals": _namespace,
+    "open": lambda spot: contexts.opened(spot) or calls.skipped_call(spot),
+    "input": calls.skipped_call,
+}
 
 
 def generator(spot: Spot) -> Advice:

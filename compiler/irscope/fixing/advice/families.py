@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
-from irscope.fixing.advice import arrays, randomness
+from irscope.fixing.advice import arrays, output, randomness
 from irscope.fixing.advice.common import around, guard, hoist, pass_in, plain_rule, replacing, some
 from irscope.fixing.advice.model import Option
 from irscope.fixing.advice.spot import Spot
@@ -21,12 +21,6 @@ def name_at(spot: Spot) -> str:
     node = node.value if isinstance(node, ast.Subscript) else node
     head = dotted(node).partition(".")[0] if node is not None else ""
     return spot.qualified(node) if head in spot.source.imports or hasattr(builtins, head) else ""
-
-
-def _timed_outside(spot: Spot) -> tuple[Option, ...]:
-    clock, do = spot.text(spot.call) or "time.perf_counter()", "Measure the time around the call of the compiled code"
-    caveat = "On a GPU synchronize before each reading."
-    return (around(spot, do, f"start = {clock}", caveat, f"elapsed = {clock} - start"),)
 
 
 def _environment(spot: Spot) -> tuple[Option, ...]:
@@ -106,7 +100,9 @@ FAMILIES = {
         "waits while tracing", OUTSIDE, lambda spot: [around(spot, "Wait in the caller", spot.text(spot.expression))]),
     "time. datetime.datetime.now datetime.datetime.utcnow datetime.date.today datetime.datetime.today": plain_rule(
         "reads the clock while tracing", "The time is different in each run; a graph would repeat that of the first.",
-        _timed_outside),
+        lambda spot: [around(
+            spot, "Measure the time around the call of the compiled code", f"start = {spot.text(spot.expression)}",
+            "On a GPU synchronize before each reading.", f"elapsed = {spot.text(spot.expression)} - start")]),
     "importlib. __import__": plain_rule(
         "imports a module while tracing",
         "Dynamo traces an `import` statement, but not the machinery behind these functions.", _imported),
@@ -139,6 +135,8 @@ FAMILIES = {
     "torch.set_float32_matmul_precision torch.set_printoptions torch.set_num_interop_threads torch.cuda.empty_cache "
     "torch.cuda.set_device": plain_rule(
         "changes a setting of torch", "The graph is made for the settings at its start.", _settings),
+    "warnings.warn warnings.warn_explicit": output.warning,
+    "logging.": output.logger_call,
     "numpy.": arrays.numpy_call,
 }  # fmt: skip
 """By full names; one that ends in a dot holds a module."""

@@ -55,7 +55,7 @@ def _ignored(spot: Spot) -> Option | None:
         return named
     logging = spot.home.source.module_name("logging") or "logging"
     name = f"ignore_logging_functions.add({logging}.Logger.{spot.call.func.attr})"
-    return setting(spot, name, f"{_SILENT} It holds for all loggers.", _SKIP, needs=("logging",))
+    return setting(spot, name, f"{_SILENT} It holds for all loggers.", _SKIP, "logging")
 
 
 def _named(spot: Spot, which: str, caveat: str, do: str) -> Option | None:

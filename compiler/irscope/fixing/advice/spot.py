@@ -110,13 +110,10 @@ class Spot:
 
     def line_with(self, node: ast.expr, text: str) -> str:
         """The line of an expression with another in its place, to be shown; only that where the line is long."""
-        statement, where = self.source.statement(node), self.source.range(node)
-        whole = self.source.range(statement) if statement is not None else where
-        if statement is None or not whole.start.line == where.start.line == where.end.line:
+        statement = self.source.statement(node)
+        if statement is None or not self.source.first_line(statement) == node.lineno == node.end_lineno:
             return text
-        line = self.source.lines[where.start.line - 1]
-        stop = whole.end.column if whole.end.line == whole.start.line else len(line)
-        return line[whole.start.column : where.start.column] + text + line[where.end.column : stop]
+        return self.source.code(statement, {node: text}).partition("\n")[0]
 
     # --- names --------------------------------------------------------------------------------------------------------
 

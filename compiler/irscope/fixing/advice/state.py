@@ -23,22 +23,22 @@ def deepcopy(spot: Spot) -> Advice:
     if call is None or not call.args or isinstance(call.args[0], ast.Starred):
         return Advice(f"{shown} copies a tensor as a Python object", why)
     name, argument, text = spot.qualified(call.func), call.args[0], spot.text(call.args[0])
+    options: tuple[Option, ...]
+    frames = [match["name"] for match in _COPY_FRAME.finditer(spot.context.payload)]
     if name in ("dataclasses.asdict", "dataclasses.astuple"):
         code = f"dict(vars({text}))" if name == "dataclasses.asdict" else f"tuple(vars({text}).values())"
         caveat = "The tensors are then not copied, and dataclasses inside stay as they are."
-        option = replacing(spot, call, code, "Read the fields", caveat)
-        return Advice(f"{shown} copies the tensors in the dataclass", why, (option,))
-    frames = [match["name"] for match in _COPY_FRAME.finditer(spot.context.payload)]
-    if frames and set(frames) == {"deepcopy"}:
-        caveat = "It is a plain tensor then: a leaf that requires grad is not one any more."
-        option = replacing(spot, call, f"{spot.tight(argument)}.detach().clone()", "Clone it", caveat)
-        return Advice(f"{shown} copies a tensor as a Python object", why, (option,), argument)
-    if "_deepcopy_list" in frames and frames.count("deepcopy") == 2:
+        what, options = "the tensors in the dataclass", (replacing(spot, call, code, "Read the fields", caveat),)
+    elif set(frames) == {"deepcopy"}:
+        code, caveat = f"{spot.tight(argument)}.detach().clone()", "A leaf that requires grad is a plain tensor then."
+        what, options = "a tensor as a Python object", (replacing(spot, call, code, "Clone it", caveat),)
+    elif "_deepcopy_list" in frames and frames.count("deepcopy") == 2:
         code = f"[item.detach().clone() for item in {text}]"
-        option = replacing(spot, call, code, FixMethod.CLONE_TENSORS)
-        return Advice(f"{shown} copies the tensors in the list", why, (option,), argument)
-    options = some(hoist(spot, call, "The copy is then made once, not in every call."), pass_in(spot, call, ""))
-    return Advice(f"{shown} copies an object that holds tensors", why, options, argument)
+        what, options = "the tensors in the list", (replacing(spot, call, code, FixMethod.CLONE_TENSORS),)
+    else:
+        once = hoist(spot, call, "The copy is then made once, not in every call.")
+        what, options = "an object that holds tensors", some(once, pass_in(spot, call, ""))
+    return Advice(f"{shown} copies {what}", why, options, argument)
 
 
 def class_made(spot: Spot) -> Advice:

@@ -144,10 +144,7 @@ def tolist(spot: Spot) -> Advice:
     if _is_scalar(tensor):
         option = replacing(spot, call, f"{spot.tight(tensor)}.detach()", _KEEP, _TENSOR)
         return Advice(what, why, (option,), tensor)
-    text = spot.text(tensor)
-    for numpy in (".numpy()", ".cpu().numpy()", ".detach().cpu().numpy()"):
-        text = text.removesuffix(numpy) if text.endswith(numpy) else text
-    code = f"list({text if text != spot.text(tensor) else spot.tight(tensor)}.detach().unbind())"
+    code = f"list({spot.tight(tensor).removesuffix('.numpy()')}.detach().unbind())"
     return Advice(what, why, (replacing(spot, call, code, _KEEP_ELEMENTS, _ELEMENTS),), tensor)
 
 
@@ -196,26 +193,25 @@ def sort_by_tensors(spot: Spot) -> Advice:
     call = spot.call
     what = f"{spot.short(call)} compares tensors by their values while tracing"
     do, caveat = "Sort inside of the graph", "For tensors of one shape without dimensions and of one dtype."
-    values = None
-    if call is not None and spot.qualified(call.func) == "sorted" and call.args:
-        values = call.args[0]
-    elif call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "sort":
-        values = call.func.value
-    keywords = {k.arg: k.value for k in call.keywords} if call is not None else {}
-    if values is None or call is None or "key" in keywords:
+    match call:
+        case (
+            ast.Call(func=ast.Name(id="sorted"), args=[values, *_])
+            | ast.Call(func=ast.Attribute(value=values, attr="sort"))
+        ):
+            keywords = {keyword.arg: spot.text(keyword.value) for keyword in call.keywords}
+        case _:
+            return Advice(what, _WHY)
+    if "key" in keywords:
         return Advice(what, _WHY, (), values)
-    order = keywords.get("reverse")
-    reverse = isinstance(order, ast.Constant) and order.value is True
-    code = f"list({spot.torch}.stack({_as_list(spot, values)}).sort({'descending=True' if reverse else ''}).values)"
+    reverse = keywords.get("reverse") == "True"
+    text = spot.text(values)
+    stacked = text if isinstance(values, (ast.List, ast.Tuple, ast.Name)) else f"list({text})"
+    code = f"list({spot.torch}.stack({stacked}).sort({'descending=True' if reverse else ''}).values)"
     if isinstance(call.func, ast.Attribute):
-        code = f"{spot.text(values)}[:] = {code}"
+        code = f"{text}[:] = {code}"
         if not spot.alone:
             return Advice(what, _WHY, (Option(do, code, caveat),), values)
     return Advice(what, _WHY, (replacing(spot, call, code, do, caveat),), values)
-
-
-def _as_list(spot: Spot, values: ast.expr) -> str:
-    return spot.text(values) if isinstance(values, (ast.List, ast.Tuple, ast.Name)) else f"list({spot.text(values)})"
 
 
 def python_function(spot: Spot) -> Advice:
