@@ -181,7 +181,10 @@ def _in_place(user: Source, module: str, library: Source, changed: Source) -> tu
     (attribute,) = names
     function, made = before[attribute], after[attribute]
     needed = needed_by(made, changed)
-    imported = [node for node in changed.tree.body if isinstance(node, ast.Import) and _is_new(library, changed, node)]
+    new = [
+        node for node in changed.tree.body if isinstance(node, ast.Import) and changed.code(node) not in library.lines
+    ]
+    imported = [node for node in new if all("." not in alias.name for alias in node.names)]
     if _others(library, [function]) != _others(changed, [made, *needed, *imported]):
         return ()  # something else of the module is changed, too
     more = imports_for(needed, changed)
@@ -200,11 +203,6 @@ def _in_place(user: Source, module: str, library: Source, changed: Source) -> tu
 def _statements(node: Function) -> list[str]:
     """What a function does, as far as comments do not matter."""
     return list(map(ast.dump, node.body))
-
-
-def _is_new(library: Source, changed: Source, node: ast.Import) -> bool:
-    """Whether an import, of a module that is not in a package, is not in the library's text."""
-    return changed.code(node) not in library.lines and all("." not in alias.name for alias in node.names)
 
 
 def _others(source: Source, nodes: Sequence[ast.stmt]) -> list[str]:

@@ -68,8 +68,8 @@ def storage(spot: Spot) -> Advice:
         return Advice(what, why, (option,))
     if spot.alone:
         return Advice(what, why, (around(spot, "Ask for it in the caller", spot.text(call or spot.node)),))
-    passed = pass_in(spot, spot.expression)
-    return Advice(what, why, some(passed or Option("Ask for it in the caller, and pass in what it decides")))
+    decided = Option("Ask for it in the caller, and pass in what it decides")
+    return Advice(what, why, (pass_in(spot, spot.expression) or decided,))
 
 
 _OF_SPARSE = ("values", "indices", "coalesce", "_values", "_indices", "crow_indices", "col_indices", "is_coalesced")

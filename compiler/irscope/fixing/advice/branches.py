@@ -244,5 +244,5 @@ def _while_loop(spot: Spot, decision: ast.While, test: str) -> Option:
             f"def {step}({listed}):\n    {body}\n\n"
             f"{listed}{comma} = while_loop({going}, {step}, ({listed}{comma}))"
         )
-    above = spot.importing("from torch._higher_order_ops import while_loop")
-    return replacing(spot, decision, code, _INTO_GRAPH, WHILE_LOOP_CAVEAT, above)
+    edits = spot.edits({decision: code}, importing="from torch._higher_order_ops import while_loop")
+    return Option(_INTO_GRAPH, code, WHILE_LOOP_CAVEAT, edits)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
-from irscope.fixing.changes import SyntaxChange
 from irscope.fixing.source import loaded_names
 from irscope.protocol import Edit, FixMethod
 from irscope.usercode.bindings import last_word
@@ -40,17 +39,10 @@ def setting(
     return Option(f"{do}, once at the top of the file", code, caveat, edits, anywhere=True)
 
 
-def replacing(
-    spot: Spot,
-    node: ast.expr | ast.stmt,
-    code: str,
-    do: str | FixMethod,
-    caveat: str = "",
-    *more: SyntaxChange,
-) -> Option:
-    """Puts code in the place of an expression or a statement; ``more`` are changes that the code needs."""
+def replacing(spot: Spot, node: ast.expr | ast.stmt, code: str, do: str | FixMethod, caveat: str = "") -> Option:
+    """Puts code in the place of an expression or a statement."""
     shown = spot.line_with(node, code) if isinstance(node, ast.expr) else code
-    return option(do, shown, caveat, spot.edits({node: code}, *more))
+    return option(do, shown, caveat, spot.edits({node: code}))
 
 
 def option(do: str | FixMethod, code: str = "", caveat: str = "", edits: tuple[Edit, ...] = ()) -> Option:
@@ -62,21 +54,18 @@ def option(do: str | FixMethod, code: str = "", caveat: str = "", edits: tuple[E
 
 def guard(spot: Spot, caveat: str) -> Option | None:
     """Leaves output out while compiling.  None for all else: nobody can know that no other effect is missed."""
-    statement = spot.statement
-    written = _in_lambda(spot) or (statement.value if isinstance(statement, ast.Expr) else None)
-    if written is None or statement is None or not effects_of(spot.source.tree).only_writes(written):
+    statement, function = spot.statement, spot.functions[0] if spot.functions else None
+    in_lambda = isinstance(function, ast.Lambda) and function.body is spot.expression
+    written = spot.expression if in_lambda else getattr(statement, "value", None)
+    if not (in_lambda or isinstance(statement, ast.Expr)) or written is None:
+        return None
+    if not effects_of(spot.source.tree).only_writes(written):
         return None
     asked = f"{spot.torch}.compiler.is_compiling()"
-    if not isinstance(statement, ast.Expr) or _in_lambda(spot) is not None or not spot.source.owns_lines(statement):
+    if in_lambda or statement is None or not spot.source.owns_lines(statement):
         return replacing(spot, written, f"None if {asked} else {spot.text(written)}", FixMethod.LEAVE_OUT, caveat)
     body = spot.source.code(statement).replace("\n", "\n    ")
     return replacing(spot, statement, f"if not {asked}:\n    {body}", FixMethod.LEAVE_OUT, caveat)
-
-
-def _in_lambda(spot: Spot) -> ast.expr | None:
-    """The expression at hand, if it is all that a lambda does."""
-    function = spot.functions[0] if spot.functions else None
-    return function.body if isinstance(function, ast.Lambda) and function.body is spot.expression else None
 
 
 def hoist(spot: Spot, node: ast.expr | None, caveat: str = SAME_EACH_CALL, as_list: bool = False) -> Option | None:
@@ -90,7 +79,7 @@ def hoist(spot: Spot, node: ast.expr | None, caveat: str = SAME_EACH_CALL, as_li
     name = spot.source.fresh(f"_{(word.strip('_') or 'value').upper()}")
     line = f"{name} = list({spot.text(node)})" if as_list else f"{name} = {spot.text(node)}"
     code = f"{line}   # above the function\n{spot.line_with(node, name)}"
-    return option(FixMethod.COMPUTE_ONCE, code, caveat, spot.edits({node: name}, spot.above(line)))
+    return option(FixMethod.COMPUTE_ONCE, code, caveat, spot.edits({node: name}, above=line))
 
 
 def assigned_name(statement: ast.AST | None) -> str:

@@ -63,7 +63,7 @@ def _read_outside(spot: Spot, block: ast.With) -> tuple[Option, ...]:
     if is_taken or not spot.source.owns_lines(block) or not spot.hoistable_names(set(loaded_names(block)) - heads):
         return (in_caller,)
     do, code = "Read it once, outside of the compiled code", f"{text}   # above the function"
-    return Option(do, code, SAME_EACH_CALL, spot.edits({block: None}, spot.above(text))), in_caller
+    return Option(do, code, SAME_EACH_CALL, spot.edits({block: None}, above=text)), in_caller
 
 
 def inside_context(spot: Spot) -> Advice:

@@ -167,7 +167,7 @@ def import_failed(spot: Spot) -> Advice:
     missing = "".join(f"\n    {name} = None" for name in names)
     code = f"try:\n    {spot.text(statement)}\nexcept ImportError:{missing}"
     do, caveat = "Import it at the top of the file, where it may be missing", "before it is used."
-    edits = spot.edits({statement: "pass"}, spot.importing(code))
+    edits = spot.edits({statement: "pass"}, importing=code)
     return Advice(what, why, (Option(do, code, f"Then test `if {names[0]} is not None` {caveat}", edits),))
 
 

@@ -76,7 +76,7 @@ def _imported(spot: Spot) -> tuple[Option, ...]:
         case ast.Call(args=[ast.Constant(value=str(module)), *_]) as call if module.isidentifier():
             if module not in spot.local_names():
                 line = f"import {module}"
-                edits = spot.edits({call: module}, spot.importing(line))
+                edits = spot.edits({call: module}, importing=line)
                 return (Option("Import it at the top of the file", line, "", edits),)
     return some(hoist(spot, spot.call, ""))
 
@@ -85,7 +85,7 @@ def _settings(spot: Spot) -> tuple[Option, ...]:
     do, caveat = "Set it once, above the function", "It then holds for the whole process, from the start."
     first, text = None, spot.text(spot.expression)
     if spot.alone and spot.expression is not None and spot.hoistable(spot.expression):
-        edits = spot.edits({spot.expression: "pass"}, spot.above(text))
+        edits = spot.edits({spot.expression: "pass"}, above=text)
         first = Option(do, f"{text}   # above the function", caveat, edits)
     return some(first, around(spot, "Set it in the caller", text if spot.alone else f"value = {text}"))
 

@@ -21,6 +21,8 @@ _EMPTY = (
     "`mean()` and `max()` of an empty tensor do not."
 )
 _SIZES = ("numel", "size", "nelement", "__len__", "len")
+_ASKED = dict.fromkeys(("== 0", "<= 0", "< 1"), "none") | dict.fromkeys(("> 0", "!= 0", ">= 1"), "elements")
+"""What a comparison asks of a number of elements."""
 _STATED = "A call for which it does not hold raises a RuntimeError."
 _APART = Option(
     "Make two functions of it, the first up to where the number is made; call this line in the second",
@@ -62,16 +64,15 @@ def _left_out(spot: Spot, decision: ast.AST) -> Option | None:
     """``if token.numel() == 0: continue`` and ``if token.numel() > 0: …``: for an empty tensor, the rest does nothing."""
     if not isinstance(decision, ast.If) or decision.orelse or not spot.source.owns_lines(decision):
         return None
-    asked = spot.short(decision.test)
-    rest = decision.body if _asks_for_elements(decision.test) else spot.source.following(decision)
-    if any(_counts(statement) for statement in rest):
+    do, asked = f"Remove the check {spot.short(decision.test)}", _asks_for(decision.test)
+    following = spot.source.following(decision)
+    if any(map(_counts, decision.body if asked == "elements" else following)):
         return None
-    if _asks_for_elements(decision.test) and not spot.source.is_elif(decision):
+    if asked == "elements" and not spot.source.is_elif(decision):
         code = "\n".join(map(spot.source.code_with_comments, decision.body))
-        return replacing(spot, decision, code, f"Remove the check {asked}", _EMPTY)
-    skips = isinstance(decision.body[0], ast.Continue) and bool(spot.source.following(decision))
-    if skips and _asks_for_empty(decision.test):
-        return Option(f"Remove the check {asked}, with its `continue`", "", _EMPTY, spot.edits({decision: None}))
+        return replacing(spot, decision, code, do, _EMPTY)
+    if asked == "none" and isinstance(decision.body[0], ast.Continue) and following:
+        return Option(f"{do}, with its `continue`", "", _EMPTY, spot.edits({decision: None}))
     return None
 
 
@@ -83,23 +84,14 @@ def _counts(statement: ast.stmt) -> bool:
     return isinstance(call, ast.Call) and not last_word(call.func).endswith("_")
 
 
-def _asks_for_empty(test: ast.expr) -> bool:
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _asks_for_elements(test.operand)
-    return _is_size(getattr(test, "left", test)) and _compared(test) in (("==", 0), ("<=", 0), ("<", 1))
-
-
-def _asks_for_elements(test: ast.expr) -> bool:
-    compared = _compared(test)
-    return _is_size(getattr(test, "left", test)) and (compared is None or compared in ((">", 0), ("!=", 0), (">=", 1)))
-
-
-def _compared(test: ast.expr) -> tuple[str, object] | None:
-    """The sign and the number of ``size > 0``."""
+def _asks_for(test: ast.expr) -> str:
+    """Whether a condition asks if a tensor has ``elements``, or if it has ``none``; empty for another condition."""
     match test:
-        case ast.Compare(ops=[sign], comparators=[ast.Constant(value=number)]):
-            return SIGNS.get(type(sign), ""), number
-    return None
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return "none" if _asks_for(operand) == "elements" else ""
+        case ast.Compare(left=size, ops=[sign], comparators=[ast.Constant(value=int(number))]) if _is_size(size):
+            return _ASKED.get(f"{SIGNS.get(type(sign))} {number}", "")
+    return "elements" if _is_size(test) else ""
 
 
 def _is_size(node: ast.expr) -> bool:

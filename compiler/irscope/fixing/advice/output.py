@@ -63,7 +63,7 @@ def _named(spot: Spot, which: str, caveat: str, do: str) -> Option | None:
     if spot.call is None or not spot.hoistable(spot.call.func):
         return None
     code = f"{spot.torch}._dynamo.config.{which}_logging_functions.add({spot.text(spot.call.func)})"
-    return Option(f"{do}, once above the function", code, caveat, spot.edits({}, spot.above(code)))
+    return Option(f"{do}, once above the function", code, caveat, spot.edits({}, above=code))
 
 
 def warning(spot: Spot) -> Advice:

@@ -31,13 +31,11 @@ def options(spot: Spot) -> tuple[Option, ...]:
         return (around(spot, "Do it in the caller", text),)
     # A decision that hangs on a tensor in the place of the number breaks as well.
     decides = bool(uses_of_value(spot) & {"decision", "range", "index"})
-    if (decision := decision_at(spot)) is not None:
-        passed = pass_in(spot, decision.test, "The function is compiled once for each answer.")
-    elif decides:
-        passed = pass_in(spot, call, "The function is compiled again for each number.")
-    else:
+    decision, caveat = decision_at(spot), "The function is compiled once for each answer."
+    if decision is None:
         caveat = "Wrap it in `torch.tensor(...)`: a Python number would be compiled in, and each new one again."
-        passed = pass_in(spot, call, caveat)
+        caveat = "The function is compiled again for each number." if decides else caveat
+    passed = pass_in(spot, decision.test if decision is not None else call, caveat)
     return some(passed) if decides else some(_uniform(spot, call), _torch_twin(spot, call), passed)
 
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Mapping
 
 from irscope.events.break_message import BreakMessage
-from irscope.fixing import top_level
 from irscope.fixing.advice.model import BreakContext
 from irscope.fixing.changes import SyntaxChange
 from irscope.fixing.source import Source, bound_names, loaded_names, source_of_file, tight
@@ -140,7 +139,8 @@ class Spot:
 
     def hoistable_names(self, names: set[str]) -> bool:
         """Whether names mean the same above the function: the file binds them further up, or they are builtins."""
-        above = _bound_before(self.source.tree, self._top_statement()) | {"__file__", "__name__"}
+        top = self.source.top_statement(self.node) if self.node is not None else None
+        above = _bound_before(self.source.tree, top) | {"__file__", "__name__"}
         return not names & self.local_names() and all(name in above or hasattr(builtins, name) for name in names)
 
     # --- changes ------------------------------------------------------------------------------------------------------
@@ -150,25 +150,21 @@ class Spot:
         """How the file calls torch; `edits` imports it where the file does not."""
         return self.source.module_name("torch") or "torch"
 
-    def edits(self, changes: Mapping[ast.AST, str | None], *more: SyntaxChange) -> tuple[Edit, ...]:
-        """The edits that put code in the place of nodes (`Source.changed`); none if they cannot be made."""
-        codes = [*changes.values(), *(change.code for change in more)]
-        if self.source.module_name("torch") is None and any(re.search(r"\btorch\.", code or "") for code in codes):
-            more = (self.importing("import torch"), *more)
+    def edits(
+        self, changes: Mapping[ast.AST, str | None], *more: SyntaxChange, above: str = "", importing: str = ""
+    ) -> tuple[Edit, ...]:
+        """The edits that put code in the place of nodes (`Source.changed`); none if they cannot be made.
+
+        ``above`` are lines for above the statement of the module that the node is in, ``importing`` is for the imports.
+        """
+        codes = [*changes.values(), *(change.code for change in more), above]
+        uses_torch = any(re.search(r"\btorch\.", code or "") for code in codes)
+        imports = ["import torch"] if uses_torch and self.source.module_name("torch") is None else []
         with contextlib.suppress(ValueError):
-            return self.source.edits(changes, more)
+            added = [self.source.importing(line, self.node) for line in filter(None, [*imports, importing])]
+            lines = [self.source.above(self.node, above)] if above and self.node is not None else []
+            return self.source.edits(changes, [*itertools.chain(*added), *lines, *more])
         return ()
-
-    def above(self, text: str) -> SyntaxChange:
-        """Puts lines above the top-level statement (class, function, …) that the node is in."""
-        return top_level.change_above(self.source, text, self._top_statement())
-
-    def importing(self, line: str) -> SyntaxChange:
-        """Adds an import to those of the file."""
-        return top_level.import_change(self.source, line, self._top_statement())
-
-    def _top_statement(self) -> ast.stmt | None:
-        return self.source.top_statement(self.node) if self.node is not None else None
 
 
 @functools.lru_cache(maxsize=16)

@@ -51,7 +51,7 @@ def class_made(spot: Spot) -> Advice:
     if not set(loaded_names(node)) & (spot.local_names() - bound_names(node)):
         text = spot.source.code(node)
         code = text.split("\n")[0] + "   # at the top level of the file"
-        edits = spot.edits({node: "pass"}, spot.above(text))
+        edits = spot.edits({node: "pass"}, above=text)
         option = Option(do, code, "It is then one class, not a new one in every call.", edits)
     return Advice(f"`class {node.name}` is defined while tracing", why, (option,))
 
