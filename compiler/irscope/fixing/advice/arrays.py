@@ -91,9 +91,8 @@ def sparse(spot: Spot) -> Advice:
         case _, ast.Attribute(attr="to_dense") as attribute if isinstance(dense := spot.parent(attribute), ast.Call):
             option = hoist(spot, dense, _MADE_ONCE)
     # Dynamo does not accept a view of a sparse tensor as an argument.
-    passed = pass_in(
-        spot, parts, "The clone is needed: without it, the argument is a view of a sparse tensor.", "{}.clone()"
-    )
+    caveat = "The clone is needed: without it, the argument is a view of a sparse tensor."
+    passed = pass_in(spot, parts, caveat, "{}.clone()")
     apart = Option("Do the sparse part in the caller, and pass dense tensors to the compiled code")
     return Advice(what, why, some(option, passed or apart))
 

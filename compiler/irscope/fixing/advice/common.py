@@ -26,13 +26,7 @@ def plain_rule(what: str, why: str, options: Callable[[Spot], Iterable[Option | 
     return advise
 
 
-def setting(
-    spot: Spot,
-    name: str,
-    caveat: str,
-    do: str = "Let Dynamo put it into the graph",
-    *needs: str,
-) -> Option:
+def setting(spot: Spot, name: str, caveat: str, do: str = "Let Dynamo put it into the graph", *needs: str) -> Option:
     """Turns on a setting of ``torch._dynamo.config`` at the top of the user's file; ``needs`` are further modules."""
     code, source = f"{spot.home.torch}._dynamo.config.{name}", spot.home.source
     edits = source.edits({}, [source.setting(code, *needs, "torch")])

@@ -166,9 +166,9 @@ def import_failed(spot: Spot) -> Advice:
     names = [alias.asname or alias.name.split(".")[0] for alias in statement.names]
     missing = "".join(f"\n    {name} = None" for name in names)
     code = f"try:\n    {spot.text(statement)}\nexcept ImportError:{missing}"
-    do, caveat = "Import it at the top of the file, where it may be missing", "before it is used."
-    edits = spot.edits({statement: "pass"}, importing=code)
-    return Advice(what, why, (Option(do, code, f"Then test `if {names[0]} is not None` {caveat}", edits),))
+    do = "Import it at the top of the file, where it may be missing"
+    caveat = f"Then test `if {names[0]} is not None` before it is used."
+    return Advice(what, why, (Option(do, code, caveat, spot.edits({statement: "pass"}, importing=code)),))
 
 
 def assertion(spot: Spot) -> Advice:

@@ -88,9 +88,9 @@ def _in_init(spot: Spot, owner: ast.ClassDef, call: ast.Call) -> Option | None:
     attribute = f"self.{last_word(statement.targets[0]) or 'made'}"
     line, last = f"{attribute} = {spot.text(call)}", init.body[-1]
     is_kept = isinstance(statement.targets[0], ast.Attribute)
-    there: tuple[ast.AST, str] = (statement, "pass") if is_kept else (call, attribute)
-    edits = spot.edits(dict([(last, f"{spot.source.code(last)}\n{line}"), there]))
-    return Option("Make it in `__init__`", line, "It then keeps its values from call to call.", edits)
+    changes: dict[ast.AST, str | None] = {statement: "pass"} if is_kept else {call: attribute}
+    changes[last] = f"{spot.source.code(last)}\n{line}"
+    return Option("Make it in `__init__`", line, "It then keeps its values from call to call.", spot.edits(changes))
 
 
 def handle_from_elsewhere(spot: Spot) -> Advice:

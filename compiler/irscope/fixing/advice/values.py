@@ -17,6 +17,9 @@ from irscope.fixing.source import bound_names
 
 _WHY = "While a graph is traced, tensors have shapes but no values, and a Python number must have one."
 _KEEP, _KEEP_ELEMENTS = "Keep it a tensor", "Keep the elements tensors"
+_KEEP_CAVEAT = (
+    "It is then a tensor without dimensions, not a Python number: take `.item()` of it outside of compiled code."
+)
 _ELEMENTS = "For a tensor with one dimension; the elements are tensors, not Python numbers."
 _TENSOR = "The result is a tensor."
 _SCALARS = "capture_scalar_outputs = True"
@@ -28,37 +31,27 @@ _RANGE_CAVEAT = (
     "The loop is unrolled, and compiled once for each number. It holds for all compiled functions of the process, of "
     "which others may then fail with a data-dependent guard."
 )
-_NUMBER = {"item": "", "float": "", "int": ".long()", "bool": ".bool()", "__index__": ""}
+_NUMBER = {"int": ".long()", "bool": ".bool()"}
 _MATH = {"sqrt", "exp", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan", "tanh", "sinh", "cosh", "floor",
          "ceil", "trunc", "erf", "isnan", "isinf", "isfinite", "atan", "asin", "acos", "atan2", "pow", "fabs"}  # fmt: skip
 
 
 def scalar(spot: Spot) -> Advice:
     """``.item()`` and what calls it: ``float(x)``, an index, a slice."""
-    decision = decision_at(spot)
-    if decision is not None and not isinstance(decision, ast.While):
-        options = branch_options(spot, decision)
-        if options:
-            return Advice(
-                f"{spot.short(spot.expression)} needs the value of a tensor while tracing", _WHY, options, decision.test
-            )
-    node = spot.expression
-    tensor, kind = _tensor_of(node)
+    node, decision = spot.expression, decision_at(spot)
     what = f"{spot.short(node)} needs the value of a tensor while tracing"
+    if decision is not None and not isinstance(decision, ast.While) and (options := branch_options(spot, decision)):
+        return Advice(what, _WHY, options, decision.test)
+    tensor, kind = _tensor_of(node)
     if tensor is None or node is None:
         return _in_slice_or_index(spot, what)
-    caveat = (
-        "It is then a tensor without dimensions, not a Python number: take `.item()` of it outside of compiled code."
-    )
-    keep = replacing(spot, node, f"{spot.tight(tensor)}.detach(){_NUMBER[kind]}", _KEEP, caveat)
-    capture = _as_symbol(spot)
-    uses = uses_of_value(spot)
+    keep = replacing(spot, node, f"{spot.tight(tensor)}.detach(){_NUMBER.get(kind, '')}", _KEEP, _KEEP_CAVEAT)
+    uses, capture = uses_of_value(spot), _as_symbol(spot)
     if "decision" in uses:
         options = (_decide_by_tensor(spot, keep),)
     elif "range" in uses:
-        passed = pass_in(spot, node, "The function is compiled again for each number.")
         unrolled = setting(spot, _SCALARS, _RANGE_CAVEAT, "Let the loop run to a number of the graph")
-        options = some(passed, unrolled)
+        options = some(pass_in(spot, node, "The function is compiled again for each number."), unrolled)
     elif uses & {"index", "argument"}:
         options = some(capture)
     elif uses == {"text"}:
@@ -175,17 +168,15 @@ def data_dependent_operator(spot: Spot) -> Advice:
 
 def _percent_format(spot: Spot, node: ast.expr | None) -> Option | None:
     """``"%.2f" % x`` as an f-string, which can wait until the graph has run."""
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mod) or not isinstance(node.left, ast.Constant):
-        return None
-    pattern = node.left.value
-    if not isinstance(pattern, str) or isinstance(node.right, (ast.Tuple, ast.Dict)) or set('{}"\\\n') & set(pattern):
-        return None
-    found = re.findall(r"%([0 +]?\d*(?:\.\d+)?[feg])", pattern)
-    value = spot.text(node.right)
-    if len(found) != 1 or pattern.count("%") != 1 or '"' in value:
-        return None
-    code = 'f"' + pattern.replace(f"%{found[0]}", f"{{{value}:{found[0]}}}") + '"'
-    return replacing(spot, node, code, "Use an f-string", "The text is then made when the graph has run.")
+    match node:
+        case ast.BinOp(left=ast.Constant(value=str(pattern)), op=ast.Mod(), right=right) if not (
+            isinstance(right, (ast.Tuple, ast.Dict)) or '"' in spot.text(right)
+        ):
+            field = re.fullmatch(r"([^%{}\"\\\n]*)%([0 +]?\d*(?:\.\d+)?[feg])([^%{}\"\\\n]*)", pattern)
+            if field is not None:
+                code = f'f"{field[1]}{{{spot.text(right)}:{field[2]}}}{field[3]}"'
+                return replacing(spot, node, code, "Use an f-string", "The text is then made when the graph has run.")
+    return None
 
 
 def sort_by_tensors(spot: Spot) -> Advice:
