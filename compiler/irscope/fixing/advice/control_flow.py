@@ -54,7 +54,7 @@ def _range(spot: Spot) -> Advice:
 
 
 def _evaluated(spot: Spot) -> Advice:
-    call, name = spot.call, spot.called
+    call, name = spot.call, spot.called.rpartition(".")[2]
     what = f"{spot.short(call)} compiles and runs text while tracing"
     why = "Dynamo follows the bytecode of the function, not of text that it makes."
     option, statement = None, spot.statement

@@ -161,7 +161,7 @@ def data_dependent_operator(spot: Spot) -> Advice:
         if (text := condition_of(spot.source, call)) is not None:
             caveat = "The result is a tensor: an `if` on it breaks again."
             return Advice(what, _WHY, (replacing(spot, call, text, "Keep the answer a tensor", caveat),), call)
-    if call is not None and call.args and (option := _with_torch(spot, call)) is not None:
+    if call is not None and call.args and name.startswith("math.") and (option := _with_torch(spot, call)) is not None:
         return Advice(what, _WHY, (option,), call.args[0])
     return Advice(what, _WHY, (_percent_format(spot, node) or _as_symbol(spot),), node)
 
