@@ -148,8 +148,8 @@ def _functions(body: Sequence[ast.stmt], prefix: str = "") -> Iterator[tuple[str
 
 
 def _function_at(text: str, line: int) -> tuple[str, Function | None]:
-    """The outermost function of a module, or method of a class, that a line is in, after what Python calls it; its decorators
-    belong to it."""
+    """The outermost function of a module, or method of a class, that a line is in, after what Python calls it.  The
+    decorators belong to it."""
     with contextlib.suppress(ValueError):
         source = source_of(text)
         for name, node in _functions(source.tree.body):
