@@ -27,15 +27,12 @@ def needed_by(function: Function, source: Source) -> list[Statement]:
     ]
     for node in needed:  # it grows
         called, name = {part.id for part in source.all(ast.Name, node)}, getattr(node, "name", "")
-        left = [other for other in others if other not in needed]
-        needed += [other for other in left if getattr(other, "name", "") in called or _registers(other, name)]
+        for other in [other for other in others if other not in needed]:
+            # ``operator.register_…``, as a decorator or a call
+            texts = map(ast.unparse, [other.value] if isinstance(other, ast.Expr) else other.decorator_list)
+            registers = bool(name) and any(text.startswith(f"{name}.register_") for text in texts)
+            needed += [other] if registers or getattr(other, "name", "") in called else []
     return sorted(needed, key=source.span)
-
-
-def _registers(node: Statement, operator: str) -> bool:
-    """Whether it is ``operator.register_…``, as a decorator or a call."""
-    texts = map(ast.unparse, [node.value] if isinstance(node, ast.Expr) else node.decorator_list)
-    return bool(operator) and any(text.startswith(f"{operator}.register_") for text in texts)
 
 
 def imports_for(statements: Sequence[Statement], source: Source) -> list[str] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import tokenize
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from irscope.fixing.changes import ChangeKind, SyntaxChange
 from irscope.fixing.syntax import Syntax, parsed, tokens_of
@@ -44,10 +44,6 @@ def edits_of(source: Syntax, changes: Sequence[SyntaxChange]) -> tuple[Edit, ...
 # --- each kind ----------------------------------------------------------------------------------------------------------
 
 
-def _expression(source: Syntax, change: SyntaxChange) -> Edit:
-    return Edit(change.range, change.code)
-
-
 def _statements(source: Syntax, change: SyntaxChange) -> Edit:
     """An ``elif`` becomes an ``else``; among other statements on one line are only simple ones."""
     code, start = change.code.strip("\n"), change.range.start
@@ -68,11 +64,8 @@ def _removal(source: Syntax, change: SyntaxChange) -> Edit:
     if source.lines[start.line - 1][: start.column].strip() == "@":  # a decorator
         return _whole_lines(source, change.range)
     statements = source.statements_in(change.range)
-    if (
-        statements
-        and len(source.block(statements[0])) == len(statements)
-        and source.parent(statements[0]) is not source.tree
-    ):
+    block = source.block(statements[0]) if statements else []
+    if statements and len(block) == len(statements) and source.parent(statements[0]) is not source.tree:
         return _statements(source, SyntaxChange(ChangeKind.STATEMENTS, change.range, "pass"))
     if owns_lines(source.lines, change.range):
         return _whole_lines(source, change.range)
@@ -119,8 +112,8 @@ def _argument(source: Syntax, change: SyntaxChange) -> Edit:
     return Edit(Range(Position(*last.end), Position(*last.end)), code)
 
 
-_MAKERS = {
-    ChangeKind.EXPRESSION: _expression,
+_MAKERS: dict[ChangeKind, Callable[[Syntax, SyntaxChange], Edit]] = {
+    ChangeKind.EXPRESSION: lambda _, change: Edit(change.range, change.code),
     ChangeKind.STATEMENTS: _statements,
     ChangeKind.REMOVAL: _removal,
     ChangeKind.ARGUMENT: _argument,

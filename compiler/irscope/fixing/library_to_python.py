@@ -6,7 +6,6 @@ nothing that broke is repaired.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
 
@@ -51,21 +50,16 @@ def plain_functions(
     text_of
         Reads a file of a library.  May raise OSError.
     """
-    functions: dict[tuple[str, str], None] = {}
-    for file, line in _functions_of(finding, compiles):
-        try:
-            name = attribute_at(text_of(file), line)
-        except OSError:
-            return
-        if not name:
-            return
-        functions[module_of(file), name] = None
+    places = _functions_of(finding, compiles)
     try:
+        functions = dict.fromkeys((module_of(file), attribute_at(text_of(file), line)) for file, line in places)
         source = source_of(text)
-    except ValueError:
+    except (OSError, ValueError):
         return
-    place = _after(source)
-    if place is None or not 0 < len(functions) <= _MOST_FUNCTIONS:
+    # Where the text has such calls, after them.
+    calls = [node for node in source.tree.body if source.code(node).startswith(f"{_HELPER}(")]
+    place = Position(source.last_line(calls[-1]) + 1, 0) if calls else after_imports(source)
+    if place is None or not 0 < len(functions) <= _MOST_FUNCTIONS or not all(name for _, name in functions):
         return
     edits = tuple(Edit(Range(place, place), made) for made in _pieces(source, list(functions)))
     if edits:
@@ -90,16 +84,6 @@ def _functions_of(finding: Finding, compiles: Sequence[Compile]) -> list[tuple[s
         # else a function of the user's is compiled, and calls them
         places = [(place.file, place.range.start.line) for place in finding.related]
     return [place for place in places if is_of_library(place[0])]
-
-
-def _after(source: Source) -> Position | None:
-    """Where the calls are put: after those that the text has; else after the imports."""
-    calls = [node for node in source.tree.body if isinstance(node, ast.Expr) and _calls_helper(node.value)]
-    return Position(source.last_line(calls[-1]) + 1, 0) if calls else after_imports(source)
-
-
-def _calls_helper(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == _HELPER
 
 
 def _pieces(source: Source, functions: Sequence[tuple[str, str]]) -> Iterator[str]:

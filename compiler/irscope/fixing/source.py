@@ -12,7 +12,7 @@ from irscope.fixing.changes import ChangeKind, SyntaxChange
 from irscope.fixing.edits import dedented, edits_of, indent_of, owns_lines, reindented
 from irscope.fixing.syntax import Syntax, parsed, tokens_of
 from irscope.fixing.texts import applied
-from irscope.protocol import Position, Range
+from irscope.protocol import Edit, Position, Range
 from irscope.usercode import effects
 from irscope.usercode.bindings import bound, dotted, targets_of
 from irscope.usercode.source import parse, read_source
@@ -68,8 +68,11 @@ class Source(Syntax):
         The code of a statement is one or several statements at the margin; None takes a statement or a decorator away.
         Comments stay (`edits.edits_of`).  Raises ValueError if that is not possible.
         """
-        of_nodes = [self._change(node, code) for node, code in changes.items()]
-        return applied(self.text, edits_of(self, [*more, *of_nodes]))
+        return applied(self.text, self.edits(changes, more))
+
+    def edits(self, changes: Mapping[ast.AST, str | None], more: Sequence[SyntaxChange] = ()) -> tuple[Edit, ...]:
+        """The edits that make the text that `changed` gives."""
+        return edits_of(self, [*more, *(self._change(node, code) for node, code in changes.items())])
 
     def before(self, statement: ast.stmt, code: str) -> SyntaxChange:
         """Puts statements, at the margin as for `changed`, directly before a statement of a block.  Raises ValueError if

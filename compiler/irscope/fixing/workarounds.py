@@ -8,6 +8,7 @@ that has imported the function has the change, and decorators stay.
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import dataclasses
 import itertools
@@ -67,12 +68,11 @@ def _with_draws(fix: Fix, alone: Fix, text: str, there: Finding, library: str) -
     for line in _draws(library):
         place = Range(Position(line, 0), Position(line, len(library.split("\n")[line - 1])))
         drawing = dataclasses.replace(there, code="GB0033", range=place)
-        operators = ((one, edits) for one, edits in _copies(drawing, made, library) if _OPERATOR in edits[0].text)
-        for operator, edits in operators:
+        copies = _copies(drawing, made, library)
+        for operator, edits in itertools.islice((copied for copied in copies if _OPERATOR in copied[1][0].text), 1):
             made = applied(made, edits)
             titles.append(f"{operator.title}{_IN_A_COPY}{os.path.basename(there.file)}")
             caveats.append(operator.caveat)
-            break
     if len(titles) > 1:
         both = dataclasses.replace(fix, caveat=together([*caveats, fix.caveat]))
         title, caveat = THEN.join(titles), together([*caveats, alone.caveat])
@@ -100,25 +100,19 @@ def _draws(library: str) -> list[int]:
     source = source_of(library)
     first_lines = []
     for function in _called(source, source.tree):
-        draws = [name for name in source.all(ast.Attribute, function) if _is_draw(source, name)]
+        names = source.all(ast.Attribute, function)
+        draws = [name for name in names if source.full_name(name).startswith("numpy.random.")]
         first_lines += [source.line(draw) for draw in draws[:1]]
     return first_lines[:_MOST_CALLED]
-
-
-def _is_draw(source: Source, node: ast.Attribute) -> bool:
-    return source.full_name(node).startswith("numpy.random.")
 
 
 def about_one_function(text: str, line: int) -> str:
     """A text with the function or method at a line, the functions of the module that it calls, imports and loggers; the other
     lines are empty, so that all lines keep their numbers.  Empty if there is none."""
-    try:
-        source = source_of(text)
-    except ValueError:
-        return ""
-    function = _function_at(source, line)
+    _, function = _function_at(text, line)
     if function is None:
         return ""
+    source = source_of(text)
     called = [one for one in _called(source, function) if source.last_line(one) - source.line(one) < _SHORT]
     nodes = [node for node in source.tree.body if isinstance(node, (ast.Import, ast.ImportFrom)) or _makes_logger(node)]
     kept = _lines(source, [*nodes, function, *called[:_MOST_CALLED]])
@@ -153,21 +147,20 @@ def _functions(body: Sequence[ast.stmt], prefix: str = "") -> Iterator[tuple[str
             yield f"{prefix}{node.name}{'.fget' if 'property' in _decorators(node) else ''}", node
 
 
-def _function_at(source: Source, line: int) -> Function | None:
-    """The outermost function of a module, or method of a class, that a line is in; its decorators belong to it."""
-    functions = (node for _, node in _functions(source.tree.body))
-    return next((node for node in functions if source.first_line(node) <= line <= source.last_line(node)), None)
+def _function_at(text: str, line: int) -> tuple[str, Function | None]:
+    """The outermost function of a module, or method of a class, that a line is in, after what Python calls it.  The
+    decorators belong to it."""
+    with contextlib.suppress(ValueError):
+        source = source_of(text)
+        for name, node in _functions(source.tree.body):
+            if source.first_line(node) <= line <= source.last_line(node):
+                return name, node
+    return "", None
 
 
 def attribute_at(text: str, line: int) -> str:
-    """How Python calls the outermost function of a module, or method of a class, that a line is in; empty if there is
-    none."""
-    try:
-        source = source_of(text)
-    except ValueError:
-        return ""
-    function = _function_at(source, line)
-    return next((name for name, node in _functions(source.tree.body) if node is function), "")
+    """How Python calls the function at a line; empty if there is none."""
+    return _function_at(text, line)[0]
 
 
 def _in_place(user: Source, module: str, library: Source, changed: Source) -> tuple[Edit, ...]:
@@ -188,7 +181,10 @@ def _in_place(user: Source, module: str, library: Source, changed: Source) -> tu
     (attribute,) = names
     function, made = before[attribute], after[attribute]
     needed = needed_by(made, changed)
-    imported = [node for node in changed.tree.body if isinstance(node, ast.Import) and _is_new(library, changed, node)]
+    new = [
+        node for node in changed.tree.body if isinstance(node, ast.Import) and changed.code(node) not in library.lines
+    ]
+    imported = [node for node in new if all("." not in alias.name for alias in node.names)]
     if _others(library, [function]) != _others(changed, [made, *needed, *imported]):
         return ()  # something else of the module is changed, too
     more = imports_for(needed, changed)
@@ -207,11 +203,6 @@ def _in_place(user: Source, module: str, library: Source, changed: Source) -> tu
 def _statements(node: Function) -> list[str]:
     """What a function does, as far as comments do not matter."""
     return list(map(ast.dump, node.body))
-
-
-def _is_new(library: Source, changed: Source, node: ast.Import) -> bool:
-    """Whether an import, of a module that is not in a package, is not in the library's text."""
-    return changed.code(node) not in library.lines and all("." not in alias.name for alias in node.names)
 
 
 def _others(source: Source, nodes: Sequence[ast.stmt]) -> list[str]:

@@ -7,7 +7,6 @@ An id without a rule has the words of PyTorch's own registry, cleaned.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Callable
 
 from irscope.events.break_message import DATA_DEPENDENT_GUARD
@@ -31,7 +30,6 @@ from irscope.fixing.advice.model import Advice, BreakContext, Option, Words
 from irscope.fixing.advice.origin import origin_of
 from irscope.fixing.advice.plain import PLAIN
 from irscope.fixing.advice.spot import Spot
-from irscope.fixing.edits import edits_of
 from irscope.protocol import Edit
 
 __all__ = ["RULES", "BreakContext", "Edit", "Option", "Words", "words_for"]
@@ -43,8 +41,7 @@ _BY_CODES: dict[str, Callable[[Spot], Advice]] = {
     "GB0109": values.tolist,
     "GB0033": values.data_dependent_operator,
     "GB0207": values.sort_by_tensors,
-    "GB0193": values.min_or_max,
-    "GB6270": values.tensor_method,
+    "GB0193 GB6270": values.python_function,
     "GB0569": output.text_of_tensor,
     "GB0170": branches.data_dependent_branch,
     DATA_DEPENDENT_GUARD: guards.data_dependent_guard,
@@ -53,7 +50,7 @@ _BY_CODES: dict[str, Callable[[Spot], Advice]] = {
     "GB0037": shapes.no_meta_kernel,
     "GB0246": shapes.one_hot,
     "GB0291": output.logger_call,
-    "GB4841": output.root_logging,
+    "GB4841": lambda spot: (output.logger_call if spot.called.startswith("logging.") else from_registry)(spot),
     "GB0296": output.not_reorderable,
     "GB0059": control.builtin,
     "GB0007 GB0008 GB0009 GB0147 GB0156": calls.skipped_call,
@@ -85,10 +82,9 @@ _BY_CODES: dict[str, Callable[[Spot], Advice]] = {
     "GB0067 GB4413": autograd.checkpointed,
     "GB0003": control.generator,
     "GB8335": control.generator_rebuilt,
-    "GB4347 GB0811": control.iterated,
+    "GB4347 GB0811": calls.stepped,
     "GB0088": control.raised,
     "GB0069": control.import_failed,
-    "GB7000": control.in_loop,
     **PLAIN,
 }
 RULES = {code: rule for codes, rule in _BY_CODES.items() for code in codes.split()}
@@ -113,21 +109,13 @@ def _advice(spot: Spot) -> Advice:
     return from_registry(spot)
 
 
-def _edits(spot: Spot, option: Option) -> tuple[Edit, ...]:
-    """The edits of an option; none if they cannot be made."""
-    with contextlib.suppress(ValueError):
-        return edits_of(spot.source, option.changes)
-    return ()
-
-
 def _words(spot: Spot, advice: Advice) -> Words:
     effect = "the whole function runs as plain Python" if spot.context.skipped else "the graph is cut here"
     origin = ""
     with contextlib.suppress(Exception):
         origin = origin_of(spot, advice.value) if advice.value is not None else ""
     parts = [" ".join(part for part in (advice.why, origin) if part), *sequel_of(spot)]
-    given = (advice.options or from_registry(spot).options)[:_MOST_OPTIONS]
-    options = tuple(dataclasses.replace(one, edits=_edits(spot, one)) for one in given)
+    options = (advice.options or from_registry(spot).options)[:_MOST_OPTIONS]
     return Words(
         message=f"Graph break: {advice.what}; {effect}.",
         explanation="\n".join(part for part in parts if part),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
+import itertools
 
 from irscope.fixing.advice import randomness
 from irscope.fixing.advice.common import around, custom_op, hoist, pass_in, plain_rule, replacing, some
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import bound_names, loaded_names
+from irscope.usercode.bindings import last_word
 
 _MADE_ONCE = "It is then made once."
 
@@ -50,8 +51,9 @@ _MEMORY = ("storage", "untyped_storage", "storage_offset", "data_ptr")
 def asks_for_memory(node: ast.AST | None) -> ast.Call | None:
     """The call in an expression that asks where a tensor is: ``x.data_ptr() % 16``."""
     for inner in ast.walk(node) if node is not None else ():
-        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in _MEMORY:
-            return inner
+        match inner:
+            case ast.Call(func=ast.Attribute(attr=word)) if word in _MEMORY:
+                return inner
     return None
 
 
@@ -60,14 +62,14 @@ def storage(spot: Spot) -> Advice:
     call = asks_for_memory(spot.expression)
     what = f"{spot.short(call or spot.expression)} asks for the memory of a tensor, which does not exist while tracing"
     why = "The compiler decides later where tensors are placed, or that they are never made."
-    if call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "storage":
+    if call is not None and last_word(call.func) == "storage" and isinstance(call.func, ast.Attribute):
         flat, caveat = f"{spot.tight(call.func.value)}.flatten()", "For contiguous tensors that are not views."
         option = replacing(spot, call, flat, "Use the elements, not the storage", caveat)
         return Advice(what, why, (option,))
     if spot.alone:
         return Advice(what, why, (around(spot, "Ask for it in the caller", spot.text(call or spot.node)),))
-    passed = pass_in(spot, spot.expression)
-    return Advice(what, why, some(passed or Option("Ask for it in the caller, and pass in what it decides")))
+    decided = Option("Ask for it in the caller, and pass in what it decides")
+    return Advice(what, why, (pass_in(spot, spot.expression) or decided,))
 
 
 _OF_SPARSE = ("values", "indices", "coalesce", "_values", "_indices", "crow_indices", "col_indices", "is_coalesced")
@@ -90,23 +92,16 @@ def sparse(spot: Spot) -> Advice:
             option = hoist(spot, dense, _MADE_ONCE)
     # Dynamo does not accept a view of a sparse tensor as an argument.
     caveat = "The clone is needed: without it, the argument is a view of a sparse tensor."
-    passed = pass_in(spot, parts, caveat)
-    if passed is not None:
-        text = spot.text(parts)
-        passed = dataclasses.replace(passed, code=passed.code.replace(text, f"{text}.clone()", 1))
+    passed = pass_in(spot, parts, caveat, "{}.clone()")
     apart = Option("Do the sparse part in the caller, and pass dense tensors to the compiled code")
     return Advice(what, why, some(option, passed or apart))
 
 
 def _parts_of_sparse(spot: Spot, call: ast.Call) -> ast.Call | None:
     """``x.to_sparse().coalesce().values()`` for ``x.to_sparse()`` in it; None if no such part is taken at once."""
-    word, whole = "", call
-    while isinstance(attribute := spot.parent(whole), ast.Attribute) and attribute.attr in _OF_SPARSE:
-        outer = spot.parent(attribute)
-        if not isinstance(outer, ast.Call):
-            break
-        word, whole = attribute.attr, outer
-    return whole if word not in ("", "coalesce") else None
+    _, *methods = spot.methods(call)
+    parts = list(itertools.takewhile(lambda outer: last_word(outer.func) in _OF_SPARSE, methods))
+    return parts[-1] if parts and last_word(parts[-1].func) != "coalesce" else None
 
 
 def _read_as_sparse(spot: Spot, call: ast.Call) -> bool:
@@ -152,7 +147,7 @@ def non_tensor_result(spot: Spot) -> Advice:
         what = f"{spot.short(call)} copies the Python object of a tensor"
         option = replacing(spot, call, code, "Take a view of the same data", "Or `.clone()` for a separate copy.")
         return Advice(what, "Its inner state is not in the graph.", (option,), call.args[0])
-    if call is not None and isinstance(call.func, ast.Attribute) and call.func.attr in _MEMORY:
+    if call is not None and asks_for_memory(call) is call:
         return storage(spot)
     what = f"{spot.short(spot.expression)} returns something that is not a tensor"
     if name.startswith(("torch.cuda.", "torch.mps.", "torch.xpu.")):

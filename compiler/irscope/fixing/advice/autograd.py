@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import re
 
-from irscope.fixing.advice.common import around, replacing, setting, some, without_keyword
+from irscope.fixing.advice.common import around, called, replacing, setting, some, without_keyword
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.plain import traced_autograd
 from irscope.fixing.advice.spot import Spot
@@ -25,11 +24,9 @@ def backward_call(spot: Spot) -> Advice:
     why = "The graph of the forward is still being made; its backward is compiled with it and runs when it is called outside."
     text = spot.text(spot.call) or "loss.backward()"
     head = text.partition(".backward")[0]
-    loss = head if head.isidentifier() else "loss"
+    code = f"{head if head.isidentifier() else 'loss'} = {called(spot)}\n{text}"
     do, caveat = "Return the loss and call it in the caller", "The backward is compiled with the forward."
-    outside = around(spot, do, "", caveat, text)
-    outside = dataclasses.replace(outside, code=outside.code.replace("result =", f"{loss} ="))
-    return Advice(what, why, some(traced_autograd(spot), outside))
+    return Advice(what, why, some(traced_autograd(spot), Option(do, code, caveat)))
 
 
 def requires_grad_set(spot: Spot) -> Advice:
@@ -68,12 +65,13 @@ _BEFORE = "Set it before the compiled code is called: once, for a parameter"
 
 def leaf_leaks(spot: Spot) -> Advice:
     """A tensor made a leaf inside of the graph, and returned."""
-    call = spot.call
-    tensor = call.func.value if call is not None and isinstance(call.func, ast.Attribute) else None
-    what = f"{spot.short(call)} makes a new leaf of autograd, and the function returns what depends on it"
+    what = f"{spot.short(spot.call)} makes a new leaf of autograd, and the function returns what depends on it"
     why = "A leaf that is made inside of the graph cannot leave it: its gradient would belong to no input."
-    outside = around(spot, _IN_CALLER, "", "", "result.requires_grad_()") if tensor is not None else None
-    return Advice(what, why, some(outside), tensor)
+    match spot.call:
+        case ast.Call(func=ast.Attribute(value=tensor)):
+            outside = around(spot, _IN_CALLER, "", "", "result.requires_grad_()")
+            return Advice(what, why, (outside,), tensor)
+    return Advice(what, why)
 
 
 def checkpointed(spot: Spot) -> Advice:
@@ -110,6 +108,5 @@ def data_replaced(spot: Spot) -> Advice:
         case ast.Assign(targets=[ast.Attribute(attr="data", value=ast.Name(id=name))], value=value):
             code = f"{name} = {spot.tight(value)}.detach()"
             caveat = "Other names of the old tensor keep the old data."
-            changes = (spot.replace_statements([statement], code),)
-            return Advice(what, why, (Option("Bind the name to the new tensor", code, caveat, changes),))
+            return Advice(what, why, (replacing(spot, statement, code, "Bind the name to the new tensor", caveat),))
     return Advice(what, why)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import itertools
 
-from irscope.fixing.advice.common import decide_in_caller, replacing, some
+from irscope.fixing.advice.common import decide_in_caller, option, replacing, some
 from irscope.fixing.advice.conditions import Decision, condition, decision_at, failed_assertion, looks_like_tensor
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
-from irscope.fixing.changes import SyntaxChange
+from irscope.fixing.changes import ChangeKind, SyntaxChange
 from irscope.fixing.choosing import is_no_tensor
 from irscope.fixing.predication import Flat, Flattening, bound_before
 from irscope.fixing.rules.branches import chosen_expression, flattened
 from irscope.fixing.source import Source, parse_expression
+from irscope.fixing.syntax import Function
 from irscope.protocol import FixMethod
 from irscope.usercode.bindings import targets_of
 
@@ -60,7 +62,9 @@ def branch_options(spot: Spot, decision: Decision) -> tuple[Option, ...]:
     if test is None:
         return some(decide_in_caller(spot, decision.test))
     if isinstance(decision, ast.Assert):
-        return some(_constant_message(spot, decision, test))
+        message = f", {_message_of(spot, decision.msg)}" if decision.msg is not None else ""
+        do = "Assert one boolean tensor with a constant text: that goes into the graph"
+        return (replacing(spot, decision, f"assert {test}{message}", do, _ASSERTED),)
     if isinstance(decision, ast.While):
         return (_while_loop(spot, decision, test),)
     if isinstance(decision, ast.IfExp):
@@ -81,7 +85,7 @@ def _without_decision(spot: Spot) -> Advice:
         boolean = not isinstance(node, ast.Call) or spot.qualified(node.func) in ("any", "all")
         if text is not None and boolean and text != spot.text(node):
             caveat = "The result is a tensor: an `if` on it breaks again."
-            options = (replacing(spot, node, text, "Keep it a tensor", caveat, spot.need("torch")[1]),)
+            options = (replacing(spot, node, text, "Keep it a tensor", caveat),)
     return Advice(what, _WHY, options or some(decide_in_caller(spot, node)) or (_BY_VALUE,), node)
 
 
@@ -90,27 +94,26 @@ def _without_decision(spot: Spot) -> Advice:
 
 def _chosen(spot: Spot, decision: ast.If | ast.IfExp) -> tuple[Option, ...]:
     """``torch.where`` and ``torch.cond`` for the values of both sides, the cheaper first."""
-    torch, imports = spot.need("torch")
     if isinstance(decision, ast.If):
         change = _flattened(spot, decision)
     elif is_no_tensor(decision.body) or is_no_tensor(decision.orelse):
         change = None
     else:
-        text = chosen_expression(spot.source, decision, torch)
-        change = spot.replace(decision, text) if text is not None else None
+        text = chosen_expression(spot.source, decision, spot.torch)
+        place = spot.source.range(decision)
+        change = SyntaxChange(ChangeKind.EXPRESSION, place, text) if text is not None else None
     if change is None:
         return ()
 
-    def option(do: str, code: str, caveat: str, method: FixMethod | None = None) -> Option:
+    def made(do: str | FixMethod, code: str, caveat: str) -> Option:
         shown = spot.line_with(decision, code) if isinstance(decision, ast.IfExp) else code
-        return Option(do, shown, caveat, (*imports, dataclasses.replace(change, code=code)), method=method)
+        return option(do, shown, caveat, spot.edits({}, dataclasses.replace(change, code=code)))
 
-    method = FixMethod.CHOOSE_BY_VALUE
-    where = option(method.title, change.code, _BOTH, method)
-    cond, is_heavy = _with_cond(change.code, torch)
+    where = made(FixMethod.CHOOSE_BY_VALUE, change.code, _BOTH)
+    cond, is_heavy = _with_cond(change.code, spot.torch)
     if cond is None:
         return (where,)
-    options = (where, option("Keep the branch, inside of the graph", cond, _COND))
+    options = (where, made("Keep the branch, inside of the graph", cond, _COND))
     return options[::-1] if is_heavy else options
 
 
@@ -119,7 +122,7 @@ def _flattened(spot: Spot, decision: ast.If, replaced: ast.If | None = None) -> 
     rest = spot.source.following(decision) if spot.source.all(ast.Return, decision) else []
     if _changes_parts(spot, [*decision.body, *decision.orelse, *rest]):
         return None
-    return flattened(spot.source, decision, spot.need("torch")[0], replaced=replaced)
+    return flattened(spot.source, decision, spot.torch, replaced=replaced)
 
 
 def _changes_parts(spot: Spot, statements: list[ast.stmt]) -> bool:
@@ -141,9 +144,8 @@ def _with_cond(code: str, torch: str) -> tuple[str | None, bool]:
     functions = [source.code(inner.func) for inner in source.all(ast.Call, sides)]
     is_heavy = any(name.startswith("self.") or name.isidentifier() for name in functions)
     yes, no = (_unaliased(source.code(side)) for side in sides)
-    return source.changed({call: f"{torch}.cond({source.code(test)}, lambda: {yes}, lambda: {no})"}).rstrip(
-        "\n"
-    ), is_heavy
+    cond = f"{torch}.cond({source.code(test)}, lambda: {yes}, lambda: {no})"
+    return source.changed({call: cond}).rstrip("\n"), is_heavy
 
 
 def _unaliased(code: str) -> str:
@@ -157,26 +159,24 @@ def _under_flags(spot: Spot, decision: ast.If) -> Option | None:
     test = decision.test
     if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.And) or decision.orelse:
         return None
-    flags = [value for value in test.values if not looks_like_tensor(spot, value)]
+    flags = list(itertools.takewhile(lambda value: not looks_like_tensor(spot, value), test.values))
     tensors = test.values[len(flags) :]
-    if not flags or test.values[: len(flags)] != flags or not tensors or spot.source.is_elif(decision):
+    if not flags or not tensors or spot.source.is_elif(decision):
         return None
     asked = tensors[0] if len(tensors) == 1 else ast.BoolOp(ast.And(), tensors)
     joined = condition(spot, asked)
     if joined is None:
         return None
     if len(decision.body) == 1 and isinstance(raised := decision.body[0], ast.Raise):
-        option = _assert_async(spot, decision, raised, joined)
+        under = _assert_async(spot, decision, raised, joined)
     else:
         change = _flattened(spot, ast.If(asked, decision.body, []), decision)
         if change is None or spot.source.all(ast.Return, decision):
             return None
-        method = FixMethod.CHOOSE_BY_VALUE
-        option = Option(method.title, change.code, _BOTH, (*spot.need("torch")[1], change), method=method)
-    under = option.code.replace("\n", "\n    ")
-    code = f"if {' and '.join(spot.text(flag) for flag in flags)}:\n    {under}"
-    changes = (*option.changes[:-1], spot.replace_statements([decision], code))
-    return dataclasses.replace(option, code=code, changes=changes)
+        under = option(FixMethod.CHOOSE_BY_VALUE, change.code, _BOTH)
+    body = under.code.replace("\n", "\n    ")
+    code = f"if {' and '.join(map(spot.text, flags))}:\n    {body}"
+    return dataclasses.replace(under, code=code, edits=spot.edits({decision: code}))
 
 
 # --- the others -------------------------------------------------------------------------------------------------------
@@ -184,66 +184,48 @@ def _under_flags(spot: Spot, decision: ast.If) -> Option | None:
 
 def _early_return(spot: Spot, decision: ast.If, test: str) -> Option | None:
     """``if c: return a`` with more to do after it: the choice is made where the function ends."""
-    behind = spot.source.following(decision)
-    if decision.orelse or len(decision.body) != 1 or not isinstance(early := decision.body[0], ast.Return):
+    match decision.body, spot.source.following(decision):
+        case [ast.Return(value=ast.expr() as early)], [*rest, ast.Return(value=ast.expr() as late) as last]:
+            is_plain = not decision.orelse and not spot.source.all((ast.Return, ast.Raise), rest)
+        case _:
+            return None
+    in_function = isinstance(spot.parent(decision), Function)
+    if not is_plain or not in_function or is_no_tensor(early) or is_no_tensor(late):
         return None
-    last = behind[-1] if behind else None
-    if early.value is None or not isinstance(last, ast.Return) or last.value is None:
-        return None
-    others = [n for s in behind[:-1] for n in ast.walk(s) if isinstance(n, (ast.Return, ast.Raise))]
-    in_function = isinstance(spot.parent(decision), (ast.FunctionDef, ast.AsyncFunctionDef))
-    if others or not in_function or is_no_tensor(early.value) or is_no_tensor(last.value):
-        return None
-    torch, imports = spot.need("torch")
     name, value = spot.source.fresh("stop"), spot.source.fresh("early")
-    first = f"{name}, {value} = {test}, {spot.text(early.value)}"
-    final = f"return {torch}.where({name}, {value}, {spot.text(last.value)})"
-    return Option(
-        "Compute both results, and choose at the end",
-        f"{first}\n...\n{final}",
-        "The rest is always computed; both results need shapes that broadcast.",
-        (*imports, spot.replace_statements([decision], first), spot.replace_statements([last], final)),
-    )
+    first = f"{name}, {value} = {test}, {spot.text(early)}"
+    final = f"return {spot.torch}.where({name}, {value}, {spot.text(late)})"
+    caveat = "The rest is always computed; both results need shapes that broadcast."
+    do = "Compute both results, and choose at the end"
+    return Option(do, f"{first}\n...\n{final}", caveat, spot.edits({decision: first, last: final}))
 
 
 def _assert_async(spot: Spot, decision: ast.If, raised: ast.Raise, test: str) -> Option:
-    torch, imports = spot.need("torch")
     is_not = isinstance(decision.test, ast.UnaryOp) and isinstance(decision.test.op, ast.Not)
     right = condition(spot, decision.test.operand) if is_not else None  # type: ignore[attr-defined]
-    code = f"{torch}._assert_async({right or f'{torch}.logical_not({test})'}, {_message_of(spot, raised.exc)})"
-    changes = (*imports, spot.replace_statements([decision], code))
-    return Option("Check it inside of the graph", code, _ASSERTED, changes)
-
-
-def _constant_message(spot: Spot, decision: ast.Assert, test: str) -> Option:
-    message = f", {_message_of(spot, decision.msg)}" if decision.msg is not None else ""
-    code = f"assert {test}{message}"
-    return Option(
-        "Assert one boolean tensor with a constant text: that goes into the graph",
-        code,
-        _ASSERTED,
-        (*spot.need("torch")[1], spot.replace_statements([decision], code)),
-    )
+    checked = right or f"{spot.torch}.logical_not({test})"
+    code = f"{spot.torch}._assert_async({checked}, {_message_of(spot, raised.exc)})"
+    return replacing(spot, decision, code, "Check it inside of the graph", _ASSERTED)
 
 
 def _message_of(spot: Spot, node: ast.expr | None) -> str:
     """The constant text of an exception or of an assertion's message."""
-    if isinstance(node, ast.Call) and node.args:
-        node = node.args[0]
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return spot.text(node)
-    if isinstance(node, ast.JoinedStr):
-        parts = [str(v.value) if isinstance(v, ast.Constant) else "…" for v in node.values]
-        return repr("".join(parts))
-    return repr(ast.unparse(node)) if node is not None else repr("the check failed")
+    match node.args[0] if isinstance(node, ast.Call) and node.args else node:
+        case ast.Constant(value=str()) as text:
+            return spot.text(text)
+        case ast.JoinedStr(values=values):
+            return repr("".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in values))
+        case None:
+            return repr("the check failed")
+        case other:
+            return repr(ast.unparse(other))
 
 
 def _while_loop(spot: Spot, decision: ast.While, test: str) -> Option:
     """The loop as an operator of the graph, of all the names that it changes."""
-    torch, imports = spot.need("torch")
     bound = bound_before(spot.source, decision)
     try:
-        flat = Flattening(spot.source, torch, bound).block(decision.body, {})
+        flat = Flattening(spot.source, spot.torch, bound).block(decision.body, {})
     except ValueError:
         flat = Flat()
     names, values = list(flat.values), list(flat.values.values())
@@ -262,5 +244,5 @@ def _while_loop(spot: Spot, decision: ast.While, test: str) -> Option:
             f"def {step}({listed}):\n    {body}\n\n"
             f"{listed}{comma} = while_loop({going}, {step}, ({listed}{comma}))"
         )
-    above = spot.with_import("from torch._higher_order_ops import while_loop")
-    return Option(_INTO_GRAPH, code, WHILE_LOOP_CAVEAT, (*imports, above, spot.replace_statements([decision], code)))
+    edits = spot.edits({decision: code}, importing="from torch._higher_order_ops import while_loop")
+    return Option(_INTO_GRAPH, code, WHILE_LOOP_CAVEAT, edits)

@@ -6,13 +6,14 @@ import ast
 import os
 import re
 
-from irscope.fixing.advice import arrays, output, randomness
-from irscope.fixing.advice.common import around, custom_op, hoist, last_word, pass_in, plain_rule, some
+from irscope.fixing.advice import arrays, randomness
+from irscope.fixing.advice.common import around, custom_op, hoist, pass_in, plain_rule, some
 from irscope.fixing.advice.fallback import from_registry
 from irscope.fixing.advice.families import FAMILIES, OUTSIDE, in_caller, name_at
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.syntax import Function
+from irscope.usercode.bindings import last_word
 
 _CONTEXT = re.compile(r"module: (?P<module>[^,]*), qualname: (?P<name>[^,]*), skip reason")
 _DISABLE = ("torch.compiler.disable", "torch._dynamo.disable")
@@ -29,10 +30,6 @@ def skipped_call(spot: Spot) -> Advice:
     loops = isinstance(spot.statement, ast.For) and spot.statement.iter is spot.expression
     if name == "next" or (spot.call is None and loops):
         return stepped(spot)
-    if name in ("warnings.warn", "warnings.warn_explicit"):
-        return output.warning(spot)
-    if name.startswith("logging."):
-        return output.root_logging(spot)
     for names, advise in FAMILIES.items():
         if any(name == p or (p[-1] == "." and name.startswith(p)) for p in names.split()):
             return advise(spot)
@@ -69,8 +66,8 @@ def by_method(spot: Spot) -> Advice | None:
     if method == "rotate" and "deque" in said and call.args:
         code = f"{receiver}.extendleft([{receiver}.pop() for _ in range({spot.text(call.args[0])})])"
         is_number = isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, int)
-        changes = (spot.replace(call, code),) if is_number else ()
-        option = Option("Use the methods that it knows", code, "For a positive number.", changes)
+        edits = spot.edits({call: code}) if is_number else ()
+        option = Option("Use the methods that it knows", code, "For a positive number.", edits)
         return Advice(f"{shown} is a method that Dynamo has no rule for", said, (option,))
     if arrays.asks_for_memory(call) is call:
         return arrays.storage(spot)
@@ -129,7 +126,7 @@ def delayed(spot: Spot) -> Advice:
 
 def _enabled(spot: Spot, function: ast.expr | None) -> Option:
     """Without the mark: a decorator of the function, or a call around the function or module."""
-    word = last_word(function)
+    word = last_word(function) if function is not None else ""
     definitions = [node for node in spot.source.nodes if isinstance(node, Function) and node.name == word]
     decorators = [mark for node in definitions for mark in node.decorator_list if _disables(spot, mark)]
     assigns = [node.value for node in spot.source.all(ast.Assign) if word in map(last_word, node.targets)]
@@ -138,12 +135,12 @@ def _enabled(spot: Spot, function: ast.expr | None) -> Option:
         return Option(f"Remove the `torch.compiler.disable` of `{word}`", "", _KEPT)
     for decorator in decorators:
         do = f"Remove `@{spot.text(decorator)}` from `{word}` (line {decorator.lineno})"
-        return Option(do, "", _KEPT, (spot.without(decorator),))
+        return Option(do, "", _KEPT, spot.edits({decorator: None}))
     (call,) = wraps
     do = f"Remove the `{spot.text(call.func)}` around `{word}` (line {call.lineno})"
     if spot.qualified(call.args[0]).startswith("torch.ops."):
         return Option(do, "", f"{_KEPT} An operator can break the graph for reasons of its own.")
-    return Option(do, "", _KEPT, (spot.replace(call, spot.text(call.args[0])),))
+    return Option(do, "", _KEPT, spot.edits({call: spot.text(call.args[0])}))
 
 
 def _disables(spot: Spot, node: ast.expr) -> bool:
@@ -162,5 +159,5 @@ def user_break(spot: Spot) -> Advice:
     option = None
     if spot.alone and spot.statement is not None:
         unseen = "Dynamo has not seen what comes after it: there may be more breaks." if spot.context.skipped else ""
-        option = Option("Remove the line", "", unseen, (spot.replace_statements([spot.statement], "pass"),))
+        option = Option("Remove the line", "", unseen, spot.edits({spot.statement: "pass"}))
     return Advice(what, "It is a request in the code, not a limit of the compiler.", some(option))

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
-from irscope.fixing.changes import SyntaxChange
 from irscope.fixing.source import loaded_names
-from irscope.protocol import FixMethod
+from irscope.protocol import Edit, FixMethod
+from irscope.usercode.bindings import last_word
 from irscope.usercode.effects import effects_of
 
 SAME_EACH_CALL = "It is then the same in every call."
@@ -26,58 +26,40 @@ def plain_rule(what: str, why: str, options: Callable[[Spot], Iterable[Option | 
     return advise
 
 
-def setting(
-    spot: Spot,
-    name: str,
-    caveat: str,
-    do: str = "Let Dynamo put it into the graph",
-    anywhere: bool = True,
-    needs: tuple[str, ...] = (),
-) -> Option:
-    """Turns on a setting of ``torch._dynamo.config`` at the top of the user's file.
-
-    ``anywhere`` is False for a setting that names something of the code at hand; ``needs`` are further modules.
-    """
-    torch = spot.home.source.module_name("torch") or "torch"
-    code = f"{torch}._dynamo.config.{name}"
-    changes = (spot.home.source.setting(code, *needs, "torch"),)
-    return Option(f"{do}, once at the top of the file", code, caveat, changes, anywhere)
+def setting(spot: Spot, name: str, caveat: str, do: str = "Let Dynamo put it into the graph", *needs: str) -> Option:
+    """Turns on a setting of ``torch._dynamo.config`` at the top of the user's file; ``needs`` are further modules."""
+    code, source = f"{spot.home.torch}._dynamo.config.{name}", spot.home.source
+    edits = source.edits({}, [source.setting(code, *needs, "torch")])
+    return Option(f"{do}, once at the top of the file", code, caveat, edits, anywhere=True)
 
 
-def replacing(
-    spot: Spot,
-    node: ast.expr,
-    code: str,
-    do: str,
-    caveat: str = "",
-    imports: tuple[SyntaxChange, ...] = (),
-    method: FixMethod | None = None,
-) -> Option:
-    """Puts code in the place of an expression; ``imports`` are what the code needs."""
-    return Option(do, spot.line_with(node, code), caveat, (*imports, spot.replace(node, code)), method=method)
+def replacing(spot: Spot, node: ast.expr | ast.stmt, code: str, do: str | FixMethod, caveat: str = "") -> Option:
+    """Puts code in the place of an expression or a statement."""
+    shown = spot.line_with(node, code) if isinstance(node, ast.expr) else code
+    return option(do, shown, caveat, spot.edits({node: code}))
+
+
+def option(do: str | FixMethod, code: str = "", caveat: str = "", edits: tuple[Edit, ...] = ()) -> Option:
+    """An option with a title, or with that of a method."""
+    if isinstance(do, FixMethod):
+        return Option(do.title, code, caveat, edits, method=do)
+    return Option(do, code, caveat, edits)
 
 
 def guard(spot: Spot, caveat: str) -> Option | None:
     """Leaves output out while compiling.  None for all else: nobody can know that no other effect is missed."""
-    method = FixMethod.LEAVE_OUT
-    statement = spot.statement
-    written = _in_lambda(spot) or (statement.value if isinstance(statement, ast.Expr) else None)
-    if written is None or statement is None or not effects_of(spot.source.tree).only_writes(written):
+    statement, function = spot.statement, spot.functions[0] if spot.functions else None
+    in_lambda = isinstance(function, ast.Lambda) and function.body is spot.expression
+    written = spot.expression if in_lambda else getattr(statement, "value", None)
+    if not (in_lambda or isinstance(statement, ast.Expr)) or written is None:
         return None
-    torch, imports = spot.need("torch")
-    if not isinstance(statement, ast.Expr) or _in_lambda(spot) is not None or not spot.source.owns_lines(statement):
-        text = f"None if {torch}.compiler.is_compiling() else {spot.text(written)}"
-        return replacing(spot, written, text, method.title, caveat, imports, method)
-    body = spot.block([statement]).replace("\n", "\n    ")
-    code = f"if not {torch}.compiler.is_compiling():\n    {body}"
-    changes = (*imports, spot.replace_statements([statement], code))
-    return Option(method.title, code, caveat, changes, method=method)
-
-
-def _in_lambda(spot: Spot) -> ast.expr | None:
-    """The expression at hand, if it is all that a lambda does."""
-    function = spot.functions[0] if spot.functions else None
-    return function.body if isinstance(function, ast.Lambda) and function.body is spot.expression else None
+    if not effects_of(spot.source.tree).only_writes(written):
+        return None
+    asked = f"{spot.torch}.compiler.is_compiling()"
+    if in_lambda or statement is None or not spot.source.owns_lines(statement):
+        return replacing(spot, written, f"None if {asked} else {spot.text(written)}", FixMethod.LEAVE_OUT, caveat)
+    body = spot.source.code(statement).replace("\n", "\n    ")
+    return replacing(spot, statement, f"if not {asked}:\n    {body}", FixMethod.LEAVE_OUT, caveat)
 
 
 def hoist(spot: Spot, node: ast.expr | None, caveat: str = SAME_EACH_CALL, as_list: bool = False) -> Option | None:
@@ -91,8 +73,7 @@ def hoist(spot: Spot, node: ast.expr | None, caveat: str = SAME_EACH_CALL, as_li
     name = spot.source.fresh(f"_{(word.strip('_') or 'value').upper()}")
     line = f"{name} = list({spot.text(node)})" if as_list else f"{name} = {spot.text(node)}"
     code = f"{line}   # above the function\n{spot.line_with(node, name)}"
-    method = FixMethod.COMPUTE_ONCE
-    return Option(method.title, code, caveat, (spot.above(line), spot.replace(node, name)), method=method)
+    return option(FixMethod.COMPUTE_ONCE, code, caveat, spot.edits({node: name}, above=line))
 
 
 def assigned_name(statement: ast.AST | None) -> str:
@@ -101,20 +82,12 @@ def assigned_name(statement: ast.AST | None) -> str:
     return target.id if isinstance(target, ast.Name) else ""
 
 
-def last_word(node: ast.AST | None) -> str:
-    """``method`` of ``anything.method``, and ``name`` of ``name``; else empty."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
 def around(spot: Spot, do: str, before: str, caveat: str = "", after: str = "") -> Option:
     """An example for the place that calls the compiled function; without code where ``before`` holds local names."""
-    if before and spot.inner_names(ast.parse(before + (" pass" if before.endswith(":") else ""))):
+    head, indent = (f"{before} pass", "    ") if before.endswith(":") else (before, "")
+    if spot.inner_names(ast.parse(head)) or not before + after:
         return Option(do, "", caveat)
-    if not before and not after:
-        return Option(do, "", caveat)
-    indent = "    " if before.endswith(":") else ""
-    lines = [before, f"{indent}result = {called(spot)}", after]
-    return Option(do, "\n".join(line for line in lines if line), caveat)
+    return Option(do, "\n".join(filter(None, [before, f"{indent}result = {called(spot)}", after])), caveat)
 
 
 def called(spot: Spot, *passed: str) -> str:
@@ -128,10 +101,10 @@ def called(spot: Spot, *passed: str) -> str:
     return f"{name}({', '.join([*names[in_class:], *passed])})"
 
 
-def pass_in(spot: Spot, node: ast.expr | None, caveat: str = ONCE_PER_VALUE) -> Option | None:
+def pass_in(spot: Spot, node: ast.expr | None, caveat: str = ONCE_PER_VALUE, form: str = "{}") -> Option | None:
     """Computes a value in the caller and hands it over as an argument; None if it is made of local names."""
-    name = assigned_name(spot.parent(node)) if node is not None else ""
-    return _handed_over(spot, node, "Compute it in the caller and pass it in", name or "value", caveat)
+    name = assigned_name(spot.parent(node)) or "value"
+    return _handed_over(spot, node, "Compute it in the caller and pass it in", name, caveat, form)
 
 
 def decide_in_caller(spot: Spot, test: ast.expr | None) -> Option | None:
@@ -139,7 +112,7 @@ def decide_in_caller(spot: Spot, test: ast.expr | None) -> Option | None:
     if test is None or not set(loaded_names(test)) & _arguments(spot) - {"self"}:
         return None
     do = "Decide in the caller and pass a Python bool in"
-    return _handed_over(spot, test, do, spot.source.fresh("flag"), ONCE_PER_VALUE, "bool")
+    return _handed_over(spot, test, do, spot.source.fresh("flag"), ONCE_PER_VALUE, "bool({})")
 
 
 def int_from_caller(spot: Spot, count: ast.expr) -> Option | None:
@@ -147,22 +120,22 @@ def int_from_caller(spot: Spot, count: ast.expr) -> Option | None:
     names = set(loaded_names(count))
     if not names or not names <= _arguments(spot):
         return None
-    caveat = "The function is compiled again for each number."
-    return _handed_over(spot, count, "Pass a Python int in", spot.source.fresh("count"), caveat, "int")
+    name, caveat = spot.source.fresh("count"), "The function is compiled again for each number."
+    return _handed_over(spot, count, "Pass a Python int in", name, caveat, "int({})")
 
 
 def _arguments(spot: Spot) -> set[str]:
     return {arg.arg for arg in spot.source.all(ast.arg, spot.functions[-1].args)} if spot.functions else set()
 
 
-def _handed_over(spot: Spot, node: ast.expr | None, do: str, name: str, caveat: str, kind: str = "") -> Option | None:
-    """What the caller does, in place of an argument where it is one already."""
+def _handed_over(spot: Spot, node: ast.expr | None, do: str, name: str, caveat: str, form: str) -> Option | None:
+    """What the caller does, in place of an argument where it is one already; ``form`` has braces for the value."""
     if node is None or not spot.functions or spot.inner_names(node):
         return None
-    is_argument = bool(kind) and isinstance(node, ast.Name)
-    name = spot.text(node) if is_argument else name
-    value = f"{kind}({spot.text(node)})" if kind else spot.text(node)
-    return Option(do, f"{name} = {value}\nresult = {called(spot, *([] if is_argument else [name]))}", caveat)
+    given, passed = spot.text(node), [name]
+    if form != "{}" and isinstance(node, ast.Name):
+        name, passed = given, []
+    return Option(do, f"{name} = {form.format(given)}\nresult = {called(spot, *passed)}", caveat)
 
 
 def without_keyword(spot: Spot, call: ast.Call, name: str) -> str:

@@ -18,16 +18,25 @@ _SIGNS = {"Eq": "==", "Ne": "!="}
 
 def decision_at(spot: Spot) -> Decision | None:
     """The ``if``, ``while``, ``assert`` or conditional expression whose condition the break is in."""
-    kinds = (ast.If, ast.While, ast.IfExp, ast.Assert)
-    if isinstance(spot.node, kinds):
+    if isinstance(spot.node, Decision):
         return spot.node
     child: ast.AST | None = spot.node
     for node in spot.ancestors:
-        if isinstance(node, kinds):
-            return node if node.test is child else None
-        part = isinstance(node, (ast.BoolOp, ast.UnaryOp, ast.Compare, ast.BinOp, ast.NamedExpr))
-        if not part and not _is_call(node, "bool", "float", "all", "any") and not _is_item(node):
-            if not (isinstance(node, ast.Attribute) and _is_item(spot.parent(node))):
+        match node:
+            case ast.If() | ast.While() | ast.IfExp() | ast.Assert():
+                return node if node.test is child else None
+            case (
+                ast.BoolOp()
+                | ast.UnaryOp()
+                | ast.Compare()
+                | ast.BinOp()
+                | ast.NamedExpr()
+                | ast.Attribute(attr="item")
+            ):
+                pass
+            case ast.Call(func=ast.Name(id="bool" | "float" | "all" | "any") | ast.Attribute(attr="item")):
+                pass
+            case _:
                 return None
         child = node
     return None
@@ -36,7 +45,9 @@ def decision_at(spot: Spot) -> Decision | None:
 def condition(spot: Spot, node: ast.expr) -> str | None:
     """A condition as an expression that gives one boolean tensor; None if it cannot be written so."""
     operands = [value for joined in spot.source.all(ast.BoolOp, node) for value in joined.values]
-    if _is_numpy(spot, node) or is_flag(node) or not all(looks_like_tensor(spot, value) for value in operands):
+    names = [f"{spot.qualified(call.func)}/{spot.text(call.func)}" for call in spot.source.all(ast.Call, node)]
+    is_numpy = any(name.startswith("numpy.") or name.endswith(".numpy") for name in names)
+    if is_numpy or is_flag(node) or not all(looks_like_tensor(spot, value) for value in operands):
         return None
     return decided(spot.source, node)
 
@@ -50,19 +61,6 @@ def looks_like_tensor(spot: Spot, node: ast.expr) -> bool:
         values = [assign.value for assign in assigns if node.id in bound_names(assign)]
         return bool(values) and all(not isinstance(v, ast.Name) and looks_like_tensor(spot, v) for v in values)
     return False
-
-
-def _is_numpy(spot: Spot, node: ast.expr) -> bool:
-    calls = [n.func for n in ast.walk(node) if isinstance(n, ast.Call)]
-    return any(ast.unparse(f).endswith(".numpy") or spot.qualified(f).startswith("numpy.") for f in calls)
-
-
-def _is_item(node: ast.AST | None) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item"
-
-
-def _is_call(node: ast.AST | None, *names: str) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
 
 
 def symbols_readable(expression: str) -> str:

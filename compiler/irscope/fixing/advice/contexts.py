@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 
-from irscope.fixing.advice.common import SAME_EACH_CALL, around, called, pass_in, some
+from irscope.fixing.advice.common import SAME_EACH_CALL, around, called, pass_in, replacing, some
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
-from irscope.fixing.edits import dedented, edits_of, indent_of
-from irscope.fixing.source import bound_names, loaded_names
+from irscope.fixing.source import Source, bound_names, loaded_names
 from irscope.fixing.syntax import Definition
-from irscope.fixing.texts import applied
 
-_FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "linspace", "tensor", "eye",
-              "randperm", "as_tensor", "logspace"}  # fmt: skip
+_FACTORIES = {f"torch.{word}" for word in (
+    "zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "linspace", "tensor", "eye", "randperm",
+    "as_tensor", "logspace",
+)}  # fmt: skip
 
 
 def unsupported_context(spot: Spot) -> Advice:
@@ -52,7 +52,7 @@ def _read_outside(spot: Spot, block: ast.With) -> tuple[Option, ...]:
             pass
         case _:
             return (Option("Do what the block does in the caller"),)
-    do, text = f"Do what the block does in the caller, and pass `{name}` in", spot.block([block])
+    do, text = f"Do what the block does in the caller, and pass `{name}` in", spot.source.code(block)
     is_local = bool((set(loaded_names(block)) - heads) & spot.local_names())
     in_caller = Option(do, "" if is_local else f"{text}\nresult = {called(spot, name)}")
     bound = {name, *heads}
@@ -63,7 +63,7 @@ def _read_outside(spot: Spot, block: ast.With) -> tuple[Option, ...]:
     if is_taken or not spot.source.owns_lines(block) or not spot.hoistable_names(set(loaded_names(block)) - heads):
         return (in_caller,)
     do, code = "Read it once, outside of the compiled code", f"{text}   # above the function"
-    return Option(do, code, SAME_EACH_CALL, (spot.above(text), spot.without(block))), in_caller
+    return Option(do, code, SAME_EACH_CALL, spot.edits({block: None}, above=text)), in_caller
 
 
 def inside_context(spot: Spot) -> Advice:
@@ -83,23 +83,13 @@ def _with(spot: Spot) -> ast.With | None:
 
 def _on_device(spot: Spot, block: ast.With, item: ast.Call) -> Option | None:
     """Gives ``device=`` to the factories in the block, and dissolves it."""
-    if len(block.items) != 1 or len(item.args) != 1 or block.items[0].optional_vars:
+    calls = [call for call in spot.source.all(ast.Call, block.body) if spot.qualified(call.func) in _FACTORIES]
+    calls = [call for call in calls if not {keyword.arg for keyword in call.keywords} & {"device", None}]
+    if not calls or len(block.items) != 1 or len(item.args) != 1 or block.items[0].optional_vars:
         return None
-    source, text = spot.source, spot.source.text
-    calls = [call for call in source.all(ast.Call, block.body) if _is_factory(spot, call)]
-    given = [source.argument(call, "device", spot.text(item.args[0])) for call in calls]
-    if not given:
-        return None
-    changed = applied(text, edits_of(source, given))
-    start, end = source.range(*block.body).start, source.span(block.body[-1])[1]
-    indent = indent_of(source.lines[start.line - 1], start.column)
-    code = dedented(changed[source.offset(start) : end + len(changed) - len(text)], indent)
-    do, caveat = "Name the device where the tensor is created", "Modules that are made inside need `device=` as well."
-    return Option(do, code, caveat, (spot.replace_statements([block], code),))
-
-
-def _is_factory(spot: Spot, call: ast.Call) -> bool:
-    """Whether a call makes a tensor on the device of the block, and can be given another."""
-    module, _, word = spot.qualified(call.func).rpartition(".")
-    is_plain = not any(keyword.arg in ("device", None) for keyword in call.keywords)
-    return module == "torch" and word in _FACTORIES and is_plain
+    given = [spot.source.argument(call, "device", spot.text(item.args[0])) for call in calls]
+    named = Source(spot.source.changed({}, given))
+    (inner,) = named.on_line(block.lineno, ast.With)[:1]
+    code = "\n".join(map(named.code_with_comments, inner.body))
+    caveat = "Modules that are made inside need `device=` as well."
+    return replacing(spot, block, code, "Name the device where the tensor is created", caveat)

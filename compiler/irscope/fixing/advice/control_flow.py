@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 
 from irscope.fixing.advice import arrays, calls, contexts, output
@@ -13,6 +14,7 @@ from irscope.fixing.advice.families import in_caller
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import loaded_names
+from irscope.fixing.syntax import Function, parsed
 
 _BUILTIN = re.compile(r"^builtin (?P<name>\S+)")
 _NO_TEXT = "GB0171"
@@ -23,27 +25,13 @@ def builtin(spot: Spot) -> Advice:
     """A builtin function with arguments that Dynamo has no rule for."""
     match = _BUILTIN.match(spot.cause.context)
     name = match["name"] if match else ""
-    if name == "print":
-        return output.print_call(spot)
     if name in ("str", "repr", "format") and "Tensor" in spot.cause.explanation:
         return output.text_of_tensor(spot)
-    if name == "range":
-        return _range(spot)
-    if name in ("eval", "exec"):
-        return _evaluated(spot, name)
-    if name in ("globals", "locals"):
-        return _namespace(spot, name)
-    if name == "open" and (told := contexts.opened(spot)) is not None:
-        return told
-    if name in ("open", "input"):
-        return calls.skipped_call(spot)
+    if (advise := _BUILTINS.get(name)) is not None:
+        return advise(spot)
     what = f"Dynamo has no rule for the builtin `{name or 'function'}` in {spot.short(spot.expression)}"
     why = spot.cause.explanation
-    return Advice(
-        what,
-        why,
-        some(hoist(spot, spot.call, "It is then the same in every call."), *(in_caller(spot) if spot.alone else ())),
-    )
+    return Advice(what, why, some(hoist(spot, spot.call), *(in_caller(spot) if spot.alone else ())))
 
 
 def _range(spot: Spot) -> Advice:
@@ -55,60 +43,52 @@ def _range(spot: Spot) -> Advice:
     if count is None or call is None:
         return Advice(what, why)
     masked = None
-    loop = spot.parent(call)
-    if (
-        isinstance(loop, ast.For)
-        and len(loop.body) == 1
-        and isinstance(body := loop.body[0], ast.Assign)
-        and len(call.args) == 1
-    ):
-        if isinstance(body.targets[0], ast.Name) and isinstance(loop.target, ast.Name):
-            target, step = body.targets[0].id, loop.target.id
-            line = f"{target} = torch.where({step} < {spot.text(count)}, {spot.text(body.value)}, {target})"
-            masked = Option(
-                "Run to a fixed bound, and change nothing after the end",
-                f"for {step} in range(MAX_STEPS):\n    {line}",
-            )
-    passed = int_from_caller(spot, count)
-    return Advice(what, why, some(passed, masked), count)
+    match spot.parent(call):
+        case ast.For(target=ast.Name(id=step), body=[ast.Assign(targets=[ast.Name(id=target), *_], value=value)]) if (
+            len(call.args) == 1
+        ):
+            line = f"{target} = torch.where({step} < {spot.text(count)}, {spot.text(value)}, {target})"
+            do = "Run to a fixed bound, and change nothing after the end"
+            masked = Option(do, f"for {step} in range(MAX_STEPS):\n    {line}")
+    return Advice(what, why, some(int_from_caller(spot, count), masked), count)
 
 
-def _evaluated(spot: Spot, name: str) -> Advice:
-    call = spot.call
+def _evaluated(spot: Spot) -> Advice:
+    call, name = spot.call, spot.called.rpartition(".")[2]
     what = f"{spot.short(call)} compiles and runs text while tracing"
     why = "Dynamo follows the bytecode of the function, not of text that it makes."
-    text = call.args[0] if call is not None and len(call.args) == 1 else None
-    option = None
-    if call is not None and isinstance(text, ast.Constant) and isinstance(text.value, str):
-        code = text.value.strip()
-        try:
-            ast.parse(code, mode="eval" if name == "eval" else "exec")
-        except SyntaxError:
-            return Advice(what, why)
-        if name == "eval":
-            option = replacing(spot, call, f"({code})", "Write the expression itself")
-        elif spot.alone and spot.statement is not None and spot.source.owns_lines(spot.statement):
-            option = Option(
-                "Write the statements themselves", code, "", (spot.replace_statements([spot.statement], code),)
-            )
+    option, statement = None, spot.statement
+    match call:
+        case ast.Call(args=[ast.Constant(value=str(text))]):
+            with contextlib.suppress(ValueError):  # it is not Python
+                parsed(text.strip(), name)
+                if name == "eval":
+                    option = replacing(spot, call, f"({text.strip()})", "Write the expression itself")
+                elif spot.alone and statement is not None and spot.source.owns_lines(statement):
+                    option = replacing(spot, statement, text.strip(), "Write the statements themselves")
     return Advice(what, why, some(option))
 
 
-def _namespace(spot: Spot, name: str) -> Advice:
-    call = spot.call
-    what = f"{spot.short(call)} asks for the namespace while tracing"
+def _namespace(spot: Spot) -> Advice:
+    what = f"{spot.short(spot.call)} asks for the namespace while tracing"
     why = "Names of the function are values of the graph, not entries of a dictionary."
-    option = None
-    parent = spot.parent(call) if call is not None else None
-    if (
-        isinstance(parent, ast.Subscript)
-        and isinstance(parent.slice, ast.Constant)
-        and isinstance(parent.slice.value, str)
-    ):
-        word = parent.slice.value
-        if word.isidentifier() and word not in spot.local_names():
-            option = replacing(spot, parent, word, "Use the name itself")
-    return Advice(what, why, some(option))
+    match spot.parent(spot.call):
+        case ast.Subscript(slice=ast.Constant(value=str(word))) as entry if word.isidentifier():
+            if word not in spot.local_names():
+                return Advice(what, why, (replacing(spot, entry, word, "Use the name itself"),))
+    return Advice(what, why)
+
+
+_BUILTINS = {
+    "print": output.print_call,
+    "range": _range,
+    "eval": _evaluated,
+    "exec": _evaluated,
+    "globals": _namespace,
+    "locals": _namespace,
+    "open": lambda spot: contexts.opened(spot) or calls.skipped_call(spot),
+    "input": calls.skipped_call,
+}
 
 
 def generator(spot: Spot) -> Advice:
@@ -117,37 +97,25 @@ def generator(spot: Spot) -> Advice:
     name = getattr(function, "name", spot.context.function or "the generator")
     what = f"`{name}` is a generator, which `torch.compile` cannot compile by itself"
     why = "A graph runs from its start to its end; a generator stops at each `yield`."
-    call = called(spot)
-    if isinstance(function, ast.FunctionDef) and not spot.functions:
-        call = f"{name}({', '.join(arg.arg for arg in function.args.args)})"
-    takes = call.partition("(")[2]
-    if takes.startswith("self"):
-        call = f"self.{name}({takes.removeprefix('self').removeprefix(', ')}"
-    code = f"@torch.compile\ndef all_of({takes}:\n    return list({call})"
+    names = [arg.arg for arg in function.args.args] if isinstance(function, Function) else []
+    is_method = names[:1] == ["self"]
+    call = f"{'self.' * is_method}{name}({', '.join(names[is_method:])})"
+    code = f"@torch.compile\ndef all_of({', '.join(names)}):\n    return list({call})"
     yields = spot.source.all(ast.Yield, function) if function is not None else []
-    values = [node.value for node in yields if node.value is not None]
-    body = spot.text(values[0]) if values else "..."
-    return Advice(
-        what, why,
-        (
-            Option("Compile a function that consumes it", code, "All values are computed before the first is used."),
-            Option("Compile what is done for each value", f"step = torch.compile(step)   # computes {body}"),
-        ),
-    )  # fmt: skip
+    value = next((spot.text(node.value) for node in yields if node.value is not None), "...")
+    whole = Option("Compile a function that consumes it", code, "All values are computed before the first is used.")
+    step = Option("Compile what is done for each value", f"step = torch.compile(step)   # computes {value}")
+    return Advice(what, why, (whole, step))
 
 
 def generator_rebuilt(spot: Spot) -> Advice:
     """Advice for a graph break inside of a running generator."""
     what = f"a graph break falls into {spot.short(spot.expression)}, which is a running generator"
     why = "A generator that has begun cannot be carried over a graph break. Fix the graph break inside, and this one disappears too."
-    node = spot.expression
-    inner = next((n for n in ast.walk(node) if isinstance(n, ast.GeneratorExp)), None) if node is not None else None
-    option = None
-    if inner is not None:
-        text = spot.text(inner)
-        text = text if text.startswith("(") else f"({text})"
-        option = Option("Make it a list", f"[{text[1:-1]}]", "All values are then computed at once.")
-    return Advice(what, why, some(Option("Fix the graph break inside first"), option))
+    inner = spot.source.all(ast.GeneratorExp, spot.expression) if spot.expression is not None else []
+    lists = [f"[{spot.text(node).removeprefix('(').removesuffix(')')}]" for node in inner[:1]]
+    options = [Option("Make it a list", code, "All values are then computed at once.") for code in lists]
+    return Advice(what, why, (Option("Fix the graph break inside first"), *options))
 
 
 def raised(spot: Spot) -> Advice:
@@ -166,10 +134,9 @@ def raised(spot: Spot) -> Advice:
     else:
         what = f"while it is traced, this raises {error}, which leaves the compiled code"
         why += " If it does not raise it there, it is an operation that Dynamo treats differently from Python."
-    test = _test_of(spot, statement)
-    first = None
-    if test is not None and isinstance(statement, ast.Raise):
-        code = f"if {test}:\n    {spot.text(statement)}\nresult = {called(spot)}"
+    decision, first = spot.parent(statement), None
+    if isinstance(statement, ast.Raise) and isinstance(decision, ast.If) and statement in decision.body:
+        code = f"if {spot.text(decision.test)}:\n    {spot.text(statement)}\nresult = {called(spot)}"
         first = Option("Check it in the caller, before the compiled code", code)
     handler = error if error.isidentifier() else "Exception"
     caught = Option("Catch it inside of the compiled code", f"try:\n    ...\nexcept {handler}:\n    ...")
@@ -189,36 +156,19 @@ def _length_of_text(spot: Spot) -> Advice | None:
     return Advice(what, why, (apart,))
 
 
-def _test_of(spot: Spot, statement: ast.stmt | None) -> str | None:
-    parent = spot.parent(statement) if statement is not None else None
-    return spot.text(parent.test) if isinstance(parent, ast.If) and statement in parent.body else None
-
-
 def import_failed(spot: Spot) -> Advice:
     """An ``import`` that fails while tracing."""
     statement = spot.statement
     what = f"{spot.short(statement)} fails"
     why = "The import is run while the graph is traced, and the module or name is not there."
-    option = None
-    if isinstance(statement, (ast.Import, ast.ImportFrom)) and isinstance(spot.parent(statement), ast.FunctionDef):
-        names = [alias.asname or alias.name.split(".")[0] for alias in statement.names]
-        text = spot.text(statement)
-        code = "\n".join(["try:", f"    {text}", "except ImportError:", *(f"    {name} = None" for name in names)])
-        option = Option(
-            "Import it at the top of the file, where it may be missing",
-            code,
-            f"Then test `if {names[0]} is not None` before it is used.",
-            (spot.with_import(code), spot.replace_statements([statement], "pass")),
-        )
-    return Advice(what, why, some(option))
-
-
-def in_loop(spot: Spot) -> Advice:
-    """A loop with a break in it, without the break itself."""
-    what = f"{spot.short(spot.expression or spot.statement)} breaks the graph inside of a loop"
-    why = "A graph that is cut inside of a loop cannot go on in it, so the whole function runs as plain Python."
-    code = "for ... in ...:\n    step(...)   # compiled on its own: step = torch.compile(step)"
-    return Advice(what, why, (Option("Compile what the loop does, not the loop", code),))
+    if not isinstance(statement, (ast.Import, ast.ImportFrom)) or not isinstance(spot.parent(statement), Function):
+        return Advice(what, why)
+    names = [alias.asname or alias.name.split(".")[0] for alias in statement.names]
+    missing = "".join(f"\n    {name} = None" for name in names)
+    code = f"try:\n    {spot.text(statement)}\nexcept ImportError:{missing}"
+    do = "Import it at the top of the file, where it may be missing"
+    caveat = f"Then test `if {names[0]} is not None` before it is used."
+    return Advice(what, why, (Option(do, code, caveat, spot.edits({statement: "pass"}, importing=code)),))
 
 
 def assertion(spot: Spot) -> Advice:
@@ -233,14 +183,8 @@ def assertion(spot: Spot) -> Advice:
         return Advice(what, spot.cause.explanation, (around(spot, "Check it in the caller", ""),))
     what = f"{spot.short(statement)} carries something that is not a constant text"
     why = "Dynamo follows an AssertionError only with a text that is known while tracing."
-    raised = statement.exc if isinstance(statement, ast.Raise) else None
-    option = None
-    if isinstance(raised, ast.Call) and len(raised.args) == 1 and not raised.keywords:
-        text = repr(f"see {spot.text(raised.args[0])}")
-        option = replacing(spot, raised.args[0], text, "Give it a constant text")
-    return Advice(what, why, some(option))
-
-
-def iterated(spot: Spot) -> Advice:
-    """``next(it)`` and ``for x in it`` over an iterator that Dynamo does not know."""
-    return calls.stepped(spot)
+    match statement:
+        case ast.Raise(exc=ast.Call(args=[text], keywords=[])):
+            constant = repr(f"see {spot.text(text)}")
+            return Advice(what, why, (replacing(spot, text, constant, "Give it a constant text"),))
+    return Advice(what, why)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
-from irscope.fixing.advice import arrays, randomness
+from irscope.fixing.advice import arrays, output, randomness
 from irscope.fixing.advice.common import around, guard, hoist, pass_in, plain_rule, replacing, some
 from irscope.fixing.advice.model import Option
 from irscope.fixing.advice.spot import Spot
@@ -21,12 +21,6 @@ def name_at(spot: Spot) -> str:
     node = node.value if isinstance(node, ast.Subscript) else node
     head = dotted(node).partition(".")[0] if node is not None else ""
     return spot.qualified(node) if head in spot.source.imports or hasattr(builtins, head) else ""
-
-
-def _timed_outside(spot: Spot) -> tuple[Option, ...]:
-    clock, do = spot.text(spot.call) or "time.perf_counter()", "Measure the time around the call of the compiled code"
-    caveat = "On a GPU synchronize before each reading."
-    return (around(spot, do, f"start = {clock}", caveat, f"elapsed = {clock} - start"),)
 
 
 def _environment(spot: Spot) -> tuple[Option, ...]:
@@ -48,12 +42,7 @@ def _computed_before(spot: Spot) -> tuple[Option, ...]:
 
 def _opened(spot: Spot) -> tuple[Option, ...]:
     """``open(…)`` outside of a ``with``: what is read may be passed in, the file itself breaks again."""
-    whole = spot.call
-    while isinstance(attribute := spot.parent(whole), ast.Attribute):
-        outer = spot.parent(attribute)
-        if not isinstance(outer, ast.Call) or outer.func is not attribute:
-            break
-        whole = outer
+    *_, whole = (spot.call, *spot.methods(spot.call))
     if whole is not spot.call:
         return some(hoist(spot, whole), pass_in(spot, whole))
     return (Option("Open, use and close the file in the caller; pass what is read as an argument"),)
@@ -75,8 +64,7 @@ def _sorted_structure(spot: Spot) -> tuple[Option, ...]:
         values, item = map(spot.text, call.args)
         if name == "heapq.heappush" and spot.alone and spot.statement is not None:
             code = f"{values}.append({item})\n{values}.sort()"
-            changes = (spot.replace_statements([spot.statement], code),)
-            option = Option("Sort a plain list", code, caveat, changes)
+            option = replacing(spot, spot.statement, code, "Sort a plain list", caveat)
         elif name.startswith("bisect.bisect"):
             code = f"sum(v {'<' if name.endswith('left') else '<='} {item} for v in {values})"
             option = replacing(spot, call, code, "Count in Python", caveat)
@@ -87,8 +75,9 @@ def _imported(spot: Spot) -> tuple[Option, ...]:
     match spot.call:
         case ast.Call(args=[ast.Constant(value=str(module)), *_]) as call if module.isidentifier():
             if module not in spot.local_names():
-                changes = (spot.with_import(f"import {module}"), spot.replace(call, module))
-                return (Option("Import it at the top of the file", f"import {module}", "", changes),)
+                line = f"import {module}"
+                edits = spot.edits({call: module}, importing=line)
+                return (Option("Import it at the top of the file", line, "", edits),)
     return some(hoist(spot, spot.call, ""))
 
 
@@ -96,8 +85,8 @@ def _settings(spot: Spot) -> tuple[Option, ...]:
     do, caveat = "Set it once, above the function", "It then holds for the whole process, from the start."
     first, text = None, spot.text(spot.expression)
     if spot.alone and spot.expression is not None and spot.hoistable(spot.expression):
-        changes = (spot.above(text), spot.replace(spot.expression, "pass"))
-        first = Option(do, f"{text}   # above the function", caveat, changes)
+        edits = spot.edits({spot.expression: "pass"}, above=text)
+        first = Option(do, f"{text}   # above the function", caveat, edits)
     return some(first, around(spot, "Set it in the caller", text if spot.alone else f"value = {text}"))
 
 
@@ -111,7 +100,9 @@ FAMILIES = {
         "waits while tracing", OUTSIDE, lambda spot: [around(spot, "Wait in the caller", spot.text(spot.expression))]),
     "time. datetime.datetime.now datetime.datetime.utcnow datetime.date.today datetime.datetime.today": plain_rule(
         "reads the clock while tracing", "The time is different in each run; a graph would repeat that of the first.",
-        _timed_outside),
+        lambda spot: [around(
+            spot, "Measure the time around the call of the compiled code", f"start = {spot.text(spot.expression)}",
+            "On a GPU synchronize before each reading.", f"elapsed = {spot.text(spot.expression)} - start")]),
     "importlib. __import__": plain_rule(
         "imports a module while tracing",
         "Dynamo traces an `import` statement, but not the machinery behind these functions.", _imported),
@@ -144,6 +135,8 @@ FAMILIES = {
     "torch.set_float32_matmul_precision torch.set_printoptions torch.set_num_interop_threads torch.cuda.empty_cache "
     "torch.cuda.set_device": plain_rule(
         "changes a setting of torch", "The graph is made for the settings at its start.", _settings),
+    "warnings.warn warnings.warn_explicit": output.warning,
+    "logging.": output.logger_call,
     "numpy.": arrays.numpy_call,
 }  # fmt: skip
 """By full names; one that ends in a dot holds a module."""

@@ -10,7 +10,9 @@ from irscope.fixing.advice.common import replacing, some
 from irscope.fixing.advice.conditions import condition, decision_at, symbols_readable
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
+from irscope.fixing.advice.values import are_numbers, element_of_tensor
 from irscope.fixing.conditions import SIGNS
+from irscope.usercode.bindings import last_word
 
 _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.GtE, ast.Gt: ast.LtE, ast.Eq: ast.NotEq}
 _OPPOSITE |= {opposite: sign for sign, opposite in _OPPOSITE.items()}
@@ -18,7 +20,9 @@ _EMPTY = (
     "Most operations accept empty tensors: `x[token]`, `index_add_` and linear layers then do nothing. "
     "`mean()` and `max()` of an empty tensor do not."
 )
-_SIZES = ("numel", "size", "nelement", "__len__")
+_SIZES = ("numel", "size", "nelement", "__len__", "len")
+_ASKED = dict.fromkeys(("== 0", "<= 0", "< 1"), "none") | dict.fromkeys(("> 0", "!= 0", ">= 1"), "elements")
+"""What a comparison asks of a number of elements."""
 _STATED = "A call for which it does not hold raises a RuntimeError."
 _APART = Option(
     "Make two functions of it, the first up to where the number is made; call this line in the second",
@@ -60,16 +64,15 @@ def _left_out(spot: Spot, decision: ast.AST) -> Option | None:
     """``if token.numel() == 0: continue`` and ``if token.numel() > 0: …``: for an empty tensor, the rest does nothing."""
     if not isinstance(decision, ast.If) or decision.orelse or not spot.source.owns_lines(decision):
         return None
-    asked = spot.short(decision.test)
-    rest = decision.body if _asks_for_elements(decision.test) else spot.source.following(decision)
-    if any(_counts(statement) for statement in rest):
+    do, asked = f"Remove the check {spot.short(decision.test)}", _asks_for(decision.test)
+    following = spot.source.following(decision)
+    if any(map(_counts, decision.body if asked == "elements" else following)):
         return None
-    if _asks_for_elements(decision.test) and spot.block([decision]).startswith("if"):
-        code = spot.block(decision.body)
-        return Option(f"Remove the check {asked}", code, _EMPTY, (spot.replace_statements([decision], code),))
-    skips = isinstance(decision.body[0], ast.Continue) and bool(spot.source.following(decision))
-    if skips and _asks_for_empty(decision.test):
-        return Option(f"Remove the check {asked}, with its `continue`", "", _EMPTY, (spot.without(decision),))
+    if asked == "elements" and not spot.source.is_elif(decision):
+        code = "\n".join(map(spot.source.code_with_comments, decision.body))
+        return replacing(spot, decision, code, do, _EMPTY)
+    if asked == "none" and isinstance(decision.body[0], ast.Continue) and following:
+        return Option(f"{do}, with its `continue`", "", _EMPTY, spot.edits({decision: None}))
     return None
 
 
@@ -78,33 +81,26 @@ def _counts(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.AugAssign) and isinstance(statement.value, ast.Constant):
         return True
     call = statement.value if isinstance(statement, ast.Expr) else None
-    name = getattr(call.func, "attr", getattr(call.func, "id", "")) if isinstance(call, ast.Call) else ""
-    return isinstance(call, ast.Call) and not name.endswith("_")
+    return isinstance(call, ast.Call) and not last_word(call.func).endswith("_")
 
 
-def _asks_for_empty(test: ast.expr) -> bool:
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _asks_for_elements(test.operand)
-    return _is_size(getattr(test, "left", test)) and _compared(test) in (("==", 0), ("<=", 0), ("<", 1))
-
-
-def _asks_for_elements(test: ast.expr) -> bool:
-    compared = _compared(test)
-    return _is_size(getattr(test, "left", test)) and (compared is None or compared in ((">", 0), ("!=", 0), (">=", 1)))
-
-
-def _compared(test: ast.expr) -> tuple[str, object] | None:
-    """The sign and the number of ``size > 0``."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.comparators[0], ast.Constant):
-        return None
-    return SIGNS.get(type(test.ops[0]), ""), test.comparators[0].value
+def _asks_for(test: ast.expr) -> str:
+    """Whether a condition asks if a tensor has ``elements``, or if it has ``none``; empty for another condition."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return "none" if _asks_for(operand) == "elements" else ""
+        case ast.Compare(left=size, ops=[sign], comparators=[ast.Constant(value=int(number))]) if _is_size(size):
+            return _ASKED.get(f"{SIGNS.get(type(sign))} {number}", "")
+    return "elements" if _is_size(test) else ""
 
 
 def _is_size(node: ast.expr) -> bool:
-    if isinstance(node, ast.Call):
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        return name in (*_SIZES, "len")
-    return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+            return name in _SIZES
+        case ast.Subscript(value=ast.Attribute(attr="shape")):
+            return True
+    return False
 
 
 def _chosen(spot: Spot, decision: ast.If | ast.IfExp | ast.Assert) -> Option | None:
@@ -123,19 +119,19 @@ def _stated(spot: Spot, decision: ast.If | ast.IfExp | ast.Assert) -> Option | N
     holds, fails = sides
     if isinstance(decision, ast.If) and isinstance(decision.body[-1], _LEAVES):
         holds, fails = fails, holds
-    torch = spot.source.module_name("torch") or "torch"
-    other = f" Or state the opposite: `{torch}._check({fails})`."
-    return Option("If it is always so, state it before this line", f"{torch}._check({holds})", f"{_STATED}{other}")
+    other = f" Or state the opposite: `{spot.torch}._check({fails})`."
+    return Option("If it is always so, state it before this line", f"{spot.torch}._check({holds})", f"{_STATED}{other}")
 
 
 def _both_sides(spot: Spot, test: ast.expr) -> tuple[str, str] | None:
     """A condition and its opposite, each as one comparison: PyTorch learns nothing from ``not``."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        sides = _both_sides(spot, test.operand)
-        return None if sides is None else (sides[1], sides[0])
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and (opposite := _OPPOSITE.get(type(test.ops[0]))):
-        turned = ast.Compare(test.left, [opposite()], test.comparators)
-        return spot.text(test), ast.unparse(turned)
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            sides = _both_sides(spot, operand)
+            return sides[::-1] if sides is not None else None
+        case ast.Compare(ops=[sign]) if type(sign) in _OPPOSITE:
+            turned = ast.Compare(test.left, [_OPPOSITE[type(sign)]()], test.comparators)
+            return spot.text(test), ast.unparse(turned)
     if _is_size(test):
         return f"{spot.text(test)} > 0", f"{spot.text(test)} == 0"
     return None
@@ -143,23 +139,16 @@ def _both_sides(spot: Spot, test: ast.expr) -> tuple[str, str] | None:
 
 def _kept(spot: Spot, decision: ast.AST) -> Option | None:
     """Where the number is made by ``.item()`` in this function."""
-    calls = spot.source.all(ast.Call, spot.functions[0]) if spot.functions else []
-    lines = [call.lineno for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "item"]
-    line = next((line for line in lines if line <= getattr(decision, "lineno", 0)), None)
-    if line is None:
+    calls = spot.source.all(ast.Call, spot.functions[:1])
+    lines = [call.lineno for call in calls if last_word(call.func) == "item"]
+    if not lines or lines[0] > getattr(decision, "lineno", 0):
         return None
-    return Option(f"Remove the `.item()` in line {line}, and choose with `torch.where` by the tensor")
+    return Option(f"Remove the `.item()` in line {lines[0]}, and choose with `torch.where` by the tensor")
 
 
 def _indexed(spot: Spot) -> Option | None:
     """``[1, 2, 3][n]``, a list indexed by such a number."""
-    node = spot.expression
-    if not isinstance(node, ast.Subscript) or not isinstance(node.value, (ast.List, ast.Tuple)):
-        return None
-    if isinstance(node.slice, ast.Slice):
-        return None
-    if not all(isinstance(item, ast.Constant) and isinstance(item.value, (int, float)) for item in node.value.elts):
-        return None
-    torch, imports = spot.need("torch")
-    code = f"{torch}.tensor({spot.text(node.value)})[{spot.text(node.slice)}]"
-    return replacing(spot, node, code, "Index a tensor instead of a list", "The result is a tensor.", imports)
+    match spot.expression:
+        case ast.Subscript(value=values, slice=index) as entry if are_numbers(values):
+            return element_of_tensor(spot, entry) if not isinstance(index, ast.Slice) else None
+    return None

@@ -7,7 +7,6 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from irscope.events.break_message import BreakMessage
-from irscope.fixing.changes import SyntaxChange
 from irscope.protocol import Edit, FixMethod, Range
 from irscope.vocabulary.records import dataclass
 
@@ -66,13 +65,11 @@ class Option:
         The code that does it, made from the line at hand; may be empty.
     caveat
         What it changes, or when it does not apply; whole sentences.
-    changes
-        What the code replaces, where applying it is safe to do for the user; empty if the code is an example for
-        another place (the caller, another file) or holds something only the user knows.
+    edits
+        What makes the code of the line at hand, where applying it is safe to do for the user; none if the code is an
+        example for another place (the caller, another file) or holds something only the user knows.
     anywhere
         Whether it helps wherever the cause lies, also inside of a library: a setting that names nothing of the code.
-    edits
-        The changes as plain text, which `words_for` makes of them; rules leave it empty.
     method
         What it does, where a family of fixes does the same.
     """
@@ -80,9 +77,8 @@ class Option:
     do: str
     code: str = ""
     caveat: str = ""
-    changes: tuple[SyntaxChange, ...] = ()
-    anywhere: bool = False
     edits: tuple[Edit, ...] = ()
+    anywhere: bool = False
     method: FixMethod | None = None
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from irscope.fixing.advice.common import guard, setting, some
+from irscope.fixing.advice.common import guard, replacing, setting, some
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 
@@ -21,10 +21,9 @@ def print_call(spot: Spot) -> Advice:
     call = spot.call
     what = f"{spot.short(call)} writes while tracing" if call is not None else "something is printed while tracing"
     why = "A graph holds operations on tensors; it cannot write in the middle."
-    later = setting(
-        spot, "reorderable_logging_functions.add(print)", _LATER, "Let compiled code print when its graph has run"
-    )
-    return Advice(what, why, some(later if _reorderable(spot) else None, guard(spot, _SILENT), _after(spot)))
+    name, do = "reorderable_logging_functions.add(print)", "Let compiled code print when its graph has run"
+    later = setting(spot, name, _LATER, do) if _reorderable(spot) else None
+    return Advice(what, why, some(later, guard(spot, _SILENT), _after(spot)))
 
 
 def _reorderable(spot: Spot) -> bool:
@@ -43,7 +42,7 @@ def _after(spot: Spot) -> Option | None:
 
 
 def logger_call(spot: Spot) -> Advice:
-    """A method of a ``logging.Logger``."""
+    """A method of a ``logging.Logger``, or ``logging.info(…)``, the function of the module."""
     what = f"{spot.short(spot.call)} logs while tracing"
     why = "A graph holds operations on tensors; it cannot call a logger in the middle."
     return Advice(what, why, some(_ignored(spot), guard(spot, _SILENT), _after(spot)))
@@ -56,23 +55,15 @@ def _ignored(spot: Spot) -> Option | None:
         return named
     logging = spot.home.source.module_name("logging") or "logging"
     name = f"ignore_logging_functions.add({logging}.Logger.{spot.call.func.attr})"
-    return setting(spot, name, f"{_SILENT} It holds for all loggers.", _SKIP, needs=("logging",))
+    return setting(spot, name, f"{_SILENT} It holds for all loggers.", _SKIP, "logging")
 
 
 def _named(spot: Spot, which: str, caveat: str, do: str) -> Option | None:
     """A setting that names a function of the file, after that name is bound; None if it is not bound above."""
     if spot.call is None or not spot.hoistable(spot.call.func):
         return None
-    torch, imports = spot.need("torch")
-    code = f"{torch}._dynamo.config.{which}_logging_functions.add({spot.text(spot.call.func)})"
-    return Option(f"{do}, once above the function", code, caveat, (*imports, spot.above(code)))
-
-
-def root_logging(spot: Spot) -> Advice:
-    """``logging.info(…)``, the function of the module."""
-    if spot.called.startswith("logging."):
-        return logger_call(spot)
-    return Advice(f"Dynamo cannot trace {spot.short(spot.expression)}", spot.cause.explanation)
+    code = f"{spot.torch}._dynamo.config.{which}_logging_functions.add({spot.text(spot.call.func)})"
+    return Option(f"{do}, once above the function", code, caveat, spot.edits({}, above=code))
 
 
 def warning(spot: Spot) -> Advice:
@@ -93,9 +84,9 @@ def not_reorderable(spot: Spot) -> Advice:
     why = "Only tensors, constants and formatted strings can wait until then."
     option = None
     if spot.call is not None and spot.call.args and not spot.call.keywords and not spot.context.inlined:
-        texts = [_formatted(spot, arg) for arg in spot.call.args]
-        code = f"{spot.text(spot.call.func)}({', '.join(texts)})"
-        option = Option("Convert the others to strings", code, "", (spot.replace(spot.call, code),))
+        texts = ", ".join(_formatted(spot, arg) for arg in spot.call.args)
+        code = f"{spot.text(spot.call.func)}({texts})"
+        option = replacing(spot, spot.call, code, "Convert the others to strings")
     return Advice(what, why, some(option, guard(spot, _SILENT)))
 
 

@@ -10,17 +10,6 @@ from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 
 
-def _array_method(spot: Spot) -> tuple[Option | None, ...]:
-    passed = pass_in(spot, spot.call) if not spot.alone else None
-    return hoist(spot, spot.call), passed or Option("Return the array, and call the method in the caller")
-
-
-def _constant_array(spot: Spot) -> tuple[Option | None, ...]:
-    node = spot.call or (spot.expression if isinstance(spot.expression, ast.Attribute) else None)
-    out = Option("Keep arrays of objects and strings out of the compiled code", "", "A list or a tuple can stay.")
-    return hoist(spot, node, "It is then made once."), out
-
-
 def traced_autograd(spot: Spot) -> Option | None:
     """Dynamo's setting; in a graph after a break it gives no gradients, since what the graph before made has a history."""
     if spot.context.resumed:
@@ -32,10 +21,18 @@ def traced_autograd(spot: Spot) -> Option | None:
 PLAIN: dict[str, Callable[[Spot], Advice]] = {
     "GB0158": plain_rule(  # ``array.tobytes()``
         "is a method of NumPy arrays that Dynamo cannot trace",
-        "Dynamo turns NumPy code into torch operations; this method has no torch equivalent.", _array_method),
+        "Dynamo turns NumPy code into torch operations; this method has no torch equivalent.",
+        lambda spot: (
+            hoist(spot, spot.call),
+            (pass_in(spot, spot.call) if not spot.alone else None)
+            or Option("Return the array, and call the method in the caller"))),
     "GB0185 GB0250": plain_rule(
         "uses an array that does not hold numbers",
-        "Dynamo traces NumPy arrays as tensors, and a tensor holds numbers.", _constant_array),
+        "Dynamo traces NumPy arrays as tensors, and a tensor holds numbers.",
+        lambda spot: (
+            hoist(spot, spot.expression if isinstance(spot.expression, (ast.Call, ast.Attribute)) else None,
+                  "It is then made once."),
+            Option("Keep arrays of objects and strings out of the compiled code", "", "A list or a tuple can stay."))),
     "GB3934": plain_rule(  # ``b"head" + data``
         "joins two sequences of types that Dynamo cannot join", "",
         lambda spot: (hoist(spot, spot.expression), pass_in(spot, spot.expression))),
@@ -64,6 +61,11 @@ PLAIN: dict[str, Callable[[Spot], Advice]] = {
         "marks an input as changed, but `forward` does not return that input",
         "Dynamo asks that what is marked with `ctx.mark_dirty` is changed in place and returned itself.",
         lambda _: [Option("Change the input first, then return the input itself", "ctx.mark_dirty(x)\nx.add_(1)\nreturn x")]),
+    "GB7000": plain_rule(  # a loop with a break in it, without the break itself
+        "breaks the graph inside of a loop",
+        "A graph that is cut inside of a loop cannot go on in it, so the whole function runs as plain Python.",
+        lambda _: [Option("Compile what the loop does, not the loop",
+                          "for ... in ...:\n    step(...)   # compiled on its own: step = torch.compile(step)")]),
     "GB2019": plain_rule(  # the ``forward`` of an autograd function
         "is traced on its own, outside of `apply`",
         "The call of `apply` broke, so Dynamo traced `forward` like any function. Fix the graph break at the call of `apply`.",

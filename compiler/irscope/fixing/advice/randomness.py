@@ -31,13 +31,11 @@ def options(spot: Spot) -> tuple[Option, ...]:
         return (around(spot, "Do it in the caller", text),)
     # A decision that hangs on a tensor in the place of the number breaks as well.
     decides = bool(uses_of_value(spot) & {"decision", "range", "index"})
-    if (decision := decision_at(spot)) is not None:
-        passed = pass_in(spot, decision.test, "The function is compiled once for each answer.")
-    elif decides:
-        passed = pass_in(spot, call, "The function is compiled again for each number.")
-    else:
+    decision, caveat = decision_at(spot), "The function is compiled once for each answer."
+    if decision is None:
         caveat = "Wrap it in `torch.tensor(...)`: a Python number would be compiled in, and each new one again."
-        passed = pass_in(spot, call, caveat)
+        caveat = "The function is compiled again for each number." if decides else caveat
+    passed = pass_in(spot, decision.test if decision is not None else call, caveat)
     return some(passed) if decides else some(_uniform(spot, call), _torch_twin(spot, call), passed)
 
 
@@ -58,15 +56,14 @@ def _uniform(spot: Spot, call: ast.Call) -> Option | None:
 
 def _torch_twin(spot: Spot, call: ast.Call) -> Option | None:
     """The same distribution from torch, as a tensor without dimensions."""
-    torch, imports = spot.need("torch")
     given = [*map(spot.text, call.args)]
     made = [text for (names, count), text in _TWINS.items() if spot.called in names.split() and count == len(given)]
     if spot.called == "numpy.random.permutation" and len(given) == 1 and given[0].isdigit():
         made = ["randperm({0})"]
     if call.keywords or not made:
         return None
-    method, caveat = FixMethod.DRAW_FROM_TORCH, "The result is a tensor, and the numbers follow `torch.manual_seed`."
-    return replacing(spot, call, f"{torch}.{made[0].format(*given)}", method.title, caveat, imports, method)
+    caveat = "The result is a tensor, and the numbers follow `torch.manual_seed`."
+    return replacing(spot, call, f"{spot.torch}.{made[0].format(*given)}", FixMethod.DRAW_FROM_TORCH, caveat)
 
 
 generator_method = plain_rule(  # ``generator.manual_seed(…)``
@@ -97,9 +94,9 @@ def random_in_place(spot: Spot) -> Advice:
         case ast.Call(func=ast.Attribute(value=receiver), args=[_, *_], keywords=[]) as call:
             if spot.alone and not isinstance(receiver, ast.Name):
                 return Advice(what, why)
-            (torch, imports), name = spot.need("torch"), spot.text(receiver)
-            made = f"{torch}.randint_like({', '.join([name, *map(spot.text, call.args)])})"
+            name = spot.text(receiver)
+            made = f"{spot.torch}.randint_like({', '.join([name, *map(spot.text, call.args)])})"
             caveat = "It is a new tensor: other names of the old one do not see it."
             code = f"{name} = {made}" if spot.alone else made
-            return Advice(what, why, (replacing(spot, call, code, "Draw a new tensor", caveat, imports),), receiver)
+            return Advice(what, why, (replacing(spot, call, code, "Draw a new tensor", caveat),), receiver)
     return Advice(what, why)

@@ -47,31 +47,25 @@ def _source(node: ast.expr | None) -> ast.expr | None:
 
 def _masked_reduction(spot: Spot) -> Option | None:
     """``x[x > 0].sum()`` is ``torch.where(x > 0, x, 0).sum()``."""
-    node = spot.expression
-    is_comparison = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Compare)
-    call = spot.parent(method) if is_comparison and node is not None and (method := spot.parent(node)) else None
-    torch, imports = spot.need("torch")
-    text = masked(spot.source, call, torch)
-    if text is None or not isinstance(call, ast.Call):
-        return None
-    return replacing(spot, call, text, "Keep the shape and let the others be zero", "", imports)
+    match spot.expression, spot.parent(spot.parent(spot.expression)):
+        case ast.Subscript(slice=ast.Compare()), ast.Call() as call:
+            text = masked(spot.source, call, spot.torch)
+            return replacing(spot, call, text, "Keep the shape and let the others be zero") if text else None
+    return None
 
 
 def _static_form(spot: Spot, operator: str) -> Option | None:
     """The operator with its output size given."""
-    node, call = spot.expression, spot.call
-    if operator == "nonzero" and call is not None:
-        is_method = isinstance(call.func, ast.Attribute) and call.func.attr == "nonzero" and not call.args
-        tensor = call.func.value if is_method else next(iter(call.args), None)  # type: ignore[attr-defined]
-        if tensor is not None:
+    match operator, spot.expression:
+        case "nonzero", ast.Call(func=ast.Attribute(value=tensor, attr="nonzero"), args=[]) | ast.Call(
+            args=[tensor, *_]
+        ):
             code = f"torch.nonzero_static({spot.text(tensor)}, size=MAX_COUNT)"
             return Option("Give it a fixed size", code, "Missing rows are -1.")
-    if operator == "repeat_interleave" and call is not None:
-        code = f"{spot.text(call)[:-1]}, output_size=TOTAL)"
-        return Option("State the length of the result", code, "If the sum of the repeats is known in advance.")
-    if operator == "nonzero" and isinstance(node, ast.Subscript):
-        mask, values = spot.text(node.slice), spot.text(node.value)
-        return Option(
-            "Keep the shape and mask the rest", f"torch.where({mask}, {values}, 0)", "The others stay, as zeros."
-        )
+        case "repeat_interleave", ast.Call() as call:
+            code = f"{spot.text(call)[:-1]}, output_size=TOTAL)"
+            return Option("State the length of the result", code, "If the sum of the repeats is known in advance.")
+        case "nonzero", ast.Subscript(value=values, slice=mask):
+            code = f"torch.where({spot.text(mask)}, {spot.text(values)}, 0)"
+            return Option("Keep the shape and mask the rest", code, "The others stay, as zeros.")
     return None

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import functools
 import itertools
+import re
+from collections.abc import Iterator, Mapping
 
 from irscope.events.break_message import BreakMessage
-from irscope.fixing import top_level
 from irscope.fixing.advice.model import BreakContext
-from irscope.fixing.changes import ChangeKind, SyntaxChange
-from irscope.fixing.edits import dedented, indent_of
+from irscope.fixing.changes import SyntaxChange
 from irscope.fixing.source import Source, bound_names, loaded_names, source_of_file, tight
+from irscope.protocol import Edit
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _NO_MESSAGE = BreakMessage("", "", (), "", "", None)
@@ -78,6 +80,14 @@ class Spot:
         """The node directly around a node; None for the module."""
         return self.source.parent(node) if node is not None else None
 
+    def methods(self, call: ast.Call | None) -> Iterator[ast.Call]:
+        """A call, and the methods of its result that are called at once: ``open(path).read()`` for ``open(path)``."""
+        while isinstance(call, ast.Call):
+            yield call
+            attribute = self.parent(call)
+            outer = self.parent(attribute) if isinstance(attribute, ast.Attribute) else None
+            call = outer if isinstance(outer, ast.Call) and outer.func is attribute else None
+
     # --- text ---------------------------------------------------------------------------------------------------------
 
     def text(self, node: ast.AST | None) -> str:
@@ -99,19 +109,10 @@ class Spot:
 
     def line_with(self, node: ast.expr, text: str) -> str:
         """The line of an expression with another in its place, to be shown; only that where the line is long."""
-        statement, where = self.source.statement(node), self.source.range(node)
-        whole = self.source.range(statement) if statement is not None else where
-        if statement is None or not whole.start.line == where.start.line == where.end.line:
+        statement = self.source.statement(node)
+        if statement is None or not self.source.first_line(statement) == node.lineno == node.end_lineno:
             return text
-        line = self.source.lines[where.start.line - 1]
-        stop = whole.end.column if whole.end.line == whole.start.line else len(line)
-        return line[whole.start.column : where.start.column] + text + line[where.end.column : stop]
-
-    def block(self, statements: list[ast.stmt]) -> str:
-        """Statements that follow each other, without their common indentation."""
-        start, end = self.source.range(*statements).start, self.source.span(statements[-1])[1]
-        indent = indent_of(self.source.lines[start.line - 1], start.column)
-        return dedented(self.source.text[self.source.offset(start) : end], indent)
+        return self.source.code(statement, {node: text}).partition("\n")[0]
 
     # --- names --------------------------------------------------------------------------------------------------------
 
@@ -130,11 +131,6 @@ class Spot:
         """The full name that a dotted expression means: ``np.random.rand`` is ``numpy.random.rand``; else empty."""
         return self.source.full_name(node) if node is not None else ""
 
-    def need(self, module: str) -> tuple[str, tuple[SyntaxChange, ...]]:
-        """The name of a module here, and the change that imports it where it is not."""
-        name = self.source.module_name(module)
-        return (name, ()) if name else (module, (self.with_import(f"import {module}"),))
-
     def hoistable(self, node: ast.expr) -> bool:
         """Whether an expression means the same above the function: it uses names that the file binds further up."""
         odd = (ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda, ast.comprehension, ast.NamedExpr)
@@ -143,36 +139,32 @@ class Spot:
 
     def hoistable_names(self, names: set[str]) -> bool:
         """Whether names mean the same above the function: the file binds them further up, or they are builtins."""
-        above = _bound_before(self.source.tree, self._top_statement()) | {"__file__", "__name__"}
+        top = self.source.top_statement(self.node) if self.node is not None else None
+        above = _bound_before(self.source.tree, top) | {"__file__", "__name__"}
         return not names & self.local_names() and all(name in above or hasattr(builtins, name) for name in names)
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
-    def replace(self, node: ast.AST, text: str) -> SyntaxChange:
-        """Puts an expression in place of another."""
-        return SyntaxChange(ChangeKind.EXPRESSION, self.source.range(node), text)
+    @property
+    def torch(self) -> str:
+        """How the file calls torch; `edits` imports it where the file does not."""
+        return self.source.module_name("torch") or "torch"
 
-    def replace_statements(self, statements: list[ast.stmt], text: str) -> SyntaxChange:
-        """Puts lines in place of statements that follow each other, with their indentation.
+    def edits(
+        self, changes: Mapping[ast.AST, str | None], *more: SyntaxChange, above: str = "", importing: str = ""
+    ) -> tuple[Edit, ...]:
+        """The edits that put code in the place of nodes (`Source.changed`); none if they cannot be made.
 
-        An ``elif`` becomes an ``else``; among other statements on one line the lines must be simple statements.
+        ``above`` are lines for above the statement of the module that the node is in, ``importing`` is for the imports.
         """
-        return SyntaxChange(ChangeKind.STATEMENTS, self.source.range(*statements), text)
-
-    def above(self, text: str) -> SyntaxChange:
-        """Puts lines above the top-level statement (class, function, …) that the node is in."""
-        return top_level.change_above(self.source, text, self._top_statement())
-
-    def with_import(self, line: str) -> SyntaxChange:
-        """Adds an import to those of the file."""
-        return top_level.import_change(self.source, line, self._top_statement())
-
-    def without(self, node: ast.AST) -> SyntaxChange:
-        """Takes away a decorator or a statement, with its lines."""
-        return SyntaxChange(ChangeKind.REMOVAL, self.source.range(node))
-
-    def _top_statement(self) -> ast.stmt | None:
-        return self.source.top_statement(self.node) if self.node is not None else None
+        codes = [*changes.values(), *(change.code for change in more), above]
+        uses_torch = any(re.search(r"\btorch\.", code or "") for code in codes)
+        imports = ["import torch"] if uses_torch and self.source.module_name("torch") is None else []
+        with contextlib.suppress(ValueError):
+            added = [self.source.importing(line, self.node) for line in filter(None, [*imports, importing])]
+            lines = [self.source.above(self.node, above)] if above and self.node is not None else []
+            return self.source.edits(changes, [*itertools.chain(*added), *lines, *more])
+        return ()
 
 
 @functools.lru_cache(maxsize=16)

@@ -6,11 +6,12 @@ import ast
 import re
 from typing import TypeGuard
 
-from irscope.fixing.advice.common import around, hoist, last_word, pass_in, replacing, setting, some
+from irscope.fixing.advice.common import around, hoist, pass_in, replacing, setting, some
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import bound_names, loaded_names
 from irscope.protocol import FixMethod
+from irscope.usercode.bindings import last_word
 
 _COPY_FRAME = re.compile(r'^  File "[^"]*[/\\]copy\.py", line \d+, in (?P<name>\S+)$', re.MULTILINE)
 
@@ -22,22 +23,22 @@ def deepcopy(spot: Spot) -> Advice:
     if call is None or not call.args or isinstance(call.args[0], ast.Starred):
         return Advice(f"{shown} copies a tensor as a Python object", why)
     name, argument, text = spot.qualified(call.func), call.args[0], spot.text(call.args[0])
+    options: tuple[Option, ...]
+    frames = [match["name"] for match in _COPY_FRAME.finditer(spot.context.payload)]
     if name in ("dataclasses.asdict", "dataclasses.astuple"):
         code = f"dict(vars({text}))" if name == "dataclasses.asdict" else f"tuple(vars({text}).values())"
         caveat = "The tensors are then not copied, and dataclasses inside stay as they are."
-        option = replacing(spot, call, code, "Read the fields", caveat)
-        return Advice(f"{shown} copies the tensors in the dataclass", why, (option,))
-    frames = [match["name"] for match in _COPY_FRAME.finditer(spot.context.payload)]
-    if frames and set(frames) == {"deepcopy"}:
-        caveat = "It is a plain tensor then: a leaf that requires grad is not one any more."
-        option = replacing(spot, call, f"{spot.tight(argument)}.detach().clone()", "Clone it", caveat)
-        return Advice(f"{shown} copies a tensor as a Python object", why, (option,), argument)
-    if "_deepcopy_list" in frames and frames.count("deepcopy") == 2:
-        code, clone = f"[item.detach().clone() for item in {text}]", FixMethod.CLONE_TENSORS
-        option = replacing(spot, call, code, clone.title, method=clone)
-        return Advice(f"{shown} copies the tensors in the list", why, (option,), argument)
-    options = some(hoist(spot, call, "The copy is then made once, not in every call."), pass_in(spot, call, ""))
-    return Advice(f"{shown} copies an object that holds tensors", why, options, argument)
+        what, options = "the tensors in the dataclass", (replacing(spot, call, code, "Read the fields", caveat),)
+    elif set(frames) == {"deepcopy"}:
+        code, caveat = f"{spot.tight(argument)}.detach().clone()", "A leaf that requires grad is a plain tensor then."
+        what, options = "a tensor as a Python object", (replacing(spot, call, code, "Clone it", caveat),)
+    elif "_deepcopy_list" in frames and frames.count("deepcopy") == 2:
+        code = f"[item.detach().clone() for item in {text}]"
+        what, options = "the tensors in the list", (replacing(spot, call, code, FixMethod.CLONE_TENSORS),)
+    else:
+        once = hoist(spot, call, "The copy is then made once, not in every call.")
+        what, options = "an object that holds tensors", some(once, pass_in(spot, call, ""))
+    return Advice(f"{shown} copies {what}", why, options, argument)
 
 
 def class_made(spot: Spot) -> Advice:
@@ -48,10 +49,10 @@ def class_made(spot: Spot) -> Advice:
     if not isinstance(node, ast.ClassDef):
         return Advice("a class is defined while tracing", why, (option,))
     if not set(loaded_names(node)) & (spot.local_names() - bound_names(node)):
-        text = spot.block([node])
+        text = spot.source.code(node)
         code = text.split("\n")[0] + "   # at the top level of the file"
-        changes = (spot.above(text), spot.replace_statements([node], "pass"))
-        option = Option(do, code, "It is then one class, not a new one in every call.", changes)
+        edits = spot.edits({node: "pass"}, above=text)
+        option = Option(do, code, "It is then one class, not a new one in every call.", edits)
     return Advice(f"`class {node.name}` is defined while tracing", why, (option,))
 
 
@@ -61,10 +62,10 @@ def parameter_made(spot: Spot) -> Advice:
     what = f"{spot.short(call)} makes a parameter while tracing"
     why = "A parameter must exist before the graph: it is an input of the graph, and gradients are gathered in it."
     # The setting only moves the break in a module that the compiled code makes, and in an operator's body.
-    function = next((function for function in spot.functions if isinstance(function, ast.FunctionDef)), None)
-    parent, name = spot.parent(function), function.name if function is not None else ""
+    function = spot.source.function(call) if call is not None else None
+    parent = spot.parent(function)
     owner = parent if isinstance(parent, ast.ClassDef) else None
-    if owner is not None and name == "__init__":
+    if owner is not None and function is not None and function.name == "__init__":
         return Advice(what, why, (Option(f"Make the `{owner.name}` outside of the compiled code, and pass it in"),))
     if "Higher Order Operator:" in spot.context.payload:
         return Advice(what, why, (Option("Make it outside of the compiled code, and pass it in"),))
@@ -87,11 +88,9 @@ def _in_init(spot: Spot, owner: ast.ClassDef, call: ast.Call) -> Option | None:
     attribute = f"self.{last_word(statement.targets[0]) or 'made'}"
     line, last = f"{attribute} = {spot.text(call)}", init.body[-1]
     is_kept = isinstance(statement.targets[0], ast.Attribute)
-    changes = (
-        spot.replace_statements([last], f"{spot.block([last])}\n{line}"),
-        spot.replace_statements([statement], "pass") if is_kept else spot.replace(call, attribute),
-    )
-    return Option("Make it in `__init__`", line, "It then keeps its values from call to call.", changes)
+    changes: dict[ast.AST, str | None] = {statement: "pass"} if is_kept else {call: attribute}
+    changes[last] = f"{spot.source.code(last)}\n{line}"
+    return Option("Make it in `__init__`", line, "It then keeps its values from call to call.", spot.edits(changes))
 
 
 def handle_from_elsewhere(spot: Spot) -> Advice:

@@ -12,14 +12,12 @@ from irscope.fixing.advice.spot import Spot
 def uses_of_value(spot: Spot) -> set[str]:
     """What the value is used for, where it is made or where the name that it gets is read later.
 
-    The words are ``arithmetic``, ``decision``, ``text``, ``index``, ``range``, ``argument`` and ``result``.
+    The words are ``decision``, ``text``, ``index``, ``range``, ``argument`` and ``result``.
     """
-    node, statement = spot.expression, spot.statement
-    if node is None:
-        return set()
-    if (name := assigned_name(statement)) and isinstance(statement, ast.Assign) and statement.value is node:
-        return {_use(spot, n) for n in _reads(spot, name)}
-    return {_use(spot, node)}
+    node, name = spot.expression, assigned_name(spot.statement)
+    if name and spot.parent(node) is spot.statement:
+        return {_use(spot, read) for read in _reads(spot, name)}
+    return {_use(spot, node)} if node is not None else set()
 
 
 def decision_later(spot: Spot) -> str:
@@ -37,20 +35,19 @@ def _reads(spot: Spot, name: str) -> list[ast.Name]:
 
 def _use(spot: Spot, node: ast.AST) -> str:
     for child, parent in itertools.pairwise(spot.source.around(node)):
-        if isinstance(parent, ast.BinOp) and not isinstance(parent.op, ast.Mod):
-            return "arithmetic"
-        if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assert)) and parent.test is child:
-            return "decision"
-        if isinstance(parent, (ast.FormattedValue, ast.JoinedStr)):
-            return "text"
-        if isinstance(parent, (ast.Slice, ast.Subscript)):
-            return "index"
-        if isinstance(parent, ast.Call):
-            return "range" if spot.qualified(parent.func) == "range" else "argument"
-        if isinstance(parent, ast.stmt):
-            return "result"
-        if isinstance(parent, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
-            continue
-        if child is node and isinstance(parent, ast.Attribute):
-            return "argument"
+        match parent:
+            case ast.If() | ast.While() | ast.IfExp() | ast.Assert() if parent.test is child:
+                return "decision"
+            case ast.FormattedValue() | ast.JoinedStr():
+                return "text"
+            case ast.Slice() | ast.Subscript():
+                return "index"
+            case ast.Call():
+                return "range" if spot.qualified(parent.func) == "range" else "argument"
+            case ast.Attribute() if child is node:
+                return "argument"
+            case ast.BinOp() if not isinstance(parent.op, ast.Mod):
+                break
+            case ast.stmt():
+                break
     return "result"

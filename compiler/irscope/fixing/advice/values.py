@@ -17,6 +17,9 @@ from irscope.fixing.source import bound_names
 
 _WHY = "While a graph is traced, tensors have shapes but no values, and a Python number must have one."
 _KEEP, _KEEP_ELEMENTS = "Keep it a tensor", "Keep the elements tensors"
+_KEEP_CAVEAT = (
+    "It is then a tensor without dimensions, not a Python number: take `.item()` of it outside of compiled code."
+)
 _ELEMENTS = "For a tensor with one dimension; the elements are tensors, not Python numbers."
 _TENSOR = "The result is a tensor."
 _SCALARS = "capture_scalar_outputs = True"
@@ -28,34 +31,27 @@ _RANGE_CAVEAT = (
     "The loop is unrolled, and compiled once for each number. It holds for all compiled functions of the process, of "
     "which others may then fail with a data-dependent guard."
 )
-_NUMBER = {"item": "", "float": "", "int": ".long()", "bool": ".bool()", "__index__": ""}
+_NUMBER = {"int": ".long()", "bool": ".bool()"}
 _MATH = {"sqrt", "exp", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan", "tanh", "sinh", "cosh", "floor",
          "ceil", "trunc", "erf", "isnan", "isinf", "isfinite", "atan", "asin", "acos", "atan2", "pow", "fabs"}  # fmt: skip
 
 
 def scalar(spot: Spot) -> Advice:
     """``.item()`` and what calls it: ``float(x)``, an index, a slice."""
-    decision = decision_at(spot)
-    if decision is not None and not isinstance(decision, ast.While):
-        options = branch_options(spot, decision)
-        if options:
-            return Advice(
-                f"{spot.short(spot.expression)} needs the value of a tensor while tracing", _WHY, options, decision.test
-            )
-    node = spot.expression
-    tensor, kind = _tensor_of(node)
+    node, decision = spot.expression, decision_at(spot)
     what = f"{spot.short(node)} needs the value of a tensor while tracing"
-    if tensor is None:
+    if decision is not None and not isinstance(decision, ast.While) and (options := branch_options(spot, decision)):
+        return Advice(what, _WHY, options, decision.test)
+    tensor, kind = _tensor_of(node)
+    if tensor is None or node is None:
         return _in_slice_or_index(spot, what)
-    keep = _keep(spot, node, tensor, kind)
-    capture = _as_symbol(spot)
-    uses = uses_of_value(spot)
+    keep = replacing(spot, node, f"{spot.tight(tensor)}.detach(){_NUMBER.get(kind, '')}", _KEEP, _KEEP_CAVEAT)
+    uses, capture = uses_of_value(spot), _as_symbol(spot)
     if "decision" in uses:
-        options = some(_decide_by_tensor(spot, keep))
+        options = (_decide_by_tensor(spot, keep),)
     elif "range" in uses:
-        passed = pass_in(spot, node, "The function is compiled again for each number.")
         unrolled = setting(spot, _SCALARS, _RANGE_CAVEAT, "Let the loop run to a number of the graph")
-        options = some(passed, unrolled)
+        options = some(pass_in(spot, node, "The function is compiled again for each number."), unrolled)
     elif uses & {"index", "argument"}:
         options = some(capture)
     elif uses == {"text"}:
@@ -71,28 +67,16 @@ def _as_symbol(spot: Spot) -> Option:
 
 def _tensor_of(node: ast.expr | None) -> tuple[ast.expr | None, str]:
     """The tensor whose value a call asks for, and by which call."""
-    if not isinstance(node, ast.Call):
-        return None, ""
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "item":
-        return node.func.value, "item"
-    if isinstance(node.func, ast.Name) and node.func.id in ("int", "float", "bool") and len(node.args) == 1:
-        return node.args[0], node.func.id
+    match node:
+        case ast.Call(func=ast.Attribute(value=tensor, attr="item")):
+            return tensor, "item"
+        case ast.Call(func=ast.Name(id="int" | "float" | "bool" as kind), args=[tensor]):
+            return tensor, kind
     return None, ""
 
 
-def _keep(spot: Spot, node: ast.expr | None, tensor: ast.expr, kind: str) -> Option | None:
-    if node is None:
-        return None
-    caveat = (
-        "It is then a tensor without dimensions, not a Python number: take `.item()` of it outside of compiled code."
-    )
-    return replacing(spot, node, f"{spot.tight(tensor)}.detach(){_NUMBER[kind]}", _KEEP, caveat)
-
-
-def _decide_by_tensor(spot: Spot, keep: Option | None) -> Option | None:
+def _decide_by_tensor(spot: Spot, keep: Option) -> Option:
     """A number that an ``if`` uses later: no setting helps, the decision itself has to go."""
-    if keep is None:
-        return None
     later = decision_later(spot).strip()
     return Option(
         "Keep it a tensor, and write what depends on it with torch.where or torch.cond",
@@ -103,18 +87,14 @@ def _decide_by_tensor(spot: Spot, keep: Option | None) -> Option | None:
 
 def _in_slice_or_index(spot: Spot, what: str) -> Advice:
     """``y[:n]`` and ``numbers[n]``, where ``n`` is a tensor, and calls that ask for a value by themselves."""
-    node = spot.node
-    capture = _as_symbol(spot)
+    node, call, capture = spot.node, spot.call, _as_symbol(spot)
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-        torch, imports = spot.need("torch")
-        code = f"{torch}.tensor({node.value.id})[{spot.text(node.slice)}]"
-
-        option = replacing(spot, node, code, "Index a tensor instead of a list", _TENSOR, imports)
-        if not _is_list_of_numbers(spot, node.value.id):
-            caveat = f"If `{node.value.id}` holds numbers; `torch.stack` if it holds tensors."
+        option, name = element_of_tensor(spot, node), node.value.id
+        lists = [a.value for a in spot.source.all(ast.Assign, spot.functions) if name in bound_names(a)]
+        if not any(map(are_numbers, lists)):
+            caveat = f"If `{name}` holds numbers; `torch.stack` if it holds tensors."
             option = Option(option.do, option.code, caveat)
         return Advice(what, _WHY, (option,), node.slice)
-    call = spot.call
     if call is not None and (values := _mapped(spot, call)) is not None:
         option = replacing(spot, call, f"list({spot.tight(values)}.unbind())", _KEEP_ELEMENTS, _ELEMENTS)
         return Advice(what, _WHY, (option, capture), values)
@@ -130,11 +110,17 @@ def _mapped(spot: Spot, call: ast.Call) -> ast.expr | None:
     return call.args[1] if spot.qualified(call.args[0]) in ("float", "int", "bool") else None
 
 
-def _is_list_of_numbers(spot: Spot, name: str) -> bool:
-    for assign in spot.source.all(ast.Assign, spot.functions):
-        if name in bound_names(assign) and isinstance(assign.value, (ast.List, ast.Tuple)):
-            return all(isinstance(e, ast.Constant) and isinstance(e.value, (int, float)) for e in assign.value.elts)
-    return False
+def element_of_tensor(spot: Spot, node: ast.Subscript) -> Option:
+    """``numbers[n]`` for a list of numbers as an element of a tensor."""
+    code = f"{spot.torch}.tensor({spot.text(node.value)})[{spot.text(node.slice)}]"
+    return replacing(spot, node, code, "Index a tensor instead of a list", _TENSOR)
+
+
+def are_numbers(node: ast.expr) -> bool:
+    """Whether an expression is a list or tuple of numbers."""
+    if not isinstance(node, (ast.List, ast.Tuple)):
+        return False
+    return all(isinstance(item, ast.Constant) and isinstance(item.value, (int, float)) for item in node.elts)
 
 
 # --- lists, math, comparisons -----------------------------------------------------------------------------------------
@@ -151,31 +137,22 @@ def tolist(spot: Spot) -> Advice:
     if _is_scalar(tensor):
         option = replacing(spot, call, f"{spot.tight(tensor)}.detach()", _KEEP, _TENSOR)
         return Advice(what, why, (option,), tensor)
-    text = spot.text(tensor)
-    for numpy in (".numpy()", ".cpu().numpy()", ".detach().cpu().numpy()"):
-        text = text.removesuffix(numpy) if text.endswith(numpy) else text
-    code = f"list({text if text != spot.text(tensor) else spot.tight(tensor)}.detach().unbind())"
+    code = f"list({spot.tight(tensor).removesuffix('.numpy()')}.detach().unbind())"
     return Advice(what, why, (replacing(spot, call, code, _KEEP_ELEMENTS, _ELEMENTS),), tensor)
 
 
 def _is_scalar(tensor: ast.expr) -> bool:
     """Whether a tensor has no dimensions for sure: it is a reduction over all of them."""
-    return (
-        isinstance(tensor, ast.Call)
-        and isinstance(tensor.func, ast.Attribute)
-        and tensor.func.attr in ("sum", "mean", "prod", "max", "min", "argmax", "argmin", "any", "all", "std", "var")
-        and not tensor.args
-        and not tensor.keywords
-    )
+    match tensor:
+        case ast.Call(func=ast.Attribute(attr=word), args=[], keywords=[]):
+            return word in ("sum", "mean", "prod", "max", "min", "argmax", "argmin", "any", "all", "std", "var")
+    return False
 
 
 def data_dependent_operator(spot: Spot) -> Advice:
     """An operator whose result is a Python value: ``torch.equal``, ``math.sqrt`` of a tensor, an array's element."""
-    decision = decision_at(spot)
-    call = spot.call
-    node = spot.expression
+    decision, call, node, name = decision_at(spot), spot.call, spot.expression, spot.called
     what = f"{spot.short(node)} gives a Python value that depends on the values of a tensor"
-    name = spot.qualified(call.func) if call is not None else ""
     if name.startswith("numpy.random."):
         return randomness.number_drawn(spot)
     if call is not None and name in ("torch.equal", "torch.allclose"):
@@ -184,87 +161,68 @@ def data_dependent_operator(spot: Spot) -> Advice:
         if (text := condition_of(spot.source, call)) is not None:
             caveat = "The result is a tensor: an `if` on it breaks again."
             return Advice(what, _WHY, (replacing(spot, call, text, "Keep the answer a tensor", caveat),), call)
-    if call is not None and name.startswith("math.") and name[5:] in _MATH:
-        word = {"fabs": "abs"}.get(name[5:], name[5:])
-        option = _with_torch(spot, call, word, ", ".join(spot.text(arg) for arg in call.args))
-        return Advice(what, _WHY, (option,), call.args[0] if call.args else None)
-    if (formatted := _percent_format(spot, node)) is not None:
-        return Advice(what, _WHY, (formatted,), node)
-    capture = _as_symbol(spot)
-    return Advice(what, _WHY, (capture,), node)
+    if call is not None and call.args and name.startswith("math.") and (option := _with_torch(spot, call)) is not None:
+        return Advice(what, _WHY, (option,), call.args[0])
+    return Advice(what, _WHY, (_percent_format(spot, node) or _as_symbol(spot),), node)
 
 
 def _percent_format(spot: Spot, node: ast.expr | None) -> Option | None:
     """``"%.2f" % x`` as an f-string, which can wait until the graph has run."""
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mod) or not isinstance(node.left, ast.Constant):
-        return None
-    pattern = node.left.value
-    if not isinstance(pattern, str) or isinstance(node.right, (ast.Tuple, ast.Dict)) or set('{}"\\\n') & set(pattern):
-        return None
-    found = re.findall(r"%([0 +]?\d*(?:\.\d+)?[feg])", pattern)
-    value = spot.text(node.right)
-    if len(found) != 1 or pattern.count("%") != 1 or '"' in value:
-        return None
-    code = 'f"' + pattern.replace(f"%{found[0]}", f"{{{value}:{found[0]}}}") + '"'
-    return replacing(spot, node, code, "Use an f-string", "The text is then made when the graph has run.")
+    match node:
+        case ast.BinOp(left=ast.Constant(value=str(pattern)), op=ast.Mod(), right=right) if not (
+            isinstance(right, (ast.Tuple, ast.Dict)) or '"' in spot.text(right)
+        ):
+            field = re.fullmatch(r"([^%{}\"\\\n]*)%([0 +]?\d*(?:\.\d+)?[feg])([^%{}\"\\\n]*)", pattern)
+            if field is not None:
+                code = f'f"{field[1]}{{{spot.text(right)}:{field[2]}}}{field[3]}"'
+                return replacing(spot, node, code, "Use an f-string", "The text is then made when the graph has run.")
+    return None
 
 
 def sort_by_tensors(spot: Spot) -> Advice:
     """Advice for sorting a list of tensors by their values."""
     call = spot.call
     what = f"{spot.short(call)} compares tensors by their values while tracing"
-    torch, imports = spot.need("torch")
     do, caveat = "Sort inside of the graph", "For tensors of one shape without dimensions and of one dtype."
-    values = None
-    if call is not None and spot.qualified(call.func) == "sorted" and call.args:
-        values = call.args[0]
-    elif call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "sort":
-        values = call.func.value
-    keywords = {k.arg: k.value for k in call.keywords} if call is not None else {}
-    if values is None or call is None or "key" in keywords:
+    match call:
+        case (
+            ast.Call(func=ast.Name(id="sorted"), args=[values, *_])
+            | ast.Call(func=ast.Attribute(value=values, attr="sort"))
+        ):
+            keywords = {keyword.arg: spot.text(keyword.value) for keyword in call.keywords}
+        case _:
+            return Advice(what, _WHY)
+    if "key" in keywords:
         return Advice(what, _WHY, (), values)
-    order = keywords.get("reverse")
-    reverse = isinstance(order, ast.Constant) and order.value is True
-    code = f"list({torch}.stack({_as_list(spot, values)}).sort({'descending=True' if reverse else ''}).values)"
+    reverse = keywords.get("reverse") == "True"
+    text = spot.text(values)
+    stacked = text if isinstance(values, (ast.List, ast.Tuple, ast.Name)) else f"list({text})"
+    code = f"list({spot.torch}.stack({stacked}).sort({'descending=True' if reverse else ''}).values)"
     if isinstance(call.func, ast.Attribute):
-        code = f"{spot.text(values)}[:] = {code}"
+        code = f"{text}[:] = {code}"
         if not spot.alone:
             return Advice(what, _WHY, (Option(do, code, caveat),), values)
-    return Advice(what, _WHY, (replacing(spot, call, code, do, caveat, imports),), values)
+    return Advice(what, _WHY, (replacing(spot, call, code, do, caveat),), values)
 
 
-def _as_list(spot: Spot, values: ast.expr) -> str:
-    return spot.text(values) if isinstance(values, (ast.List, ast.Tuple, ast.Name)) else f"list({spot.text(values)})"
-
-
-def min_or_max(spot: Spot) -> Advice:
-    """``max(a, b, key=…)`` and other calls of builtins that Dynamo has no rule for."""
-    call = spot.call
-    what = f"Dynamo has no rule for {spot.short(call)} with these arguments"
-    if call is None or spot.qualified(call.func) not in ("max", "min") or len(call.args) != 2:
-        return Advice(what, spot.cause.explanation)
-    word = "maximum" if spot.qualified(call.func) == "max" else "minimum"
-    caveat = "For two tensors; a `key` is not applied."
-    given = ", ".join(map(spot.text, call.args))
-    return Advice(
-        what, _WHY, (_with_torch(spot, call, word, given, "Compare inside of the graph", caveat),), call.args[0]
-    )
-
-
-def _with_torch(
-    spot: Spot, call: ast.Call, word: str, given: str, do: str = "Use torch's function", caveat: str = _TENSOR
-) -> Option:
-    """A call of a function of torch in place of another."""
-    torch, imports = spot.need("torch")
-    return replacing(spot, call, f"{torch}.{word}({given})", do, caveat, imports)
-
-
-def tensor_method(spot: Spot) -> Advice:
-    """A Python protocol of tensors that fake tensors lack: ``round(x)``."""
-    call = spot.call
-    what = f"{spot.short(spot.expression)} uses a method of tensors that cannot be traced"
-    if call is not None and spot.qualified(call.func) == "round" and call.args:
-        digits = f", decimals={spot.text(call.args[1])}" if len(call.args) > 1 else ""
-        option = _with_torch(spot, call, "round", f"{spot.text(call.args[0])}{digits}")
+def python_function(spot: Spot) -> Advice:
+    """``max(a, b, key=…)`` and other builtins that Dynamo has no rule for; ``round(x)``, which fake tensors lack."""
+    call, what = spot.call, f"Dynamo has no rule for {spot.short(spot.expression)} with these arguments"
+    if call is not None and call.args and (option := _with_torch(spot, call)) is not None:
         return Advice(what, _WHY, (option,), call.args[0])
     return Advice(what, spot.cause.explanation)
+
+
+def _with_torch(spot: Spot, call: ast.Call) -> Option | None:
+    """A function of torch in the place of one of Python or of ``math``; None if there is none."""
+    do, caveat, given = "Use torch's function", _TENSOR, [*map(spot.text, call.args)]
+    module, _, word = spot.called.rpartition(".")
+    if module == "math" and word in _MATH:
+        word = "abs" if word == "fabs" else word
+    elif spot.called in ("max", "min") and len(given) == 2:
+        word, do, caveat = f"{word}imum", "Compare inside of the graph", "For two tensors; a `key` is not applied."
+    elif spot.called == "round":
+        given[1:] = [f"decimals={digits}" for digits in given[1:]]
+    else:
+        return None
+    return replacing(spot, call, f"{spot.torch}.{word}({', '.join(given)})", do, caveat)
