@@ -6,7 +6,7 @@ import torch
 def mixed(x, filters, length):
     if length in filters:
         return x * filters[length]
-    return x
+    return x + 1
 
 
 torch.manual_seed(0)
