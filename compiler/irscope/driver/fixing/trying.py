@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from irscope.driver.fixing.candidates import Candidate, Patch, Together, Tried
 from irscope.driver.fixing.combining import Combining
+from irscope.driver.trials.gains import not_compiled
 from irscope.driver.trials.proving import Proof, Prover, Status, Trial
 from irscope.fixing.library_to_python import caveat_of, plain_functions
 from irscope.fixing.places import in_library
-from irscope.fixing.proposals import chained, proposals
+from irscope.fixing.proposals import chained, proposals, together
 from irscope.fixing.texts import applied, edits_between
 from irscope.fixing.workarounds import as_patches, workarounds
 from irscope.protocol import Finding, Fix, FixMethod
@@ -180,6 +181,8 @@ class Trying:
             if chain is not None:
                 text, proof, more = chain
                 fix = chained([fix, *more], edits_between(before, text))
+        if proof.status is Status.VERIFIED and proof.gain is not None:
+            fix = dataclasses.replace(fix, caveat=together([fix.caveat, not_compiled(*proof.gain.operations)]))
         return Candidate(fix, file, proof)
 
     def _more_plain(
