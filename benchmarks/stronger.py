@@ -135,7 +135,7 @@ def reached(value: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
             yield from reached(value.grad, f"{path}.grad", seen)
     elif id(value) not in seen:
         seen.add(id(value))
-        parts = vars(value) if hasattr(value, "__dict__") and not callable(value) else {}
+        parts = vars(value) if type(value).__module__ == "fixture" else {}
         if isinstance(value, (list, tuple, set)):
             parts = dict(enumerate(value))
         elif isinstance(value, dict):

@@ -14,7 +14,7 @@ from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.candidates import Candidate, Patch, Together, Tried
 from irscope.driver.fixing.trying import Trying
 from irscope.driver.fixing.writing import write
-from irscope.driver.trials.gains import ROUNDS, MeasuredGain, measure, not_compiled
+from irscope.driver.trials.gains import ROUNDS, MeasuredGain, measure
 from irscope.driver.trials.proving import Prover, Status
 from irscope.driver.trials.static_sizes import StaticSizes, measured_static_sizes
 from irscope.fixing.texts import applied, diff_of
@@ -171,11 +171,10 @@ def _measured_lines(gain: MeasuredGain | None) -> Iterator[str]:
     old, new = gain.before, gain.after
     yield (
         f"Through the whole pipeline: {units.count(new.graphs, 'graph')} (was {old.graphs}), "
+        f"{units.count(new.operations, 'operation')} (was {old.operations}), "
         f"{units.count(new.kernels, 'kernel')} (was {old.kernels}), compiled in {units.duration(new.compile_seconds)} "
         f"(was {units.duration(old.compile_seconds)})."
     )
-    if lost := not_compiled(old.operations, new.operations):
-        yield lost
     if old.call is None or new.call is None:
         yield printable(f"Calls were not timed: {old.why or new.why}")
         return

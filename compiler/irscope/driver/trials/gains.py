@@ -17,7 +17,6 @@ from irscope.driver.driver import RunSpec
 from irscope.driver.rounds import Measured, measured
 from irscope.protocol import Compile, Lane, OutcomeKind
 from irscope.store.store import Store
-from irscope.vocabulary import units
 from irscope.vocabulary.records import dataclass
 
 ROUNDS = 7
@@ -71,11 +70,6 @@ def operations(compiles: Iterable[Compile]) -> int:
         frame = compile.id.partition("/")[0]
         most[frame] = max(most[frame], compile.graph_ops)
     return most.total()
-
-
-def not_compiled(before: int, after: int) -> str:
-    """That fewer operations are compiled, in words: fewer graphs are then no gain.  Empty if that is not so."""
-    return f"Not compiled any more: {before - after} of {units.count(before, 'operation')}." if after < before else ""
 
 
 def measure(
