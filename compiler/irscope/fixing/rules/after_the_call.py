@@ -22,8 +22,11 @@ _TITLE = "Do it after the compiled code, with what that returns"
 _CAVEAT = "A plain function runs around the compiled one, and waits for the values."
 _TO_PYTHON = frozenset({"item", "tolist", "numpy"})
 _OF_VALUES = frozenset({"float", "int", "bool", "round", "print"})
-_SOMETIMES = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-"""Of what is in them nobody knows that it is evaluated, and of which values."""
+_APART = (
+    ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr,
+)  # fmt: skip
+"""What is in them may not be evaluated, or its place in the text is not known."""
+_RESULTS = (ast.Return, ast.Tuple, ast.List, ast.Dict)
 _OPERATIONS = (ast.Call, ast.BinOp, ast.Compare, ast.UnaryOp, ast.Subscript)
 
 
@@ -61,7 +64,11 @@ def _split(
         bound |= changed_names(statement)
     inside = {inner for node in changes for inner in ast.walk(node)}
     read = [name.id for name in source.all(ast.Name, moved) if isinstance(name.ctx, ast.Load) and name not in inside]
-    given = {name: name for name in read if name in changed_names(*kept) - {*parameters(function)[:1]}}
+    given = {
+        name: name
+        for name in read
+        if name in changed_names(*kept) - {*parameters(function)[: is_method(source, function)]}
+    }
     given |= {name: code for code, name in results.items()}
     if given:
         lines = [_changed(source, statement, changes) for statement in moved]
@@ -82,12 +89,13 @@ def _parts(source: Source, function: Function, first: int) -> tuple[list[ast.stm
 
 def _changed(source: Source, statement: ast.stmt, changes: Mapping[ast.AST, str | None]) -> str:
     parts = set(ast.walk(statement))
-    return source.code(statement, {node: code for node, code in changes.items() if node in parts})
+    code = source.code(statement, {node: name for node, name in changes.items() if node in parts})
+    return source.code_with_comments(statement).replace(source.code(statement), code)
 
 
 def _of_tensors(source: Source, node: ast.AST, bound: set[str]) -> Iterator[ast.expr]:
     """The largest parts that are computed of tensors before anything is made a Python value, and that have no effect."""
-    if isinstance(node, _SOMETIMES) or (isinstance(node, ast.stmt) and not is_simple(node)):
+    if isinstance(node, _APART) or (isinstance(node, ast.stmt) and not is_simple(node)):
         return
     if isinstance(node, _OPERATIONS) and _is_of_tensors(source, node) and effects_of(source.tree).is_pure(node):
         if not set(loaded_names(node)) & bound:
@@ -104,7 +112,8 @@ def _is_of_tensors(source: Source, node: ast.expr) -> bool:
     parent = source.parent(node)
     is_asked = isinstance(parent, ast.Attribute) and parent.attr in _TO_PYTHON
     is_asked |= isinstance(parent, ast.Call) and last_word(parent.func) in _OF_VALUES - {"print"}
-    return is_asked or is_tensor(source, node) or isinstance(parent, ast.Return)
+    is_result = isinstance(parent, _RESULTS) and isinstance(source.statement(node), ast.Return)
+    return is_asked or is_result or is_tensor(source, node)
 
 
 def _fresh(source: Source, node: ast.expr, taken: Collection[str]) -> str:
