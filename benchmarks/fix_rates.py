@@ -49,6 +49,7 @@ from irscope.fixing.texts import applied  # noqa: E402
 from irscope.worker.client import Worker  # noqa: E402
 from stronger import differences, differences_apart, differences_of_runs  # noqa: E402
 
+SCRIPTS = HERE / "fix_set"
 OWN = ("fix_set", "fix_models")
 SETS = (*OWN, "first", "kept")
 TESTS = {
