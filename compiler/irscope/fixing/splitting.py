@@ -113,6 +113,7 @@ def with_before(
 def with_after(
     source: Source,
     function: Function,
+    first: Sequence[ast.stmt],
     kept: Sequence[ast.stmt],
     results: Mapping[str, str],
     lines: Sequence[str],
@@ -122,6 +123,8 @@ def with_after(
 
     Parameters
     ----------
+    first
+        The statements that stay before the call.
     kept
         The statements of the rest.
     results
@@ -137,7 +140,7 @@ def with_after(
     code = [*map(source.code_with_comments, kept), *computed, f"return {', '.join(results)}"]
     inner = reindented("\n".join(code), source.indentation, source.indentation)
     call = f"{', '.join(results)} = {f'{given[0]}.' if own else ''}{rest}({', '.join(given[own:])})"
-    outer = body_edit(source, function, "\n".join([call, *lines]))
+    outer = body_edit(source, function, "\n".join([*map(source.code_with_comments, first), call, *lines]))
     text = split(source, function, outer, f"def {rest}({', '.join(given)}):\n{inner}", source.torch)
     for helper, decorator in plain.items():
         changed, written = Source(text), source.code(helper)

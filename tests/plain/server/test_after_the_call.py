@@ -16,7 +16,7 @@ from irscope.protocol import Compile, CompileOutcome, Fix, Related, RelatedRole
 from test_fix_families import changed, found
 
 TITLE = "Do it after the compiled code, with what that returns"
-HEAD = "import torch\n\nrows = []\nnet = torch.nn.Linear(4, 4)\n\n"
+HEAD = "import time\n\nimport torch\n\nrows = []\nnet = torch.nn.Linear(4, 4)\n\n"
 PLAIN = "\n\n\n@torch.compiler.disable(recursive=False)\ndef f(x):\n"
 
 
@@ -41,6 +41,12 @@ def made(body: str, at: str) -> str | None:
             "    value, sum_value, max_value = f_before(x)\n"
             "    return value, {'sum': float(sum_value), 'max': max_value.item()}",
         ),
+        (  # a clock measures the compiled code
+            '    """Of x."""\n    start = time.time()\n    y = net(x)\n    rows.append(time.time() - start)\n    return y.max().item()\n',
+            "    y = net(x)\n    max_value = y.max()\n    return max_value",
+            '    """Of x."""\n    start = time.time()\n    max_value = f_before(x)\n    rows.append(time.time() - start)\n'
+            "    return max_value.item()",
+        ),
         (  # what is only done sometimes is not computed always
             "    y = net(x)\n    if len(rows) < 3:\n        rows.append(y.max().item())\n    return y\n",
             "    y = net(x)\n    return y",
@@ -49,7 +55,8 @@ def made(body: str, at: str) -> str | None:
     ],
 )
 def test_what_is_done_after(body: str, compiled: str, plain: str) -> None:
-    assert made(body, "y.max().item()") == f"@torch.compile\ndef f_before(x):\n{compiled}{PLAIN}{plain}\n"
+    place = "time.time()" if "time.time()" in body else "y.max().item()"
+    assert made(body, place) == f"@torch.compile\ndef f_before(x):\n{compiled}{PLAIN}{plain}\n"
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
+from itertools import takewhile
 
 from irscope.fixing.conditions import is_tensor
 from irscope.fixing.model import Example, Proposal, Rule
+from irscope.fixing.rules.clocks import is_clock
 from irscope.fixing.source import Source, changed_names, loaded_names
 from irscope.fixing.splitting import can_be_split, is_method, parameters, with_after
 from irscope.fixing.syntax import Function, is_docstring, is_simple
 from irscope.protocol import Finding, RelatedRole
 from irscope.usercode.bindings import last_word
 from irscope.usercode.effects import effects_of
+from irscope.vocabulary.records import dataclass
 
 _TITLE = "Do it after the compiled code, with what that returns"
 _CAVEAT = "A plain function runs around the compiled one, and waits for the values."
@@ -42,20 +45,27 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         statement = next(outer for outer in source.around(node) if source.parent(outer) is function)
         if statement not in function.body:
             return
-        kept, moved = _parts(source, function, function.body.index(statement))
-        if not all(map(is_docstring, kept)) or not is_method(source, function) or function.decorator_list:
+        parts = _parts(source, function, statement)
+        if parts.kept or not is_method(source, function) or function.decorator_list:
             plain = {**around, breaks: f"@{source.torch}.compiler.disable"} if breaks is not function else around
-            yield from _split(source, function, kept, moved, plain)
+            yield from _split(source, function, parts, plain)
             return
         around[function] = f"@{source.torch}.compiler.disable(recursive=False)"
 
 
-def _split(
-    source: Source, function: Function, kept: list[ast.stmt], moved: list[ast.stmt], plain: Mapping[Function, str]
-) -> Iterator[Proposal]:
+@dataclass(frozen=True)
+class _Parts:
+    """The docstring of a function and readings of clocks at its beginning, what stays compiled, and what is done after it."""
+
+    leading: list[ast.stmt]
+    kept: list[ast.stmt]
+    moved: list[ast.stmt]
+
+
+def _split(source: Source, function: Function, parts: _Parts, plain: Mapping[Function, str]) -> Iterator[Proposal]:
     """The text in which some statements are done after the rest, with decorators of functions that become plain, too."""
-    returns = source.all(ast.Return, function.body)
-    if returns[:-1] or (returns and returns[-1] is not moved[-1]):
+    returns, kept, moved = source.all(ast.Return, function.body), parts.kept, parts.moved
+    if not moved or returns[:-1] or (returns and returns[-1] is not moved[-1]):
         return
     changes, results, bound = dict[ast.AST, str | None](), dict[str, str](), set[str]()
     for statement in moved:
@@ -72,19 +82,29 @@ def _split(
     given |= {name: code for code, name in results.items()}
     if given:
         lines = [_changed(source, statement, changes) for statement in moved]
-        text = with_after(source, function, kept, given, lines, plain)
+        text = with_after(source, function, parts.leading, kept, given, lines, plain)
         yield Proposal(_TITLE, _CAVEAT, text, last=True)
 
 
-def _parts(source: Source, function: Function, first: int) -> tuple[list[ast.stmt], list[ast.stmt]]:
-    """The statements that stay, and those that are done after them: one, and what needs it or may act on something."""
-    kept, moved = list(function.body[:first]), [function.body[first]]
-    for statement in function.body[first + 1 :]:
+def _parts(source: Source, function: Function, first: ast.stmt) -> _Parts:
+    """What is done after the rest: a statement, and what needs it or may act on something."""
+    leading = [*takewhile(lambda one: is_docstring(one) or _is_reading(source, one), function.body)]
+    rest = function.body[len(leading) :]
+    if first in leading:  # then what uses its reading
+        names = changed_names(first)
+        first = next((one for one in rest if names & {*loaded_names(one)}), first)
+    kept, moved = list[ast.stmt](), list[ast.stmt]()
+    for statement in rest:
         bound, read = changed_names(*moved), {name for other in moved for name in loaded_names(other)}
         is_apart = isinstance(statement, ast.Assign) and effects_of(source.tree).is_pure(statement.value)
         is_apart = is_apart and not bound & {*loaded_names(statement)} and not (bound | read) & changed_names(statement)
-        (kept if is_apart else moved).append(statement)
-    return kept, moved
+        is_early = not moved and statement is not first
+        (kept if is_early or (moved and is_apart) else moved).append(statement)
+    return _Parts(leading, kept, moved)
+
+
+def _is_reading(source: Source, statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Assign) and is_clock(source, statement.value)
 
 
 def _changed(source: Source, statement: ast.stmt, changes: Mapping[ast.AST, str | None]) -> str:
