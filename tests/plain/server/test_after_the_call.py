@@ -64,6 +64,7 @@ def test_what_is_done_after(body: str, compiled: str, plain: str) -> None:
     [
         "    y = net(x)\n    if y.max().item() > 0:\n        return y\n    return x\n",  # it returns in between
         "    for n in range(3):\n        rows.append(x.max().item())\n",  # nothing would be compiled
+        "    y = net(x)\n    for n in range(3):\n        y = y * y.max().item()\n    return y\n",  # the work is in the loop
     ],
 )
 def test_where_it_is_not_offered(body: str) -> None:

@@ -67,6 +67,9 @@ def _split(source: Source, function: Function, parts: _Parts, plain: Mapping[Fun
     returns, kept, moved = source.all(ast.Return, function.body), parts.kept, parts.moved
     if not moved or returns[:-1] or (returns and returns[-1] is not moved[-1]):
         return
+    loops = source.all((ast.For, ast.While), moved)
+    if any(source.all((ast.Assign, ast.AugAssign), loop) for loop in loops):
+        return  # Dynamo does not compile a loop that breaks, but moving it would not repair that
     changes, results, bound = dict[ast.AST, str | None](), dict[str, str](), set[str]()
     for statement in moved:
         for node in _of_tensors(source, statement, bound):
