@@ -260,7 +260,7 @@ def rates(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     Python counts, too, and the scripts that have such findings, and have none with all verified fixes together."""
     made: dict[str, Any] = {}
     names = [name for name in SETS if any(result["set"] == name for result in results)]
-    for name in [*names, "both"] if set(OWN) <= set(names) else names:
+    for name in [*names, "both"] if set(OWN) & set(names) else names:
         chosen = [result["findings"] for result in results if result["set"] in (OWN if name == "both" else [name])]
         made[name] = {}
         for kind in KINDS:
