@@ -1,6 +1,6 @@
 """How many breaks and recompilations have a verified fix, and whether those fixes hold under a stronger test.
 
-    python benchmarks/fix_rates.py --resume RESULTS.json [NAME…] [--set fix_set|fix_models] [--part 2/4] [--timeout 900]
+    python benchmarks/fix_rates.py --resume RESULTS.json [NAME…] [--set fix_set|fix_models|first|kept] [--part 2/4] [--timeout 900]
     python benchmarks/fix_rates.py --read RESULTS.json… [--json]
 
 Each script of `fix_set` has a ``target`` (a function or a module) and ``make(size, dtype)``, which makes its arguments.
@@ -11,7 +11,11 @@ arguments, gradients and the state of the generators.  A fix that differs there,
 The scripts of `fix_models` need packages, as their first lines say ("Needs transformers."), in the interpreter that runs
 this.  The models are tiny, and their weights random.  Scripts whose packages are missing are left out, and named.
 
-Without `--set` both are measured.  With `--resume`, results are kept in a file after each script, and those that are
+The scripts of `unseen_set` are after public reports, which `truth.json` names with what is right.  The ``first`` half was
+looked at after it had been measured; of the ``kept`` half nobody looked at any result before the rules were done.  They
+are run as a whole: what they print, and all that their names stand for at the end, must be the same.
+
+Without `--set` the first two are measured.  With `--resume`, results are kept in a file after each script, and those that are
 there already are not measured again, unless irscope, the script or an installed package has changed since.
 """
 
@@ -43,10 +47,17 @@ from irscope.driver.fixing.trying import Trying  # noqa: E402
 from irscope.driver.trials.proving import Prover  # noqa: E402
 from irscope.fixing.texts import applied  # noqa: E402
 from irscope.worker.client import Worker  # noqa: E402
-from stronger import differences, differences_apart  # noqa: E402
+from stronger import differences, differences_apart, differences_of_runs  # noqa: E402
 
 SCRIPTS = HERE / "fix_set"
-SETS = ("fix_set", "fix_models")
+OWN = ("fix_set", "fix_models")
+SETS = (*OWN, "first", "kept")
+TESTS = {
+    "fix_set": (120, differences),
+    "fix_models": (400, differences_apart),
+    "unseen_set": (150, differences_of_runs),
+}
+"""By folder: seconds for a script's trials, and the stronger test."""
 KINDS = ("graph-break", "recompilation")
 PACKAGES = ("torch", "numpy", "transformers", "timm")
 """Whose versions a result depends on."""
@@ -55,7 +66,7 @@ PACKAGES = ("torch", "numpy", "transformers", "timm")
 def main() -> None:
     parser = argparse.ArgumentParser(description="Rates of verified fixes.")
     parser.add_argument("names", nargs="*", help="scripts by name; without any, all")
-    parser.add_argument("--set", choices=SETS, help="without it, both")
+    parser.add_argument("--set", choices=SETS, help="without it, the first two")
     parser.add_argument("--part", default="1/1", help="K/N: the Kth of N parts of the scripts")
     parser.add_argument("--timeout", type=float, default=900, help="seconds that one script may take")
     parser.add_argument(
@@ -94,7 +105,8 @@ def measured(arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], list[
 
 def chosen_scripts(arguments: argparse.Namespace) -> list[Path]:
     """The chosen part of the chosen scripts.  Exits if a name is not one of them."""
-    every = [path for name in SETS if arguments.set in (None, name) for path in sorted((HERE / name).glob("*.py"))]
+    every = [path for folder in TESTS for path in sorted((HERE / folder).glob("*.py"))]
+    every = [path for path in every if set_of(path) in ([arguments.set] if arguments.set else OWN)]
     unknown = sorted(set(arguments.names) - {path.stem for path in every})
     if unknown:
         sys.exit(f"No script is called {', '.join(unknown)}.")
@@ -103,6 +115,11 @@ def chosen_scripts(arguments: argparse.Namespace) -> list[Path]:
         sys.exit(f"--part is {arguments.part}, not like 2/4.")
     wanted = [path for path in every if path.stem in arguments.names or not arguments.names]
     return wanted[int(part[1]) - 1 :: int(part[2])]
+
+
+def set_of(path: Path) -> str:
+    """The set of a script: its folder, or the half of the unseen ones."""
+    return path.stem.partition("_")[0] if path.parent.name == "unseen_set" else path.parent.name
 
 
 @contextlib.contextmanager
@@ -178,7 +195,7 @@ def digest(paths: Sequence[Path], words: str = "") -> str:
 
 def of_script(path: Path, worker: Worker, timeout: float = 900) -> dict[str, Any]:
     """What `irscope fix` made of a script, and what the stronger test says of it."""
-    seconds, differ = (120, differences) if path.parent == SCRIPTS else (400, differences_apart)
+    seconds, differ = TESTS[path.parent.name]
     began, cancel = time.monotonic(), threading.Event()
     timer = threading.Timer(timeout, cancel.set)
     timer.start()
@@ -201,7 +218,7 @@ def of_script(path: Path, worker: Worker, timeout: float = 900) -> dict[str, Any
         changed["all together"] = whole
     gone = {f.cause for f in together.proof.removes} if together.proof is not None else set()
     return {
-        "script": path.stem, "set": path.parent.name, "tree": tree(), "text": digest([path]),
+        "script": path.stem, "set": set_of(path), "tree": tree(), "text": digest([path]),
         "load": os.getloadavg()[0], "seconds": time.monotonic() - began, "first": first, "timed_out": cancel.is_set(),
         "findings": [_finding(one, one.finding.cause in gone) for one in tried],
         "wrong": {title: words for title, new in changed.items() if (words := differ(text, new))},
@@ -218,7 +235,7 @@ def _finding(one: Tried, is_gone: bool) -> dict[str, Any]:
     repaired = one.verified is not None or is_gone
     return {
         "kind": one.finding.kind, "code": one.finding.code, "line": one.finding.range.start.line,
-        "fixed": repaired, "with_plain": repaired or one.left_to_python is not None,
+        "fixed": repaired, "gone": is_gone, "with_plain": repaired or one.left_to_python is not None,
         "candidates": [[c.fix.title, c.proof.status.value, c.proof.reason] for c in one.candidates],
     }  # fmt: skip
 
@@ -239,17 +256,21 @@ def line(result: dict[str, Any]) -> str:
 
 
 def rates(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """By set, and of both: by kind the findings, those with a repair, and those that are gone if code that is left to
-    Python counts, too."""
+    """By set, and of the first two: by kind the findings, those with a repair, those that are gone if code that is left to
+    Python counts, too, and the scripts that have such findings, and have none with all verified fixes together."""
     made: dict[str, Any] = {}
-    for name in (*SETS, "both"):
-        chosen = [one for result in results if name in (result["set"], "both") for one in result["findings"]]
-        of_kinds = {kind: [one for one in chosen if one["kind"] == kind] for kind in KINDS}
-        made[name] = {
-            kind: {"findings": len(found), "repaired": sum(one["fixed"] for one in found),
-                   "with_plain_python": sum(one["with_plain"] for one in found)}
-            for kind, found in of_kinds.items()
-        }  # fmt: skip
+    names = [name for name in SETS if any(result["set"] == name for result in results)]
+    for name in [*names, "both"] if set(OWN) & set(names) else names:
+        chosen = [result["findings"] for result in results if result["set"] in (OWN if name == "both" else [name])]
+        made[name] = {}
+        for kind in KINDS:
+            of_scripts = [found for of_result in chosen if (found := [one for one in of_result if one["kind"] == kind])]
+            found = [one for of_script in of_scripts for one in of_script]
+            made[name][kind] = {
+                "findings": len(found), "repaired": sum(one["fixed"] for one in found),
+                "with_plain_python": sum(one["with_plain"] for one in found), "scripts": len(of_scripts),
+                "free": sum(all(one["gone"] for one in of_script) for of_script in of_scripts),
+            }  # fmt: skip
     made["scripts"] = len(results)
     made["wrong"] = [f"{result['script']}: {title}" for result in results for title in result["wrong"]]
     made["timed_out"] = [result["script"] for result in results if result["timed_out"]]
@@ -259,11 +280,12 @@ def rates(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def report(results: Sequence[dict[str, Any]], left_out: Sequence[str]) -> None:
     """Prints the rates."""
     found = rates(results)
-    for name in (*SETS, "both"):
+    for name in (name for name in (*SETS, "both") if name in found):
         for kind, one in found[name].items():
             of, part = one["findings"], max(one["findings"], 1)
             print(f"{name}, {kind}: {one['repaired']} of {of} have a verified repair ({one['repaired'] / part:.1%}), "
-                  f"{one['with_plain_python']} with what is left to Python ({one['with_plain_python'] / part:.1%})")  # fmt: skip
+                  f"{one['with_plain_python']} with what is left to Python ({one['with_plain_python'] / part:.1%}); "
+                  f"{one['free']} of {one['scripts']} scripts are free of them with all verified fixes")  # fmt: skip
     families: Counter[str] = Counter()
     fixed: Counter[str] = Counter()
     for result in results:

@@ -1,14 +1,18 @@
 """Whether two texts of a script of `fix_set` compute the same: a stronger test than the proof of `irscope fix`.
 
 Both are executed without ``torch.compile``, which is replaced by what changes nothing: what the compiler makes of a text
-is the subject of other tests.
+is the subject of other tests.  Scripts of `unseen_set` are run as a whole instead, the changed one compiled, too.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 import io
 import json
+import math
+import multiprocessing
 import random
 import subprocess
 import sys
@@ -57,6 +61,91 @@ def differences_apart(old: str, new: str) -> str:
         command, input=json.dumps([old, new]), capture_output=True, text=True, timeout=900, check=False
     )
     return json.loads(ran.stdout.splitlines()[-1]) if ran.returncode == 0 else f"it fails: {ran.stderr[-300:]}"
+
+
+def differences_of_runs(old: str, new: str) -> str:
+    """The first difference in what whole scripts print, and in what their names stand for at the end; empty if there is
+    none.  What differs from run to run of the original is not compared."""
+    if old == new:
+        return ""
+    first, again = ran_apart(old, "plain"), ran_apart(old, "plain", 2)
+    for how in ("plain", "compiled"):
+        second = ran_apart(new, how)
+        for name, value in first.items():
+            if alike(again.get(name), value) and not alike(second.get(name), value):
+                return f"{how}: {name} is {str(second.get(name))[:200]}, and was {str(value)[:200]}"
+    return ""
+
+
+def alike(value: Any, other: Any) -> bool:
+    """Whether two values of JSON are the same; numbers within the tolerance of float32."""
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(alike, value, other))
+    if isinstance(value, float) and isinstance(other, float):
+        return math.isclose(value, other, rel_tol=1e-4, abs_tol=1e-5) or (math.isnan(value) and math.isnan(other))
+    return type(value) is type(other) and value == other
+
+
+@functools.cache
+def ran_apart(text: str, how: str, number: int = 1) -> dict[str, Any]:
+    """What a script prints and leaves behind, run in a process of its own: a fork, since torch takes long to import.
+
+    Parameters
+    ----------
+    number
+        Of the run, since each is made once.
+    """
+    importlib.import_module("torch._dynamo.backends.debugging")
+    processes = multiprocessing.get_context("fork")
+    receiver, sender = processes.Pipe(duplex=False)
+    process = processes.Process(target=lambda: sender.send(left_behind(text, how)))
+    process.start()
+    sender.close()
+    try:
+        return receiver.recv() if receiver.poll(300) else {"error": "it takes too long"}
+    except EOFError:
+        return {"error": "it fails"}
+    finally:
+        process.kill()
+
+
+def left_behind(text: str, how: str) -> dict[str, Any]:
+    """What a script prints, and all values that its names reach at the end, by path; compiled for ``aot_eager``."""
+    compile, printed = torch.compile, io.StringIO()
+    torch.compile = functools.partial(compile, backend="aot_eager") if how == "compiled" else torch.compile
+    with contextlib.nullcontext() if how == "compiled" else without_compile(), contextlib.redirect_stdout(printed):
+        script = loaded(text)
+    found: dict[str, Any] = {
+        "what it prints": printed.getvalue(),
+        "random numbers": [random.random(), *torch.rand(2).tolist()],
+    }
+    for name, value in script.items():
+        if not isinstance(value, (type, types.ModuleType, types.FunctionType)) and not name.startswith("__"):
+            found.update(reached(value, name, set()))
+    return found
+
+
+def reached(value: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """The numbers, texts and tensors that a value is made of, by path."""
+    if isinstance(value, (bool, int, float, str, type(None))):
+        yield path, value
+    elif isinstance(value, torch.Tensor):
+        yield path, [str(value.dtype), value.requires_grad, value.detach().double().tolist()]
+        if value.is_leaf and value.grad is not None:
+            yield from reached(value.grad, f"{path}.grad", seen)
+    elif id(value) not in seen:
+        seen.add(id(value))
+        parts = vars(value) if type(value).__module__ == "fixture" else {}
+        if isinstance(value, (list, tuple, set)):
+            parts = dict(enumerate(value))
+        elif isinstance(value, dict):
+            parts = value
+        elif isinstance(value, torch.nn.Module):
+            parts = {k: v for k, v in vars(getattr(value, "_orig_mod", value)).items() if "hook" not in k}
+        elif isinstance(value, torch.optim.Optimizer):
+            parts = {"state": list(value.state.values()), "groups": value.param_groups}
+        for name, part in list(parts.items()):
+            yield from reached(part, f"{path}.{name}", seen)
 
 
 def cases(scales: Sequence[float]) -> Iterator[tuple[torch.dtype, bool, int, int, float]]:

@@ -171,6 +171,7 @@ def _measured_lines(gain: MeasuredGain | None) -> Iterator[str]:
     old, new = gain.before, gain.after
     yield (
         f"Through the whole pipeline: {units.count(new.graphs, 'graph')} (was {old.graphs}), "
+        f"{units.count(new.operations, 'operation')} (was {old.operations}), "
         f"{units.count(new.kernels, 'kernel')} (was {old.kernels}), compiled in {units.duration(new.compile_seconds)} "
         f"(was {units.duration(old.compile_seconds)})."
     )

@@ -41,11 +41,12 @@ def can_be_split(source: Source, function: Function) -> bool:
     names = {name.id for name in source.all(ast.Name, function.body)}
     if not source.owns_lines(*function.body) or source.all(_WORDS, function.body) or names & {"super", "__class__"}:
         return False
-    if is_method(source, function):
-        return bool(parameters(function)) and not function.decorator_list
     compiled = _compiled(source, function)
-    others = [decorator for decorator in function.decorator_list if decorator is not compiled]
-    return source.parent(function) is source.tree and compiled is not None and not others
+    if [decorator for decorator in function.decorator_list if decorator is not compiled]:
+        return False
+    if is_method(source, function):
+        return bool(parameters(function))
+    return source.parent(function) is source.tree and compiled is not None
 
 
 def split(source: Source, function: Function, outer: Edit, inner: str, torch: str) -> str:
@@ -63,9 +64,10 @@ def split(source: Source, function: Function, outer: Edit, inner: str, torch: st
     disabled = f"@{torch}.compiler.disable(recursive=False)\n{indent}"
     place = Position(function.lineno, len(indent))
     plain = source.part(function, applied(source.text, [Edit(Range(start, place), disabled), outer]))
-    if is_method(source, function):
-        return source.changed({function: f"{plain}\n\n{inner}"})
     compiled = _compiled(source, function)
+    if is_method(source, function):
+        decorator = f"@{_options(source, compiled)}\n" if compiled in function.decorator_list else ""
+        return source.changed({function: f"{plain}\n\n{decorator}{inner}"})
     if isinstance(compiled, ast.Call) and compiled not in function.decorator_list:
         changes[compiled] = function.name
     return source.changed({**changes, function: f"@{_options(source, compiled)}\n{inner}\n\n\n{plain}"})
@@ -106,6 +108,45 @@ def with_before(
         edits.append(Edit(Range(source.range(function).start, _end_of_head(source, function)), head))
         inner = source.part(function, applied(source.text, edits))
     return split(source, function, body_edit(source, function, "\n".join([*lines, call])), inner, torch)
+
+
+def with_after(
+    source: Source,
+    function: Function,
+    first: Sequence[ast.stmt],
+    kept: Sequence[ast.stmt],
+    results: Mapping[str, str],
+    lines: Sequence[str],
+    plain: Mapping[Function, str],
+) -> str:
+    """The text with a plain function that calls the rest, which is compiled, and then does something with its results.
+
+    Parameters
+    ----------
+    first
+        The statements that stay before the call.
+    kept
+        The statements of the rest.
+    results
+        What the rest returns: expressions, by the names that they have in the plain function.
+    lines
+        What is done then.
+    plain
+        Decorators of other functions, which must not be compiled by themselves.
+    """
+    given, own = parameters(function), is_method(source, function)
+    rest = source.fresh(f"{function.name.strip('_')}_before")
+    computed = [f"{name} = {code}" for name, code in results.items() if name != code]
+    code = [*map(source.code_with_comments, kept), *computed, f"return {', '.join(results)}"]
+    inner = reindented("\n".join(code), source.indentation, source.indentation)
+    call = f"{', '.join(results)} = {f'{given[0]}.' if own else ''}{rest}({', '.join(given[own:])})"
+    outer = body_edit(source, function, "\n".join([*map(source.code_with_comments, first), call, *lines]))
+    text = split(source, function, outer, f"def {rest}({', '.join(given)}):\n{inner}", source.torch)
+    for helper, decorator in plain.items():
+        changed, written = Source(text), source.code(helper)
+        same = next(other for other in changed.all(ast.FunctionDef) if changed.code(other) == written)
+        text = changed.changed({}, [changed.before(same, decorator)])
+    return text
 
 
 def body_edit(source: Source, function: Function, code: str) -> Edit:

@@ -455,16 +455,16 @@ def test_results_of_the_set_are_kept_only_while_they_are_true(tmp_path: Path, mo
     script, kept = write(tmp_path, "x = 1\n", "one.py"), tmp_path / "kept.json"
     monkeypatch.setattr(fix_rates, "HERE", tmp_path / "benchmarks")
     monkeypatch.setattr(fix_rates, "tree", lambda: "a tree")
-    finding = {"kind": "graph-break", "fixed": False, "with_plain": True}
+    finding = {"kind": "graph-break", "fixed": False, "with_plain": True, "gone": False}
     result = {
         "script": "one", "set": "fix_set", "tree": "a tree", "text": fix_rates.digest([script]), "timed_out": False,
-        "findings": [finding, {**finding, "fixed": True}], "wrong": {},
+        "findings": [finding, {**finding, "fixed": True, "gone": True}], "wrong": {},
     }  # fmt: skip
     assert fix_rates.kept(kept) == []
     fix_rates.keep(kept, [result])
     assert fix_rates.kept(kept) == [result]
     assert json.loads(kept.read_text())["rates"]["both"]["graph-break"] == {
-        "findings": 2, "repaired": 1, "with_plain_python": 2,
+        "findings": 2, "repaired": 1, "with_plain_python": 2, "scripts": 1, "free": 0,
     }  # fmt: skip
     assert fix_rates.is_current(result, script)
     assert not fix_rates.is_current(None, script)

@@ -13,10 +13,11 @@ from irscope.driver.fixing.combining import Combining
 from irscope.driver.trials.proving import Proof, Prover, Status, Trial
 from irscope.fixing.library_to_python import caveat_of, plain_functions
 from irscope.fixing.places import in_library
-from irscope.fixing.proposals import chained, proposals
+from irscope.fixing.proposals import chained, proposals, together
 from irscope.fixing.texts import applied, edits_between
 from irscope.fixing.workarounds import as_patches, workarounds
 from irscope.protocol import Finding, Fix, FixMethod
+from irscope.vocabulary.units import count
 
 _LONGEST_CHAIN = 5
 _MOST_CANDIDATES = 6
@@ -180,6 +181,13 @@ class Trying:
             if chain is not None:
                 text, proof, more = chain
                 fix = chained([fix, *more], edits_between(before, text))
+        # A loop that is not unrolled has fewer operations, too, but that is for a recompilation.
+        if proof.status is Status.VERIFIED and proof.gain is not None and finding.kind == "graph-break":
+            had, has = proof.gain.operations
+            lost = f"Not compiled any more: {had - has} of {count(had, 'operation')}." if has < had else ""
+            if fix.repairs and has < had / 2:  # then it moves the work, and not what breaks it
+                proof = proof.but(Status.UNPROVEN, lost)
+            fix = dataclasses.replace(fix, caveat=together([fix.caveat, lost]))
         return Candidate(fix, file, proof)
 
     def _more_plain(

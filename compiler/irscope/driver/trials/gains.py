@@ -10,11 +10,12 @@ import os
 import statistics
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from irscope.driver.driver import RunSpec
 from irscope.driver.rounds import Measured, measured
-from irscope.protocol import Lane, OutcomeKind
+from irscope.protocol import Compile, Lane, OutcomeKind
 from irscope.store.store import Store
 from irscope.vocabulary.records import dataclass
 
@@ -39,6 +40,7 @@ class Side:
     compile_seconds: float
     call: Spread | None
     why: str = ""
+    operations: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,15 @@ class MeasuredGain:
         """Whether a call takes longer with the change, beyond the spread."""
         first, second = self.before.call, self.after.call
         return first is not None and second is not None and second.low > first.high
+
+
+def operations(compiles: Iterable[Compile]) -> int:
+    """How many operations are compiled: of each function, and of what follows a break in it, the most of its compiles."""
+    most = Counter[str]()
+    for compile in compiles:
+        frame = compile.id.partition("/")[0]
+        most[frame] = max(most[frame], compile.graph_ops)
+    return most.total()
 
 
 def measure(
@@ -84,7 +95,7 @@ def _side(store: Store, one: Measured) -> Side:
     call, why = _spread(one)
     if not why and one.outcome is not None and one.outcome.kind is not OutcomeKind.COMPLETED:
         why = one.outcome.message
-    return Side(graphs, len(report.kernels), seconds, call, why)
+    return Side(graphs, len(report.kernels), seconds, call, why, operations(report.compiles))
 
 
 def _spread(one: Measured) -> tuple[Spread | None, str]:

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.trials.errors import caught_otherwise
+from irscope.driver.trials.gains import operations
 from irscope.driver.trials.output import written
 from irscope.fixing.places import in_library, is_of_library
 from irscope.fixing.texts import LineMatch
@@ -61,10 +62,11 @@ class Status(str, enum.Enum):
 
 @dataclass(frozen=True)
 class Gain:
-    """Graphs and seconds of compile time, of the original and of the changed script, in the fast lane."""
+    """Graphs, seconds of compile time, and compiled operations, of the original and of the changed script, in the fast lane."""
 
     graphs: tuple[int, int]
     seconds: tuple[float, float]
+    operations: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -323,7 +325,8 @@ def _decided(
     removes = tuple(old for old in original.findings if not any(same(old, new) for new in trial.findings))
     adds = tuple(new for new in trial.findings if not any(same(old, new) for old in original.findings))
     seconds = (sum(c.seconds for c in original.compiles), sum(c.seconds for c in trial.compiles))
-    gain = Gain((original.graphs, trial.graphs), seconds)
+    compiled = (operations(original.compiles), operations(trial.compiles))
+    gain = Gain((original.graphs, trial.graphs), seconds, compiled)
     checks, status, reason = _numbers(eager, trial)
     proof = Proof(status, reason, removes, adds, (*checks, _LANE) if checks else (), gain)
     if why := not_run(trial):
