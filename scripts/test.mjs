@@ -45,12 +45,16 @@ const CHECKS = [NODE_CHECKS, PYTHON_CHECKS];
  * a window.
  */
 const ROWS = [["worker"], [PYTHON_CHECKS, "plain", "editor"]];
+/** These begin while npm still installs. */
+const NEED_NO_NODE = ["worker"];
 /** Done by the row that is through first, which is not the same one on every machine. */
 const THEN = ["protocol"];
 /** In the order in which they are shown. */
 const TIERS = ["plain", "worker", "protocol", "editor"];
 /** pytest's exit code when a selection leaves nothing to run. */
 const NO_TESTS = 5;
+/** @type {Set<import("node:child_process").ChildProcess>} */
+const running = new Set();
 const RETRIED = path.join(CACHE, "retried-tests.json");
 
 /** @typedef {import("./lib/durations.mjs").TierReport} TierReport */
@@ -70,8 +74,12 @@ await runMain(async () => {
     done.set(name, { report, seconds: (Date.now() - begun) / 1000 });
     turns.end(name);
   };
-  const early = await setUp(wanted, () => (wanted.includes(NODE_CHECKS) ? work(NODE_CHECKS) : Promise.resolve()));
-  turns.end(SET_UP);
+  const { venv, all } = setUp(wanted, () => (wanted.includes(NODE_CHECKS) ? work(NODE_CHECKS) : Promise.resolve()));
+  all.then(
+    () => turns.end(SET_UP),
+    () => running.forEach((child) => child.kill()), // Its error is told below.
+  );
+  await venv;
   const kernels = kernelFolder(TORCH);
   process.on("exit", kernels.remove);
   const env = { IRSCOPE_TEST_KERNELS: kernels.folder, TORCHINDUCTOR_CACHE_DIR: kernels.folder };
@@ -79,11 +87,12 @@ await runMain(async () => {
   const workThrough = async (/** @type {string[]} */ row) => {
     for (let name = row.shift() ?? then.shift(); name !== undefined; name = row.shift() ?? then.shift()) {
       if (wanted.includes(name)) {
+        await (NEED_NO_NODE.includes(name) ? venv : all);
         await work(name, env);
       }
     }
   };
-  await Promise.all([early.done, ...ROWS.map((row) => workThrough([...row]))]);
+  await Promise.all([all.then(({ early }) => early), ...ROWS.map((row) => workThrough([...row]))]);
   const total = summarize(wanted, done);
   if (total.failed === 0) {
     kernels.keep();
@@ -144,22 +153,26 @@ function parse(args) {
 
 /**
  * @param {string[]} wanted @param {() => Promise<void>} early what needs no Python and may begin before all is set up
- * @returns {Promise<{done: Promise<void>}>} when all is set up; `early` may still go on
+ * @returns {{venv: Promise<void>, all: Promise<{early: Promise<void>}>}} when `.venv` is set up, and when all is; what
+ * began early may still go on
  */
-async function setUp(wanted, early) {
+function setUp(wanted, early) {
   ensureCompiler();
-  await ensureEmptyVenv();
   // Beside each other: pip keeps one core busy for a minute, and all the rest needs no more than its `.venv`.
-  const node = setUpNode(wanted).then(() => ({ done: early() }));
-  await Promise.all([ensureVenv("test"), node]);
-  // One after the other, and not beside pip: apt has a lock, and may ask for much of the network.
+  const empty = ensureEmptyVenv();
+  const venv = empty.then(() => ensureVenv("test"));
+  const node = empty.then(() => setUpNode(wanted)).then(() => ({ early: early() }));
+  return { venv, all: Promise.all([node, venv]).then(([begun]) => setUpSystem(wanted).then(() => begun)) };
+}
+
+/** One after the other, and not beside pip: apt has a lock, and may ask for much of the network. @param {string[]} wanted */
+async function setUpSystem(wanted) {
   if (wanted.includes("plain")) {
     await ensureGraphviz();
   }
   if (wanted.includes("protocol")) {
     await ensureEditors();
   }
-  return node;
 }
 
 /** @param {string[]} wanted */
@@ -239,8 +252,12 @@ function run(program, args, more, write, alone) {
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding("utf8").on("data", write);
     }
+    running.add(child);
     child.on("error", reject);
-    child.on("close", (code) => resolve(code ?? 1));
+    child.on("close", (code) => {
+      running.delete(child);
+      resolve(code ?? 1);
+    });
   });
 }
 
