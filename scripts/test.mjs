@@ -20,6 +20,7 @@ import {
 } from "./lib/durations.mjs";
 import { kernelFolder } from "./lib/kernels.mjs";
 import { CACHE, OUT, ROOT, VENV_PYTHON } from "./lib/paths.mjs";
+import { noteSeconds } from "./lib/seconds.mjs";
 import { bold, Failure, runMain } from "./lib/terminal.mjs";
 import { Turns } from "./lib/turns.mjs";
 import { ensureVsix } from "./package.mjs";
@@ -63,6 +64,7 @@ const RETRIED = path.join(CACHE, "retried-tests.json");
 
 await runMain(async () => {
   const asked = parse(process.argv.slice(2));
+  const isFresh = !fs.existsSync(VENV_PYTHON);
   const wanted = asked.base === undefined ? tiersOf(asked) : await concerned(asked);
   const turns = new Turns([SET_UP, ...wanted], (name) => console.log(`\n${bold(`== ${name} ==`)}`));
   /** @type {Map<string, Done>} */
@@ -96,6 +98,9 @@ await runMain(async () => {
   const total = summarize(wanted, done);
   if (total.failed === 0) {
     kernels.keep();
+    if (isFresh && !asked.all && asked.tier === undefined && asked.base === undefined) {
+      noteSeconds("suite", process.uptime());
+    }
   }
   console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
   return total.failed === 0 ? 0 : 1;
