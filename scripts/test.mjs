@@ -42,14 +42,12 @@ const NODE_CHECKS = "checks of TypeScript";
 const PYTHON_CHECKS = "checks of Python";
 const CHECKS = [NODE_CHECKS, PYTHON_CHECKS];
 /**
- * The tiers, one after the other, in two rows side by side: what computes all the time, and what waits half of the time, for
- * a window.
+ * The tiers, one after the other, in three rows side by side, so that others compute while those of the editor and of the
+ * protocol wait for a window or a process. The worker tier is the longest, and keeps two cores busy by itself at the end.
  */
-const ROWS = [["worker"], [PYTHON_CHECKS, "plain", "editor"]];
+const ROWS = [["worker"], [PYTHON_CHECKS, "editor"], ["plain", "protocol"]];
 /** These begin while npm still installs. */
 const NEED_NO_NODE = ["worker"];
-/** Done by the row that is through first, which is not the same one on every machine. */
-const THEN = ["protocol"];
 /** In the order in which they are shown. */
 const TIERS = ["plain", "worker", "protocol", "editor"];
 /** pytest's exit code when a selection leaves nothing to run. */
@@ -85,16 +83,13 @@ await runMain(async () => {
   const kernels = kernelFolder(TORCH);
   process.on("exit", kernels.remove);
   const env = { IRSCOPE_TEST_KERNELS: kernels.folder, TORCHINDUCTOR_CACHE_DIR: kernels.folder };
-  const then = [...THEN];
   const workThrough = async (/** @type {string[]} */ row) => {
-    for (let name = row.shift() ?? then.shift(); name !== undefined; name = row.shift() ?? then.shift()) {
-      if (wanted.includes(name)) {
-        await (NEED_NO_NODE.includes(name) ? venv : all);
-        await work(name, env);
-      }
+    for (const name of row.filter((each) => wanted.includes(each))) {
+      await (NEED_NO_NODE.includes(name) ? venv : all);
+      await work(name, env);
     }
   };
-  await Promise.all([all.then(({ early }) => early), ...ROWS.map((row) => workThrough([...row]))]);
+  await Promise.all([all.then(({ early }) => early), ...ROWS.map(workThrough)]);
   const total = summarize(wanted, done);
   if (total.failed === 0) {
     kernels.keep();
@@ -234,11 +229,9 @@ async function runTier(name, asked, env, turns) {
 
 /** @param {string} tier @param {string} report @param {Asked} asked */
 function pytestArguments(tier, report, { rest, all, files }) {
-  // A test of the worker is mostly one process that compiles, so two at a time keep a small machine busy; one of the
-  // protocol waits for a process to start half of the time.  Tests that share a run stay together (see conftest.py), the
-  // largest groups first.
-  const atOnce = tier === "protocol" ? "3" : "2";
-  const parallel = tier === "plain" ? [] : ["-n", atOnce, "--dist", "loadgroup"];
+  // Two at a time keep a small machine busy.  Tests that share a run stay together (see conftest.py), the largest groups
+  // first.
+  const parallel = tier === "plain" ? [] : ["-n", "2", "--dist", "loadgroup"];
   const selected = all ? [] : ["-m", "not nightly"];
   const tests = files?.filter((file) => file.startsWith(`tests/${tier}/`)) ?? [path.join("tests", tier)];
   return ["-m", "pytest", ...tests, `--junitxml=${report}`, ...parallel, ...selected, ...rest];
