@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
+import json
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,6 +48,13 @@ MOST_WORDS = (
     ("words of README.md and all docs", ("README.md", "docs/**/*.md"), 48_000),
 )
 """Titles, files and goals; code and tables count, as `wc -w` counts them."""
+
+SECONDS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "irscope" / "seconds.json"
+"""What runs from a fresh clone took on this machine (scripts/lib/seconds.mjs)."""
+MOST_SECONDS = (
+    ("npm test, from a fresh clone", "suite", 720),
+    ("npm start -- --once, from a fresh clone to the first findings", "first findings", 90),
+)
 
 STARTS_THE_SERVER = ("compiler/irscope/cli/agents.py",)
 """Commands that start a server: they import it by its name, and no fix comes that way."""
@@ -259,6 +268,14 @@ def rows_of_words(root: Path = ROOT) -> Iterator[Row]:
         yield Row(title, f"{words:,}", f"≤ {most:,}", words <= most)
 
 
+def rows_of_seconds(noted: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
+    """How long it takes, as the last such run on this machine has noted it."""
+    for title, name, most in MOST_SECONDS:
+        run = noted.get(name)
+        text = f"{run['seconds']} s on {run['date']}, {run['cores']} cores" if run else "not measured on this machine"
+        yield Row(title, text, f"≤ {most} s", run is not None and run["seconds"] <= most)
+
+
 def _none(title: str, option: str, places: Sequence[str]) -> Row:
     """A row of what should not be: each place begins with its file."""
     files = len({place.partition(":")[0] for place in places})
@@ -293,7 +310,8 @@ def main(args: Sequence[str] | None = None) -> int:
     trees = trees_below(tuple(SOURCES.values()))
     lines = {file: len((ROOT / file).read_text(encoding="utf-8").splitlines()) for file in trees}
     unsaid = unsaid_row(plain_english.unsaid(plain_english.all_texts()))
-    measured = [*rows(project, trees, lines), *rows_of_words(), unsaid]
+    noted = json.loads(SECONDS.read_text(encoding="utf-8")) if SECONDS.exists() else {}
+    measured = [*rows(project, trees, lines), *rows_of_words(), unsaid, *rows_of_seconds(noted)]
     parser = argparse.ArgumentParser(prog="npm run check:house --")
     for row in measured:
         if row.option:

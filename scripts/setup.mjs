@@ -13,6 +13,9 @@ export const TORCH = "torch==2.13.0";
 const TRITON = "triton==3.7.1";
 /** The newest one that each Python can have. */
 const TRANSFORMERS = ["transformers==5.23.0; python_version>='3.11'", "transformers==5.20.2; python_version<'3.11'"];
+/** What most tests import, in Python. */
+const IMPORTED = `import torch._inductor.compile_fx, torch.export, torch.onnx
+from transformers import BertModel, GPT2LMHeadModel, LlamaForCausalLM, Qwen2ForCausalLM, ViTModel`;
 const OLDEST_PYTHON = [3, 10];
 const OLDEST_NODE = 20;
 export const CODE_SERVER = "4.139.1";
@@ -62,10 +65,11 @@ export async function ensureVenv(profile) {
   const test = ["-e", ".[dev]", "numpy", ...TRANSFORMERS];
   await install("Installing irscope and the test tools", "test", project, test);
   await once(stampOf("start"), hashOf(project, ...start), async () => {}); // All of it is there.
-  // Else the first processes of the tests would compile the same modules beside each other, some without keeping them.
-  await once(stampOf("imported"), hashOf(project), () =>
+  // Else the first processes of the tests would compile the same modules beside each other, and those that keep none
+  // would do so each time.
+  await once(stampOf("imported"), hashOf(project, IMPORTED), () =>
     step("Compiling the modules of torch", () =>
-      execute(VENV_PYTHON, ["-c", "import torch._inductor.compile_fx, torch.export, torch.onnx"], {
+      execute(VENV_PYTHON, ["-c", IMPORTED], {
         env: { ...process.env, PYTHONDONTWRITEBYTECODE: "" },
       }).then(() => {}),
     ),

@@ -9,6 +9,7 @@ import * as path from "node:path";
 import * as readline from "node:readline";
 import { startEditor } from "./lib/codeServer.mjs";
 import { CACHE, hashOf, hashOfFiles, ROOT, VENV, VENV_PYTHON, which } from "./lib/paths.mjs";
+import { noteSeconds } from "./lib/seconds.mjs";
 import { bold, execute, passThrough, runMain, step } from "./lib/terminal.mjs";
 import {
   ensureCodeServer,
@@ -28,6 +29,8 @@ const IRSCOPE = path.join(VENV, "bin", "irscope");
 /** Between two looks for the first finding. */
 const POLL_MS = 1_000;
 const STARTED = Date.now() / 1000;
+/** Whether this is `--once`, nothing was installed yet, and no example has been run since. */
+let isFresh = process.argv.includes("--once") && !fs.existsSync(VENV_PYTHON);
 /** Whether each example has a run. */
 let examplesRan = false;
 
@@ -158,6 +161,10 @@ async function runExamples() {
     if (exit !== 0) {
       console.error(`irscope ended with ${exit}.`);
       return exit;
+    }
+    if (isFresh) {
+      noteSeconds("first findings", process.uptime());
+      isFresh = false;
     }
     fs.writeFileSync(stamp, JSON.stringify({ inputs, run: (await newestRun(path.join(ROOT, name)))?.run }));
   }

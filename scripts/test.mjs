@@ -20,6 +20,7 @@ import {
 } from "./lib/durations.mjs";
 import { kernelFolder } from "./lib/kernels.mjs";
 import { CACHE, OUT, ROOT, VENV_PYTHON } from "./lib/paths.mjs";
+import { noteSeconds } from "./lib/seconds.mjs";
 import { bold, Failure, runMain } from "./lib/terminal.mjs";
 import { Turns } from "./lib/turns.mjs";
 import { ensureVsix } from "./package.mjs";
@@ -41,16 +42,18 @@ const NODE_CHECKS = "checks of TypeScript";
 const PYTHON_CHECKS = "checks of Python";
 const CHECKS = [NODE_CHECKS, PYTHON_CHECKS];
 /**
- * The tiers, one after the other, in two rows side by side: what computes all the time, and what waits half of the time, for
- * a window.
+ * The tiers, one after the other, in three rows side by side, so that others compute while those of the editor and of the
+ * protocol wait for a window or a process. The worker tier is the longest, and keeps two cores busy by itself at the end.
  */
-const ROWS = [["worker"], [PYTHON_CHECKS, "plain", "editor"]];
-/** Done by the row that is through first, which is not the same one on every machine. */
-const THEN = ["protocol"];
+const ROWS = [["worker"], [PYTHON_CHECKS, "editor"], ["plain", "protocol"]];
+/** These begin while npm still installs. */
+const NEED_NO_NODE = ["worker"];
 /** In the order in which they are shown. */
 const TIERS = ["plain", "worker", "protocol", "editor"];
 /** pytest's exit code when a selection leaves nothing to run. */
 const NO_TESTS = 5;
+/** @type {Set<import("node:child_process").ChildProcess>} */
+const running = new Set();
 const RETRIED = path.join(CACHE, "retried-tests.json");
 
 /** @typedef {import("./lib/durations.mjs").TierReport} TierReport */
@@ -59,6 +62,7 @@ const RETRIED = path.join(CACHE, "retried-tests.json");
 
 await runMain(async () => {
   const asked = parse(process.argv.slice(2));
+  const isFresh = !fs.existsSync(VENV_PYTHON);
   const wanted = asked.base === undefined ? tiersOf(asked) : await concerned(asked);
   const turns = new Turns([SET_UP, ...wanted], (name) => console.log(`\n${bold(`== ${name} ==`)}`));
   /** @type {Map<string, Done>} */
@@ -70,23 +74,28 @@ await runMain(async () => {
     done.set(name, { report, seconds: (Date.now() - begun) / 1000 });
     turns.end(name);
   };
-  const early = await setUp(wanted, () => (wanted.includes(NODE_CHECKS) ? work(NODE_CHECKS) : Promise.resolve()));
-  turns.end(SET_UP);
+  const { venv, all } = setUp(wanted, () => (wanted.includes(NODE_CHECKS) ? work(NODE_CHECKS) : Promise.resolve()));
+  all.then(
+    () => turns.end(SET_UP),
+    () => running.forEach((child) => child.kill()), // Its error is told below.
+  );
+  await venv;
   const kernels = kernelFolder(TORCH);
   process.on("exit", kernels.remove);
   const env = { IRSCOPE_TEST_KERNELS: kernels.folder, TORCHINDUCTOR_CACHE_DIR: kernels.folder };
-  const then = [...THEN];
   const workThrough = async (/** @type {string[]} */ row) => {
-    for (let name = row.shift() ?? then.shift(); name !== undefined; name = row.shift() ?? then.shift()) {
-      if (wanted.includes(name)) {
-        await work(name, env);
-      }
+    for (const name of row.filter((each) => wanted.includes(each))) {
+      await (NEED_NO_NODE.includes(name) ? venv : all);
+      await work(name, env);
     }
   };
-  await Promise.all([early.done, ...ROWS.map((row) => workThrough([...row]))]);
+  await Promise.all([all.then(({ early }) => early), ...ROWS.map(workThrough)]);
   const total = summarize(wanted, done);
   if (total.failed === 0) {
     kernels.keep();
+    if (isFresh && !asked.all && asked.tier === undefined && asked.base === undefined) {
+      noteSeconds("suite", process.uptime());
+    }
   }
   console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
   return total.failed === 0 ? 0 : 1;
@@ -144,22 +153,26 @@ function parse(args) {
 
 /**
  * @param {string[]} wanted @param {() => Promise<void>} early what needs no Python and may begin before all is set up
- * @returns {Promise<{done: Promise<void>}>} when all is set up; `early` may still go on
+ * @returns {{venv: Promise<void>, all: Promise<{early: Promise<void>}>}} when `.venv` is set up, and when all is; what
+ * began early may still go on
  */
-async function setUp(wanted, early) {
+function setUp(wanted, early) {
   ensureCompiler();
-  await ensureEmptyVenv();
   // Beside each other: pip keeps one core busy for a minute, and all the rest needs no more than its `.venv`.
-  const node = setUpNode(wanted).then(() => ({ done: early() }));
-  await Promise.all([ensureVenv("test"), node]);
-  // One after the other, and not beside pip: apt has a lock, and may ask for much of the network.
+  const empty = ensureEmptyVenv();
+  const venv = empty.then(() => ensureVenv("test"));
+  const node = empty.then(() => setUpNode(wanted)).then(() => ({ early: early() }));
+  return { venv, all: Promise.all([node, venv]).then(([begun]) => setUpSystem(wanted).then(() => begun)) };
+}
+
+/** One after the other, and not beside pip: apt has a lock, and may ask for much of the network. @param {string[]} wanted */
+async function setUpSystem(wanted) {
   if (wanted.includes("plain")) {
     await ensureGraphviz();
   }
   if (wanted.includes("protocol")) {
     await ensureEditors();
   }
-  return node;
 }
 
 /** @param {string[]} wanted */
@@ -216,11 +229,9 @@ async function runTier(name, asked, env, turns) {
 
 /** @param {string} tier @param {string} report @param {Asked} asked */
 function pytestArguments(tier, report, { rest, all, files }) {
-  // A test of the worker is mostly one process that compiles, so two at a time keep a small machine busy; one of the
-  // protocol waits for a process to start half of the time.  Tests that share a run stay together (see conftest.py), the
-  // largest groups first.
-  const atOnce = tier === "protocol" ? "3" : "2";
-  const parallel = tier === "plain" ? [] : ["-n", atOnce, "--dist", "loadgroup"];
+  // Two at a time keep a small machine busy.  Tests that share a run stay together (see conftest.py), the largest groups
+  // first.
+  const parallel = tier === "plain" ? [] : ["-n", "2", "--dist", "loadgroup"];
   const selected = all ? [] : ["-m", "not nightly"];
   const tests = files?.filter((file) => file.startsWith(`tests/${tier}/`)) ?? [path.join("tests", tier)];
   return ["-m", "pytest", ...tests, `--junitxml=${report}`, ...parallel, ...selected, ...rest];
@@ -239,8 +250,12 @@ function run(program, args, more, write, alone) {
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding("utf8").on("data", write);
     }
+    running.add(child);
     child.on("error", reject);
-    child.on("close", (code) => resolve(code ?? 1));
+    child.on("close", (code) => {
+      running.delete(child);
+      resolve(code ?? 1);
+    });
   });
 }
 

@@ -21,6 +21,9 @@ export const LOOKS = /** @type {const} */ ([
   ...nightly(["light", 1340], ["dark", 400]),
 ]);
 
+/** In what the panels of one sort are looked at: by turns as above, and each in all of them in `npm run test:all`. @param {number} turn */
+export const looksOf = (turn) => (ALL ? LOOKS : [LOOKS[turn % 2 === 0 ? 0 : 1]]);
+
 export const THEMES = {
   dark: {
     kind: "vscode-dark",

@@ -150,6 +150,15 @@ def test_how_long_the_documents_are(tmp_path: Path) -> None:
     assert [(row.measured, row.holds) for row in measured] == [("701", False), ("3,000", True), ("48,000", True)]
 
 
+def test_how_long_runs_from_a_fresh_clone_took() -> None:
+    noted = {"suite": {"seconds": 721, "date": "2026-11-28", "cores": 2}}
+    suite, start = house.rows_of_seconds(noted)
+    assert (suite.measured, suite.holds) == ("721 s on 2026-11-28, 2 cores", False)
+    assert (start.measured, start.holds) == ("not measured on this machine", False)
+    noted["suite"]["seconds"] = 720
+    assert next(house.rows_of_seconds(noted)).holds
+
+
 def test_sentences_that_nobody_would_say_are_counted() -> None:
     places = [f"a.py:{line}: 'Of it.' (begins with Of)" for line in range(house.MOST_UNSAID + 1)]
     row = house.unsaid_row(places)

@@ -7,7 +7,7 @@ import { SCREENSHOTS } from "../../../scripts/lib/paths.mjs";
 import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
 import { launchBrowser } from "../browser.mjs";
 import { servePanel } from "../panelPage.mjs";
-import { LOOKS, THEMES } from "../themes.mjs";
+import { looksOf, THEMES } from "../themes.mjs";
 import { until } from "../until.mjs";
 
 const MARKUP = "<img src=x onerror=alert(1)>";
@@ -109,8 +109,8 @@ describe("the comparison of pipelines in a page of its own", () => {
     return { page, frame: page.frameLocator("iframe"), close };
   }
 
-  for (const [name, pipelines] of Object.entries(CASES)) {
-    for (const [theme, width] of LOOKS) {
+  for (const [turn, [name, pipelines]] of Object.entries(CASES).entries()) {
+    for (const [theme, width] of looksOf(turn)) {
       it(`${name}: is legible in ${theme} at ${width} px`, async () => {
         const { page, frame, close } = await open(
           theme,

@@ -243,9 +243,9 @@ describe("the dock", () => {
     }
   });
 
-  it("axe finds nothing in any tab, in several themes", async () => {
+  it("axe finds nothing in any tab", async () => {
     const found = [];
-    for (const theme of ["Light Modern", ...nightly("Dark High Contrast"), "Dark Modern"]) {
+    for (const theme of [...nightly("Light Modern", "Dark High Contrast"), "Dark Modern"]) {
       await workbench.setTheme(theme);
       await workbench.page.waitForTimeout(800);
       for (const tab of /** @type {(keyof typeof TABS)[]} */ (Object.keys(TABS))) {

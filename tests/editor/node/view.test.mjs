@@ -82,7 +82,7 @@ describe("irscope view", () => {
     return opened;
   }
 
-  for (const theme of /** @type {const} */ (["dark", "light", "hc-dark", "hc-light"])) {
+  for (const theme of /** @type {const} */ (["dark", "hc-light", ...nightly("light", "hc-dark")])) {
     it(`shows the newest run's source beside its code, in ${theme}`, async () => {
       const { page, errors } = await open("", theme);
       await page.locator(".tab", { hasText: "train.py" }).waitFor();

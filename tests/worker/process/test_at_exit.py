@@ -33,9 +33,10 @@ SCRIPT = """\
         pytest.param(run_captured, ("inductor", "not"), marks=pytest.mark.nightly),
         (run_forked, ("inductor", "not")),
         pytest.param(run_captured, ("aot_eager", "not"), marks=pytest.mark.nightly),
-        (run_captured, ("aot_eager", "compiled")),
+        pytest.param(run_captured, ("aot_eager", "compiled"), marks=pytest.mark.nightly),
+        (run_forked, ("aot_eager", "compiled")),
     ],
-    ids=["inductor", "inductor in a fork", "aot_eager", "aot_eager again"],
+    ids=["inductor", "inductor in a fork", "aot_eager", "aot_eager again", "aot_eager again in a fork"],
 )
 def test_a_compile_at_exit(tmp_path: Path, run: RunScript, how: tuple[str, str]) -> None:
     """In a fork the modules are there whose import fails then, so a first compile with ``aot_eager`` works there."""

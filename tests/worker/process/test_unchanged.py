@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from irscope.runner.script import run_main
-from support import REPOSITORY, run_captured, run_plain, run_plain_forked, write
+from support import REPOSITORY, RunScript, run_captured, run_forked, run_plain, run_plain_forked, write
 
 COMPILED = """\
 import torch
@@ -235,12 +235,17 @@ print(torch._functorch.config.enable_autograd_cache, sorted(torch._dynamo.utils.
 """
 
 
-def test_the_same_bits_in_the_deep_lane(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "run",
+    [run_forked, pytest.param(run_captured, marks=pytest.mark.nightly)],
+    ids=["in a fork", "in a process of its own"],
+)
+def test_the_same_bits_in_the_deep_lane(run: RunScript, tmp_path: Path) -> None:
     """Outputs, gradients, weights and the state of the random numbers of a training with dropout, a graph break, a
     recompilation and evaluation."""
     script = write(tmp_path, BITS)
     plain = run_plain_forked(script, cwd=tmp_path)
-    ran = run_captured(script, tmp_path / "store" / "runs.db", "deep", cwd=str(tmp_path))
+    ran = run(script, tmp_path / "store" / "runs.db", "deep", cwd=str(tmp_path))
     assert plain.returncode == 0, plain.stderr
     assert len(set(re.findall(r"[0-9a-f]{64}", plain.stdout))) == 15
     assert ran.stdout == plain.stdout

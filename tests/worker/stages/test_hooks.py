@@ -195,7 +195,8 @@ for step in range(10):
     blend(torch.zeros(4), torch.ones(4), 0.9 + step * 0.005)
 """
 LANES = [
-    *(pytest.param(SCRIPT, backend, 4, id=backend) for backend in ("inductor", "aot_eager", "eager")),
+    pytest.param(SCRIPT, "inductor", 4, id="inductor", marks=pytest.mark.nightly),
+    *(pytest.param(SCRIPT, backend, 4, id=backend) for backend in ("aot_eager", "eager")),
     *(pytest.param(A_NUMBER, *each, id=f"a number, {each[0]}") for each in (("inductor", 8), ("eager", 2))),
 ]
 
