@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from irscope.fixing.choosing import chosen, repeats
 from irscope.fixing.conditions import decided, is_flag
 from irscope.fixing.edits import dedented
-from irscope.fixing.source import Source, parse_expression, tight
-from irscope.fixing.syntax import parsed
+from irscope.fixing.source import Source, parse_expression, tight, whole
 from irscope.usercode.bindings import dotted
 
 RETURNED = "return"
@@ -162,7 +161,7 @@ class Flattening:
         if "\n" not in code or statement is None:
             return code
         column = self._source.range(statement).start.column
-        return dedented(code if _is_whole(code) else f"({code})", " " * column)
+        return dedented(whole(code), " " * column)
 
     # --- a decision ---------------------------------------------------------------------------------------------------
 
@@ -253,14 +252,6 @@ def assignments(source: Source, below: ast.AST | Sequence[ast.AST]) -> list[ast.
 def _is_place(node: ast.expr) -> bool:
     """Whether a side may change it in place: a name, or a tensor of an object, ``self.mean``."""
     return bool(dotted(node)) and dotted(node).count(".") <= _DEEPEST_PLACE
-
-
-def _is_whole(code: str) -> bool:
-    """Whether an expression on several lines needs no parentheses around it."""
-    try:
-        return bool(parsed(code))
-    except ValueError:
-        return False
 
 
 def _returns(block: Sequence[ast.stmt]) -> bool:

@@ -22,11 +22,8 @@ _CAVEAT = "Both sides are computed, and their shapes must broadcast."
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    node, torch = source.at(finding.range), source.module_name("torch")
-    if torch is None:
-        return
+    torch, decision = source.torch, source.first_around(source.at(finding.range), ast.If)
     yield from _of_chain(source, finding, torch)
-    decision = source.first_around(node, ast.If) if node is not None else None
     if decision is None or source.function(decision) is None:
         return
     whole = [_with_elifs(source, decision)]
@@ -206,20 +203,15 @@ def _returned(source: Source, value: str, attributes: dict[str, str]) -> list[st
     return [f"return {value[1:-1] if is_pair else value}"]
 
 
-RULE = Rule(
-    "branches",
-    ("graph-break",),
-    _propose,
-    ("GB0170", "GB0124", "GB0033"),
-    examples=(
-        Example(
-            "if x.sum() > 0:\n    y = x + 1\nelse:\n    y = x - 1\nreturn y",
-            "y = torch.where(x.sum() > 0, x + 1, x - 1)\nreturn y",
-        ),
-        Example("if x.sum() > 3:\n    return x * 2\nreturn x", "return torch.where(x.sum() > 3, x * 2, x)"),
-        Example(
-            "n = x.norm()\nif n > 1:\n    x = x / n\nreturn x",
-            "n = x.norm()\nx = torch.where(n > 1, x / torch.where((n > 1), n, torch.ones_like(n)), x)\nreturn x",
-        ),
+_EXAMPLES = (
+    Example(
+        "if x.sum() > 0:\n    y = x + 1\nelse:\n    y = x - 1\nreturn y",
+        "y = torch.where(x.sum() > 0, x + 1, x - 1)\nreturn y",
+    ),
+    Example("if x.sum() > 3:\n    return x * 2\nreturn x", "return torch.where(x.sum() > 3, x * 2, x)"),
+    Example(
+        "n = x.norm()\nif n > 1:\n    x = x / n\nreturn x",
+        "n = x.norm()\nx = torch.where(n > 1, x / torch.where((n > 1), n, torch.ones_like(n)), x)\nreturn x",
     ),
 )
+RULE = Rule("branches", ("graph-break",), _propose, ("GB0170", "GB0124", "GB0033"), examples=_EXAMPLES)

@@ -17,12 +17,11 @@ _CAVEAT = (
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    node, torch = source.at(finding.range), source.module_name("torch")
-    decision = source.first_around(node, ast.If) if node is not None else None
-    loop = source.first_around(decision, ast.For) if decision is not None else None
-    if torch is None or decision is None or loop is None:
+    decision = source.first_around(source.at(finding.range), ast.If)
+    loop = source.first_around(decision, ast.For)
+    if decision is None or loop is None:
         return
-    for text in (_continued(source, decision, loop, torch), _flagged(source, loop, torch)):
+    for text in (_continued(source, decision, loop, source.torch), _flagged(source, loop, source.torch)):
         if text is not None:
             yield Proposal(_TITLE, _CAVEAT, text)
 
@@ -108,42 +107,37 @@ def _assigned(statement: ast.stmt) -> str | None:
 
 _LAYERS = "layers = [torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)]"
 
-RULE = Rule(
-    "dropped layers",
-    ("graph-break",),
-    _propose,
-    ("GB0170",),
-    examples=(
-        Example.body(
-            """
-              for layer in layers:
-            -     if torch.rand([]) < 0.5:
-            -         continue
-            +     skipped = torch.rand([]) < 0.5
-            +     x_before = x
-                  x = layer(x)
-            +     if skipped is not None:
-            +         x = torch.where(skipped, x_before, x)
-              return x
-        """,
-            above=_LAYERS,
-        ),
-        Example.body(
-            """
-              for layer in layers:
-                  drop = False
-            -     if torch.rand([]) < 0.5:
-            -         drop = True
-            -     if not drop:
-            -         x = layer(x)
-            +     drop = torch.rand([]) < 0.5
-            +     x_before = x
-            +     x = layer(x)
-            +     if drop is not False:
-            +         x = torch.where(drop, x_before, x)
-              return x
-        """,
-            above=_LAYERS,
-        ),
+_EXAMPLES = (
+    Example.body(
+        """
+          for layer in layers:
+        -     if torch.rand([]) < 0.5:
+        -         continue
+        +     skipped = torch.rand([]) < 0.5
+        +     x_before = x
+              x = layer(x)
+        +     if skipped is not None:
+        +         x = torch.where(skipped, x_before, x)
+          return x
+    """,
+        above=_LAYERS,
+    ),
+    Example.body(
+        """
+          for layer in layers:
+              drop = False
+        -     if torch.rand([]) < 0.5:
+        -         drop = True
+        -     if not drop:
+        -         x = layer(x)
+        +     drop = torch.rand([]) < 0.5
+        +     x_before = x
+        +     x = layer(x)
+        +     if drop is not False:
+        +         x = torch.where(drop, x_before, x)
+          return x
+    """,
+        above=_LAYERS,
     ),
 )
+RULE = Rule("dropped layers", ("graph-break",), _propose, ("GB0170",), examples=_EXAMPLES)

@@ -44,8 +44,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 def helper_at(source: Source, range: Range) -> Function | None:
     """The function around a range, if it is a small one of the file that another function calls."""
-    node = source.at(range)
-    function = source.function(node) if node is not None else None
+    function = source.function(source.at(range))
     if function is None or function.decorator_list or source.parent(function) is not source.tree:
         return None
     simple = [statement for statement in source.all(ast.stmt, function) if not hasattr(statement, "body")]

@@ -34,10 +34,9 @@ class _Selection:
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    torch = source.module_name("torch")
     for assign in source.on_line(finding.range.start.line, ast.Assign):
         function = source.function(assign)
-        if torch is None or function is None or len(assign.targets) != 1:
+        if function is None or len(assign.targets) != 1:
             continue
         selections = (_selection(source, call) for call in source.all(ast.Call, assign.value))
         selection = next((made for made in selections if made is not None), None)
@@ -48,7 +47,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
             continue
         rows = _names_of_rows(source, function, names)
         for shape in _SHAPES:
-            fixed = _FixedIndex(source, selection, torch, rows, shape)
+            fixed = _FixedIndex(source, selection, rows, shape)
             text = fixed.text(function, assign)
             if fixed.sums:
                 yield Proposal(_TITLE, _CAVEAT, text)
@@ -150,8 +149,8 @@ class _FixedIndex:
         What the rows that count are written with.
     """
 
-    def __init__(self, source: Source, selection: _Selection, torch: str, rows: set[str], shape: str) -> None:
-        self._source, self._selection, self._torch, self._rows = source, selection, torch, rows
+    def __init__(self, source: Source, selection: _Selection, rows: set[str], shape: str) -> None:
+        self._source, self._selection, self._torch, self._rows = source, selection, source.torch, rows
         branches: list[ast.If | ast.IfExp] = source.all((ast.If, ast.IfExp))
         asking = [
             branch for branch in branches if any(_counts(node) and _reads(node, rows) for node in ast.walk(branch.test))
@@ -230,26 +229,21 @@ class _FixedIndex:
         return self._source.code(node, {part: code for part, code in changes.items() if part in inside})
 
 
-RULE = Rule(
-    "indices",
-    ("graph-break",),
-    _propose,
-    ("GB0036",),
-    examples=(
-        Example.body("""
-            - index = x.nonzero()
-            - return index.sum() + x.sum()
-            + index = torch.nonzero_static(x, size=x.numel(), fill_value=0)
-            + is_chosen = torch.arange(x.numel(), device=x.device) < x.count_nonzero()
-            + return torch.where(is_chosen[:, None], index, 0).sum() + x.sum()
-        """),
-        Example.body("""
-            - index = torch.nonzero(x > 0).squeeze(1)
-            - return x[index].mean(0)
-            + mask = x > 0
-            + index = torch.nonzero_static(mask, size=mask.numel(), fill_value=0).squeeze(1)
-            + is_chosen = torch.arange(mask.numel(), device=mask.device) < mask.count_nonzero()
-            + return (torch.where(is_chosen, x[index], 0).sum(0) / mask.count_nonzero())
-        """),
-    ),
+_EXAMPLES = (
+    Example.body("""
+        - index = x.nonzero()
+        - return index.sum() + x.sum()
+        + index = torch.nonzero_static(x, size=x.numel(), fill_value=0)
+        + is_chosen = torch.arange(x.numel(), device=x.device) < x.count_nonzero()
+        + return torch.where(is_chosen[:, None], index, 0).sum() + x.sum()
+    """),
+    Example.body("""
+        - index = torch.nonzero(x > 0).squeeze(1)
+        - return x[index].mean(0)
+        + mask = x > 0
+        + index = torch.nonzero_static(mask, size=mask.numel(), fill_value=0).squeeze(1)
+        + is_chosen = torch.arange(mask.numel(), device=mask.device) < mask.count_nonzero()
+        + return (torch.where(is_chosen, x[index], 0).sum(0) / mask.count_nonzero())
+    """),
 )
+RULE = Rule("indices", ("graph-break",), _propose, ("GB0036",), examples=_EXAMPLES)

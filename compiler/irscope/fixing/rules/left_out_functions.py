@@ -19,14 +19,13 @@ _STAYS = (
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    node, torch = source.at(finding.range), source.module_name("torch")
-    helper, function = helper_at(source, finding.range), source.function(node) if node is not None else None
-    if helper is not None and torch is not None:
-        decorator = source.before(helper, f"@{torch}.compiler.disable")
+    helper, function = helper_at(source, finding.range), source.function_at(finding.range)
+    if helper is not None:
+        decorator = source.before(helper, f"@{source.torch}.compiler.disable")
         yield Proposal(FixMethod.HELPER_TO_PYTHON, _CUT, source.changed({}, [decorator]), last=True)
     is_plain = isinstance(finding.facts, BreakFacts) and finding.facts.leaves_function_to_python
-    if function is not None and torch is not None and not function.decorator_list and is_plain:
-        decorator = source.before(function, f"@{torch}.compiler.disable(recursive=False)")
+    if is_plain and not function.decorator_list:
+        decorator = source.before(function, f"@{source.torch}.compiler.disable(recursive=False)")
         yield Proposal(FixMethod.FUNCTION_TO_PYTHON, _STAYS, source.changed({}, [decorator]), last=True)
 
 

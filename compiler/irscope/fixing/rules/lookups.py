@@ -15,8 +15,8 @@ _CAVEAT = "What is looked up is then a tensor."
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    torch = source.module_name("torch")
-    for entry in source.on_line(finding.range.start.line, ast.Subscript) if torch is not None else ():
+    torch = source.torch
+    for entry in source.on_line(finding.range.start.line, ast.Subscript):
         values, index = _numbers(source, entry.value), _index(entry.slice)
         if values and index is not None:
             dtype = f", dtype={torch}.float64" if float in map(type, values) else ""  # one element does not widen
@@ -47,20 +47,17 @@ def _index(index: ast.expr) -> ast.expr | None:
     return None
 
 
-RULE = Rule(
-    "lookups",
-    ("graph-break",),
-    _propose,
-    ("GB0124", "GB0033", "GB0170", "data-dependent-guard"),
-    examples=(
-        Example(
-            "return x * SCALES[int(x.sum())]",
-            "return x * torch.tensor(SCALES, dtype=torch.float64).take(torch.as_tensor(x.sum()).long())",
-            above="SCALES = [0.5, 1.0, 2.0, 4.0, 8.0]",
-        ),
-        Example(
-            "return x + (1, 2, 3, 5, 8)[x.argmax().item()]",
-            "return x + torch.tensor((1, 2, 3, 5, 8)).take(torch.as_tensor(x.argmax()).long())",
-        ),
+_EXAMPLES = (
+    Example(
+        "return x * SCALES[int(x.sum())]",
+        "return x * torch.tensor(SCALES, dtype=torch.float64).take(torch.as_tensor(x.sum()).long())",
+        above="SCALES = [0.5, 1.0, 2.0, 4.0, 8.0]",
     ),
+    Example(
+        "return x + (1, 2, 3, 5, 8)[x.argmax().item()]",
+        "return x + torch.tensor((1, 2, 3, 5, 8)).take(torch.as_tensor(x.argmax()).long())",
+    ),
+)
+RULE = Rule(
+    "lookups", ("graph-break",), _propose, ("GB0124", "GB0033", "GB0170", "data-dependent-guard"), examples=_EXAMPLES
 )

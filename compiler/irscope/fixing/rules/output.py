@@ -22,9 +22,7 @@ _LOOSE = (ast.IfExp, ast.NamedExpr, ast.Lambda)
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    node, torch = source.at(finding.range), source.module_name("torch")
-    if torch is None:
-        return
+    node, torch = source.at(finding.range), source.torch
     statements = [
         statement for statement in source.on_line(finding.range.start.line, ast.Expr) if source.function(statement)
     ]
@@ -33,7 +31,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     for statement in outputs:
         yield from _printed(source, statement, torch)
     yield from _decision(source, finding, torch)
-    block = source.first_around(node, ast.With) if node is not None else None
+    block = source.first_around(node, ast.With)
     if block is not None and source.owns_lines(*block.body):
         yield from _without_filter(source, block)
         if source.can_be_left_out(block):
@@ -107,8 +105,7 @@ def _is_about_warnings(source: Source, statement: ast.stmt) -> bool:
 
 def _decision(source: Source, finding: Finding, torch: str) -> Iterator[Proposal]:
     """``if x.isnan().any(): warnings.warn(…)``: without the output there is nothing to decide."""
-    node = source.at(finding.range)
-    decision = source.first_around(node, ast.If) if node is not None else None
+    decision = source.first_around(source.at(finding.range), ast.If)
     if decision is None or source.function(decision) is None or source.is_elif(decision):
         return
     if decision.orelse or source.line(decision) != finding.range.start.line or not source.can_be_left_out(decision):
@@ -134,33 +131,29 @@ with warnings.catch_warnings():
     {}
 """
 _GUARD = "if not torch.compiler.is_compiling()"
-RULE = Rule(
-    "output",
-    ("graph-break",),
-    _propose,
-    examples=(
-        Example(
-            "print('mean', x.mean())\nreturn x + 1",
-            'torch._higher_order_ops.print("mean {}", x.mean())\nreturn x + 1',
-        ),
-        Example(
-            "print(f'{x.mean():.2f} of {{x}}')\nreturn x + 1",
-            'torch._higher_order_ops.print("{:.2f} of {{x}}", x.mean())\nreturn x + 1',
-        ),
-        Example("print(x.mean())\nreturn x + 1", f"{_GUARD}:\n    print(x.mean())\nreturn x + 1"),
-        Example(
-            "if x.sum() > 9:\n    warnings.warn('large')\nreturn x + 1",
-            f"{_GUARD} and x.sum() > 9:\n    warnings.warn('large')\nreturn x + 1",
-            above="import warnings",
-        ),
-        Example(
-            f"{_WARNS}return x + 1",
-            f"{_GUARD}:\n{textwrap.indent(_WARNS, '    ')}return x + 1",
-            above="import warnings",
-        ),
-        *(
-            Example(f"{_FILTERS.format(inside)}{after}", f"# halves\n{inside}\n{after}", above="import warnings")
-            for inside, after in (("y = x / 2", "return y"), ("return x / 2", ""))
-        ),
+_EXAMPLES = (
+    Example(
+        "print('mean', x.mean())\nreturn x + 1",
+        'torch._higher_order_ops.print("mean {}", x.mean())\nreturn x + 1',
+    ),
+    Example(
+        "print(f'{x.mean():.2f} of {{x}}')\nreturn x + 1",
+        'torch._higher_order_ops.print("{:.2f} of {{x}}", x.mean())\nreturn x + 1',
+    ),
+    Example("print(x.mean())\nreturn x + 1", f"{_GUARD}:\n    print(x.mean())\nreturn x + 1"),
+    Example(
+        "if x.sum() > 9:\n    warnings.warn('large')\nreturn x + 1",
+        f"{_GUARD} and x.sum() > 9:\n    warnings.warn('large')\nreturn x + 1",
+        above="import warnings",
+    ),
+    Example(
+        f"{_WARNS}return x + 1",
+        f"{_GUARD}:\n{textwrap.indent(_WARNS, '    ')}return x + 1",
+        above="import warnings",
+    ),
+    *(
+        Example(f"{_FILTERS.format(inside)}{after}", f"# halves\n{inside}\n{after}", above="import warnings")
+        for inside, after in (("y = x / 2", "return y"), ("return x / 2", ""))
     ),
 )
+RULE = Rule("output", ("graph-break",), _propose, examples=_EXAMPLES)

@@ -26,7 +26,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     steps = _steps(source, function)
     if steps:
         lines = [source.code_with_comments(step) for step in steps]
-        text = with_before(source, function, source.torch, lines, {}, dict.fromkeys(steps))
+        text = with_before(source, function, lines, {}, dict.fromkeys(steps))
         yield Proposal(_TITLE, _CAVEAT, text, last=True)
 
 
@@ -63,46 +63,41 @@ def _changes_argument(source: Source, node: ast.stmt, own: set[str]) -> bool:
     return False
 
 
-RULE = Rule(
-    "size steps",
-    ("recompilation",),
-    _propose,
-    ("recompile-condition",),
-    examples=(
-        Example.script("""
-              @torch.compile(backend="eager")
-            + def f_after(x):
-            +     return x * 2
-            +
-            +
-            + @torch.compiler.disable(recursive=False)
-              def f(x):
-                  if x.shape[-1] % 2:
-                      x = torch.nn.functional.pad(x, (0, 1))
-            -     return x * 2
-            +     return f_after(x)
+_EXAMPLES = (
+    Example.script("""
+          @torch.compile(backend="eager")
+        + def f_after(x):
+        +     return x * 2
+        +
+        +
+        + @torch.compiler.disable(recursive=False)
+          def f(x):
+              if x.shape[-1] % 2:
+                  x = torch.nn.functional.pad(x, (0, 1))
+        -     return x * 2
+        +     return f_after(x)
 
-              for size in (4, 6, 5):
-                  f(torch.ones(2, size))
-        """),
-        Example.script("""
-            + @torch.compile(backend="eager", dynamic=True)
-            + def f_after(x):
-            +     return x * 2
-            +
-            +
-            + @torch.compiler.disable(recursive=False)
-              def f(x):
-                  # short ones
-                  if x.size(0) < 8:
-                      x = torch.cat([x, x])
-            -     return x * 2
-            +     return f_after(x)
+          for size in (4, 6, 5):
+              f(torch.ones(2, size))
+    """),
+    Example.script("""
+        + @torch.compile(backend="eager", dynamic=True)
+        + def f_after(x):
+        +     return x * 2
+        +
+        +
+        + @torch.compiler.disable(recursive=False)
+          def f(x):
+              # short ones
+              if x.size(0) < 8:
+                  x = torch.cat([x, x])
+        -     return x * 2
+        +     return f_after(x)
 
-            - g = torch.compile(f, backend="eager", dynamic=True)
-            + g = f
-              for size in (4, 9):
-                  g(torch.ones(size))
-        """),
-    ),
+        - g = torch.compile(f, backend="eager", dynamic=True)
+        + g = f
+          for size in (4, 9):
+              g(torch.ones(size))
+    """),
 )
+RULE = Rule("size steps", ("recompilation",), _propose, ("recompile-condition",), examples=_EXAMPLES)

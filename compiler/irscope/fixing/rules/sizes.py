@@ -73,31 +73,32 @@ def static_sizes(text: str, are_dynamic: bool) -> Fix | None:
     return Fix(_STATIC, _STATIC_CAVEAT, edits_between(text, changed))
 
 
+_EXAMPLES = (
+    Example.script("""
+        - @torch.compile(backend="eager")
+        + @torch.compile(backend="eager", dynamic=True)
+          def f(x):
+              return x * 2
+
+          for size in (4, 5):
+              f(torch.ones(size))
+    """),
+    Example.script("""
+          def f(x):
+              return x * 2
+
+          g = torch.compile(f, backend="eager")
+          for size in (4, 5):
+        -     g(torch.ones(size))
+        +     x = torch.ones(size)
+        +     torch._dynamo.mark_dynamic(x, 0)
+        +     g(x)
+    """),
+)
 RULE = Rule(
     "sizes",
     ("recompilation",),
     _propose,
     ("recompile-size", "recompile-value", "recompile-condition"),
-    examples=(
-        Example.script("""
-            - @torch.compile(backend="eager")
-            + @torch.compile(backend="eager", dynamic=True)
-              def f(x):
-                  return x * 2
-
-              for size in (4, 5):
-                  f(torch.ones(size))
-        """),
-        Example.script("""
-              def f(x):
-                  return x * 2
-
-              g = torch.compile(f, backend="eager")
-              for size in (4, 5):
-            -     g(torch.ones(size))
-            +     x = torch.ones(size)
-            +     torch._dynamo.mark_dynamic(x, 0)
-            +     g(x)
-        """),
-    ),
+    examples=_EXAMPLES,
 )

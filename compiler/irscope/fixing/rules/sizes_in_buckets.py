@@ -94,59 +94,54 @@ def _with(source: Source, compiled: ast.expr, name: str, code: str, is_module: b
     return source.changed(changes, [source.above(compiled, code)])
 
 
-RULE = Rule(
-    "sizes in buckets",
-    ("recompilation",),
-    _propose,
-    ("recompile-size",),
-    examples=(
-        Example.script('''
-              import torch
+_EXAMPLES = (
+    Example.script('''
+          import torch
 
-            +
-            + def in_buckets(compiled):
-            +     """Pads dimension 1 of x to a multiple of 8, and cuts the result to its size."""
-            +
-            +     @torch.compiler.disable(recursive=False)
-            +     def call(x):
-            +         size = x.shape[1]
-            +         x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, -x.shape[1] % 8))
-            +         return compiled(x).narrow(1, 0, size)
-            +
-            +     return call
-            +
-            +
-            + @in_buckets
-              @torch.compile(backend="eager")
-              def f(x):
-                  return x * 2
+        +
+        + def in_buckets(compiled):
+        +     """Pads dimension 1 of x to a multiple of 8, and cuts the result to its size."""
+        +
+        +     @torch.compiler.disable(recursive=False)
+        +     def call(x):
+        +         size = x.shape[1]
+        +         x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, -x.shape[1] % 8))
+        +         return compiled(x).narrow(1, 0, size)
+        +
+        +     return call
+        +
+        +
+        + @in_buckets
+          @torch.compile(backend="eager")
+          def f(x):
+              return x * 2
 
-              for size in (4, 5):
-                  f(torch.ones(2, size))
-        '''),
-        Example.script('''
-              import torch
+          for size in (4, 5):
+              f(torch.ones(2, size))
+    '''),
+    Example.script('''
+          import torch
 
-              class Net(torch.nn.Module):
-                  def forward(self, x):
-                      return x.sum(1)
+          class Net(torch.nn.Module):
+              def forward(self, x):
+                  return x.sum(1)
 
-            +
-            + def in_buckets(compiled):
-            +     """Pads dimension 1 of x to a multiple of 8."""
-            +
-            +     @torch.compiler.disable(recursive=False)
-            +     def call(x):
-            +         x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, -x.shape[1] % 8))
-            +         return compiled(x)
-            +
-            +     return call
-            +
-            +
-              net = torch.compile(Net(), backend="eager")
-            + net.forward = in_buckets(net.forward)
-              for size in (4, 5):
-                  net(torch.ones(2, size))
-        '''),
-    ),
+        +
+        + def in_buckets(compiled):
+        +     """Pads dimension 1 of x to a multiple of 8."""
+        +
+        +     @torch.compiler.disable(recursive=False)
+        +     def call(x):
+        +         x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, -x.shape[1] % 8))
+        +         return compiled(x)
+        +
+        +     return call
+        +
+        +
+          net = torch.compile(Net(), backend="eager")
+        + net.forward = in_buckets(net.forward)
+          for size in (4, 5):
+              net(torch.ones(2, size))
+    '''),
 )
+RULE = Rule("sizes in buckets", ("recompilation",), _propose, ("recompile-size",), examples=_EXAMPLES)
