@@ -80,31 +80,29 @@ class Flattening:
     # --- one statement ------------------------------------------------------------------------------------------------
 
     def _statement(self, flat: Flat, node: ast.stmt) -> None:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            if not isinstance(node.targets[0], ast.Subscript):
-                self.assigned |= {name.id for name in self._source.all(ast.Name, node.targets[0])}
-            self._assign(flat, node.targets[0], self._text(flat, node.value))
-        elif isinstance(node, ast.AugAssign):
-            sign = self._source.text[self._source.span(node.target)[1] : self._source.span(node.value)[0]].partition(
-                "="
-            )[0]
-            value = f"{tight(self._text(flat, node.target))} {sign.strip()} {tight(self._text(flat, node.value))}"
-            if _is_place(node.target):
-                self.in_place.add(dotted(node.target))
-                flat.values[dotted(node.target)] = value
-            else:
-                self._assign(flat, node.target, value)
-        elif isinstance(node, ast.Return) and node.value is not None:
-            value = self._text(flat, node.value)
-            flat.values[RETURNED] = tight(value) if isinstance(node.value, ast.Tuple) else value
-        elif (
-            isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Call)
-            and isinstance(node.value.func, ast.Attribute)
-        ):
-            self._method(flat, node.value, node.value.func)
-        elif not isinstance(node, ast.Pass):
-            raise ValueError("a statement cannot be chosen by value")
+        match node:
+            case ast.Assign(targets=[target], value=value):
+                if not isinstance(target, ast.Subscript):
+                    self.assigned |= {name.id for name in self._source.all(ast.Name, target)}
+                self._assign(flat, target, self._text(flat, value))
+            case ast.AugAssign(target=target, value=added):
+                between = self._source.text[self._source.span(target)[1] : self._source.span(added)[0]]
+                sign = between.partition("=")[0].strip()
+                result = f"{tight(self._text(flat, target))} {sign} {tight(self._text(flat, added))}"
+                if _is_place(target):
+                    self.in_place.add(dotted(target))
+                    flat.values[dotted(target)] = result
+                else:
+                    self._assign(flat, target, result)
+            case ast.Return(value=ast.expr() as value):
+                result = self._text(flat, value)
+                flat.values[RETURNED] = tight(result) if isinstance(value, ast.Tuple) else result
+            case ast.Expr(value=ast.Call(func=ast.Attribute() as method) as call):
+                self._method(flat, call, method)
+            case ast.Pass():
+                pass
+            case _:
+                raise ValueError("a statement cannot be chosen by value")
 
     def _assign(self, flat: Flat, target: ast.expr, value: str) -> None:
         if isinstance(target, ast.Name):

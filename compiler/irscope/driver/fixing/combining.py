@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 
 from irscope.driver.fixing.candidates import Candidate, Together, Tried
@@ -65,22 +66,18 @@ class Combining:
         if text is None or self._has_ended():
             return made
         _, trial = self._prover.prove(made.texts, made.fixed[0])
-        for now in trial.findings:
-            if (now.kind, now.code, now.file) != (finding.kind, finding.code, finding.file):
-                continue
-            for fix in self._fixes_in(now, finding.file, text):
-                if self._has_ended():
-                    return made
-                if not fix.repairs:
-                    continue
-                self._on_try(f"with the others: {fix.title}")
-                with contextlib.suppress(ValueError):
-                    texts = {**made.texts, finding.file: applied(text, fix.edits)}
-                    proof, _ = self._prover.prove(texts, finding)
-                    if proof.status is Status.VERIFIED:
-                        proof = self._prover.both_sides(proof, made.texts, texts)
-                    if proof.status is Status.VERIFIED and proof.has_removed(*made.fixed):
-                        return _with(made, texts, proof, finding)
+        same = (finding.kind, finding.code, finding.file)
+        left = [now for now in trial.findings if (now.kind, now.code, now.file) == same]
+        fixes = (fix for now in left for fix in self._fixes_in(now, finding.file, text) if fix.repairs)
+        for fix in itertools.takewhile(lambda _: not self._has_ended(), fixes):
+            self._on_try(f"with the others: {fix.title}")
+            with contextlib.suppress(ValueError):
+                texts = {**made.texts, finding.file: applied(text, fix.edits)}
+                proof, _ = self._prover.prove(texts, finding)
+                if proof.status is Status.VERIFIED:
+                    proof = self._prover.both_sides(proof, made.texts, texts)
+                if proof.status is Status.VERIFIED and proof.has_removed(*made.fixed):
+                    return _with(made, texts, proof, finding)
         return made
 
     def _texts(self, candidates: Sequence[Candidate]) -> dict[str, str]:

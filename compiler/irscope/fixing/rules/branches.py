@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import itertools
 from collections.abc import Iterator, Sequence
 
 from irscope.fixing.changes import ChangeKind, SyntaxChange
@@ -26,25 +28,18 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     yield from _of_chain(source, finding, torch)
     if decision is None or source.function(decision) is None:
         return
-    whole = [_with_elifs(source, decision)]
-    while isinstance(outer := source.parent(whole[-1]), ast.If):
-        whole.append(_with_elifs(source, outer))
-    candidates: list[tuple[FixMethod | str, str | None]] = []
-    candidates += [(_TITLE, _text(source, outer, torch)) for outer in whole]
-    title, safe = _with_safe_divisors(source, whole[0], torch)
-    if safe:
-        again = Source(safe)
-        same = again.on_line(source.line(whole[0]), ast.If)
-        candidates.append((title, _text(again, same[0], torch) if same else None))
-    candidates.append((_IN_PLACE_TITLE, _text(source, whole[0], torch, in_place=True)))
-    yield from (Proposal(title, _CAVEAT, text) for title, text in candidates if text is not None)
-
-
-def _with_elifs(source: Source, node: ast.If) -> ast.If:
-    """The first ``if`` of one with ``elif``."""
-    while source.is_elif(node) and isinstance(outer := source.parent(node), ast.If):
-        node = outer
-    return node
+    around = itertools.takewhile(lambda outer: isinstance(outer, ast.If), source.around(decision))
+    whole = [outer for outer in around if isinstance(outer, ast.If) and not source.is_elif(outer)]
+    attempts: list[tuple[FixMethod | str, Source, ast.If, bool]] = [(_TITLE, source, outer, False) for outer in whole]
+    if safe := _with_safe_divisors(source, whole[0], torch):
+        title, again = safe
+        attempts += [(title, again, same, False) for same in again.on_line(source.line(whole[0]), ast.If)[:1]]
+    attempts.append((_IN_PLACE_TITLE, source, whole[0], True))
+    for does, text, outer, in_place in attempts:
+        with contextlib.suppress(ValueError):
+            change = flattened(text, outer, torch, in_place)
+            if change is not None:
+                yield Proposal(does, _CAVEAT, text.changed({}, [change]))
 
 
 def _of_chain(source: Source, finding: Finding, torch: str) -> Iterator[Proposal]:
@@ -70,11 +65,11 @@ def chosen_expression(source: Source, node: ast.expr, torch: str) -> str | None:
 # --- gradients of the side that does not count ----------------------------------------------------------------------------
 
 
-def _with_safe_divisors(source: Source, decision: ast.If, torch: str) -> tuple[str, str]:
+def _with_safe_divisors(source: Source, decision: ast.If, torch: str) -> tuple[str, Source] | None:
     """The text with ones in the place of what the condition is about, where its side does not count and divides by it or
     takes its root: the gradients there are infinite at zero, and would make those of the other side NaN.
 
-    Returns a title and the text; both empty if nothing is divided by.
+    Returns a title and the text; None if nothing is divided by.
     """
     sides, asked = _sides(source, decision)
     changes: dict[ast.AST, str | None] = {}
@@ -85,7 +80,7 @@ def _with_safe_divisors(source: Source, decision: ast.If, torch: str) -> tuple[s
             if code in asked:
                 changes[node] = f"{torch}.where({counts}, {code}, {torch}.ones_like({code}))"
                 divides = divides or is_divisor
-    return (_SAFE_TITLE if divides else _ROOT_TITLE, source.changed(changes)) if changes else ("", "")
+    return (_SAFE_TITLE if divides else _ROOT_TITLE, Source(source.changed(changes))) if changes else None
 
 
 def _sides(source: Source, decision: ast.If) -> tuple[list[tuple[Sequence[ast.stmt], str]], set[str]]:
@@ -150,15 +145,6 @@ def flattened(
     if lines is None or not (lines := [*flat.lines, *lines]):
         return None
     return SyntaxChange(ChangeKind.STATEMENTS, source.range(replaced, *rest), "\n".join(lines))
-
-
-def _text(source: Source, decision: ast.If, torch: str, in_place: bool = False) -> str | None:
-    """The text with straight code; None if that is not possible."""
-    change = flattened(source, decision, torch, in_place)
-    try:
-        return source.changed({}, [change]) if change is not None else None
-    except ValueError:
-        return None
 
 
 def _lines(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import textwrap
 from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
@@ -38,48 +37,39 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     yield Proposal(_TITLE, _CAVEAT, text, last=True)
 
 
-_CALLS = """\
-f(torch.ones(4))
-with torch.no_grad():
-    f(torch.ones(4))
-"""
-_FUNCTION = """
-import torch
-
-@torch.compile(backend="eager")
-def f(x):
-    return x * 2
-
-"""
-_METHOD = """
-import torch
-
-class Net(torch.nn.Module):
-    def forward(self, x):
-        return x * 2
-
-f = torch.compile(Net(), backend="eager")
-"""
-_PLAIN = """\
-@torch.compiler.disable(recursive=False)
-def f(x):
-    with torch.enable_grad():
-        result = f_with_gradients(x)
-    return result if torch.is_grad_enabled() else result.detach()
-"""
-_PLAIN_METHOD = textwrap.indent(
-    _PLAIN.replace("def f(x)", "def forward(self, x)").replace("f_with", "self.forward_with"), "    "
-)
 _EXAMPLES = (
-    Example(
-        _FUNCTION + _CALLS,
-        _FUNCTION.replace("def f(", "def f_with_gradients(").replace("* 2\n", f"* 2\n\n\n{_PLAIN}") + _CALLS,
-        is_script=True,
-    ),
-    Example(
-        _METHOD + _CALLS,
-        _METHOD.replace("    def forward(", f"{_PLAIN_METHOD}\n    def forward_with_gradients(") + _CALLS,
-        is_script=True,
-    ),
+    Example.script("""
+          @torch.compile(backend="eager")
+        - def f(x):
+        + def f_with_gradients(x):
+              return x * 2
+
+        +
+        + @torch.compiler.disable(recursive=False)
+        + def f(x):
+        +     with torch.enable_grad():
+        +         result = f_with_gradients(x)
+        +     return result if torch.is_grad_enabled() else result.detach()
+        +
+          f(torch.ones(4))
+          with torch.no_grad():
+              f(torch.ones(4))
+    """),
+    Example.script("""
+          class Net(torch.nn.Module):
+        +     @torch.compiler.disable(recursive=False)
+              def forward(self, x):
+        +         with torch.enable_grad():
+        +             result = self.forward_with_gradients(x)
+        +         return result if torch.is_grad_enabled() else result.detach()
+        +
+        +     def forward_with_gradients(self, x):
+                  return x * 2
+
+          f = torch.compile(Net(), backend="eager")
+          f(torch.ones(4))
+          with torch.no_grad():
+              f(torch.ones(4))
+    """),
 )
 RULE = Rule("gradient modes", ("recompilation",), _propose, ("recompile-global-state",), examples=_EXAMPLES)
