@@ -34,7 +34,10 @@ def proposed(rule: Rule, text: str, folder: Path) -> set[str]:
     ran = run_forked(write(folder, text), folder / "runs.db")
     asked = [finding for finding in ran.report.findings if rule.fits(finding)]
     assert asked, [(finding.kind, finding.code, finding.message) for finding in ran.report.findings] or ran.stderr
-    return {proposal.text for finding in asked for proposal in rule.propose(Source(text), finding)}
+    proposals = [proposal for finding in asked for proposal in rule.propose(Source(text), finding)]
+    repairs = {proposal.method is None or proposal.method.repairs for proposal in proposals}
+    assert repairs <= {not rule.leaves_out}, "what a rule says of itself is what its proposals do"
+    return {proposal.text for proposal in proposals}
 
 
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)

@@ -1,13 +1,8 @@
-"""A helper that cannot be traced: as an operator, put into the graph as it is, or left out of it.
-
-What is left out runs as plain Python, which costs most.  So does a function that runs as plain Python already: it stays so,
-without a trial to trace it.
-"""
+"""A helper that cannot be traced: as an operator, or put into the graph as it is."""
 
 from __future__ import annotations
 
 import ast
-import contextlib
 import re
 from collections.abc import Iterator
 
@@ -15,7 +10,7 @@ from irscope.fixing.changes import ChangeKind, SyntaxChange
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.fixing.syntax import Function
-from irscope.protocol import BreakFacts, Finding, FixMethod, Range
+from irscope.protocol import Finding, Range
 
 _MOST_STATEMENTS = 20
 """Of what is still a small helper."""
@@ -28,45 +23,34 @@ _OF_STATE = frozenset({
     "clear", "remove", "exec", "eval", "globals", "setattr", "uuid4",
 })  # fmt: skip
 """What reads or changes something that stays from call to call."""
-_TRACED = "Put the helper into the graph without tracing it"
-_TRACED_CAVEAT = "It must depend on its arguments only: what else it reads is compiled in."
-_OPERATOR_CAVEAT = "Check what the fake implementation says of shape and dtype; training needs `register_autograd`."
-_CUT = "The graph is cut at each call of it: two graphs more, and the helper runs as plain Python."
-_STAYS = (
-    "The function runs as plain Python, as it does now: no graph grows. What is gone is the trial to trace it. "
-    "Each function that it calls is compiled by itself."
-)
 _CLOSES = re.compile(r"\s*,?\s*\)")
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    function, disable = source.function_at(finding.range), f"@{source.torch}.compiler.disable"
-    if function.decorator_list:
+    function, torch = helper_at(source, finding.range), source.torch
+    if function is None:
         return
-    if _is_small_helper(source, function):
-        yield _decorated(source, function, "@torch._dynamo.nonstrict_trace", _TRACED, _TRACED_CAVEAT)
-        if not _keeps_state(function):  # the compiler may merge two equal calls of an operator, or leave one out
-            with contextlib.suppress(ValueError):
-                text = _with_operator(source, function, source.torch)
-                yield Proposal(
-                    "Make the helper an operator that the graph calls as a whole", _OPERATOR_CAVEAT, text, last=True
-                )
-        yield _decorated(source, function, disable, FixMethod.HELPER_TO_PYTHON, _CUT)
-    if isinstance(finding.facts, BreakFacts) and finding.facts.leaves_function_to_python:
-        yield _decorated(source, function, f"{disable}(recursive=False)", FixMethod.FUNCTION_TO_PYTHON, _STAYS)
+    decorator = source.before(function, "@torch._dynamo.nonstrict_trace")
+    yield Proposal(
+        "Put the helper into the graph without tracing it",
+        "It must depend on its arguments only: what else it reads is compiled in.",
+        source.changed({}, [*source.importing("import torch._dynamo"), decorator]), last=True,
+    )  # fmt: skip
+    if not _keeps_state(function):  # the compiler may merge two equal calls of an operator, or leave one out
+        text = _with_operator(source, function, torch)
+        caveat = "Check what the fake implementation says of shape and dtype; training needs `register_autograd`."
+        yield Proposal("Make the helper an operator that the graph calls as a whole", caveat, text, last=True)
 
 
-def _decorated(source: Source, function: Function, decorator: str, does: FixMethod | str, caveat: str) -> Proposal:
-    imports = source.importing("import torch._dynamo") if "_dynamo" in decorator else []
-    return Proposal(does, caveat, source.changed({}, [*imports, source.before(function, decorator)]), last=True)
-
-
-def _is_small_helper(source: Source, function: Function) -> bool:
-    """Whether a function is one of the file that another function calls."""
+def helper_at(source: Source, range: Range) -> Function | None:
+    """The function around a range, if it is a small one of the file that another function calls."""
+    function = source.function(source.at(range))
+    if function is None or function.decorator_list or source.parent(function) is not source.tree:
+        return None
     simple = [statement for statement in source.all(ast.stmt, function) if not hasattr(statement, "body")]
     calls = [call for call in source.all(ast.Call) if getattr(call.func, "id", "") == function.name]
     is_called = any(source.function(call) not in (None, function) for call in calls)
-    return source.parent(function) is source.tree and is_called and len(simple) <= _MOST_STATEMENTS
+    return function if is_called and len(simple) <= _MOST_STATEMENTS else None
 
 
 def _with_operator(source: Source, function: Function, torch: str) -> str:
@@ -119,23 +103,9 @@ _OPERATOR = Example.script("""
 
       f(torch.ones(4))
 """)
-_HALVED = _OPERATOR.before
-_IMPORTING = _HALVED.replace("import torch", "import torch\nimport torch._dynamo")
-_EXAMPLES = (
-    *(
-        Example(_HALVED, text.replace("def halved", f"@torch.{decorator}\ndef halved"), is_script=True)
-        for text, decorator in ((_IMPORTING, "_dynamo.nonstrict_trace"), (_HALVED, "compiler.disable"))
-    ),
-    _OPERATOR,
-    Example.script("""
-        + @torch.compiler.disable(recursive=False)
-          def f(x):
-              for _ in range(2):
-                  torch._dynamo.graph_break()
-                  x = x + 1
-              return x
-
-          torch.compile(f, backend="eager")(torch.ones(4))
-    """),
+HALVED = _OPERATOR.before
+_AS_IT_IS = HALVED.replace("import torch", "import torch\nimport torch._dynamo").replace(
+    "def halved", "@torch._dynamo.nonstrict_trace\ndef halved"
 )
+_EXAMPLES = (Example(HALVED, _AS_IT_IS, is_script=True), _OPERATOR)
 RULE = Rule("helpers", ("graph-break",), _propose, examples=_EXAMPLES)
