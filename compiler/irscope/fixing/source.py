@@ -161,10 +161,11 @@ class Source(Syntax):
         return f"{self.imports.get(head, head)}{dot}{rest}"
 
     @functools.cached_property
-    def constants(self) -> frozenset[str]:
-        """Names in capitals that the file assigns once, at its top level."""
-        names = [name for node in self.tree.body if isinstance(node, ast.Assign) for name, _ in bound(node)]
-        return frozenset(name for name in names if name.isupper() and names.count(name) == 1)
+    def constants(self) -> dict[str, ast.expr]:
+        """The values of names in capitals that the file assigns once, at its top level."""
+        assigned = [(name, node) for node in self.tree.body if isinstance(node, ast.Assign) for name, _ in bound(node)]
+        names = [name for name, _ in assigned]
+        return {name: node.value for name, node in assigned if name.isupper() and names.count(name) == 1}
 
     def can_be_left_out(self, statement: ast.stmt) -> bool:
         """Whether all that a statement does is output: only that may be left out while compiling."""

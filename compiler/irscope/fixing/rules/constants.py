@@ -45,7 +45,7 @@ def _is_constant(source: Source, value: ast.expr) -> bool:
         return False
     own = {name for loop in source.all(ast.comprehension, value) for name in bound_names(loop.target)}
     names = {name.id for name in source.all(ast.Name, value)}
-    return names <= own | source.imports.keys() | source.constants | set(dir(builtins))
+    return names <= own | source.imports.keys() | source.constants.keys() | set(dir(builtins))
 
 
 def _example(imports: str, body: str, value: str, name: str) -> Example:

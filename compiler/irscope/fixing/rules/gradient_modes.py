@@ -19,10 +19,9 @@ _NO_TENSOR = (ast.Tuple, ast.List, ast.Dict, ast.Lambda, ast.ListComp, ast.DictC
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    torch = source.torch
-    function = next(iter(source.on_line(finding.range.start.line, ast.FunctionDef)), None)
+    torch, function = source.torch, source.function_at(finding.range)
     is_of_mode = isinstance(finding.facts, RecompilationFacts) and finding.facts.state == GRAD_MODE
-    if function is None or not is_of_mode or not can_be_split(source, function):
+    if not is_of_mode or not can_be_split(source, function):
         return
     returned = [statement.value for statement in source.all(ast.Return, function.body)]
     is_tensor = [value and not isinstance(value, _NO_TENSOR) and source.code(value) != "None" for value in returned]

@@ -169,9 +169,7 @@ class _FixedIndex:
         """The file with it, where ``assign`` makes the index; `sums` is then how many sums leave rows out."""
         source, mask, torch = self._source, self._mask, self._torch
         fixed = f"{torch}.nonzero_static({mask}, size={mask}.numel(), fill_value=0)"
-        changes: dict[ast.AST, str | None] = {}
-        for statement in function.body:
-            changes |= self._changes(statement, assign)
+        changes = self._changes(function, assign)
         changes[self._selection.call] = f"{fixed}.unbind(-1)" if self._selection.is_tuple else fixed
         chosen = f"{torch}.arange({mask}.numel(), device={mask}.device) < {mask}.count_nonzero()"
         more = [source.after(assign, f"{self._is_chosen} = {chosen}")]

@@ -27,9 +27,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 def _numbers(source: Source, node: ast.expr) -> list[object]:
     """The numbers of a list or tuple, as it is written in the place or at the top of the file."""
-    if isinstance(node, ast.Name) and node.id in source.constants:
-        assigns = [assign for assign in source.all(ast.Assign) if source.code(assign.targets[0]) == node.id]
-        node = assigns[0].value if len(assigns) == 1 else node
+    node = source.constants.get(node.id, node) if isinstance(node, ast.Name) else node
     with contextlib.suppress(ValueError, TypeError):  # what is not a literal
         numbers = ast.literal_eval(node)
         if isinstance(numbers, (list, tuple)) and {*map(type, numbers)} <= {int, float}:

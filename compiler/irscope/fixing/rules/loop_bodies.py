@@ -27,9 +27,8 @@ _WORK: _Nodes = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.AugAssign)
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    definitions = source.on_line(finding.range.start.line, ast.FunctionDef)
-    function = source.function(source.at(finding.range)) or next(iter(definitions), None)
-    if function is None or is_method(source, function) or not can_be_split(source, function):
+    function = source.function_at(finding.range)
+    if is_method(source, function) or not can_be_split(source, function):
         return
     loops = [statement for statement in function.body if isinstance(statement, ast.For)]
     if len(loops) == 1 and _is_only_work(source, function, loops[0]):

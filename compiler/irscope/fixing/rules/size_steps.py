@@ -51,7 +51,7 @@ def _asks_sizes(source: Source, test: ast.expr, own: set[str]) -> bool:
     inside = set(source.all(ast.Name, sizes))
     read = [name.id for name in source.all(ast.Name, test) if name not in inside]
     heads = {source.code(size.value) for size in sizes}
-    return bool(sizes) and heads <= own and source.constants.issuperset(read)
+    return bool(sizes) and heads <= own and source.constants.keys() >= set(read)
 
 
 def _changes_argument(source: Source, node: ast.stmt, own: set[str]) -> bool:
@@ -59,7 +59,7 @@ def _changes_argument(source: Source, node: ast.stmt, own: set[str]) -> bool:
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if name in own:
             read = {inner.id for inner in source.all(ast.Name, call)}
-            return read <= own | set(source.imports) | source.constants
+            return read <= own | set(source.imports) | source.constants.keys()
     return False
 
 
