@@ -121,11 +121,7 @@ def with_body(source: Source, function: Function, code: str) -> str:
 
 def renamed(source: Source, function: Function, name: str) -> str:
     """The code of a function with another name and without decorators."""
-    start = _head(source, function).start
-    head = re.match(r"def\s+\w+", source.lines[start.line - 1][start.column :])
-    assert head is not None
-    end = Position(start.line, start.column + head.end())
-    return undecorated(source, function, Edit(Range(start, end), f"def {name}"))
+    return re.sub(r"^def\s+\w+", f"def {name}", undecorated(source, function))
 
 
 def _with_comments(source: Source, statement: ast.AST, function: Function) -> Range:

@@ -32,7 +32,9 @@ class Syntax:
     """One file.  Raises ValueError for a text that is not Python, too long or nested too deeply."""
 
     def __init__(self, text: str, tree: ast.Module | None = None) -> None:
-        self.text, self.tree = text, tree or _module(text)
+        module = tree or parsed(text)
+        assert isinstance(module, ast.Module)
+        self.text, self.tree = text, module
         self.lines = text.split("\n")
         self._starts = list(itertools.accumulate((len(line) + 1 for line in self.lines), initial=0))
         self.nodes = list(ast.walk(self.tree))
@@ -231,12 +233,6 @@ def tokens_of(text: str) -> list[tokenize.TokenInfo]:
     with contextlib.suppress(tokenize.TokenError, SyntaxError):
         tokens.extend(tokenize.generate_tokens(io.StringIO(text).readline))
     return tokens
-
-
-def _module(text: str) -> ast.Module:
-    tree = parsed(text)
-    assert isinstance(tree, ast.Module)
-    return tree
 
 
 def parsed(text: str, mode: str = "exec") -> ast.AST:

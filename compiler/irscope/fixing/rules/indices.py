@@ -38,8 +38,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         function = source.function(assign)
         if function is None or len(assign.targets) != 1:
             continue
-        selections = (_selection(source, call) for call in source.all(ast.Call, assign.value))
-        selection = next((made for made in selections if made is not None), None)
+        selection = next(filter(None, (_selection(source, call) for call in source.all(ast.Call, assign.value))), None)
         target = assign.targets[0]
         elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
         names = {element.id for element in elements if isinstance(element, ast.Name)}

@@ -22,30 +22,30 @@ _LOOSE = (ast.IfExp, ast.NamedExpr, ast.Lambda)
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    node, torch = source.at(finding.range), source.torch
+    node = source.at(finding.range)
     statements = [
         statement for statement in source.on_line(finding.range.start.line, ast.Expr) if source.function(statement)
     ]
     calls = [statement for statement in statements[:1] if isinstance(statement.value, ast.Call)]
     outputs = [statement for statement in calls if source.can_be_left_out(statement)]
     for statement in outputs:
-        yield from _printed(source, statement, torch)
-    yield from _decision(source, finding, torch)
+        yield from _printed(source, statement)
+    yield from _decision(source, finding)
     block = source.first_around(node, ast.With)
     if block is not None and source.owns_lines(*block.body):
         yield from _without_filter(source, block)
         if source.can_be_left_out(block):
-            yield _left_out(source, block, torch)  # Dynamo may not know the context
+            yield _left_out(source, block)  # Dynamo may not know the context
     for statement in outputs:
-        yield _left_out(source, statement, torch)
+        yield _left_out(source, statement)
 
 
-def _printed(source: Source, statement: ast.Expr, torch: str) -> Iterator[Proposal]:
+def _printed(source: Source, statement: ast.Expr) -> Iterator[Proposal]:
     match statement.value:
         case ast.Call(keywords=[], args=args, func=func) if source.full_name(func) == "print":
             with contextlib.suppress(ValueError):
                 words, values = _format(source, args)
-                code = f"{torch}._higher_order_ops.print({', '.join([_quoted(words), *values])})"
+                code = f"{source.torch}._higher_order_ops.print({', '.join([_quoted(words), *values])})"
                 if values:
                     yield Proposal("Print from the graph", _OPERATOR_CAVEAT, source.changed({statement: code}))
 
@@ -80,9 +80,9 @@ def _quoted(text: str) -> str:
     return f'"{text}"' if text.isprintable() and not set(text) & {'"', "\\"} else repr(text)
 
 
-def _left_out(source: Source, statement: ast.stmt, torch: str) -> Proposal:
+def _left_out(source: Source, statement: ast.stmt) -> Proposal:
     code = reindented(source.code(statement), "    ", "    ")
-    text = source.changed({statement: f"if not {torch}.compiler.is_compiling():\n{code}"})
+    text = source.changed({statement: f"if not {source.torch}.compiler.is_compiling():\n{code}"})
     return Proposal(FixMethod.LEAVE_OUT, _CAVEAT, text)
 
 
@@ -103,7 +103,7 @@ def _is_about_warnings(source: Source, statement: ast.stmt) -> bool:
     return is_call and any(name.startswith("warnings.") for name in names)
 
 
-def _decision(source: Source, finding: Finding, torch: str) -> Iterator[Proposal]:
+def _decision(source: Source, finding: Finding) -> Iterator[Proposal]:
     """``if x.isnan().any(): warnings.warn(…)``: without the output there is nothing to decide."""
     decision = source.first_around(source.at(finding.range), ast.If)
     if decision is None or source.function(decision) is None or source.is_elif(decision):
@@ -114,7 +114,7 @@ def _decision(source: Source, finding: Finding, torch: str) -> Iterator[Proposal
     is_or = isinstance(decision.test, ast.BoolOp) and isinstance(decision.test.op, ast.Or)
     if is_or or isinstance(decision.test, _LOOSE):
         test = f"({test})"
-    made = f"not {torch}.compiler.is_compiling() and {test}"
+    made = f"not {source.torch}.compiler.is_compiling() and {test}"
     yield Proposal(FixMethod.LEAVE_OUT, _CAVEAT, source.changed({decision.test: made}))
 
 
