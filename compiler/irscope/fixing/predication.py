@@ -225,9 +225,7 @@ class Flattening:
         return replaced
 
     def _fresh(self, wanted: str) -> str:
-        name, number = self._source.fresh(wanted), 2
-        while name in self._made:
-            name, number = self._source.fresh(f"{wanted}_{number}"), number + 1
+        name = self._source.fresh(wanted, self._made)
         self._made.add(name)
         return name
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import tokenize
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from irscope.fixing import top_level
 from irscope.fixing.changes import ChangeKind, SyntaxChange
@@ -124,10 +124,10 @@ class Source(Syntax):
             node.id for node in self.nodes if isinstance(node, ast.Name)
         )
 
-    def fresh(self, wanted: str) -> str:
-        """A name that the file does not have."""
+    def fresh(self, wanted: str, taken: Collection[str] = ()) -> str:
+        """A name that the file does not have, and that is not taken."""
         name, number = wanted, 2
-        while name in self.names:
+        while name in self.names or name in taken:
             name, number = f"{wanted}_{number}", number + 1
         return name
 

@@ -7,6 +7,7 @@ rest, which is compiled, as a tensor; what is decided by it is passed as a truth
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
@@ -80,17 +81,10 @@ def _reads(source: Source, function: Function, names: set[str]) -> list[ast.expr
     """The largest expressions that are computed of the numbers, and of constants, alone."""
     reads: list[ast.expr] = []
     for attribute in source.all(ast.Attribute, function.body):
-        if source.code(attribute) not in names or not isinstance(attribute.ctx, ast.Load):
-            continue
-        largest: ast.expr = attribute
-        for outer in source.around(attribute):
-            if isinstance(outer, ast.expr) and _is_plain(source, outer, names):
-                largest = outer
-            elif not isinstance(outer, ast.keyword):
-                break
-        if largest not in reads:
-            reads.append(largest)
-    return reads
+        if source.code(attribute) in names and isinstance(attribute.ctx, ast.Load):
+            plain = itertools.takewhile(lambda outer: _is_plain(source, outer, names), source.around(attribute))
+            reads.append([outer for outer in plain if isinstance(outer, ast.expr)][-1])
+    return list(dict.fromkeys(reads))
 
 
 def _is_plain(source: Source, node: ast.AST, names: set[str]) -> bool:

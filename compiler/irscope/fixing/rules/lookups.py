@@ -6,6 +6,7 @@ import ast
 import contextlib
 from collections.abc import Iterator
 
+from irscope.fixing.conditions import tensor_of
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.protocol import Finding
@@ -17,7 +18,7 @@ _CAVEAT = "What is looked up is then a tensor."
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     torch = source.torch
     for entry in source.on_line(finding.range.start.line, ast.Subscript):
-        values, index = _numbers(source, entry.value), _index(entry.slice)
+        values, index = _numbers(source, entry.value), tensor_of(source, entry.slice, "int")
         if values and index is not None:
             dtype = f", dtype={torch}.float64" if float in map(type, values) else ""  # one element does not widen
             table = f"{torch}.tensor({source.code(entry.value)}{dtype})"
@@ -33,16 +34,6 @@ def _numbers(source: Source, node: ast.expr) -> list[object]:
         if isinstance(numbers, (list, tuple)) and {*map(type, numbers)} <= {int, float}:
             return [*numbers]
     return []
-
-
-def _index(index: ast.expr) -> ast.expr | None:
-    """The tensor whose number is the index."""
-    match index:
-        case ast.Call(func=ast.Name(id="int"), args=[tensor], keywords=[]):
-            return tensor
-        case ast.Call(func=ast.Attribute(value=tensor, attr="item"), args=[], keywords=[]):
-            return tensor
-    return None
 
 
 _EXAMPLES = (
