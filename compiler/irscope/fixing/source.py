@@ -172,21 +172,16 @@ class Source(Syntax):
         return effects.effects_of(self.tree).can_be_left_out(statement)
 
 
-@functools.lru_cache(maxsize=16)
-def source_of(text: str) -> Source:
+@functools.lru_cache(maxsize=32)
+def source_of(text: str, tree: ast.Module | None = None) -> Source:
     """A text with its syntax; many rules are asked about one.  Raises ValueError as `Source`."""
-    return Source(text)
+    return Source(text, tree)
 
 
 def source_of_file(path: str) -> Source | None:
     """A file of the user's, or of a library, as the run has it, with the tree that `irscope.usercode` knows it by."""
     tree = parse(path)
-    return _with_tree(read_source(path), tree) if tree is not None else None
-
-
-@functools.lru_cache(maxsize=16)
-def _with_tree(text: str, tree: ast.Module) -> Source:
-    return Source(text, tree)
+    return source_of(read_source(path), tree) if tree is not None else None
 
 
 def bound_names(node: ast.AST) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from irscope.fixing.conditions import SIGNS
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.fixing.syntax import Function
@@ -14,11 +15,7 @@ _TITLE = "Let the number be a symbol of the graph, and check its bounds there"
 _CAVEAT = "The setting is for all compiled functions of the process."
 _CHECKS = " A failed check is a RuntimeError, without the values of the message."
 _SETTING = "capture_scalar_outputs"
-_SIGNS = {
-    ast.Lt: ("<", ">="), ast.LtE: ("<=", ">"), ast.Gt: (">", "<="), ast.GtE: (">=", "<"), ast.Eq: ("==", "!="),
-    ast.NotEq: ("!=", "=="),
-}  # fmt: skip
-"""How a comparison is written, and its opposite."""
+_OPPOSITES = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
@@ -94,11 +91,11 @@ def _operands(test: ast.expr, word: type[ast.boolop]) -> list[ast.expr]:
 
 def _opposite(source: Source, test: ast.expr) -> str:
     """The opposite of a comparison of integers; empty for another test."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or type(test.ops[0]) not in _SIGNS:
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or type(test.ops[0]) not in SIGNS:
         return ""
     (start, end), (_, left), (right, _) = map(source.span, (test, test.left, test.comparators[0]))
-    sign, opposite = _SIGNS[type(test.ops[0])]
-    return source.text[start:left] + source.text[left:right].replace(sign, opposite) + source.text[right:end]
+    sign = SIGNS[type(test.ops[0])]
+    return source.text[start:left] + source.text[left:right].replace(sign, _OPPOSITES[sign]) + source.text[right:end]
 
 
 def _clamped(source: Source, decision: ast.If | ast.Assert) -> list[str]:
