@@ -91,14 +91,11 @@ class Trying:
             before = self.prover.text_of(finding.file)
         except OSError:
             return
-        changed: dict[str, str] = {}
+        fixes = self._proposed(there, text)[:_MOST_CANDIDATES]
+        attempts = [(fix, {there.file: applied(text, fix.edits)}) for fix in fixes]
         if best is not None and best.file == finding.file:
             changed = as_patches(before, applied(before, best.fix.edits), {there.file: text, **self._libraries})
-        if best is not None and changed:
-            attempts = [(_of_library(best.fix), changed)]
-        else:
-            fixes = self._proposed(there, text)[:_MOST_CANDIDATES]
-            attempts = [(fix, {there.file: applied(text, fix.edits)}) for fix in fixes]
+            attempts = [(_of_library(best.fix), changed)] if changed else attempts
         for fix, texts in attempts:
             if self.is_over:
                 return

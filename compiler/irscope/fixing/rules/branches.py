@@ -139,25 +139,21 @@ def flattened(
     flattening = Flattening(source, torch, bound_before(source, replaced))
     try:
         flat = flattening.block([decision, *rest], {})
-        lines = _lines(source, flattening, flat.values, returns, in_place)
+        lines = [*flat.lines, *_lines(source, flattening, flat.values, returns, in_place)]
     except ValueError:
         return None
-    if lines is None or not (lines := [*flat.lines, *lines]):
-        return None
-    return SyntaxChange(ChangeKind.STATEMENTS, source.range(replaced, *rest), "\n".join(lines))
+    return SyntaxChange(ChangeKind.STATEMENTS, source.range(replaced, *rest), "\n".join(lines)) if lines else None
 
 
-def _lines(
-    source: Source, flattening: Flattening, results: dict[str, str], returns: bool, in_place: bool
-) -> list[str] | None:
-    """What gives names the values of straight code, and returns; None if that is not as the ``if`` does it."""
+def _lines(source: Source, flattening: Flattening, results: dict[str, str], returns: bool, in_place: bool) -> list[str]:
+    """What gives names the values of straight code, and returns.  Raises ValueError if that is not as the ``if`` does it."""
     if returns != (RETURNED in results):
-        return None
+        raise ValueError("only some ways return")
     values = {name: value for name, value in results.items() if name not in (RETURNED, value)}
     attributes = {name: value for name, value in values.items() if "." in name}
     kept = [name for name in values if name in flattening.in_place and "." not in name]
     if in_place and (returns or not kept or set(kept) & flattening.assigned):
-        return None
+        raise ValueError("nothing can be changed in place")
     if returns:
         return _returned(source, results[RETURNED], attributes)
     if in_place or attributes:

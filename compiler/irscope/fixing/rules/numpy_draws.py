@@ -80,20 +80,17 @@ class _Helper:
         """Whether it draws, its result depends on its arguments, torch, NumPy and builtins alone, and it leaves the
         tensors and lists that it gets as they are, as far as the code shows."""
         given, words = self.function.args, map(self.source.full_name, self._nodes)
-        has_schema = (
-            not (given.vararg or given.kwarg or given.kwonlyargs) and bool(self.types) and all(self.types.values())
+        has_schema = bool(self.types) and all(self.types.values())
+        is_open = (
+            given.vararg or given.kwarg or given.kwonlyargs or any(isinstance(node, _OPEN) for node in self._nodes)
         )
-        if not has_schema or not any(word.startswith("numpy.random.") for word in words):
+        if not has_schema or is_open or not any(word.startswith("numpy.random.") for word in words):
             return False
         hints = [getattr(node, field, None) for node in self._nodes for field in ("annotation", "returns")]
         in_hints = {name for hint in hints if hint is not None for name in ast.walk(hint)}
         allowed = bound_names(self.function) - {self.function.name} | {self.torch, self._numpy, *dir(builtins)}
         is_closed = all(name.id in allowed or name in in_hints for name in self._names)
-        return (
-            is_closed
-            and not any(isinstance(node, _OPEN) for node in self._nodes)
-            and all(map(self._is_read, self._names))
-        )
+        return is_closed and all(map(self._is_read, self._names))
 
     def _is_read(self, name: ast.Name) -> bool:
         kind = self.types.get(name.id, "")

@@ -23,9 +23,7 @@ _LOOSE = (ast.IfExp, ast.NamedExpr, ast.Lambda)
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     node = source.at(finding.range)
-    statements = [
-        statement for statement in source.on_line(finding.range.start.line, ast.Expr) if source.function(statement)
-    ]
+    statements = [line for line in source.on_line(finding.range.start.line, ast.Expr) if source.function(line)]
     calls = [statement for statement in statements[:1] if isinstance(statement.value, ast.Call)]
     outputs = [statement for statement in calls if source.can_be_left_out(statement)]
     for statement in outputs:
