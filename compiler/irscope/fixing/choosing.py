@@ -41,7 +41,7 @@ def _pairs(source: Source, first: ast.expr, second: ast.expr) -> list[tuple[ast.
     """The elements of two containers; dicts have the same constant texts as keys, in the same order."""
     sides = [getattr(side, "elts", None) or getattr(side, "values", []) for side in (first, second)]
     keys = [[getattr(key, "value", None) for key in getattr(side, "keys", ())] for side in (first, second)]
-    is_odd = any(isinstance(element, ast.Starred) for side in sides for element in side)
+    is_odd = any(isinstance(element, ast.Starred) for element in (*sides[0], *sides[1]))
     if len(sides[0]) != len(sides[1]) or keys[0] != keys[1] or is_odd or not all(isinstance(k, str) for k in keys[0]):
         raise ValueError("the sides have other elements")
     pairs = list(zip(*sides, strict=True))
