@@ -43,6 +43,7 @@ sys.path[:0] = [str(HERE.parent / "compiler"), str(HERE.parent / "server")]
 
 from irscope.driver.driver import RunSpec  # noqa: E402
 from irscope.driver.fixing.candidates import Candidate, Tried  # noqa: E402
+from irscope.driver.fixing.combining import combined  # noqa: E402
 from irscope.driver.fixing.trying import Trying  # noqa: E402
 from irscope.driver.trials.proving import Prover  # noqa: E402
 from irscope.fixing.texts import applied  # noqa: E402
@@ -209,7 +210,7 @@ def of_script(path: Path, worker: Worker, timeout: float = 900) -> dict[str, Any
                 tried.append(trying.finding(finding))
                 if first is None and tried[-1].verified is not None:
                     first = time.monotonic() - ready
-            together = trying.together(tried)
+            together = combined(trying, tried)
     finally:
         timer.cancel()
     changed = {best.fix.title: applied(text, best.fix.edits) for one in tried for best in _verified(one)}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from irscope.driver.fixing.candidates import Candidate, Tried
-from irscope.driver.fixing.combining import Combining
+from irscope.driver.fixing.combining import combined, one_by_one
 from irscope.driver.fixing.trying import Trying
 from irscope.driver.trials.proving import Proof, Status
 from irscope.fixing.proposals import THEN, chained
@@ -55,7 +55,7 @@ def test_it_is_last_and_not_the_verified_one(method: FixMethod) -> None:
     assert [each.fix.method for each in one.candidates] == [None, None, method]
     assert one.verified is None and one.left_to_python is not None and one.left_to_python.fix.method is method
     prover: Any = Prover()
-    together = Trying(prover, 60, with_rules=False).together([one])
+    together = combined(Trying(prover, 60, with_rules=False), [one])
     assert (together.texts, together.fixed) == ({}, ())
 
 
@@ -63,7 +63,7 @@ def test_a_repair_is_applied() -> None:
     one = tried(FixMethod.FUNCTION_TO_PYTHON, "a repair")
     assert [each.fix.title for each in one.candidates] == ["a repair"]  # no other is tried after a verified one
     prover: Any = Prover()
-    together = Trying(prover, 60, with_rules=False).together([one])
+    together = combined(Trying(prover, 60, with_rules=False), [one])
     assert (together.texts, together.fixed) == ({"user.py": "a repair\n"}, (FINDING,))
 
 
@@ -92,7 +92,7 @@ def test_fixes_that_go_together_need_one_trial_and_others_are_added_one_by_one()
         proof = Proof(Status.VERIFIED, "")
         first = Tried(FINDING, (Candidate(Fix("a", "", (Edit(PLACE, "1"),)), "user.py", proof),))
         second = Tried(other, (Candidate(Fix("b", "", (Edit(place, "2"),)), "user.py", proof),))
-        found = Trying(prover, seconds, with_rules=False).together([first, second])
+        found = combined(Trying(prover, seconds, with_rules=False), [first, second])
         return found.texts, found.fixed, [found.why_left_out(one) for one in (FINDING, other)], prover.seen
 
     assert fixed("") == ({"user.py": "1\n2\n"}, (FINDING, other), ["", ""], ["1\n2\n"])
@@ -136,7 +136,7 @@ def test_what_overlaps_is_proposed_again_in_the_changed_text(
         )
     ]
     monkeypatch.setattr("irscope.driver.fixing.trying.proposals", propose)
-    together = Trying(prover, 60).together(tried)
+    together = combined(Trying(prover, 60), tried)
     text = "new = z\n" if len(fixed) > 1 else "new = y\n"
     assert (together.texts, together.fixed) == ({"user.py": text}, tuple(names[one] for one in fixed))
 
@@ -173,7 +173,7 @@ def test_what_is_proposed_again_may_remove_two(monkeypatch: pytest.MonkeyPatch) 
     ]
     again = Fix("again", "", (Edit(Range(Position(1, 0), Position(1, 3)), "all"),))
     monkeypatch.setattr("irscope.driver.fixing.trying.proposals", lambda finding, text: [again])
-    together = Trying(prover, 60).together(tried)
+    together = combined(Trying(prover, 60), tried)
     assert (together.texts, together.fixed) == ({"user.py": "all"}, (FINDING, second, third))
     assert together.left_out == ()
 
@@ -229,8 +229,8 @@ def test_a_finding_that_another_fix_removes_needs_no_fix_of_its_own() -> None:
         Tried(one, (Candidate(Fix(name, "", (Edit(before, f"def {name}(): ...\n"),)), "user.py", proof),))
         for one, name in ((FINDING, "a"), (other, "b"))
     ]
-    together = Trying(prover, 60, with_rules=False).together(both)
+    together = combined(Trying(prover, 60, with_rules=False), both)
     assert (together.texts, together.fixed) == ({"user.py": "def a(): ...\nx\n"}, (FINDING, other))
-    combining = Combining(prover, lambda what: None, lambda: False, lambda finding, file, text: [])
-    one_by_one = combining._one_by_one([(one.finding, one.candidates[0]) for one in both])
-    assert (one_by_one.texts, one_by_one.fixed) == (together.texts, together.fixed)
+    trying = Trying(prover, 60, with_rules=False)
+    singly = one_by_one(trying, [(one.finding, one.candidates[0]) for one in both])
+    assert (singly.texts, singly.fixed) == (together.texts, together.fixed)

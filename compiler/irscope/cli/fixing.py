@@ -12,6 +12,7 @@ from typing import Any
 from irscope.cli.text import to_stdout
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.candidates import Candidate, Patch, Together, Tried
+from irscope.driver.fixing.combining import combined
 from irscope.driver.fixing.trying import Trying
 from irscope.driver.fixing.writing import write
 from irscope.driver.trials.gains import ROUNDS, MeasuredGain, measure
@@ -48,7 +49,7 @@ def fix(options: argparse.Namespace) -> int:
             say = _say if sys.stderr.isatty() else lambda what: None
             trying = Trying(prover, options.seconds, say, patches=True)
             tried = [trying.finding(finding) for finding in chosen]
-            together = trying.together(tried)
+            together = combined(trying, tried)
             before = {path: prover.text_of(path) for path in together.texts}
             static = _static(prover, spec, options.script) if options.measure else None
         gain = measure(spec, together.texts) if options.measure and together.texts else None

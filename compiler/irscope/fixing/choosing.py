@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from irscope.fixing.source import Source, parse_expression, tight
+from irscope.fixing.source import Source, parse_expression
+from irscope.fixing.syntax import is_number
 
-_CONTAINERS = (ast.Tuple, ast.List, ast.Dict, ast.ListComp)
+_DISPLAYS = (ast.Tuple, ast.List, ast.Dict)
 
 
 def chosen(torch: str, test: str, first: str, second: str) -> str:
@@ -17,88 +18,53 @@ def chosen(torch: str, test: str, first: str, second: str) -> str:
     """
     if first == second:
         return first
-    return _Choice(torch, test, first, second).code()
+    source = Source(f"{first}\n{second}\n")
+    sides = [node.value for node in source.tree.body if isinstance(node, ast.Expr)]
+    whole = next((side for side in sides if isinstance(side, ast.ListComp)), sides[0])
+    if isinstance(whole, ast.ListComp):
+        elements = [(whole.elt, _of_turn(source, sides[0], whole), _of_turn(source, sides[1], whole))]
+    elif isinstance(whole, _DISPLAYS) and type(sides[0]) is type(sides[1]):
+        elements = [(one, source.code(one), source.code(other)) for one, other in _pairs(source, *sides)]
+    elif any(map(is_no_tensor, sides)):
+        raise ValueError("a side is not a tensor")
+    else:
+        return f"{torch}.where({test}, {first}, {second})"
+    return source.code(whole, {element: chosen(torch, test, one, other) for element, one, other in elements})
 
 
 def repeats(value: str) -> bool:
     """Whether a chosen value asks its test several times."""
-    return isinstance(parse_expression(value), _CONTAINERS)
+    return isinstance(parse_expression(value), (*_DISPLAYS, ast.ListComp))
 
 
-class _Choice:
-    """Both sides of a choice, as the two statements of a text."""
+def _pairs(source: Source, first: ast.expr, second: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """The elements of two containers; dicts have the same constant texts as keys, in the same order."""
+    sides = [getattr(side, "elts", None) or getattr(side, "values", []) for side in (first, second)]
+    keys = [[getattr(key, "value", None) for key in getattr(side, "keys", ())] for side in (first, second)]
+    is_odd = any(isinstance(element, ast.Starred) for element in (*sides[0], *sides[1]))
+    if len(sides[0]) != len(sides[1]) or keys[0] != keys[1] or is_odd or not all(isinstance(k, str) for k in keys[0]):
+        raise ValueError("the sides have other elements")
+    pairs = list(zip(*sides, strict=True))
+    if any(is_number(one) and is_number(other) and source.code(one) != source.code(other) for one, other in pairs):
+        raise ValueError("the code that takes the container apart expects a number")
+    return pairs
 
-    def __init__(self, torch: str, test: str, first: str, second: str) -> None:
-        self._torch, self._test, self._texts = torch, test, (first, second)
-        self._source = Source(f"{first}\n{second}\n")
-        self._sides = [node.value for node in self._source.tree.body if isinstance(node, ast.Expr)]
 
-    def code(self) -> str:
-        first, second = self._sides
-        if isinstance(first, ast.ListComp) or isinstance(second, ast.ListComp):
-            return self._comprehension(first, second)
-        if isinstance(first, ast.Tuple) and isinstance(second, ast.Tuple):
-            elements = self._elements(first.elts, second.elts)
-            return f"({', '.join(elements)}{',' if len(elements) == 1 else ''})"
-        if isinstance(first, ast.List) and isinstance(second, ast.List):
-            return f"[{', '.join(self._elements(first.elts, second.elts))}]"
-        if isinstance(first, ast.Dict) and isinstance(second, ast.Dict):
-            return self._dict(first, second)
-        if is_no_tensor(first) or is_no_tensor(second):
-            raise ValueError("a side is not a tensor")
-        return f"{self._torch}.where({self._test}, {self._texts[0]}, {self._texts[1]})"
-
-    def _elements(self, first: list[ast.expr], second: list[ast.expr]) -> list[str]:
-        if len(first) != len(second) or any(isinstance(element, ast.Starred) for element in (*first, *second)):
-            raise ValueError("the sides have not as many elements")
-        pairs = list(zip(first, second, strict=True))
-        texts = [(self._source.code(one), self._source.code(other)) for one, other in pairs]
-        for (one, other), (text, other_text) in zip(pairs, texts, strict=True):
-            if text != other_text and _is_number(one) and _is_number(other):
-                raise ValueError("the code that takes the container apart expects a number")
-        return [chosen(self._torch, self._test, *pair) for pair in texts]
-
-    def _dict(self, first: ast.Dict, second: ast.Dict) -> str:
-        """Both with the same constant texts as keys, in the same order."""
-        sides = [
-            [key.value if isinstance(key, ast.Constant) else None for key in side.keys] for side in (first, second)
-        ]
-        if sides[0] != sides[1] or not all(isinstance(key, str) for key in sides[0]):
-            raise ValueError("the sides have other keys")
-        keys = [self._source.code(key) for key in first.keys if key is not None]
-        values = self._elements(first.values, second.values)
-        return "{" + ", ".join(f"{key}: {value}" for key, value in zip(keys, values, strict=True)) + "}"
-
-    def _comprehension(self, first: ast.expr, second: ast.expr) -> str:
-        """``[f(v) for v in a]`` and ``a``, or and ``[g(v) for v in a]``."""
-        loops = [side.generators for side in (first, second) if isinstance(side, ast.ListComp)]
-        loop, *more = loops[0]
-        if loop.ifs or more or loop.is_async:
-            raise ValueError("the loop is not a plain one")
-        elements = [self._of_turn(side, loop) for side in (first, second)]
-        return f"[{chosen(self._torch, self._test, *elements)} {self._loop(loop)}]"
-
-    def _of_turn(self, side: ast.expr, loop: ast.comprehension) -> str:
-        """What a side is in one turn of a loop."""
-        if isinstance(side, ast.ListComp):
-            other, *more = side.generators
-            if other.ifs or more or other.is_async or self._loop(other) != self._loop(loop):
-                raise ValueError("the sides have other loops")
-            return self._source.code(side.elt)
-        if not isinstance(loop.target, ast.Name) or self._source.code(side) != self._source.code(loop.iter):
-            raise ValueError("a side is not what the loop is over")
+def _of_turn(source: Source, side: ast.expr, whole: ast.ListComp) -> str:
+    """What a side is in one turn of a list comprehension: ``[f(v) for v in a]`` and ``a``, or and ``[g(v) for v in a]``."""
+    loop, *more = whole.generators
+    if loop.ifs or more or loop.is_async:
+        raise ValueError("the loop is not a plain one")
+    if isinstance(side, ast.ListComp) and [*map(ast.dump, side.generators)] == [ast.dump(loop)]:
+        return source.code(side.elt)
+    if isinstance(loop.target, ast.Name) and source.code(side) == source.code(loop.iter):
         return loop.target.id
-
-    def _loop(self, loop: ast.comprehension) -> str:
-        return f"for {self._source.code(loop.target)} in {tight(self._source.code(loop.iter))}"
-
-
-def _is_number(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+    raise ValueError("the sides have other loops")
 
 
 def is_no_tensor(node: ast.expr) -> bool:
     """Whether an expression is certainly no tensor, and no number that torch.where takes."""
     if isinstance(node, ast.Constant):
         return not isinstance(node.value, (int, float, complex)) or isinstance(node.value, bool)
-    return isinstance(node, (*_CONTAINERS, ast.Set, ast.JoinedStr, ast.Lambda, ast.GeneratorExp, ast.BoolOp))
+    others = (*_DISPLAYS, ast.ListComp, ast.Set, ast.JoinedStr, ast.Lambda, ast.GeneratorExp, ast.BoolOp)
+    return isinstance(node, others)

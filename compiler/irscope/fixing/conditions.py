@@ -143,13 +143,18 @@ def _of_elements(source: Source, word: str, elements: ast.GeneratorExp | ast.Lis
 
 def without_item(source: Source, node: ast.expr) -> str:
     """The code of an operand without ``.item()`` and ``float(…)`` around a tensor."""
-    if isinstance(node, ast.Call) and not node.keywords:
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "item" and not node.args:
-            return tight(source.code(node.func.value))
-        is_text = bool(node.args) and isinstance(node.args[0], ast.Constant)
-        if source.full_name(node.func) == "float" and len(node.args) == 1 and not is_text:
-            return tight(source.code(node.args[0]))
-    return source.code(node)
+    tensor = tensor_of(source, node, "float")
+    return source.code(node) if tensor is None else tight(source.code(tensor))
+
+
+def tensor_of(source: Source, node: ast.expr, function: str) -> ast.expr | None:
+    """The tensor whose number an expression is: ``x.item()``, or ``float(x)`` where ``float`` is the function."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=tensor, attr="item"), args=[], keywords=[]):
+            return tensor
+        case ast.Call(func=called, args=[value], keywords=[]) if source.full_name(called) == function:
+            return None if isinstance(value, ast.Constant) else value
+    return None
 
 
 def is_flag(node: ast.expr) -> bool:

@@ -20,16 +20,10 @@ def triggering_call(source: Source, finding: Finding) -> ast.Call | None:
     return call if isinstance(call, ast.Call) else None
 
 
-def positional(function: Function) -> list[str]:
-    """The parameters that a call gives by position."""
-    names = parameters(function)
-    return names[1:] if names[:1] == ["self"] else names
-
-
 def argument_of(source: Source, function: Function, call: ast.Call, name: str) -> tuple[ast.expr, str] | None:
     """What a call gives to a parameter, and what takes it out of that: ``[1]`` of ``*arguments``, else empty; None if it is
     not certain."""
-    arguments, order = arguments_of(source, call), positional(function)
+    arguments, order = arguments_of(source, call), [name for name in parameters(function) if name != "self"]
     by_name = {how: value for value, how in arguments}
     if name in by_name:
         return by_name[name], ""
@@ -44,11 +38,10 @@ def argument_of(source: Source, function: Function, call: ast.Call, name: str) -
 
 def marked_at_call(source: Source, finding: Finding) -> str | None:
     """The text with all tensors marked whose sizes vary; None if it is not certain what the call passes."""
-    node, call, torch = source.at(finding.range), triggering_call(source, finding), source.module_name("torch")
-    function = source.function(node) if node is not None else None
-    statement = source.statement(call) if call is not None else None
+    call, torch, function = triggering_call(source, finding), source.torch, source.function_at(finding.range)
+    statement = source.statement(call)
     varying = varying_sizes(finding)
-    if function is None or call is None or statement is None or not is_simple(statement) or not torch or not varying:
+    if call is None or statement is None or not is_simple(statement) or not varying:
         return None
     is_small = isinstance(finding.facts, RecompilationFacts) and finding.facts.has_size_0_or_1
     mark = f"{torch}._dynamo.decorators.mark_unbacked" if is_small else f"{torch}._dynamo.mark_dynamic"

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from irscope.fixing.choosing import chosen, repeats
 from irscope.fixing.conditions import decided, is_flag
 from irscope.fixing.edits import dedented
-from irscope.fixing.source import Source, parse_expression, tight
-from irscope.fixing.syntax import parsed
+from irscope.fixing.source import Source, parse_expression, tight, whole
 from irscope.usercode.bindings import dotted
 
 RETURNED = "return"
@@ -81,31 +80,29 @@ class Flattening:
     # --- one statement ------------------------------------------------------------------------------------------------
 
     def _statement(self, flat: Flat, node: ast.stmt) -> None:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            if not isinstance(node.targets[0], ast.Subscript):
-                self.assigned |= {name.id for name in self._source.all(ast.Name, node.targets[0])}
-            self._assign(flat, node.targets[0], self._text(flat, node.value))
-        elif isinstance(node, ast.AugAssign):
-            sign = self._source.text[self._source.span(node.target)[1] : self._source.span(node.value)[0]].partition(
-                "="
-            )[0]
-            value = f"{tight(self._text(flat, node.target))} {sign.strip()} {tight(self._text(flat, node.value))}"
-            if _is_place(node.target):
-                self.in_place.add(dotted(node.target))
-                flat.values[dotted(node.target)] = value
-            else:
-                self._assign(flat, node.target, value)
-        elif isinstance(node, ast.Return) and node.value is not None:
-            value = self._text(flat, node.value)
-            flat.values[RETURNED] = tight(value) if isinstance(node.value, ast.Tuple) else value
-        elif (
-            isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Call)
-            and isinstance(node.value.func, ast.Attribute)
-        ):
-            self._method(flat, node.value, node.value.func)
-        elif not isinstance(node, ast.Pass):
-            raise ValueError("a statement cannot be chosen by value")
+        match node:
+            case ast.Assign(targets=[target], value=value):
+                if not isinstance(target, ast.Subscript):
+                    self.assigned |= {name.id for name in self._source.all(ast.Name, target)}
+                self._assign(flat, target, self._text(flat, value))
+            case ast.AugAssign(target=target, value=added):
+                between = self._source.text[self._source.span(target)[1] : self._source.span(added)[0]]
+                sign = between.partition("=")[0].strip()
+                result = f"{tight(self._text(flat, target))} {sign} {tight(self._text(flat, added))}"
+                if _is_place(target):
+                    self.in_place.add(dotted(target))
+                    flat.values[dotted(target)] = result
+                else:
+                    self._assign(flat, target, result)
+            case ast.Return(value=ast.expr() as value):
+                result = self._text(flat, value)
+                flat.values[RETURNED] = tight(result) if isinstance(value, ast.Tuple) else result
+            case ast.Expr(value=ast.Call(func=ast.Attribute() as method) as call):
+                self._method(flat, call, method)
+            case ast.Pass():
+                pass
+            case _:
+                raise ValueError("a statement cannot be chosen by value")
 
     def _assign(self, flat: Flat, target: ast.expr, value: str) -> None:
         if isinstance(target, ast.Name):
@@ -162,7 +159,7 @@ class Flattening:
         if "\n" not in code or statement is None:
             return code
         column = self._source.range(statement).start.column
-        return dedented(code if _is_whole(code) else f"({code})", " " * column)
+        return dedented(whole(code), " " * column)
 
     # --- a decision ---------------------------------------------------------------------------------------------------
 
@@ -228,9 +225,7 @@ class Flattening:
         return replaced
 
     def _fresh(self, wanted: str) -> str:
-        name, number = self._source.fresh(wanted), 2
-        while name in self._made:
-            name, number = self._source.fresh(f"{wanted}_{number}"), number + 1
+        name = self._source.fresh(wanted, self._made)
         self._made.add(name)
         return name
 
@@ -253,14 +248,6 @@ def assignments(source: Source, below: ast.AST | Sequence[ast.AST]) -> list[ast.
 def _is_place(node: ast.expr) -> bool:
     """Whether a side may change it in place: a name, or a tensor of an object, ``self.mean``."""
     return bool(dotted(node)) and dotted(node).count(".") <= _DEEPEST_PLACE
-
-
-def _is_whole(code: str) -> bool:
-    """Whether an expression on several lines needs no parentheses around it."""
-    try:
-        return bool(parsed(code))
-    except ValueError:
-        return False
 
 
 def _returns(block: Sequence[ast.stmt]) -> bool:

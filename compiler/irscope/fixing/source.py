@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import tokenize
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from irscope.fixing import top_level
 from irscope.fixing.changes import ChangeKind, SyntaxChange
@@ -127,10 +127,10 @@ class Source(Syntax):
             node.id for node in self.nodes if isinstance(node, ast.Name)
         )
 
-    def fresh(self, wanted: str) -> str:
-        """A name that the file does not have."""
+    def fresh(self, wanted: str, taken: Collection[str] = ()) -> str:
+        """A name that the file does not have, and that is not taken."""
         name, number = wanted, 2
-        while name in self.names:
+        while name in self.names or name in taken:
             name, number = f"{wanted}_{number}", number + 1
         return name
 
@@ -164,31 +164,27 @@ class Source(Syntax):
         return f"{self.imports.get(head, head)}{dot}{rest}"
 
     @functools.cached_property
-    def constants(self) -> frozenset[str]:
-        """Names in capitals that the file assigns once, at its top level."""
-        names = [name for node in self.tree.body if isinstance(node, ast.Assign) for name, _ in bound(node)]
-        return frozenset(name for name in names if name.isupper() and names.count(name) == 1)
+    def constants(self) -> dict[str, ast.expr]:
+        """The values of names in capitals that the file assigns once, at its top level."""
+        assigned = [(name, node) for node in self.tree.body if isinstance(node, ast.Assign) for name, _ in bound(node)]
+        names = [name for name, _ in assigned]
+        return {name: node.value for name, node in assigned if name.isupper() and names.count(name) == 1}
 
     def can_be_left_out(self, statement: ast.stmt) -> bool:
         """Whether all that a statement does is output: only that may be left out while compiling."""
         return effects.effects_of(self.tree).can_be_left_out(statement)
 
 
-@functools.lru_cache(maxsize=16)
-def source_of(text: str) -> Source:
+@functools.lru_cache(maxsize=32)
+def source_of(text: str, tree: ast.Module | None = None) -> Source:
     """A text with its syntax; many rules are asked about one.  Raises ValueError as `Source`."""
-    return Source(text)
+    return Source(text, tree)
 
 
 def source_of_file(path: str) -> Source | None:
     """A file of the user's, or of a library, as the run has it, with the tree that `irscope.usercode` knows it by."""
     tree = parse(path)
-    return _with_tree(read_source(path), tree) if tree is not None else None
-
-
-@functools.lru_cache(maxsize=16)
-def _with_tree(text: str, tree: ast.Module) -> Source:
-    return Source(text, tree)
+    return source_of(read_source(path), tree) if tree is not None else None
 
 
 def bound_names(node: ast.AST) -> set[str]:

@@ -49,34 +49,30 @@ def can_be_split(source: Source, function: Function) -> bool:
     return source.parent(function) is source.tree and compiled is not None
 
 
-def split(source: Source, function: Function, outer: Edit, inner: str, torch: str) -> str:
+def split(source: Source, function: Function, plain: str, inner: str) -> str:
     """The text with both functions; a method calls what is defined after it.
 
     Parameters
     ----------
-    outer
-        What makes the function the plain one, which calls the other.
+    plain
+        The code of the one that calls the other, without decorators.
     inner
         The code of the other.
     """
-    changes: dict[ast.AST, str | None] = {}
-    start, indent = source.range(function).start, _indent(source, function)
-    disabled = f"@{torch}.compiler.disable(recursive=False)\n{indent}"
-    place = Position(function.lineno, len(indent))
-    plain = source.part(function, applied(source.text, [Edit(Range(start, place), disabled), outer]))
+    plain = f"@{source.torch}.compiler.disable(recursive=False)\n{plain}"
     compiled = _compiled(source, function)
     if is_method(source, function):
         decorator = f"@{_options(source, compiled)}\n" if compiled in function.decorator_list else ""
         return source.changed({function: f"{plain}\n\n{decorator}{inner}"})
+    changes: dict[ast.AST, str | None] = {function: f"@{_options(source, compiled)}\n{inner}\n\n\n{plain}"}
     if isinstance(compiled, ast.Call) and compiled not in function.decorator_list:
         changes[compiled] = function.name
-    return source.changed({**changes, function: f"@{_options(source, compiled)}\n{inner}\n\n\n{plain}"})
+    return source.changed(changes)
 
 
 def with_before(
     source: Source,
     function: Function,
-    torch: str,
     lines: Sequence[str],
     passed: Mapping[str, str],
     changes: Mapping[ast.AST, str | None],
@@ -92,12 +88,8 @@ def with_before(
     changes
         Of what the rest is made of: other expressions, and None for statements that go, with their comments.
     """
-    given = parameters(function)
     rest = source.fresh(f"{function.name.strip('_')}_after")
-    own = is_method(source, function)
-    target = f"{given[0]}.{rest}" if own else rest
-    call = f"return {target}({', '.join([*given[own:], *passed.values()])})"
-    head = f"def {rest}({', '.join([*given, *passed])})"
+    head = f"def {rest}({', '.join([*parameters(function), *passed])})"
     if all(changes.get(statement, "") is None for statement in function.body):
         inner = f"{head}:\n    pass"
     else:
@@ -105,9 +97,9 @@ def with_before(
             Edit(_with_comments(source, node, function) if code is None else source.range(node), code or "")
             for node, code in changes.items()
         ]
-        edits.append(Edit(Range(source.range(function).start, _end_of_head(source, function)), head))
-        inner = source.part(function, applied(source.text, edits))
-    return split(source, function, body_edit(source, function, "\n".join([*lines, call])), inner, torch)
+        inner = undecorated(source, function, Edit(_head(source, function), head), *edits)
+    call = f"return {call_of(source, function, rest, *passed.values())}"
+    return split(source, function, with_body(source, function, "\n".join([*lines, call])), inner)
 
 
 def with_after(
@@ -134,14 +126,13 @@ def with_after(
     plain
         Decorators of other functions, which must not be compiled by themselves.
     """
-    given, own = parameters(function), is_method(source, function)
     rest = source.fresh(f"{function.name.strip('_')}_before")
     computed = [f"{name} = {code}" for name, code in results.items() if name != code]
     code = [*map(source.code_with_comments, kept), *computed, f"return {', '.join(results)}"]
     inner = reindented("\n".join(code), source.indentation, source.indentation)
-    call = f"{', '.join(results)} = {f'{given[0]}.' if own else ''}{rest}({', '.join(given[own:])})"
-    outer = body_edit(source, function, "\n".join([*map(source.code_with_comments, first), call, *lines]))
-    text = split(source, function, outer, f"def {rest}({', '.join(given)}):\n{inner}", source.torch)
+    call = f"{', '.join(results)} = {call_of(source, function, rest)}"
+    outer = with_body(source, function, "\n".join([*map(source.code_with_comments, first), call, *lines]))
+    text = split(source, function, outer, f"def {rest}({', '.join(parameters(function))}):\n{inner}")
     for helper, decorator in plain.items():
         changed, written = Source(text), source.code(helper)
         same = next(other for other in changed.all(ast.FunctionDef) if changed.code(other) == written)
@@ -149,19 +140,28 @@ def with_after(
     return text
 
 
-def body_edit(source: Source, function: Function, code: str) -> Edit:
-    """The edit that gives a function another body."""
-    body = reindented(code, _indent(source, function) + source.indentation, source.indentation)
-    return Edit(Range(_end_of_head(source, function), source.range(function).end), f":\n{body}")
+def call_of(source: Source, function: Function, name: str, *more: str) -> str:
+    """The call of a function, or of a method beside a method, with the arguments that a function gets, and more."""
+    given, own = parameters(function), is_method(source, function)
+    return f"{f'{given[0]}.' if own else ''}{name}({', '.join([*given[own:], *more])})"
+
+
+def undecorated(source: Source, function: Function, *edits: Edit) -> str:
+    """The code of a function without its decorators, with edits of it."""
+    decorators = Range(source.range(function).start, _head(source, function).start)
+    return source.part(function, applied(source.text, [Edit(decorators, ""), *edits]))
+
+
+def with_body(source: Source, function: Function, code: str) -> str:
+    """The code of a function with another body, without its decorators."""
+    indent = source.lines[function.lineno - 1][: function.col_offset] + source.indentation
+    body = Range(_head(source, function).end, source.range(function).end)
+    return undecorated(source, function, Edit(body, f":\n{reindented(code, indent, source.indentation)}"))
 
 
 def renamed(source: Source, function: Function, name: str) -> str:
     """The code of a function with another name and without decorators."""
-    line, column = function.lineno, len(_indent(source, function))
-    head = re.match(r"def\s+\w+", source.lines[line - 1][column:])
-    assert head is not None
-    whole = Range(source.range(function).start, Position(line, column + head.end()))
-    return source.part(function, applied(source.text, [Edit(whole, f"def {name}")]))
+    return re.sub(r"^def\s+\w+", f"def {name}", undecorated(source, function))
 
 
 def _with_comments(source: Source, statement: ast.AST, function: Function) -> Range:
@@ -172,16 +172,11 @@ def _with_comments(source: Source, statement: ast.AST, function: Function) -> Ra
     return Range(Position(above, len(source.lines[above - 1])), end)
 
 
-def _indent(source: Source, function: Function) -> str:
-    line = source.lines[function.lineno - 1]
-    return line[: len(line) - len(line.lstrip())]
-
-
-def _end_of_head(source: Source, function: Function) -> Position:
-    """The place of the colon before the body of a function."""
-    start, end = (function.lineno, 0), source.range(function.body[0]).start
+def _head(source: Source, function: Function) -> Range:
+    """From the ``def`` of a function to the colon before its body."""
+    start, end = (function.lineno, function.col_offset), source.range(function.body[0]).start
     colons = [token for token in source.tokens if start < token.start < (end.line, end.column) and token.string == ":"]
-    return Position(*colons[-1].start)
+    return Range(Position(*start), Position(*colons[-1].start))
 
 
 def _compiled(source: Source, function: Function) -> ast.expr | None:

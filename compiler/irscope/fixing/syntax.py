@@ -32,7 +32,9 @@ class Syntax:
     """One file.  Raises ValueError for a text that is not Python, too long or nested too deeply."""
 
     def __init__(self, text: str, tree: ast.Module | None = None) -> None:
-        self.text, self.tree = text, tree or _module(text)
+        module = tree or parsed(text)
+        assert isinstance(module, ast.Module)
+        self.text, self.tree = text, module
         self.lines = text.split("\n")
         self._starts = list(itertools.accumulate((len(line) + 1 for line in self.lines), initial=0))
         self.nodes = list(ast.walk(self.tree))
@@ -149,34 +151,32 @@ class Syntax:
         """The node directly around a node; None for the module."""
         return self._parents.get(node)
 
-    def around(self, node: ast.AST) -> Iterator[ast.AST]:
-        """A node and those around it, the innermost first."""
-        outer: ast.AST | None = node
-        while outer is not None:
-            yield outer
-            outer = self._parents.get(outer)
+    def around(self, node: ast.AST | None) -> Iterator[ast.AST]:
+        """A node and those around it, the innermost first; nothing around None."""
+        while node is not None:
+            yield node
+            node = self._parents.get(node)
 
-    def first_around(self, node: ast.AST, kind: type[Node] | tuple[type[Node], ...]) -> Node | None:
+    def first_around(self, node: ast.AST | None, kind: type[Node] | tuple[type[Node], ...]) -> Node | None:
         """The innermost node of a kind that a node is or is in."""
         return next((outer for outer in self.around(node) if isinstance(outer, kind)), None)
 
     def function_at(self, range: Range) -> Function:
         """The innermost function around a range.  Raises ValueError if there is none."""
-        node = self.at(range)
-        function = self.function(node) if node is not None else None
+        function = self.function(self.at(range))
         if function is None:
             raise ValueError("it is not in a function")
         return function
 
-    def statement(self, node: ast.AST) -> ast.stmt | None:
+    def statement(self, node: ast.AST | None) -> ast.stmt | None:
         """The innermost statement that a node is or is in."""
         return self.first_around(node, ast.stmt)
 
-    def function(self, node: ast.AST) -> Function | None:
+    def function(self, node: ast.AST | None) -> Function | None:
         """The innermost function that a node is or is in."""
         return next((outer for outer in self.around(node) if isinstance(outer, Function)), None)
 
-    def top_statement(self, node: ast.AST) -> ast.stmt | None:
+    def top_statement(self, node: ast.AST | None) -> ast.stmt | None:
         """The statement of the module that a node is or is in."""
         return next((outer for outer in self.around(node) if self.parent(outer) is self.tree), None)  # type: ignore[return-value]
 
@@ -214,6 +214,11 @@ def is_simple(statement: ast.stmt) -> bool:
     return not hasattr(statement, "body") and not isinstance(statement, ast.Match)
 
 
+def is_number(node: ast.AST) -> bool:
+    """Whether an expression is an integer or a float that is written out."""
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
 def is_docstring(statement: ast.stmt) -> bool:
     """Whether a statement is a text alone."""
     match statement:
@@ -228,12 +233,6 @@ def tokens_of(text: str) -> list[tokenize.TokenInfo]:
     with contextlib.suppress(tokenize.TokenError, SyntaxError):
         tokens.extend(tokenize.generate_tokens(io.StringIO(text).readline))
     return tokens
-
-
-def _module(text: str) -> ast.Module:
-    tree = parsed(text)
-    assert isinstance(tree, ast.Module)
-    return tree
 
 
 def parsed(text: str, mode: str = "exec") -> ast.AST:

@@ -82,15 +82,10 @@ def _docstring(source: Syntax) -> ast.stmt | None:
 
 def last_import(source: Syntax, top: ast.stmt | None) -> ast.stmt | None:
     """The last import before the first definition and before ``top``; that of torch may come later."""
-    last: ast.stmt | None = None
-    among_imports = True
-    for statement in source.tree.body:
-        if statement is top:
-            break
-        among_imports = among_imports and not isinstance(statement, Definition)
-        if _imports(statement) and (among_imports or _imports_torch(statement)):
-            last = statement
-    return last
+    above = list(itertools.takewhile(lambda statement: statement is not top, source.tree.body))
+    first = list(itertools.takewhile(lambda statement: not isinstance(statement, Definition), above))
+    imports = [line for line in above if _imports(line) and (line in first or _imports_torch(line))]
+    return imports[-1] if imports else None
 
 
 def _imports(statement: ast.stmt) -> bool:

@@ -179,6 +179,7 @@ def _try(
     worker: object,
 ) -> None:
     """Tells what each trial shows; ``own`` are the files whose texts are a part of the content, ``findings`` the run's."""
+    from irscope.driver.fixing.combining import combined as combine
     from irscope.driver.fixing.trying import Trying
     from irscope.driver.trials.proving import Prover, not_run
     from irscope.fixing.texts import edits_between
@@ -209,7 +210,7 @@ def _try(
         for code in ("", *(code for code in dict.fromkeys(codes) if 1 < codes.count(code) < len(found))):
             if not found or stop.is_set() or trying.has_ended:
                 break
-            together = trying.together([one for one in found if code in ("", one.finding.code)])
+            together = combine(trying, [one for one in found if code in ("", one.finding.code)])
             before = {path: prover.text_of(path) for path in together.texts}
             edits = {path: edits_between(before[path], text) for path, text in together.texts.items()}
             lines = {path: text.split("\n") for path, text in before.items()}

@@ -224,7 +224,7 @@ CASES: dict[str, tuple[str, str, str, dict[str, Any], str]] = {
 
 
 APART = (
-    "after the call", "before the call", "branches", "comments", "counters", "counts", "gradient modes", "indices", "loop bodies", "loop exits", "lookups", "messages", "plain numbers",
+    "after the call", "before the call", "branches", "comments", "counters", "gradient modes", "indices", "loop bodies", "loop exits", "lookups", "messages", "plain numbers",
     "size steps", "sizes in buckets", "NumPy draws",
 )  # fmt: skip
 """Those with tests of their own."""

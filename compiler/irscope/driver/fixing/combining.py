@@ -4,118 +4,98 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Sequence
 
 from irscope.driver.fixing.candidates import Candidate, Together, Tried
+from irscope.driver.fixing.trying import Trying
 from irscope.driver.trials.proving import Proof, Prover, Status
 from irscope.fixing.texts import applied, without_gaps
-from irscope.protocol import Edit, Finding, Fix
+from irscope.protocol import Edit, Finding
 
 Repaired = tuple[Finding, Candidate]
 """A finding and its best verified repair."""
 
 
-class Combining:
-    """Puts repairs together.
+def combined(trying: Trying, tried: Sequence[Tried]) -> Together:
+    """First all repairs at once; else one by one, and then what is left, again.
 
-    Parameters
-    ----------
-    on_try
-        Called before each trial with what is tried.
-    has_ended
-        Whether no other trial may begin.
-    fixes_in
-        The candidates of a finding that was found in a changed text of a file.
+    Edits of two repairs may overlap, as where both write the same line.  What is left of them is proposed again on the
+    text with the others.
     """
+    repaired = [(one.finding, best) for one in tried if (best := one.verified) is not None]
+    texts = _texts(trying.prover, [best for _, best in _needed(repaired)])
+    if len(repaired) > 1 and texts and not trying.has_ended:
+        trying.on_try("all fixes together")
+        proof, _ = trying.prover.prove(texts, repaired[0][0])
+        findings = tuple(finding for finding, _ in repaired)
+        if proof.status is Status.VERIFIED and proof.has_removed(*findings):
+            return Together(texts, proof, findings)
+    made = one_by_one(trying, repaired)
+    for finding, _ in repaired:
+        if finding not in made.fixed and made.texts:
+            made = _again(trying, made, finding)
+    return made
 
-    def __init__(
-        self,
-        prover: Prover,
-        on_try: Callable[[str], None],
-        has_ended: Callable[[], bool],
-        fixes_in: Callable[[Finding, str, str], Sequence[Fix]],
-    ) -> None:
-        self._prover, self._on_try, self._has_ended, self._fixes_in = prover, on_try, has_ended, fixes_in
 
-    def together(self, tried: Sequence[Tried]) -> Together:
-        """First all at once; else one by one, and then what is left, again.
-
-        Edits of two repairs may overlap, as where both write the same line.  What is left of them is proposed again on
-        the text with the others.
-        """
-        repaired = [(one.finding, best) for one in tried if (best := one.verified) is not None]
-        texts = self._texts([best for _, best in _needed(repaired)])
-        if len(repaired) > 1 and texts and not self._has_ended():
-            self._on_try("all fixes together")
-            proof, _ = self._prover.prove(texts, repaired[0][0])
-            findings = tuple(finding for finding, _ in repaired)
-            if proof.status is Status.VERIFIED and proof.has_removed(*findings):
-                return Together(texts, proof, findings)
-        made = self._one_by_one(repaired)
-        for finding, _ in repaired:
-            if finding not in made.fixed and made.texts:
-                made = self._again(made, finding)
-        return made
-
-    def _again(self, made: Together, finding: Finding) -> Together:
-        """With a repair that is proposed for a finding as it is in the changed text; as it was if none is verified."""
+def one_by_one(trying: Trying, repaired: Sequence[Repaired]) -> Together:
+    """Each repair that is verified with those before it."""
+    made, chosen = Together({}, None, ()), list[Candidate]()
+    for finding, best in repaired:
         if made.proof is not None and made.proof.has_removed(finding):
-            return _with(made, made.texts, made.proof, finding)
-        text = made.texts.get(finding.file)
-        if text is None or self._has_ended():
-            return made
-        _, trial = self._prover.prove(made.texts, made.fixed[0])
-        for now in trial.findings:
-            if (now.kind, now.code, now.file) != (finding.kind, finding.code, finding.file):
-                continue
-            for fix in self._fixes_in(now, finding.file, text):
-                if self._has_ended():
-                    return made
-                if not fix.repairs:
-                    continue
-                self._on_try(f"with the others: {fix.title}")
-                with contextlib.suppress(ValueError):
-                    texts = {**made.texts, finding.file: applied(text, fix.edits)}
-                    proof, _ = self._prover.prove(texts, finding)
-                    if proof.status is Status.VERIFIED:
-                        proof = self._prover.both_sides(proof, made.texts, texts)
-                    if proof.status is Status.VERIFIED and proof.has_removed(*made.fixed):
-                        return _with(made, texts, proof, finding)
-        return made
+            made = _with(made, made.texts, made.proof, finding)  # two may write the same function
+            continue
+        texts, proof, why = _texts(trying.prover, [*chosen, best]), best.proof, ""
+        if not texts:
+            why = "It changes the same lines as another fix."
+        elif made.texts and texts != made.texts and trying.has_ended:
+            why = "There was no time left to try it with the others."
+        elif made.texts and texts != made.texts:
+            trying.on_try("the next of the fixes together")
+            proof, _ = trying.prover.prove(texts, finding)
+            if proof.status is not Status.VERIFIED:
+                why = f"With the others it is {proof.status.value}. {proof.reason}"
+        if why:
+            made = dataclasses.replace(made, left_out=(*made.left_out, (finding, why)))
+        else:
+            made = _with(made, texts, proof, finding)
+            chosen.append(best)
+    return made
 
-    def _texts(self, candidates: Sequence[Candidate]) -> dict[str, str]:
-        """The files with the changes of candidates; none if they cannot all be applied."""
-        edits: dict[str, list[Edit]] = {}
-        for candidate in candidates:
-            own = edits.setdefault(candidate.file, [])
-            own += [edit for edit in candidate.fix.edits if edit not in own]
-        try:
-            return {path: applied(self._prover.text_of(path), without_gaps(own)) for path, own in edits.items()}
-        except (OSError, ValueError):
-            return {}
 
-    def _one_by_one(self, repaired: Sequence[Repaired]) -> Together:
-        made, chosen = Together({}, None, ()), list[Candidate]()
-        for finding, best in repaired:
-            if made.proof is not None and made.proof.has_removed(finding):
-                made = _with(made, made.texts, made.proof, finding)  # two may write the same function
-                continue
-            texts, proof, why = self._texts([*chosen, best]), best.proof, ""
-            if not texts:
-                why = "It changes the same lines as another fix."
-            elif made.texts and texts != made.texts and self._has_ended():
-                why = "There was no time left to try it with the others."
-            elif made.texts and texts != made.texts:
-                self._on_try("the next of the fixes together")
-                proof, _ = self._prover.prove(texts, finding)
-                if proof.status is not Status.VERIFIED:
-                    why = f"With the others it is {proof.status.value}. {proof.reason}"
-            if why:
-                made = dataclasses.replace(made, left_out=(*made.left_out, (finding, why)))
-            else:
-                made = _with(made, texts, proof, finding)
-                chosen.append(best)
+def _again(trying: Trying, made: Together, finding: Finding) -> Together:
+    """With a repair that is proposed for a finding as it is in the changed text; as it was if none is verified."""
+    if made.proof is not None and made.proof.has_removed(finding):
+        return _with(made, made.texts, made.proof, finding)
+    text = made.texts.get(finding.file)
+    if text is None or trying.has_ended:
         return made
+    _, trial = trying.prover.prove(made.texts, made.fixed[0])
+    same = (finding.kind, finding.code, finding.file)
+    left = [now for now in trial.findings if (now.kind, now.code, now.file) == same]
+    fixes = (fix for now in left for fix in trying.fixes_in(now, finding.file, text) if fix.repairs)
+    for fix in itertools.takewhile(lambda _: not trying.has_ended, fixes):
+        trying.on_try(f"with the others: {fix.title}")
+        with contextlib.suppress(ValueError):
+            texts = {**made.texts, finding.file: applied(text, fix.edits)}
+            proof, _ = trying.prover.prove(texts, finding)
+            if proof.status is Status.VERIFIED:
+                proof = trying.prover.both_sides(proof, made.texts, texts)
+            if proof.status is Status.VERIFIED and proof.has_removed(*made.fixed):
+                return _with(made, texts, proof, finding)
+    return made
+
+
+def _texts(prover: Prover, candidates: Sequence[Candidate]) -> dict[str, str]:
+    """The files with the changes of candidates; none if they cannot all be applied."""
+    edits: dict[str, list[Edit]] = {}
+    for candidate in candidates:
+        own = edits.setdefault(candidate.file, [])
+        own += [edit for edit in candidate.fix.edits if edit not in own]
+    try:
+        return {path: applied(prover.text_of(path), without_gaps(own)) for path, own in edits.items()}
+    except (OSError, ValueError):
+        return {}
 
 
 def _with(made: Together, texts: dict[str, str], proof: Proof, finding: Finding) -> Together:

@@ -1,4 +1,4 @@
-"""Tries all candidates of a script's findings: alone, in a chain where one leads to the next break, and all together."""
+"""Tries all candidates of a script's findings: alone, and in a chain where one leads to the next break."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from irscope.driver.fixing.candidates import Candidate, Patch, Together, Tried
-from irscope.driver.fixing.combining import Combining
+from irscope.driver.fixing.candidates import Candidate, Patch, Tried
 from irscope.driver.trials.proving import Proof, Prover, Status, Trial
 from irscope.fixing.library_to_python import caveat_of, plain_functions
 from irscope.fixing.places import in_library
@@ -54,7 +53,7 @@ class Trying:
         patches: bool = False,
     ) -> None:
         now = time.monotonic()
-        self._prover, self._on_try = prover, on_try
+        self.prover, self.on_try = prover, on_try
         self._until, self._singles_until = now + seconds, now + _SHARE_OF_SINGLES * seconds
         self._with_rules, self._patched = with_rules, patches
         self._libraries: dict[str, str] = {}
@@ -89,25 +88,22 @@ class Trying:
         if there is None:
             return
         try:
-            text = self._prover.text_of(there.file)
-            before = self._prover.text_of(finding.file)
+            text = self.prover.text_of(there.file)
+            before = self.prover.text_of(finding.file)
         except OSError:
             return
-        changed: dict[str, str] = {}
+        fixes = self._proposed(there, text)[:_MOST_CANDIDATES]
+        attempts = [(fix, {there.file: applied(text, fix.edits)}) for fix in fixes]
         if best is not None and best.file == finding.file:
             changed = as_patches(before, applied(before, best.fix.edits), {there.file: text, **self._libraries})
-        if best is not None and changed:
-            attempts = [(_of_library(best.fix), changed)]
-        else:
-            fixes = self._proposed(there, text)[:_MOST_CANDIDATES]
-            attempts = [(fix, {there.file: applied(text, fix.edits)}) for fix in fixes]
+            attempts = [(_of_library(best.fix), changed)] if changed else attempts
         for fix, texts in attempts:
             if self.is_over:
                 return
-            self._on_try(f"{finding.code} in {there.file}: {fix.title}")
-            proof, _ = self._prover.prove(texts, finding)
+            self.on_try(f"{finding.code} in {there.file}: {fix.title}")
+            proof, _ = self.prover.prove(texts, finding)
             for path, new in texts.items():
-                old = self._prover.text_of(path)
+                old = self.prover.text_of(path)
                 yield Patch(Fix(fix.title, fix.caveat, edits_between(old, new)), path, proof, old)
             if proof.status is Status.VERIFIED:
                 return
@@ -118,7 +114,7 @@ class Trying:
         Last are functions of a library that are left to Python, beyond the number of the others.
         """
         try:
-            text = texts.get(finding.file) or self._prover.text_of(finding.file)
+            text = texts.get(finding.file) or self.prover.text_of(finding.file)
         except OSError:
             return list(finding.fixes)
         proposed = self._proposed(finding, text)
@@ -135,19 +131,19 @@ class Trying:
             with contextlib.suppress(ValueError):
                 is_here = fix.file in ("", finding.file)
                 fixes.setdefault(applied(text, fix.edits) if is_here else (fix.file, fix.edits), fix)
-        original = self._prover.original
+        original = self.prover.original
         compiles = original.compiles if original is not None and not texts else ()
         best_first = sorted(fixes.values(), key=lambda fix: not fix.repairs)[:_MOST_CANDIDATES]
-        return [*best_first, *plain_functions(finding, text, compiles, self._prover.text_of)]
+        return [*best_first, *plain_functions(finding, text, compiles, self.prover.text_of)]
 
     def _proposed(self, finding: Finding, text: str) -> Sequence[Fix]:
         return proposals(finding, text) if self._with_rules else ()
 
     def _of_causes(self, finding: Finding, text: str) -> list[Fix]:
         """Changes of what may have fixed the size for which something was compiled again."""
-        if self._prover.original is None or finding.code != "recompile-size":
+        if self.prover.original is None or finding.code != "recompile-size":
             return []
-        findings = self._prover.original.findings
+        findings = self.prover.original.findings
         causes = [one for one in findings if one.kind == "specialization" and one.file == finding.file]
         fixes = ((*self._proposed(cause, text), *self._workarounds(cause, text)) for cause in causes[:_MOST_CANDIDATES])
         return [*itertools.chain.from_iterable(fixes)]
@@ -158,7 +154,7 @@ class Trying:
         if there is None:
             return
         try:
-            library = self._libraries.setdefault(there.file, self._prover.text_of(there.file))
+            library = self._libraries.setdefault(there.file, self.prover.text_of(there.file))
         except OSError:
             return
         yield from workarounds(finding, text, library)
@@ -166,11 +162,11 @@ class Trying:
     def _candidate(self, finding: Finding, fix: Fix, file: str) -> Candidate:
         if self.is_over:
             return Candidate(fix, file, Proof(Status.UNPROVEN, "There was no time left to try it."))
-        self._on_try(f"{finding.code}: {fix.title}")
+        self.on_try(f"{finding.code}: {fix.title}")
         try:
-            before = self._prover.text_of(file)
+            before = self.prover.text_of(file)
             text = applied(before, fix.edits)
-            proof, trial = self._prover.prove({file: text}, finding)
+            proof, trial = self.prover.prove({file: text}, finding)
         except (OSError, ValueError) as error:
             return Candidate(fix, file, Proof(Status.UNPROVEN, f"It could not be applied: {error}."))
         if fix.method is FixMethod.LIBRARY_TO_PYTHON:
@@ -200,20 +196,20 @@ class Trying:
                 one for one in trial.findings if (one.kind, one.code, one.file) == (finding.kind, finding.code, file)
             ]
             left = proof.adds if proof.has_removed(finding) else (*alike, *proof.adds)
-            found = [fix for one in left for fix in plain_functions(one, text, trial.compiles, self._prover.text_of)]
+            found = [fix for one in left for fix in plain_functions(one, text, trial.compiles, self.prover.text_of)]
             changed = applied(text, found[0].edits) if found else text
             if proof.status is Status.VERIFIED or changed == text or self.is_over:
                 break
-            self._on_try(f"then {found[0].title}")
+            self.on_try(f"then {found[0].title}")
             text = changed
-            proof, trial = self._prover.prove({file: text}, finding)
+            proof, trial = self.prover.prove({file: text}, finding)
         return text, proof, trial
 
     def _chain(self, finding: Finding, file: str, text: str, proof: Proof) -> tuple[str, Proof, list[Fix]] | None:
         """Fixes what comes after a fix, and what comes after that; None if that leads nowhere."""
         more, between = list[Fix](), [text]
         while proof.adds and len(more) < _LONGEST_CHAIN:
-            fixes = next(filter(None, (self._fixes_in(one, file, text) for one in proof.adds)), [])
+            fixes = next(filter(None, (self.fixes_in(one, file, text) for one in proof.adds)), [])
             step = self._step(finding, file, text, fixes)
             if step is None:
                 return None
@@ -222,12 +218,13 @@ class Trying:
             if proof.status is Status.VERIFIED:
                 for before in between:
                     if proof.status is Status.VERIFIED:
-                        proof = self._prover.both_sides(proof, {file: before}, {file: text})
+                        proof = self.prover.both_sides(proof, {file: before}, {file: text})
                 return text, proof, more
             between.append(text)
         return None
 
-    def _fixes_in(self, finding: Finding, file: str, text: str) -> list[Fix]:
+    def fixes_in(self, finding: Finding, file: str, text: str) -> list[Fix]:
+        """The candidates of a finding that was found in a changed text of a file, for that file."""
         return [fix for fix in self._fixes(finding, {file: text}) if (fix.file or finding.file) == file]
 
     def _step(self, finding: Finding, file: str, text: str, fixes: Sequence[Fix]) -> tuple[str, Proof, Fix] | None:
@@ -236,21 +233,17 @@ class Trying:
         for fix in fixes:
             if self.is_over:
                 break
-            self._on_try(f"then {fix.title}")
+            self.on_try(f"then {fix.title}")
             try:
                 changed = applied(text, fix.edits)
             except ValueError:
                 continue
-            proof, _ = self._prover.prove({file: changed}, finding)
+            proof, _ = self.prover.prove({file: changed}, finding)
             if proof.status is Status.VERIFIED:
                 return changed, proof, fix
             if proof.status is Status.UNPROVEN and proof.adds and best is None:
                 best = (changed, proof, fix)
         return best
-
-    def together(self, tried: Sequence[Tried]) -> Together:
-        """One change with as many of the verified repairs as go together, proven as a whole."""
-        return Combining(self._prover, self._on_try, lambda: self.has_ended, self._fixes_in).together(tried)
 
 
 def _of_library(fix: Fix) -> Fix:

@@ -41,9 +41,8 @@ class _Moved:
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    node, torch = source.at(finding.range), source.module_name("torch")
-    function = source.function(node) if node is not None else None
-    if node is None or torch is None or function is None or not can_be_split(source, function):
+    node, function = source.at(finding.range), source.function_at(finding.range)
+    if node is None or not can_be_split(source, function):
         return
     if is_clock(source, node.value if isinstance(node, ast.Expr) else node):
         return  # what it is to measure would not be between its readings any more
@@ -62,7 +61,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     if any(outer in moved.changes for outer in inside):
         title, caveat = (_DECIDE, _DECIDE_CAVEAT) if moved.runs_operations else (_TITLE, _CAVEAT)
         passed = {name: name for name in moved.names}
-        text = with_before(source, function, torch, moved.lines, passed, moved.changes)
+        text = with_before(source, function, moved.lines, passed, moved.changes)
         yield Proposal(title, caveat, text, last=True)
 
 
@@ -118,47 +117,43 @@ def _read(value: ast.expr) -> set[str]:
     return {name.id for name in ast.walk(value) if isinstance(name, ast.Name)} - changed_names(value)
 
 
-RULE = Rule(
-    "before the call",
-    ("graph-break",),
-    _propose,
-    examples=(
-        Example.script("""
-              import uuid
+_EXAMPLES = (
+    Example.script("""
+          import uuid
 
-              import torch
+          import torch
 
-              names = []
+          names = []
 
-              @torch.compile(backend="eager")
-            + def f_after(x):
-            +     return x + 1
-            +
-            +
-            + @torch.compiler.disable(recursive=False)
-              def f(x):
-                  names.append(uuid.uuid4().hex)
-            -     return x + 1
-            +     return f_after(x)
+          @torch.compile(backend="eager")
+        + def f_after(x):
+        +     return x + 1
+        +
+        +
+        + @torch.compiler.disable(recursive=False)
+          def f(x):
+              names.append(uuid.uuid4().hex)
+        -     return x + 1
+        +     return f_after(x)
 
-              f(torch.ones(4))
-        """),
-        Example.script("""
-              @torch.compile(backend="eager")
-            - def f(x):
-            -     if x.sum() > 0:
-            + def f_after(x, decided):
-            +     if decided:
-                      x = x + 1
-                  return x * 2
+          f(torch.ones(4))
+    """),
+    Example.script("""
+          @torch.compile(backend="eager")
+        - def f(x):
+        -     if x.sum() > 0:
+        + def f_after(x, decided):
+        +     if decided:
+                  x = x + 1
+              return x * 2
 
-            +
-            + @torch.compiler.disable(recursive=False)
-            + def f(x):
-            +     decided = bool(x.sum() > 0)
-            +     return f_after(x, decided)
-            +
-              f(torch.ones(4))
-        """),
-    ),
+        +
+        + @torch.compiler.disable(recursive=False)
+        + def f(x):
+        +     decided = bool(x.sum() > 0)
+        +     return f_after(x, decided)
+        +
+          f(torch.ones(4))
+    """),
 )
+RULE = Rule("before the call", ("graph-break",), _propose, examples=_EXAMPLES)

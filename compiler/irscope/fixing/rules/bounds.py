@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from irscope.fixing.conditions import SIGNS
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.fixing.syntax import Function
@@ -14,11 +15,7 @@ _TITLE = "Let the number be a symbol of the graph, and check its bounds there"
 _CAVEAT = "The setting is for all compiled functions of the process."
 _CHECKS = " A failed check is a RuntimeError, without the values of the message."
 _SETTING = "capture_scalar_outputs"
-_SIGNS = {
-    ast.Lt: ("<", ">="), ast.LtE: ("<=", ">"), ast.Gt: (">", "<="), ast.GtE: (">=", "<"), ast.Eq: ("==", "!="),
-    ast.NotEq: ("!=", "=="),
-}  # fmt: skip
-"""How a comparison is written, and its opposite."""
+_OPPOSITES = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
@@ -65,36 +62,24 @@ def _is_number(node: ast.expr) -> bool:
 
 
 def _checks(source: Source, decision: ast.If | ast.Assert, torch: str) -> list[str]:
-    """The checks that the graph makes in the place of an assertion or an exception."""
-    checks = _asserted(source, decision) if isinstance(decision, ast.Assert) else _raised(source, decision)
-    return [f"{torch}.{check}" for check in checks]
-
-
-def _raised(source: Source, decision: ast.If) -> list[str]:
-    """``if n > limit: raise ValueError("too long")`` as checks that the graph makes; one for each operand of ``or``."""
-    match decision.body:
-        case [ast.Raise(exc=ast.Call(args=[message, *_]), cause=None)]:
-            words = _words(source, message)
-        case [ast.Raise(exc=ast.Call() | ast.Name(), cause=None)]:
-            words = ""
+    """The checks that the graph makes in the place of an assertion or an exception: one for each operand of the ``and`` of
+    ``assert n <= limit, "too long"``, or of the ``or`` of ``if n > limit: raise ValueError("too long")``."""
+    match decision:
+        case ast.Assert(test=test, msg=message):
+            operands = _operands(test, ast.And)
+            checks = [source.code(operand) if _is_comparison(operand) else "" for operand in operands]
+        case ast.If(test=test, body=[ast.Raise(exc=ast.Call() | ast.Name() as error, cause=None)]):
+            message = next(iter(getattr(error, "args", ())), None)
+            checks = [_opposite(source, operand) for operand in _operands(test, ast.Or)]
         case _:
             return []
-    checks = [_opposite(source, operand) for operand in _operands(decision.test, ast.Or)]
-    return [f"_check({check}{words})" for check in checks] if all(checks) else []
-
-
-def _asserted(source: Source, statement: ast.Assert) -> list[str]:
-    """``assert n <= limit, "too long"`` as checks that the graph makes; one for each operand of ``and``."""
-    checks = _operands(statement.test, ast.And)
-    if not all(isinstance(check, ast.Compare) and len(check.ops) == 1 for check in checks):
-        return []
-    return [f"_check({source.code(check)}{_words(source, statement.msg)})" for check in checks]
-
-
-def _words(source: Source, message: ast.expr | None) -> str:
-    """The argument with the message of a check, if it is a constant text."""
     is_text = isinstance(message, ast.Constant) and isinstance(message.value, str)
-    return f", lambda: {source.code(message)}" if message is not None and is_text else ""
+    words = f", lambda: {source.code(message)}" if message is not None and is_text else ""
+    return [f"{torch}._check({check}{words})" for check in checks] if all(checks) else []
+
+
+def _is_comparison(test: ast.expr) -> bool:
+    return isinstance(test, ast.Compare) and len(test.ops) == 1
 
 
 def _operands(test: ast.expr, word: type[ast.boolop]) -> list[ast.expr]:
@@ -106,65 +91,63 @@ def _operands(test: ast.expr, word: type[ast.boolop]) -> list[ast.expr]:
 
 def _opposite(source: Source, test: ast.expr) -> str:
     """The opposite of a comparison of integers; empty for another test."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or type(test.ops[0]) not in _SIGNS:
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or type(test.ops[0]) not in SIGNS:
         return ""
     (start, end), (_, left), (right, _) = map(source.span, (test, test.left, test.comparators[0]))
-    sign, opposite = _SIGNS[type(test.ops[0])]
-    return source.text[start:left] + source.text[left:right].replace(sign, opposite) + source.text[right:end]
+    sign = SIGNS[type(test.ops[0])]
+    return source.text[start:left] + source.text[left:right].replace(sign, _OPPOSITES[sign]) + source.text[right:end]
 
 
 def _clamped(source: Source, decision: ast.If | ast.Assert) -> list[str]:
     """``if n > limit: n = limit`` as ``n = min(n, limit)``."""
     match decision:
         case ast.If(
-            test=ast.Compare(left=ast.Name(id=name), ops=[operator], comparators=[limit]),
+            test=ast.Compare(
+                left=ast.Name(id=name),
+                ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE() as operator],
+                comparators=[limit],
+            ),
             body=[ast.Assign(targets=[ast.Name(id=target)], value=value)],
         ) if name == target and source.code(value) == source.code(limit):
-            if isinstance(operator, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
-                function = "min" if isinstance(operator, (ast.Gt, ast.GtE)) else "max"
-                return [f"{name} = {function}({name}, {source.code(limit)})"]
+            function = "min" if isinstance(operator, (ast.Gt, ast.GtE)) else "max"
+            return [f"{name} = {function}({name}, {source.code(limit)})"]
     return []
 
 
-RULE = Rule(
-    "bounds",
-    ("graph-break",),
-    _propose,
-    ("GB0124", "GB0033", "data-dependent-guard"),
-    examples=(
-        Example.script("""
-              import torch
-            + import torch._dynamo
-            +
-            + torch._dynamo.config.capture_scalar_outputs = True
+_EXAMPLES = (
+    Example.script("""
+          import torch
+        + import torch._dynamo
+        +
+        + torch._dynamo.config.capture_scalar_outputs = True
 
 
-              @torch.compile(backend="eager")
-              def f(x):
-                  n = x.sum().item()
-            -     if n > 8:
-            -         raise ValueError("too many")
-            +     torch._check(n <= 8, lambda: "too many")
-                  return x[:n] + 1
+          @torch.compile(backend="eager")
+          def f(x):
+              n = x.sum().item()
+        -     if n > 8:
+        -         raise ValueError("too many")
+        +     torch._check(n <= 8, lambda: "too many")
+              return x[:n] + 1
 
-              f(torch.ones(4, dtype=torch.long))
-        """),
-        Example.script("""
-              import torch
-            + import torch._dynamo
-            +
-            + torch._dynamo.config.capture_scalar_outputs = True
+          f(torch.ones(4, dtype=torch.long))
+    """),
+    Example.script("""
+          import torch
+        + import torch._dynamo
+        +
+        + torch._dynamo.config.capture_scalar_outputs = True
 
 
-              @torch.compile(backend="eager")
-              def f(x):
-                  n = x.sum().item()
-            -     if n > 8:
-            -         n = 8
-            +     n = min(n, 8)
-                  return x[:n] + 1
+          @torch.compile(backend="eager")
+          def f(x):
+              n = x.sum().item()
+        -     if n > 8:
+        -         n = 8
+        +     n = min(n, 8)
+              return x[:n] + 1
 
-              f(torch.ones(4, dtype=torch.long))
-        """),
-    ),
+          f(torch.ones(4, dtype=torch.long))
+    """),
 )
+RULE = Rule("bounds", ("graph-break",), _propose, ("GB0124", "GB0033", "data-dependent-guard"), examples=_EXAMPLES)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import itertools
 from collections.abc import Iterator, Sequence
 
 from irscope.fixing.changes import ChangeKind, SyntaxChange
@@ -22,32 +24,22 @@ _CAVEAT = "Both sides are computed, and their shapes must broadcast."
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    node, torch = source.at(finding.range), source.module_name("torch")
-    if torch is None:
-        return
+    torch, decision = source.torch, source.first_around(source.at(finding.range), ast.If)
     yield from _of_chain(source, finding, torch)
-    decision = source.first_around(node, ast.If) if node is not None else None
     if decision is None or source.function(decision) is None:
         return
-    whole = [_with_elifs(source, decision)]
-    while isinstance(outer := source.parent(whole[-1]), ast.If):
-        whole.append(_with_elifs(source, outer))
-    candidates: list[tuple[FixMethod | str, str | None]] = []
-    candidates += [(_TITLE, _text(source, outer, torch)) for outer in whole]
-    title, safe = _with_safe_divisors(source, whole[0], torch)
-    if safe:
-        again = Source(safe)
-        same = again.on_line(source.line(whole[0]), ast.If)
-        candidates.append((title, _text(again, same[0], torch) if same else None))
-    candidates.append((_IN_PLACE_TITLE, _text(source, whole[0], torch, in_place=True)))
-    yield from (Proposal(title, _CAVEAT, text) for title, text in candidates if text is not None)
-
-
-def _with_elifs(source: Source, node: ast.If) -> ast.If:
-    """The first ``if`` of one with ``elif``."""
-    while source.is_elif(node) and isinstance(outer := source.parent(node), ast.If):
-        node = outer
-    return node
+    around = itertools.takewhile(lambda outer: isinstance(outer, ast.If), source.around(decision))
+    whole = [outer for outer in around if isinstance(outer, ast.If) and not source.is_elif(outer)]
+    attempts: list[tuple[FixMethod | str, Source, ast.If, bool]] = [(_TITLE, source, outer, False) for outer in whole]
+    if safe := _with_safe_divisors(source, whole[0], torch):
+        title, again = safe
+        attempts += [(title, again, same, False) for same in again.on_line(source.line(whole[0]), ast.If)[:1]]
+    attempts.append((_IN_PLACE_TITLE, source, whole[0], True))
+    for does, text, outer, in_place in attempts:
+        with contextlib.suppress(ValueError):
+            change = flattened(text, outer, torch, in_place)
+            if change is not None:
+                yield Proposal(does, _CAVEAT, text.changed({}, [change]))
 
 
 def _of_chain(source: Source, finding: Finding, torch: str) -> Iterator[Proposal]:
@@ -73,11 +65,11 @@ def chosen_expression(source: Source, node: ast.expr, torch: str) -> str | None:
 # --- gradients of the side that does not count ----------------------------------------------------------------------------
 
 
-def _with_safe_divisors(source: Source, decision: ast.If, torch: str) -> tuple[str, str]:
+def _with_safe_divisors(source: Source, decision: ast.If, torch: str) -> tuple[str, Source] | None:
     """The text with ones in the place of what the condition is about, where its side does not count and divides by it or
     takes its root: the gradients there are infinite at zero, and would make those of the other side NaN.
 
-    Returns a title and the text; both empty if nothing is divided by.
+    Returns a title and the text; None if nothing is divided by.
     """
     sides, asked = _sides(source, decision)
     changes: dict[ast.AST, str | None] = {}
@@ -88,7 +80,7 @@ def _with_safe_divisors(source: Source, decision: ast.If, torch: str) -> tuple[s
             if code in asked:
                 changes[node] = f"{torch}.where({counts}, {code}, {torch}.ones_like({code}))"
                 divides = divides or is_divisor
-    return (_SAFE_TITLE if divides else _ROOT_TITLE, source.changed(changes)) if changes else ("", "")
+    return (_SAFE_TITLE if divides else _ROOT_TITLE, Source(source.changed(changes))) if changes else None
 
 
 def _sides(source: Source, decision: ast.If) -> tuple[list[tuple[Sequence[ast.stmt], str]], set[str]]:
@@ -147,34 +139,21 @@ def flattened(
     flattening = Flattening(source, torch, bound_before(source, replaced))
     try:
         flat = flattening.block([decision, *rest], {})
-        lines = _lines(source, flattening, flat.values, returns, in_place)
+        lines = [*flat.lines, *_lines(source, flattening, flat.values, returns, in_place)]
     except ValueError:
         return None
-    if lines is None or not (lines := [*flat.lines, *lines]):
-        return None
-    return SyntaxChange(ChangeKind.STATEMENTS, source.range(replaced, *rest), "\n".join(lines))
+    return SyntaxChange(ChangeKind.STATEMENTS, source.range(replaced, *rest), "\n".join(lines)) if lines else None
 
 
-def _text(source: Source, decision: ast.If, torch: str, in_place: bool = False) -> str | None:
-    """The text with straight code; None if that is not possible."""
-    change = flattened(source, decision, torch, in_place)
-    try:
-        return source.changed({}, [change]) if change is not None else None
-    except ValueError:
-        return None
-
-
-def _lines(
-    source: Source, flattening: Flattening, results: dict[str, str], returns: bool, in_place: bool
-) -> list[str] | None:
-    """What gives names the values of straight code, and returns; None if that is not as the ``if`` does it."""
+def _lines(source: Source, flattening: Flattening, results: dict[str, str], returns: bool, in_place: bool) -> list[str]:
+    """What gives names the values of straight code, and returns.  Raises ValueError if that is not as the ``if`` does it."""
     if returns != (RETURNED in results):
-        return None
+        raise ValueError("only some ways return")
     values = {name: value for name, value in results.items() if name not in (RETURNED, value)}
     attributes = {name: value for name, value in values.items() if "." in name}
     kept = [name for name in values if name in flattening.in_place and "." not in name]
     if in_place and (returns or not kept or set(kept) & flattening.assigned):
-        return None
+        raise ValueError("nothing can be changed in place")
     if returns:
         return _returned(source, results[RETURNED], attributes)
     if in_place or attributes:
@@ -206,20 +185,15 @@ def _returned(source: Source, value: str, attributes: dict[str, str]) -> list[st
     return [f"return {value[1:-1] if is_pair else value}"]
 
 
-RULE = Rule(
-    "branches",
-    ("graph-break",),
-    _propose,
-    ("GB0170", "GB0124", "GB0033"),
-    examples=(
-        Example(
-            "if x.sum() > 0:\n    y = x + 1\nelse:\n    y = x - 1\nreturn y",
-            "y = torch.where(x.sum() > 0, x + 1, x - 1)\nreturn y",
-        ),
-        Example("if x.sum() > 3:\n    return x * 2\nreturn x", "return torch.where(x.sum() > 3, x * 2, x)"),
-        Example(
-            "n = x.norm()\nif n > 1:\n    x = x / n\nreturn x",
-            "n = x.norm()\nx = torch.where(n > 1, x / torch.where((n > 1), n, torch.ones_like(n)), x)\nreturn x",
-        ),
+_EXAMPLES = (
+    Example(
+        "if x.sum() > 0:\n    y = x + 1\nelse:\n    y = x - 1\nreturn y",
+        "y = torch.where(x.sum() > 0, x + 1, x - 1)\nreturn y",
+    ),
+    Example("if x.sum() > 3:\n    return x * 2\nreturn x", "return torch.where(x.sum() > 3, x * 2, x)"),
+    Example(
+        "n = x.norm()\nif n > 1:\n    x = x / n\nreturn x",
+        "n = x.norm()\nx = torch.where(n > 1, x / torch.where((n > 1), n, torch.ones_like(n)), x)\nreturn x",
     ),
 )
+RULE = Rule("branches", ("graph-break",), _propose, ("GB0170", "GB0124", "GB0033"), examples=_EXAMPLES)

@@ -21,8 +21,7 @@ _CAVEAT = "It is then the same in every call."
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    node = source.at(finding.range)
-    statement = source.statement(node) if node is not None else None
+    statement = source.statement(source.at(finding.range))
     if statement is None or source.function(statement) is None:
         return
     match statement:
@@ -45,9 +44,8 @@ def _is_constant(source: Source, value: ast.expr) -> bool:
     if any(call == name or (name.endswith(".") and call.startswith(name)) for call in calls for name in _CHANGING):
         return False
     own = {name for loop in source.all(ast.comprehension, value) for name in bound_names(loop.target)}
-    imported = {name for line in source.all((ast.Import, ast.ImportFrom)) for name in bound_names(line)}
     names = {name.id for name in source.all(ast.Name, value)}
-    return names <= own | imported | source.constants | set(dir(builtins))
+    return names <= own | source.imports.keys() | source.constants.keys() | set(dir(builtins))
 
 
 def _example(imports: str, body: str, value: str, name: str) -> Example:
@@ -60,17 +58,13 @@ def _example(imports: str, body: str, value: str, name: str) -> Example:
     return Example(script.replace("ABOVE", "").replace("VALUE", value), after, is_script=True)
 
 
-RULE = Rule(
-    "constants",
-    ("graph-break",),
-    _propose,
-    examples=(
-        _example("import json", "scale = VALUE\nreturn x * scale\n", """json.loads('{"x": 2.0}')["x"]""", "_SCALE"),
-        _example(
-            "import numpy as np",
-            "for rate in VALUE:\n    x = x * rate\nreturn x\n",
-            "[float(number) for number in np.linspace(0, 0.1, 4)]",
-            "_ITEMS",
-        ),
+_EXAMPLES = (
+    _example("import json", "scale = VALUE\nreturn x * scale\n", """json.loads('{"x": 2.0}')["x"]""", "_SCALE"),
+    _example(
+        "import numpy as np",
+        "for rate in VALUE:\n    x = x * rate\nreturn x\n",
+        "[float(number) for number in np.linspace(0, 0.1, 4)]",
+        "_ITEMS",
     ),
 )
+RULE = Rule("constants", ("graph-break",), _propose, examples=_EXAMPLES)

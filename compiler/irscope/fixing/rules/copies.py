@@ -18,9 +18,9 @@ _FORMS: dict[type[ast.expr] | None, str] = {
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    torch = source.module_name("torch")
+    torch = source.torch
     for call in source.on_line(finding.range.start.line, ast.Call):
-        if torch is None or not _copies(source, call) or len(call.args) != 1 or call.keywords:
+        if not _copies(source, call) or len(call.args) != 1 or call.keywords:
             continue
         copied = call.args[0]
         form = _FORMS.get(_kind(source, copied))
@@ -78,23 +78,19 @@ def _copies(source: Source, value: ast.expr) -> bool:
 
 
 _COPIES = 'state = {"h": x}\nsaved = copy.deepcopy(state)\nreturn saved["h"] + 1'
-RULE = Rule(
-    "copies",
-    ("graph-break",),
-    _propose,
-    examples=(
-        Example(
-            _COPIES,
-            _COPIES.replace(
-                "copy.deepcopy(state)",
-                "{key: value.detach().clone() if isinstance(value, torch.Tensor) else value for key, value in state.items()}",
-            ),
-            above="import copy",
+_EXAMPLES = (
+    Example(
+        _COPIES,
+        _COPIES.replace(
+            "copy.deepcopy(state)",
+            "{key: value.detach().clone() if isinstance(value, torch.Tensor) else value for key, value in state.items()}",
         ),
-        Example(
-            "return x * copy.deepcopy(FACTORS)[0]",
-            "return x * FACTORS[0]",
-            above="import copy\n\nFACTORS = [torch.ones(4)]",
-        ),
+        above="import copy",
+    ),
+    Example(
+        "return x * copy.deepcopy(FACTORS)[0]",
+        "return x * FACTORS[0]",
+        above="import copy\n\nFACTORS = [torch.ones(4)]",
     ),
 )
+RULE = Rule("copies", ("graph-break",), _propose, examples=_EXAMPLES)

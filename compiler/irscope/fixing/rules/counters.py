@@ -7,13 +7,14 @@ rest, which is compiled, as a tensor; what is decided by it is passed as a truth
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.rules.numbers import changed_number, is_integer
 from irscope.fixing.source import Source
 from irscope.fixing.splitting import can_be_split, given_parameters, is_method, parameters, with_before
-from irscope.fixing.syntax import Function
+from irscope.fixing.syntax import Function, is_number
 from irscope.protocol import Finding
 
 _COUNT = "Count before the compiled code"
@@ -43,13 +44,13 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     changes |= {read: named[source.code(read)] for read in reads}
     lines = [source.code_with_comments(count) for count in counts.values()]
     if passed or counts:
-        text = with_before(source, function, torch, lines, passed, changes)
+        text = with_before(source, function, lines, passed, changes)
         yield Proposal(_PASS if passed else _COUNT, _TENSOR if passed else _CAVEAT, text)
     given = given_parameters(source, function)
     wide = f", dtype={torch}.float64)"
     if given and any(wide in code for code in passed.values()):  # it would widen another tensor of one element
         typed = {name: code.replace(wide, f", dtype={given[0]}.dtype)") for name, code in passed.items()}
-        yield Proposal(_TYPED.format(given[0]), _TENSOR, with_before(source, function, torch, lines, typed, changes))
+        yield Proposal(_TYPED.format(given[0]), _TENSOR, with_before(source, function, lines, typed, changes))
 
 
 def _counts(source: Source, function: Function) -> dict[str, ast.AugAssign]:
@@ -59,14 +60,10 @@ def _counts(source: Source, function: Function) -> dict[str, ast.AugAssign]:
         if source.all((ast.Return, ast.Raise), statement):
             break  # what follows is not done in each call
         match statement:
-            case ast.AugAssign(target=ast.Attribute(value=ast.Name())) if _is_number(statement.value):
+            case ast.AugAssign(target=ast.Attribute(value=ast.Name())) if is_number(statement.value):
                 if source.owns_lines(statement):
                     counts[source.code(statement.target)] = statement
     return counts
-
-
-def _is_number(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
 
 
 def _is_kept(source: Source, function: Function, names: set[str], counts: dict[str, ast.AugAssign]) -> bool:
@@ -84,17 +81,10 @@ def _reads(source: Source, function: Function, names: set[str]) -> list[ast.expr
     """The largest expressions that are computed of the numbers, and of constants, alone."""
     reads: list[ast.expr] = []
     for attribute in source.all(ast.Attribute, function.body):
-        if source.code(attribute) not in names or not isinstance(attribute.ctx, ast.Load):
-            continue
-        largest: ast.expr = attribute
-        for outer in source.around(attribute):
-            if isinstance(outer, ast.expr) and _is_plain(source, outer, names):
-                largest = outer
-            elif not isinstance(outer, ast.keyword):
-                break
-        if largest not in reads:
-            reads.append(largest)
-    return reads
+        if source.code(attribute) in names and isinstance(attribute.ctx, ast.Load):
+            plain = itertools.takewhile(lambda outer: _is_plain(source, outer, names), source.around(attribute))
+            reads.append([outer for outer in plain if isinstance(outer, ast.expr)][-1])
+    return list(dict.fromkeys(reads))
 
 
 def _is_plain(source: Source, node: ast.AST, names: set[str]) -> bool:
@@ -113,14 +103,14 @@ def _is_plain(source: Source, node: ast.AST, names: set[str]) -> bool:
         case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.BoolOp():
             parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
             return all(_is_plain(source, part, names) for part in parts)
-    return isinstance(node, ast.expr) and _is_number(node)
+    return is_number(node)
 
 
 def _is_set_once(source: Source, node: ast.Attribute) -> bool:
     """Whether it is a setting: ``self.warmup``, which only the constructor assigns, a number or what it was given."""
     same = [other for other in source.all(ast.Attribute) if other.attr == node.attr]
     match [source.parent(other) for other in same if isinstance(other.ctx, ast.Store)]:
-        case [ast.Assign(targets=[_], value=value) as assign] if isinstance(value, ast.Name) or _is_number(value):
+        case [ast.Assign(targets=[_], value=value) as assign] if isinstance(value, ast.Name) or is_number(value):
             function = source.function(assign)
             return isinstance(node.value, ast.Name) and function is not None and function.name == "__init__"
     return False
@@ -150,45 +140,40 @@ def _gives_float(node: ast.AST) -> bool:
     return isinstance(node, (ast.Div, ast.Pow)) or (isinstance(node, ast.Constant) and isinstance(node.value, float))
 
 
-RULE = Rule(
-    "counters",
-    ("recompilation",),
-    _propose,
-    ("recompile-value",),
-    examples=(
-        Example.script("""
-              class Net(torch.nn.Module):
-                  step = 0
+_EXAMPLES = (
+    Example.script("""
+          class Net(torch.nn.Module):
+              step = 0
 
-            +     @torch.compiler.disable(recursive=False)
-                  def forward(self, x):
-                      self.step += 1
-            -         return x * self.step
-            +         return self.forward_after(x, torch.tensor(self.step))
-            +
-            +     def forward_after(self, x, step_2):
-            +         return x * step_2
+        +     @torch.compiler.disable(recursive=False)
+              def forward(self, x):
+                  self.step += 1
+        -         return x * self.step
+        +         return self.forward_after(x, torch.tensor(self.step))
+        +
+        +     def forward_after(self, x, step_2):
+        +         return x * step_2
 
-              net = torch.compile(Net(), backend="eager")
-              for _ in range(3):
-                  net(torch.ones(4))
-        """),
-        Example.script("""
-              class Net(torch.nn.Module):
-                  step = 0
+          net = torch.compile(Net(), backend="eager")
+          for _ in range(3):
+              net(torch.ones(4))
+    """),
+    Example.script("""
+          class Net(torch.nn.Module):
+              step = 0
 
-            +     @torch.compiler.disable(recursive=False)
-                  def forward(self, x):
-            -         return x * min(self.step / 10, 1.0)
-            +         return self.forward_after(x, torch.tensor(min(self.step / 10, 1.0), dtype=x.dtype))
-            +
-            +     def forward_after(self, x, from_step):
-            +         return x * from_step
+        +     @torch.compiler.disable(recursive=False)
+              def forward(self, x):
+        -         return x * min(self.step / 10, 1.0)
+        +         return self.forward_after(x, torch.tensor(min(self.step / 10, 1.0), dtype=x.dtype))
+        +
+        +     def forward_after(self, x, from_step):
+        +         return x * from_step
 
-              module = Net()
-              net = torch.compile(module, backend="eager")
-              for module.step in range(3):
-                  net(torch.ones(4))
-        """),
-    ),
+          module = Net()
+          net = torch.compile(module, backend="eager")
+          for module.step in range(3):
+              net(torch.ones(4))
+    """),
 )
+RULE = Rule("counters", ("recompilation",), _propose, ("recompile-value",), examples=_EXAMPLES)

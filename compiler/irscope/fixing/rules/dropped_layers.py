@@ -17,12 +17,11 @@ _CAVEAT = (
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    node, torch = source.at(finding.range), source.module_name("torch")
-    decision = source.first_around(node, ast.If) if node is not None else None
-    loop = source.first_around(decision, ast.For) if decision is not None else None
-    if torch is None or decision is None or loop is None:
+    decision = source.first_around(source.at(finding.range), ast.If)
+    loop = source.first_around(decision, ast.For)
+    if decision is None or loop is None:
         return
-    for text in (_continued(source, decision, loop, torch), _flagged(source, loop, torch)):
+    for text in (_continued(source, decision, loop, source.torch), _flagged(source, loop, source.torch)):
         if text is not None:
             yield Proposal(_TITLE, _CAVEAT, text)
 
@@ -75,11 +74,10 @@ def _flagged(source: Source, loop: ast.For, torch: str) -> str | None:
 def _flag(node: ast.If) -> str:
     """The name in ``if not flag:`` or ``if not flag or other:``, where the others are plain names; else empty."""
     is_or = isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or)
-    first, *others = node.test.values if is_or else [node.test]  # type: ignore[attr-defined]
-    if not isinstance(first, ast.UnaryOp) or not isinstance(first.op, ast.Not):
-        return ""
-    is_plain = isinstance(first.operand, ast.Name) and all(isinstance(other, ast.Name) for other in others)
-    return first.operand.id if is_plain else ""  # type: ignore[attr-defined]
+    match node.test.values if is_or else [node.test]:  # type: ignore[attr-defined]
+        case [ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=flag)), *others]:
+            return flag if all(isinstance(other, ast.Name) for other in others) else ""
+    return ""
 
 
 def _value_of(statement: ast.stmt | None, name: str) -> str | None:
@@ -96,54 +94,45 @@ def _only(node: ast.If) -> ast.stmt | None:
 
 def _assigned(statement: ast.stmt) -> str | None:
     """The name that a statement assigns what is called with it: ``x = layer(x)``."""
-    if (
-        not isinstance(statement, ast.Assign)
-        or not isinstance(statement.value, ast.Call)
-        or len(statement.targets) != 1
-    ):
-        return None
-    target = statement.targets[0]
-    return target.id if isinstance(target, ast.Name) and target.id in loaded_names(statement.value) else None
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if name in loaded_names(call):
+            return name
+    return None
 
 
 _LAYERS = "layers = [torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)]"
 
-RULE = Rule(
-    "dropped layers",
-    ("graph-break",),
-    _propose,
-    ("GB0170",),
-    examples=(
-        Example.body(
-            """
-              for layer in layers:
-            -     if torch.rand([]) < 0.5:
-            -         continue
-            +     skipped = torch.rand([]) < 0.5
-            +     x_before = x
-                  x = layer(x)
-            +     if skipped is not None:
-            +         x = torch.where(skipped, x_before, x)
-              return x
-        """,
-            above=_LAYERS,
-        ),
-        Example.body(
-            """
-              for layer in layers:
-                  drop = False
-            -     if torch.rand([]) < 0.5:
-            -         drop = True
-            -     if not drop:
-            -         x = layer(x)
-            +     drop = torch.rand([]) < 0.5
-            +     x_before = x
-            +     x = layer(x)
-            +     if drop is not False:
-            +         x = torch.where(drop, x_before, x)
-              return x
-        """,
-            above=_LAYERS,
-        ),
+_EXAMPLES = (
+    Example.body(
+        """
+          for layer in layers:
+        -     if torch.rand([]) < 0.5:
+        -         continue
+        +     skipped = torch.rand([]) < 0.5
+        +     x_before = x
+              x = layer(x)
+        +     if skipped is not None:
+        +         x = torch.where(skipped, x_before, x)
+          return x
+    """,
+        above=_LAYERS,
+    ),
+    Example.body(
+        """
+          for layer in layers:
+              drop = False
+        -     if torch.rand([]) < 0.5:
+        -         drop = True
+        -     if not drop:
+        -         x = layer(x)
+        +     drop = torch.rand([]) < 0.5
+        +     x_before = x
+        +     x = layer(x)
+        +     if drop is not False:
+        +         x = torch.where(drop, x_before, x)
+          return x
+    """,
+        above=_LAYERS,
     ),
 )
+RULE = Rule("dropped layers", ("graph-break",), _propose, ("GB0170",), examples=_EXAMPLES)

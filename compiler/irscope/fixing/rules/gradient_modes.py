@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import textwrap
 from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
-from irscope.fixing.splitting import body_edit, can_be_split, is_method, parameters, renamed, split
+from irscope.fixing.splitting import call_of, can_be_split, renamed, split, with_body
 from irscope.protocol import GRAD_MODE, Finding, RecompilationFacts
 
 _TITLE = "Run one graph with gradients, and detach its result where they are off"
@@ -20,74 +19,56 @@ _NO_TENSOR = (ast.Tuple, ast.List, ast.Dict, ast.Lambda, ast.ListComp, ast.DictC
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    torch = source.module_name("torch")
-    function = next(iter(source.on_line(finding.range.start.line, ast.FunctionDef)), None)
+    torch, function = source.torch, source.function_at(finding.range)
     is_of_mode = isinstance(finding.facts, RecompilationFacts) and finding.facts.state == GRAD_MODE
-    if torch is None or function is None or not is_of_mode or not can_be_split(source, function):
+    if not is_of_mode or not can_be_split(source, function):
         return
     returned = [statement.value for statement in source.all(ast.Return, function.body)]
     is_tensor = [value and not isinstance(value, _NO_TENSOR) and source.code(value) != "None" for value in returned]
     if not returned or not all(is_tensor):
         return
-    names, result = parameters(function), source.fresh("result")
-    inner = source.fresh(f"{function.name.strip('_')}_with_gradients")
-    own = is_method(source, function)
-    call = f"{f'{names[0]}.' if own else ''}{inner}({', '.join(names[own:])})"
+    inner, result = source.fresh(f"{function.name.strip('_')}_with_gradients"), source.fresh("result")
     code = (
-        f"with {torch}.enable_grad():\n    {result} = {call}\n"
+        f"with {torch}.enable_grad():\n    {result} = {call_of(source, function, inner)}\n"
         f"return {result} if {torch}.is_grad_enabled() else {result}.detach()"
     )
-    text = split(source, function, body_edit(source, function, code), renamed(source, function, inner), torch)
+    text = split(source, function, with_body(source, function, code), renamed(source, function, inner))
     yield Proposal(_TITLE, _CAVEAT, text, last=True)
 
 
-_CALLS = """\
-f(torch.ones(4))
-with torch.no_grad():
-    f(torch.ones(4))
-"""
-_FUNCTION = """
-import torch
+_EXAMPLES = (
+    Example.script("""
+          @torch.compile(backend="eager")
+        - def f(x):
+        + def f_with_gradients(x):
+              return x * 2
 
-@torch.compile(backend="eager")
-def f(x):
-    return x * 2
+        +
+        + @torch.compiler.disable(recursive=False)
+        + def f(x):
+        +     with torch.enable_grad():
+        +         result = f_with_gradients(x)
+        +     return result if torch.is_grad_enabled() else result.detach()
+        +
+          f(torch.ones(4))
+          with torch.no_grad():
+              f(torch.ones(4))
+    """),
+    Example.script("""
+          class Net(torch.nn.Module):
+        +     @torch.compiler.disable(recursive=False)
+              def forward(self, x):
+        +         with torch.enable_grad():
+        +             result = self.forward_with_gradients(x)
+        +         return result if torch.is_grad_enabled() else result.detach()
+        +
+        +     def forward_with_gradients(self, x):
+                  return x * 2
 
-"""
-_METHOD = """
-import torch
-
-class Net(torch.nn.Module):
-    def forward(self, x):
-        return x * 2
-
-f = torch.compile(Net(), backend="eager")
-"""
-_PLAIN = """\
-@torch.compiler.disable(recursive=False)
-def f(x):
-    with torch.enable_grad():
-        result = f_with_gradients(x)
-    return result if torch.is_grad_enabled() else result.detach()
-"""
-_PLAIN_METHOD = textwrap.indent(
-    _PLAIN.replace("def f(x)", "def forward(self, x)").replace("f_with", "self.forward_with"), "    "
+          f = torch.compile(Net(), backend="eager")
+          f(torch.ones(4))
+          with torch.no_grad():
+              f(torch.ones(4))
+    """),
 )
-RULE = Rule(
-    "gradient modes",
-    ("recompilation",),
-    _propose,
-    ("recompile-global-state",),
-    examples=(
-        Example(
-            _FUNCTION + _CALLS,
-            _FUNCTION.replace("def f(", "def f_with_gradients(").replace("* 2\n", f"* 2\n\n\n{_PLAIN}") + _CALLS,
-            is_script=True,
-        ),
-        Example(
-            _METHOD + _CALLS,
-            _METHOD.replace("    def forward(", f"{_PLAIN_METHOD}\n    def forward_with_gradients(") + _CALLS,
-            is_script=True,
-        ),
-    ),
-)
+RULE = Rule("gradient modes", ("recompilation",), _propose, ("recompile-global-state",), examples=_EXAMPLES)

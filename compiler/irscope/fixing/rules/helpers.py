@@ -44,17 +44,12 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 def helper_at(source: Source, range: Range) -> Function | None:
     """The function around a range, if it is a small one of the file that another function calls."""
-    node = source.at(range)
-    function = source.function(node) if node is not None else None
+    function = source.function(source.at(range))
     if function is None or function.decorator_list or source.parent(function) is not source.tree:
         return None
     simple = [statement for statement in source.all(ast.stmt, function) if not hasattr(statement, "body")]
-    callers = [
-        source.function(call)
-        for call in source.all(ast.Call)
-        if isinstance(call.func, ast.Name) and call.func.id == function.name
-    ]
-    is_called = any(caller not in (None, function) for caller in callers)
+    calls = [call for call in source.all(ast.Call) if getattr(call.func, "id", "") == function.name]
+    is_called = any(source.function(call) not in (None, function) for call in calls)
     return function if is_called and len(simple) <= _MOST_STATEMENTS else None
 
 
@@ -112,9 +107,5 @@ HALVED = _OPERATOR.before
 _AS_IT_IS = HALVED.replace("import torch", "import torch\nimport torch._dynamo").replace(
     "def halved", "@torch._dynamo.nonstrict_trace\ndef halved"
 )
-RULE = Rule(
-    "helpers",
-    ("graph-break",),
-    _propose,
-    examples=(Example(HALVED, _AS_IT_IS, is_script=True), _OPERATOR),
-)
+_EXAMPLES = (Example(HALVED, _AS_IT_IS, is_script=True), _OPERATOR)
+RULE = Rule("helpers", ("graph-break",), _propose, examples=_EXAMPLES)

@@ -34,13 +34,11 @@ class _Selection:
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    torch = source.module_name("torch")
     for assign in source.on_line(finding.range.start.line, ast.Assign):
         function = source.function(assign)
-        if torch is None or function is None or len(assign.targets) != 1:
+        if function is None or len(assign.targets) != 1:
             continue
-        selections = (_selection(source, call) for call in source.all(ast.Call, assign.value))
-        selection = next((made for made in selections if made is not None), None)
+        selection = next(filter(None, (_selection(source, call) for call in source.all(ast.Call, assign.value))), None)
         target = assign.targets[0]
         elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
         names = {element.id for element in elements if isinstance(element, ast.Name)}
@@ -48,7 +46,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
             continue
         rows = _names_of_rows(source, function, names)
         for shape in _SHAPES:
-            fixed = _FixedIndex(source, selection, torch, rows, shape)
+            fixed = _FixedIndex(source, selection, rows, shape)
             text = fixed.text(function, assign)
             if fixed.sums:
                 yield Proposal(_TITLE, _CAVEAT, text)
@@ -150,8 +148,8 @@ class _FixedIndex:
         What the rows that count are written with.
     """
 
-    def __init__(self, source: Source, selection: _Selection, torch: str, rows: set[str], shape: str) -> None:
-        self._source, self._selection, self._torch, self._rows = source, selection, torch, rows
+    def __init__(self, source: Source, selection: _Selection, rows: set[str], shape: str) -> None:
+        self._source, self._selection, self._torch, self._rows = source, selection, source.torch, rows
         branches: list[ast.If | ast.IfExp] = source.all((ast.If, ast.IfExp))
         asking = [
             branch for branch in branches if any(_counts(node) and _reads(node, rows) for node in ast.walk(branch.test))
@@ -170,9 +168,7 @@ class _FixedIndex:
         """The file with it, where ``assign`` makes the index; `sums` is then how many sums leave rows out."""
         source, mask, torch = self._source, self._mask, self._torch
         fixed = f"{torch}.nonzero_static({mask}, size={mask}.numel(), fill_value=0)"
-        changes: dict[ast.AST, str | None] = {}
-        for statement in function.body:
-            changes |= self._changes(statement, assign)
+        changes = self._changes(function, assign)
         changes[self._selection.call] = f"{fixed}.unbind(-1)" if self._selection.is_tuple else fixed
         chosen = f"{torch}.arange({mask}.numel(), device={mask}.device) < {mask}.count_nonzero()"
         more = [source.after(assign, f"{self._is_chosen} = {chosen}")]
@@ -230,26 +226,21 @@ class _FixedIndex:
         return self._source.code(node, {part: code for part, code in changes.items() if part in inside})
 
 
-RULE = Rule(
-    "indices",
-    ("graph-break",),
-    _propose,
-    ("GB0036",),
-    examples=(
-        Example.body("""
-            - index = x.nonzero()
-            - return index.sum() + x.sum()
-            + index = torch.nonzero_static(x, size=x.numel(), fill_value=0)
-            + is_chosen = torch.arange(x.numel(), device=x.device) < x.count_nonzero()
-            + return torch.where(is_chosen[:, None], index, 0).sum() + x.sum()
-        """),
-        Example.body("""
-            - index = torch.nonzero(x > 0).squeeze(1)
-            - return x[index].mean(0)
-            + mask = x > 0
-            + index = torch.nonzero_static(mask, size=mask.numel(), fill_value=0).squeeze(1)
-            + is_chosen = torch.arange(mask.numel(), device=mask.device) < mask.count_nonzero()
-            + return (torch.where(is_chosen, x[index], 0).sum(0) / mask.count_nonzero())
-        """),
-    ),
+_EXAMPLES = (
+    Example.body("""
+        - index = x.nonzero()
+        - return index.sum() + x.sum()
+        + index = torch.nonzero_static(x, size=x.numel(), fill_value=0)
+        + is_chosen = torch.arange(x.numel(), device=x.device) < x.count_nonzero()
+        + return torch.where(is_chosen[:, None], index, 0).sum() + x.sum()
+    """),
+    Example.body("""
+        - index = torch.nonzero(x > 0).squeeze(1)
+        - return x[index].mean(0)
+        + mask = x > 0
+        + index = torch.nonzero_static(mask, size=mask.numel(), fill_value=0).squeeze(1)
+        + is_chosen = torch.arange(mask.numel(), device=mask.device) < mask.count_nonzero()
+        + return (torch.where(is_chosen, x[index], 0).sum(0) / mask.count_nonzero())
+    """),
 )
+RULE = Rule("indices", ("graph-break",), _propose, ("GB0036",), examples=_EXAMPLES)

@@ -3,7 +3,6 @@ runs as plain Python already stays so, without a trial to trace it."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
@@ -19,53 +18,27 @@ _STAYS = (
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    node, torch = source.at(finding.range), source.module_name("torch")
-    helper, function = helper_at(source, finding.range), source.function(node) if node is not None else None
-    if helper is not None and torch is not None:
-        decorator = source.before(helper, f"@{torch}.compiler.disable")
+    helper, function = helper_at(source, finding.range), source.function_at(finding.range)
+    if helper is not None:
+        decorator = source.before(helper, f"@{source.torch}.compiler.disable")
         yield Proposal(FixMethod.HELPER_TO_PYTHON, _CUT, source.changed({}, [decorator]), last=True)
     is_plain = isinstance(finding.facts, BreakFacts) and finding.facts.leaves_function_to_python
-    if function is not None and torch is not None and not function.decorator_list and is_plain:
-        decorator = source.before(function, f"@{torch}.compiler.disable(recursive=False)")
+    if is_plain and not function.decorator_list:
+        decorator = source.before(function, f"@{source.torch}.compiler.disable(recursive=False)")
         yield Proposal(FixMethod.FUNCTION_TO_PYTHON, _STAYS, source.changed({}, [decorator]), last=True)
 
 
-_WRITES = """
-import torch
+_EXAMPLES = (
+    Example(HALVED, HALVED.replace("def ", "@torch.compiler.disable\ndef ", 1), is_script=True),
+    Example.script("""
+        + @torch.compiler.disable(recursive=False)
+          def f(x):
+              for _ in range(2):
+                  torch._dynamo.graph_break()
+                  x = x + 1
+              return x
 
-
-def report(x):
-    if x.sum() > 0:
-        print(x)
-
-
-@torch.compile(backend="eager")
-def f(x):
-    report(x)
-    return x + 1
-
-
-f(torch.ones(4))
-"""
-_BREAKS = """\
-def f(x):
-    for _ in range(2):
-        torch._dynamo.graph_break()
-        x = x + 1
-    return x
-"""
-_CALL = '\ntorch.compile(f, backend="eager")(torch.ones(4))'
-_ALONE = "(recursive=False)\n"
-_METHOD = textwrap.indent(_BREAKS.replace("f(x)", "forward(self, x)"), "    ")
-_FUNCTION = f"import torch\n\n{_BREAKS}{_CALL}"
-_MODULE = f"import torch\n\nclass Net(torch.nn.Module):\n{_METHOD}\nf = Net(){_CALL}"
-RULE = Rule(
-    "left out functions",
-    ("graph-break",),
-    _propose,
-    leaves_out=True,
-    examples=tuple(
-        Example(text, text.replace("def ", f"@torch.compiler.disable{mark}def ", 1), is_script=True)
-        for text, mark in ((HALVED, "\n"), (_WRITES, "\n"), (_FUNCTION, _ALONE), (_MODULE, f"{_ALONE}    "))
-    ),
+          torch.compile(f, backend="eager")(torch.ones(4))
+    """),
 )
+RULE = Rule("left out functions", ("graph-break",), _propose, leaves_out=True, examples=_EXAMPLES)

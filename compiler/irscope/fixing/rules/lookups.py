@@ -6,6 +6,7 @@ import ast
 import contextlib
 from collections.abc import Iterator
 
+from irscope.fixing.conditions import tensor_of
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.protocol import Finding
@@ -15,9 +16,9 @@ _CAVEAT = "What is looked up is then a tensor."
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    torch = source.module_name("torch")
-    for entry in source.on_line(finding.range.start.line, ast.Subscript) if torch is not None else ():
-        values, index = _numbers(source, entry.value), _index(entry.slice)
+    torch = source.torch
+    for entry in source.on_line(finding.range.start.line, ast.Subscript):
+        values, index = _numbers(source, entry.value), tensor_of(source, entry.slice, "int")
         if values and index is not None:
             dtype = f", dtype={torch}.float64" if float in map(type, values) else ""  # one element does not widen
             table = f"{torch}.tensor({source.code(entry.value)}{dtype})"
@@ -27,9 +28,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 def _numbers(source: Source, node: ast.expr) -> list[object]:
     """The numbers of a list or tuple, as it is written in the place or at the top of the file."""
-    if isinstance(node, ast.Name) and node.id in source.constants:
-        assigns = [assign for assign in source.all(ast.Assign) if source.code(assign.targets[0]) == node.id]
-        node = assigns[0].value if len(assigns) == 1 else node
+    node = source.constants.get(node.id, node) if isinstance(node, ast.Name) else node
     with contextlib.suppress(ValueError, TypeError):  # what is not a literal
         numbers = ast.literal_eval(node)
         if isinstance(numbers, (list, tuple)) and {*map(type, numbers)} <= {int, float}:
@@ -37,30 +36,17 @@ def _numbers(source: Source, node: ast.expr) -> list[object]:
     return []
 
 
-def _index(index: ast.expr) -> ast.expr | None:
-    """The tensor whose number is the index."""
-    match index:
-        case ast.Call(func=ast.Name(id="int"), args=[tensor], keywords=[]):
-            return tensor
-        case ast.Call(func=ast.Attribute(value=tensor, attr="item"), args=[], keywords=[]):
-            return tensor
-    return None
-
-
-RULE = Rule(
-    "lookups",
-    ("graph-break",),
-    _propose,
-    ("GB0124", "GB0033", "GB0170", "data-dependent-guard"),
-    examples=(
-        Example(
-            "return x * SCALES[int(x.sum())]",
-            "return x * torch.tensor(SCALES, dtype=torch.float64).take(torch.as_tensor(x.sum()).long())",
-            above="SCALES = [0.5, 1.0, 2.0, 4.0, 8.0]",
-        ),
-        Example(
-            "return x + (1, 2, 3, 5, 8)[x.argmax().item()]",
-            "return x + torch.tensor((1, 2, 3, 5, 8)).take(torch.as_tensor(x.argmax()).long())",
-        ),
+_EXAMPLES = (
+    Example(
+        "return x * SCALES[int(x.sum())]",
+        "return x * torch.tensor(SCALES, dtype=torch.float64).take(torch.as_tensor(x.sum()).long())",
+        above="SCALES = [0.5, 1.0, 2.0, 4.0, 8.0]",
     ),
+    Example(
+        "return x + (1, 2, 3, 5, 8)[x.argmax().item()]",
+        "return x + torch.tensor((1, 2, 3, 5, 8)).take(torch.as_tensor(x.argmax()).long())",
+    ),
+)
+RULE = Rule(
+    "lookups", ("graph-break",), _propose, ("GB0124", "GB0033", "GB0170", "data-dependent-guard"), examples=_EXAMPLES
 )

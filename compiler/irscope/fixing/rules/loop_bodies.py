@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source, changed_names
-from irscope.fixing.splitting import can_be_split, is_method, split
+from irscope.fixing.splitting import can_be_split, is_method, split, undecorated
 from irscope.fixing.syntax import Definition, Function, is_simple
 from irscope.protocol import Edit, Finding, Position, Range
 
@@ -27,14 +27,12 @@ _WORK: _Nodes = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.AugAssign)
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    node, torch = source.at(finding.range), source.module_name("torch")
-    function = source.function(node) if node is not None else None
-    function = function or next(iter(source.on_line(finding.range.start.line, ast.FunctionDef)), None)
-    if torch is None or function is None or is_method(source, function) or not can_be_split(source, function):
+    function = source.function_at(finding.range)
+    if is_method(source, function) or not can_be_split(source, function):
         return
     loops = [statement for statement in function.body if isinstance(statement, ast.For)]
     if len(loops) == 1 and _is_only_work(source, function, loops[0]):
-        text = _with_body_apart(source, function, loops[0], torch)
+        text = _with_body_apart(source, function, loops[0])
         if text is not None:
             yield Proposal(_TITLE, _CAVEAT, text)
 
@@ -53,7 +51,7 @@ def _is_only_work(source: Source, function: Function, loop: ast.For) -> bool:
     )
 
 
-def _with_body_apart(source: Source, function: Function, loop: ast.For, torch: str) -> str | None:
+def _with_body_apart(source: Source, function: Function, loop: ast.For) -> str | None:
     """The text with the body as a separate function; None if it changes nothing that is read after it."""
     changed = sorted(changed_names(*loop.body))
     read = {name.id for name in source.all(ast.Name, loop.body)}
@@ -69,51 +67,46 @@ def _with_body_apart(source: Source, function: Function, loop: ast.For, torch: s
     turn = "\n".join([f"def {name}({', '.join(given)}):", *lines, f"{indent}return {result}"])
     place = Range(Position(first, 0), min(Position(end.line, len(lines[-1])), source.range(function).end))
     call = Edit(place, f"{indent}{result} = {name}({', '.join(given)})")
-    return split(source, function, call, turn, torch)
+    return split(source, function, undecorated(source, function, call), turn)
 
 
-RULE = Rule(
-    "loop bodies",
-    ("recompilation",),
-    _propose,
-    ("recompile-value", "recompile-condition"),
-    examples=(
-        Example.script("""
-              @torch.compile(backend="eager")
-            + def f_turn(x):
-            +     x = x.sin()
-            +     return x
-            +
-            +
-            + @torch.compiler.disable(recursive=False)
-              def f(x, n):
-                  for _ in range(n):
-            -         x = x.sin()
-            +         x = f_turn(x)
-                  return x
+_EXAMPLES = (
+    Example.script("""
+          @torch.compile(backend="eager")
+        + def f_turn(x):
+        +     x = x.sin()
+        +     return x
+        +
+        +
+        + @torch.compiler.disable(recursive=False)
+          def f(x, n):
+              for _ in range(n):
+        -         x = x.sin()
+        +         x = f_turn(x)
+              return x
 
-              for n in (2, 3):
-                  f(torch.ones(4), n)
-        """),
-        Example.script("""
-            + @torch.compile(backend="eager")
-            + def f_turn(row, total):
-            +     total = total + row  # all
-            +     return total
-            +
-            +
-            + @torch.compiler.disable(recursive=False)
-              def f(rows):
-                  total = rows[0]
-                  for row in rows[1:]:
-            -         total = total + row  # all
-            +         total = f_turn(row, total)
-                  return total
+          for n in (2, 3):
+              f(torch.ones(4), n)
+    """),
+    Example.script("""
+        + @torch.compile(backend="eager")
+        + def f_turn(row, total):
+        +     total = total + row  # all
+        +     return total
+        +
+        +
+        + @torch.compiler.disable(recursive=False)
+          def f(rows):
+              total = rows[0]
+              for row in rows[1:]:
+        -         total = total + row  # all
+        +         total = f_turn(row, total)
+              return total
 
-            - g = torch.compile(f, backend="eager")
-            + g = f
-              for n in (2, 3):
-                  g([torch.ones(4)] * n)
-        """),
-    ),
+        - g = torch.compile(f, backend="eager")
+        + g = f
+          for n in (2, 3):
+              g([torch.ones(4)] * n)
+    """),
 )
+RULE = Rule("loop bodies", ("recompilation",), _propose, ("recompile-value", "recompile-condition"), examples=_EXAMPLES)

@@ -27,17 +27,16 @@ _ODD = (
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    node, torch = source.at(finding.range), source.module_name("torch")
-    decision = source.first_around(node, ast.If) if node is not None else None
+    decision = source.first_around(source.at(finding.range), ast.If)
     loop = source.parent(decision) if decision is not None else None
-    if torch is None or decision is None or not isinstance(loop, ast.For) or source.function(loop) is None:
+    if decision is None or not isinstance(loop, ast.For) or source.function(loop) is None:
         return
     end = decision.body[-1]
     if decision.orelse or loop.orelse or not isinstance(end, (ast.Break, ast.Continue)):
         return
     if source.all(_ODD, loop.body) != [end]:
         return
-    text = _flattened(source, loop, decision, torch)
+    text = _flattened(source, loop, decision, source.torch)
     yield Proposal(_BREAK_TITLE if isinstance(end, ast.Break) else _CONTINUE_TITLE, _CAVEAT, text)
 
 
@@ -84,31 +83,26 @@ def _read_outside(source: Source, loop: ast.For) -> set[str]:
     return {name.id for name in source.all(ast.Name, function) if name not in inside}
 
 
-RULE = Rule(
-    "loop exits",
-    ("graph-break",),
-    _propose,
-    ("GB0170", "GB0124", "GB0033"),
-    examples=(
-        Example.body("""
-            + going = torch.ones((), dtype=torch.bool, device=x.device)
-              for _ in range(3):
-            -     x = x / 2
-            -     if x.max() < 1:
-            -         break
-            +     stop = (x / 2).max() < 1
-            +     x = torch.where(going, x / 2, x)
-            +     going = going & ~stop
-              return x
-        """),
-        Example.body("""
-              for n in range(3):
-            -     if x[n] < 1:
-            -         continue
-            -     x = x / 2
-            +     skipped = x[n] < 1
-            +     x = torch.where(skipped, x, x / 2)
-              return x
-        """),
-    ),
+_EXAMPLES = (
+    Example.body("""
+        + going = torch.ones((), dtype=torch.bool, device=x.device)
+          for _ in range(3):
+        -     x = x / 2
+        -     if x.max() < 1:
+        -         break
+        +     stop = (x / 2).max() < 1
+        +     x = torch.where(going, x / 2, x)
+        +     going = going & ~stop
+          return x
+    """),
+    Example.body("""
+          for n in range(3):
+        -     if x[n] < 1:
+        -         continue
+        -     x = x / 2
+        +     skipped = x[n] < 1
+        +     x = torch.where(skipped, x, x / 2)
+          return x
+    """),
 )
+RULE = Rule("loop exits", ("graph-break",), _propose, ("GB0170", "GB0124", "GB0033"), examples=_EXAMPLES)

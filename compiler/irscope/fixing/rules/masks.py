@@ -1,4 +1,5 @@
-"""What a boolean mask selects, as arithmetic with the mask: the shape does not depend on values."""
+"""Operations whose shapes depend on values, in forms of a fixed shape: what a boolean mask selects is computed with the mask,
+and how often each class occurs is counted for the number of classes that the code names."""
 
 from __future__ import annotations
 
@@ -9,16 +10,19 @@ from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source, tight
 from irscope.protocol import Finding
 
-_TITLE = "Compute with the mask instead of selecting"
-_CAVEAT = "Elements that the mask leaves out are computed, too."
+_MASK = "Compute with the mask instead of selecting", "Elements that the mask leaves out are computed, too."
+_COUNT = (
+    "Count with `scatter_add` into a tensor of `minlength` elements",
+    "A number from `minlength` on is then an error, where `bincount` makes its result longer.",
+)
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    torch = source.module_name("torch")
+    torch = source.torch
     for call in source.on_line(finding.range.start.line, ast.Call):
-        text = masked(source, call, torch) if torch is not None else None
-        if text is not None:
-            yield Proposal(_TITLE, _CAVEAT, source.changed({call: text}))
+        for words, text in ((_COUNT, _counted(source, call, torch)), (_MASK, masked(source, call, torch))):
+            if text is not None:
+                yield Proposal(*words, source.changed({call: text}))
 
 
 def masked(source: Source, call: ast.AST | None, torch: str) -> str | None:
@@ -48,13 +52,43 @@ def _selected(source: Source, node: ast.expr) -> tuple[str, str] | None:
     return None
 
 
-RULE = Rule(
-    "masks",
-    ("graph-break",),
-    _propose,
-    ("GB0036",),
-    examples=(
-        Example("return x[x > 0].sum()", "return torch.where(x > 0, x, 0).sum()"),
-        Example("return torch.masked_select(x, x > 0).mean()", "return torch.where(x > 0, x, 0).sum() / (x > 0).sum()"),
+def _counted(source: Source, call: ast.Call, torch: str) -> str | None:
+    """``torch.bincount(x, minlength=n)`` with one addition for each element; None for other calls."""
+    given = _arguments(source, call)
+    if given.keys() != {"input", "minlength"}:
+        return None  # with weights, the type of the result depends on whether there are elements
+    values, dtype = given["input"], f"dtype={torch}.long"
+    zeros = f"{torch}.zeros({given['minlength']}, {dtype}, device={tight(values)}.device)"
+    return f"{zeros}.scatter_add(0, {tight(values)}.long(), {torch}.ones_like({values}, {dtype}))"
+
+
+def _arguments(source: Source, call: ast.Call) -> dict[str, str]:
+    """The arguments of ``torch.bincount(x, …)`` or ``x.bincount(…)`` by name; empty for other calls."""
+    values = [source.code(argument) for argument in call.args]
+    if source.full_name(call.func) != "torch.bincount":
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "bincount":
+            return {}
+        values.insert(0, tight(source.code(call.func.value)))
+    if any(isinstance(argument, ast.Starred) for argument in call.args):
+        return {}
+    given = dict(zip(("input", "weights", "minlength"), values, strict=False))
+    return given | {keyword.arg or "**": source.code(keyword.value) for keyword in call.keywords}
+
+
+_EXAMPLES = (
+    Example(
+        "return torch.bincount(x, minlength=8)",
+        "return torch.zeros(8, dtype=torch.long, device=x.device)"
+        ".scatter_add(0, x.long(), torch.ones_like(x, dtype=torch.long))",
+        "f(torch.tensor([1, 2, 2]))",
     ),
+    Example(
+        "return (x + 1).bincount(minlength=8)",
+        "return torch.zeros(8, dtype=torch.long, device=(x + 1).device)"
+        ".scatter_add(0, (x + 1).long(), torch.ones_like((x + 1), dtype=torch.long))",
+        "f(torch.tensor([1, 2, 2]))",
+    ),
+    Example("return x[x > 0].sum()", "return torch.where(x > 0, x, 0).sum()"),
+    Example("return torch.masked_select(x, x > 0).mean()", "return torch.where(x > 0, x, 0).sum() / (x > 0).sum()"),
 )
+RULE = Rule("masks", ("graph-break",), _propose, ("GB0036",), examples=_EXAMPLES)

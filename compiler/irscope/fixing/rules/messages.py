@@ -53,16 +53,11 @@ def f(x):
 
 f(torch.ones(4))
 """
-
-RULE = Rule(
-    "messages",
-    ("specialization",),
-    _propose,
-    examples=tuple(
-        Example(_SCRIPT.replace("MESSAGE", before), _SCRIPT.replace("MESSAGE", after), is_script=True)
-        for before, after in (
-            ("f'{x.shape[0]} is too few'", "'… is too few'"),
-            ("f'{x.shape[0]:>3} of {{x}}'", "'… of {x}'"),
-        )
-    ),
+_EXAMPLES = tuple(
+    Example(_SCRIPT.replace("MESSAGE", before), _SCRIPT.replace("MESSAGE", after), is_script=True)
+    for before, after in (
+        ("f'{x.shape[0]} is too few'", "'… is too few'"),
+        ("f'{x.shape[0]:>3} of {{x}}'", "'… of {x}'"),
+    )
 )
+RULE = Rule("messages", ("specialization",), _propose, examples=_EXAMPLES)

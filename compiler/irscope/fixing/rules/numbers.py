@@ -56,33 +56,28 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         yield Proposal(_TITLE, _CAVEAT, source.changed(changes))
 
 
-RULE = Rule(
-    "numbers",
-    ("recompilation",),
-    _propose,
-    ("recompile-value",),
-    examples=(
-        Example.script("""
-              @torch.compile(backend="eager")
-              def f(x, scale):
-                  return x * scale
+_EXAMPLES = (
+    Example.script("""
+          @torch.compile(backend="eager")
+          def f(x, scale):
+              return x * scale
 
-              f(torch.ones(4), 0.5)
-            - f(torch.ones(4), 0.25)
-            + f(torch.ones(4), torch.tensor(0.25, dtype=torch.float64))
-        """),
-        Example.script("""
-            - scale = 0.5
-            + scale = torch.tensor(0.5, dtype=torch.float64)
+          f(torch.ones(4), 0.5)
+        - f(torch.ones(4), 0.25)
+        + f(torch.ones(4), torch.tensor(0.25, dtype=torch.float64))
+    """),
+    Example.script("""
+        - scale = 0.5
+        + scale = torch.tensor(0.5, dtype=torch.float64)
 
-              @torch.compile(backend="eager")
-              def f(x):
-                  return x * scale
+          @torch.compile(backend="eager")
+          def f(x):
+              return x * scale
 
-              f(torch.ones(4))
-            - scale = 0.25
-            + scale = torch.tensor(0.25, dtype=torch.float64)
-              f(torch.ones(4))
-        """),
-    ),
+          f(torch.ones(4))
+        - scale = 0.25
+        + scale = torch.tensor(0.25, dtype=torch.float64)
+          f(torch.ones(4))
+    """),
 )
+RULE = Rule("numbers", ("recompilation",), _propose, ("recompile-value",), examples=_EXAMPLES)

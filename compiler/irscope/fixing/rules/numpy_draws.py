@@ -14,8 +14,7 @@ from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source, bound_names
-from irscope.fixing.splitting import body_edit, renamed
-from irscope.fixing.texts import applied
+from irscope.fixing.splitting import renamed, with_body
 from irscope.protocol import Finding
 
 _TITLE = "Draw with NumPy in one operation of the graph"
@@ -46,12 +45,10 @@ _OPEN = (ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom, ast.Await, ast.Impo
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    node = source.at(finding.range)
-    torch, numpy = source.module_name("torch"), source.module_name("numpy")
-    function = source.top_statement(node) if node is not None else None
-    if not isinstance(function, ast.FunctionDef) or torch is None or numpy is None or function.decorator_list:
+    numpy, function = source.module_name("numpy"), source.top_statement(source.at(finding.range))
+    if not isinstance(function, ast.FunctionDef) or numpy is None or function.decorator_list:
         return
-    helper = _Helper(source, function, torch, numpy)
+    helper = _Helper(source, function, source.torch, numpy)
     made = helper.result()
     if made is not None and helper.can_be_operator():
         stem = re.sub(r"\W", "_", os.path.splitext(os.path.basename(finding.file))[0])
@@ -83,20 +80,17 @@ class _Helper:
         """Whether it draws, its result depends on its arguments, torch, NumPy and builtins alone, and it leaves the
         tensors and lists that it gets as they are, as far as the code shows."""
         given, words = self.function.args, map(self.source.full_name, self._nodes)
-        has_schema = (
-            not (given.vararg or given.kwarg or given.kwonlyargs) and bool(self.types) and all(self.types.values())
+        has_schema = bool(self.types) and all(self.types.values())
+        is_open = (
+            given.vararg or given.kwarg or given.kwonlyargs or any(isinstance(node, _OPEN) for node in self._nodes)
         )
-        if not has_schema or not any(word.startswith("numpy.random.") for word in words):
+        if not has_schema or is_open or not any(word.startswith("numpy.random.") for word in words):
             return False
         hints = [getattr(node, field, None) for node in self._nodes for field in ("annotation", "returns")]
         in_hints = {name for hint in hints if hint is not None for name in ast.walk(hint)}
         allowed = bound_names(self.function) - {self.function.name} | {self.torch, self._numpy, *dir(builtins)}
         is_closed = all(name.id in allowed or name in in_hints for name in self._names)
-        return (
-            is_closed
-            and not any(isinstance(node, _OPEN) for node in self._nodes)
-            and all(map(self._is_read, self._names))
-        )
+        return is_closed and all(map(self._is_read, self._names))
 
     def _is_read(self, name: ast.Name) -> bool:
         kind = self.types.get(name.id, "")
@@ -177,8 +171,8 @@ def _with_operator(source: Source, helper: _Helper, stem: str, shape: str, dtype
     )
     docstring = [source.code(function.body[0])] if ast.get_docstring(function) is not None else []
     body = "\n".join([*docstring, f"return {torch}.ops.{_SPACE}.{name}({names}).numpy()"])
-    calling = source.part(function, applied(source.text, [body_edit(source, function, body)]))
-    return source.changed({function: "\n\n\n".join([renamed(source, function, inner), operator, calling])})
+    functions = [renamed(source, function, inner), operator, with_body(source, function, body)]
+    return source.changed({function: "\n\n\n".join(functions)})
 
 
 _KEPT = """
@@ -225,17 +219,14 @@ def kept(rows: int, share: float) -> np.ndarray:
 
 @torch.compile"""
 _DRAWN = _KEPT.replace("def kept(", "def kept_with_numpy(").replace("@torch.compile", _OPERATOR)
-RULE = Rule(
-    "NumPy draws",
-    ("graph-break",),
-    _propose,
-    ("GB0033", "GB0124", "GB0170", "GB0206", "GB0007"),
-    examples=(
-        Example(_KEPT, _DRAWN, is_script=True),
-        Example(
-            _KEPT.replace("dtype=bool", "np.float32"),
-            _DRAWN.replace("dtype=bool", "np.float32").replace("torch.bool", "torch.float32"),
-            is_script=True,
-        ),
+_EXAMPLES = (
+    Example(_KEPT, _DRAWN, is_script=True),
+    Example(
+        _KEPT.replace("dtype=bool", "np.float32"),
+        _DRAWN.replace("dtype=bool", "np.float32").replace("torch.bool", "torch.float32"),
+        is_script=True,
     ),
+)
+RULE = Rule(
+    "NumPy draws", ("graph-break",), _propose, ("GB0033", "GB0124", "GB0170", "GB0206", "GB0007"), examples=_EXAMPLES
 )

@@ -22,32 +22,28 @@ _LOOSE = (ast.IfExp, ast.NamedExpr, ast.Lambda)
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    node, torch = source.at(finding.range), source.module_name("torch")
-    if torch is None:
-        return
-    statements = [
-        statement for statement in source.on_line(finding.range.start.line, ast.Expr) if source.function(statement)
-    ]
+    node = source.at(finding.range)
+    statements = [line for line in source.on_line(finding.range.start.line, ast.Expr) if source.function(line)]
     calls = [statement for statement in statements[:1] if isinstance(statement.value, ast.Call)]
     outputs = [statement for statement in calls if source.can_be_left_out(statement)]
     for statement in outputs:
-        yield from _printed(source, statement, torch)
-    yield from _decision(source, finding, torch)
-    block = source.first_around(node, ast.With) if node is not None else None
+        yield from _printed(source, statement)
+    yield from _decision(source, finding)
+    block = source.first_around(node, ast.With)
     if block is not None and source.owns_lines(*block.body):
         yield from _without_filter(source, block)
         if source.can_be_left_out(block):
-            yield _left_out(source, block, torch)  # Dynamo may not know the context
+            yield _left_out(source, block)  # Dynamo may not know the context
     for statement in outputs:
-        yield _left_out(source, statement, torch)
+        yield _left_out(source, statement)
 
 
-def _printed(source: Source, statement: ast.Expr, torch: str) -> Iterator[Proposal]:
+def _printed(source: Source, statement: ast.Expr) -> Iterator[Proposal]:
     match statement.value:
         case ast.Call(keywords=[], args=args, func=func) if source.full_name(func) == "print":
             with contextlib.suppress(ValueError):
                 words, values = _format(source, args)
-                code = f"{torch}._higher_order_ops.print({', '.join([_quoted(words), *values])})"
+                code = f"{source.torch}._higher_order_ops.print({', '.join([_quoted(words), *values])})"
                 if values:
                     yield Proposal("Print from the graph", _OPERATOR_CAVEAT, source.changed({statement: code}))
 
@@ -82,21 +78,21 @@ def _quoted(text: str) -> str:
     return f'"{text}"' if text.isprintable() and not set(text) & {'"', "\\"} else repr(text)
 
 
-def _left_out(source: Source, statement: ast.stmt, torch: str) -> Proposal:
+def _left_out(source: Source, statement: ast.stmt) -> Proposal:
     code = reindented(source.code(statement), "    ", "    ")
-    text = source.changed({statement: f"if not {torch}.compiler.is_compiling():\n{code}"})
+    text = source.changed({statement: f"if not {source.torch}.compiler.is_compiling():\n{code}"})
     return Proposal(FixMethod.LEAVE_OUT, _CAVEAT, text)
 
 
 def _without_filter(source: Source, block: ast.With) -> Iterator[Proposal]:
     """``with warnings.catch_warnings():`` and what it sets."""
-    functions = [item.context_expr.func for item in block.items if isinstance(item.context_expr, ast.Call)]
     kept = [inner for inner in block.body if not _is_about_warnings(source, inner)]
-    is_filter = {source.full_name(function) for function in functions} == {"warnings.catch_warnings"}
-    if is_filter and block.items[0].optional_vars is None and kept:
-        text = source.changed({block: "\n".join(source.code_with_comments(inner) for inner in kept)})
-        caveat = "Warnings are then shown; filter them around the call of the compiled code."
-        yield Proposal("Leave the filter of warnings out", caveat, text)
+    match block.items:
+        case [ast.withitem(context_expr=ast.Call(func=function), optional_vars=None)] if kept:
+            if source.full_name(function) == "warnings.catch_warnings":
+                text = source.changed({block: "\n".join(map(source.code_with_comments, kept))})
+                caveat = "Warnings are then shown; filter them around the call of the compiled code."
+                yield Proposal("Leave the filter of warnings out", caveat, text)
 
 
 def _is_about_warnings(source: Source, statement: ast.stmt) -> bool:
@@ -105,10 +101,9 @@ def _is_about_warnings(source: Source, statement: ast.stmt) -> bool:
     return is_call and any(name.startswith("warnings.") for name in names)
 
 
-def _decision(source: Source, finding: Finding, torch: str) -> Iterator[Proposal]:
+def _decision(source: Source, finding: Finding) -> Iterator[Proposal]:
     """``if x.isnan().any(): warnings.warn(…)``: without the output there is nothing to decide."""
-    node = source.at(finding.range)
-    decision = source.first_around(node, ast.If) if node is not None else None
+    decision = source.first_around(source.at(finding.range), ast.If)
     if decision is None or source.function(decision) is None or source.is_elif(decision):
         return
     if decision.orelse or source.line(decision) != finding.range.start.line or not source.can_be_left_out(decision):
@@ -117,7 +112,7 @@ def _decision(source: Source, finding: Finding, torch: str) -> Iterator[Proposal
     is_or = isinstance(decision.test, ast.BoolOp) and isinstance(decision.test.op, ast.Or)
     if is_or or isinstance(decision.test, _LOOSE):
         test = f"({test})"
-    made = f"not {torch}.compiler.is_compiling() and {test}"
+    made = f"not {source.torch}.compiler.is_compiling() and {test}"
     yield Proposal(FixMethod.LEAVE_OUT, _CAVEAT, source.changed({decision.test: made}))
 
 
@@ -127,40 +122,29 @@ with warnings.catch_warnings():
     # of each call
     warnings.warn(f"{x.shape[0]} rows")
 """
-_FILTERS = """\
+_FILTER = """\
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     # halves
-    {}
+    return x / 2
 """
 _GUARD = "if not torch.compiler.is_compiling()"
-RULE = Rule(
-    "output",
-    ("graph-break",),
-    _propose,
-    examples=(
-        Example(
-            "print('mean', x.mean())\nreturn x + 1",
-            'torch._higher_order_ops.print("mean {}", x.mean())\nreturn x + 1',
-        ),
-        Example(
-            "print(f'{x.mean():.2f} of {{x}}')\nreturn x + 1",
-            'torch._higher_order_ops.print("{:.2f} of {{x}}", x.mean())\nreturn x + 1',
-        ),
-        Example("print(x.mean())\nreturn x + 1", f"{_GUARD}:\n    print(x.mean())\nreturn x + 1"),
-        Example(
-            "if x.sum() > 9:\n    warnings.warn('large')\nreturn x + 1",
-            f"{_GUARD} and x.sum() > 9:\n    warnings.warn('large')\nreturn x + 1",
-            above="import warnings",
-        ),
-        Example(
-            f"{_WARNS}return x + 1",
-            f"{_GUARD}:\n{textwrap.indent(_WARNS, '    ')}return x + 1",
-            above="import warnings",
-        ),
-        *(
-            Example(f"{_FILTERS.format(inside)}{after}", f"# halves\n{inside}\n{after}", above="import warnings")
-            for inside, after in (("y = x / 2", "return y"), ("return x / 2", ""))
-        ),
+_EXAMPLES = (
+    Example(
+        "print('mean', f'{x.mean():.2f} of {{x}}')\nreturn x + 1",
+        'torch._higher_order_ops.print("mean {:.2f} of {{x}}", x.mean())\nreturn x + 1',
     ),
+    Example("print(x.mean())\nreturn x + 1", f"{_GUARD}:\n    print(x.mean())\nreturn x + 1"),
+    Example(
+        "if x.sum() > 9:\n    warnings.warn('large')\nreturn x + 1",
+        f"{_GUARD} and x.sum() > 9:\n    warnings.warn('large')\nreturn x + 1",
+        above="import warnings",
+    ),
+    Example(
+        f"{_WARNS}return x + 1",
+        f"{_GUARD}:\n{textwrap.indent(_WARNS, '    ')}return x + 1",
+        above="import warnings",
+    ),
+    Example(_FILTER, "# halves\nreturn x / 2", above="import warnings"),
 )
+RULE = Rule("output", ("graph-break",), _propose, examples=_EXAMPLES)

@@ -84,37 +84,38 @@ def _makers(source: Source, node: ast.AST) -> Iterator[ast.AST]:
             yield from (made for made in source.tree.body if isinstance(made, ast.FunctionDef) and made.name == called)
 
 
+_EXAMPLES = (
+    Example.body(
+        """
+        - if x.shape[0] > np.max([2, 3]):
+        + if x.shape[0] > max([2, 3]):
+              return x + 1
+          return x
+    """,
+        above="import numpy as np",
+    ),
+    Example.script("""
+          import torch
+          import numpy as np
+        + import math
+
+          SIZES = [2, 2]
+
+          @torch.compile(backend="eager")
+          def f(x):
+        -     rows = np.prod(SIZES)
+        +     rows = math.prod(SIZES)
+              if rows == x.numel():
+                  return x + 1
+              return x
+
+          f(torch.ones(4))
+    """),
+)
 RULE = Rule(
     "plain numbers",
     ("graph-break",),
     _propose,
     ("GB0170", "GB0033", "GB0124", "data-dependent-guard"),
-    examples=(
-        Example.body(
-            """
-            - if x.shape[0] > np.max([2, 3]):
-            + if x.shape[0] > max([2, 3]):
-                  return x + 1
-              return x
-        """,
-            above="import numpy as np",
-        ),
-        Example.script("""
-              import torch
-              import numpy as np
-            + import math
-
-              SIZES = [2, 2]
-
-              @torch.compile(backend="eager")
-              def f(x):
-            -     rows = np.prod(SIZES)
-            +     rows = math.prod(SIZES)
-                  if rows == x.numel():
-                      return x + 1
-                  return x
-
-              f(torch.ones(4))
-        """),
-    ),
+    examples=_EXAMPLES,
 )

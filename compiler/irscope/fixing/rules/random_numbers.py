@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
+from irscope.fixing.syntax import is_number
 from irscope.protocol import Finding, FixMethod
 
 
@@ -28,8 +29,7 @@ def _choice(source: Source, call: ast.Call, random: str, torch: str | None) -> I
     if isinstance(items, (ast.List, ast.Tuple)):
         count = len(items.elts)
         yield _traced(source, call, f"{text}[{random}.randrange({count})]")
-        numbers = [item for item in items.elts if isinstance(item, ast.Constant) and type(item.value) in (int, float)]
-        if torch and 0 < len(numbers) == count:
+        if torch and items.elts and all(map(is_number, items.elts)):
             yield _in_graph(source, call, f"{torch}.tensor({text})[{torch}.randint({count}, ())]")
     elif isinstance(items, (ast.Name, ast.Attribute)):
         yield _traced(source, call, f"{text}[{random}.randrange(len({text}))]")
@@ -44,22 +44,17 @@ def _in_graph(source: Source, call: ast.Call, code: str) -> Proposal:
     return Proposal(FixMethod.DRAW_FROM_TORCH, caveat, source.changed({call: code}))
 
 
-RULE = Rule(
-    "random numbers",
-    ("graph-break",),
-    _propose,
-    ("GB0007", "GB0033", "GB0363"),
-    examples=(
-        Example("return x * random.random()", "return x * random.uniform(0.0, 1.0)", above="import random"),
-        Example(
-            "return x * random.choice(SCALES)",
-            "return x * SCALES[random.randrange(len(SCALES))]",
-            above="import random\n\nSCALES = [1.0, 2.0]",
-        ),
-        Example(
-            "return x * random.choice([1.0, 2.0])",
-            "return x * torch.tensor([1.0, 2.0])[torch.randint(2, ())]",
-            above="import random",
-        ),
+_EXAMPLES = (
+    Example("return x * random.random()", "return x * random.uniform(0.0, 1.0)", above="import random"),
+    Example(
+        "return x * random.choice(SCALES)",
+        "return x * SCALES[random.randrange(len(SCALES))]",
+        above="import random\n\nSCALES = [1.0, 2.0]",
+    ),
+    Example(
+        "return x * random.choice([1.0, 2.0])",
+        "return x * torch.tensor([1.0, 2.0])[torch.randint(2, ())]",
+        above="import random",
     ),
 )
+RULE = Rule("random numbers", ("graph-break",), _propose, ("GB0007", "GB0033", "GB0363"), examples=_EXAMPLES)

@@ -26,7 +26,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     steps = _steps(source, function)
     if steps:
         lines = [source.code_with_comments(step) for step in steps]
-        text = with_before(source, function, source.torch, lines, {}, dict.fromkeys(steps))
+        text = with_before(source, function, lines, {}, dict.fromkeys(steps))
         yield Proposal(_TITLE, _CAVEAT, text, last=True)
 
 
@@ -51,7 +51,7 @@ def _asks_sizes(source: Source, test: ast.expr, own: set[str]) -> bool:
     inside = set(source.all(ast.Name, sizes))
     read = [name.id for name in source.all(ast.Name, test) if name not in inside]
     heads = {source.code(size.value) for size in sizes}
-    return bool(sizes) and heads <= own and source.constants.issuperset(read)
+    return bool(sizes) and heads <= own and source.constants.keys() >= set(read)
 
 
 def _changes_argument(source: Source, node: ast.stmt, own: set[str]) -> bool:
@@ -59,50 +59,45 @@ def _changes_argument(source: Source, node: ast.stmt, own: set[str]) -> bool:
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if name in own:
             read = {inner.id for inner in source.all(ast.Name, call)}
-            return read <= own | set(source.imports) | source.constants
+            return read <= own | set(source.imports) | source.constants.keys()
     return False
 
 
-RULE = Rule(
-    "size steps",
-    ("recompilation",),
-    _propose,
-    ("recompile-condition",),
-    examples=(
-        Example.script("""
-              @torch.compile(backend="eager")
-            + def f_after(x):
-            +     return x * 2
-            +
-            +
-            + @torch.compiler.disable(recursive=False)
-              def f(x):
-                  if x.shape[-1] % 2:
-                      x = torch.nn.functional.pad(x, (0, 1))
-            -     return x * 2
-            +     return f_after(x)
+_EXAMPLES = (
+    Example.script("""
+          @torch.compile(backend="eager")
+        + def f_after(x):
+        +     return x * 2
+        +
+        +
+        + @torch.compiler.disable(recursive=False)
+          def f(x):
+              if x.shape[-1] % 2:
+                  x = torch.nn.functional.pad(x, (0, 1))
+        -     return x * 2
+        +     return f_after(x)
 
-              for size in (4, 6, 5):
-                  f(torch.ones(2, size))
-        """),
-        Example.script("""
-            + @torch.compile(backend="eager", dynamic=True)
-            + def f_after(x):
-            +     return x * 2
-            +
-            +
-            + @torch.compiler.disable(recursive=False)
-              def f(x):
-                  # short ones
-                  if x.size(0) < 8:
-                      x = torch.cat([x, x])
-            -     return x * 2
-            +     return f_after(x)
+          for size in (4, 6, 5):
+              f(torch.ones(2, size))
+    """),
+    Example.script("""
+        + @torch.compile(backend="eager", dynamic=True)
+        + def f_after(x):
+        +     return x * 2
+        +
+        +
+        + @torch.compiler.disable(recursive=False)
+          def f(x):
+              # short ones
+              if x.size(0) < 8:
+                  x = torch.cat([x, x])
+        -     return x * 2
+        +     return f_after(x)
 
-            - g = torch.compile(f, backend="eager", dynamic=True)
-            + g = f
-              for size in (4, 9):
-                  g(torch.ones(size))
-        """),
-    ),
+        - g = torch.compile(f, backend="eager", dynamic=True)
+        + g = f
+          for size in (4, 9):
+              g(torch.ones(size))
+    """),
 )
+RULE = Rule("size steps", ("recompilation",), _propose, ("recompile-condition",), examples=_EXAMPLES)

@@ -13,11 +13,9 @@ from irscope.fixing.syntax import is_simple
 from irscope.fixing.texts import edits_between
 from irscope.protocol import Finding, Fix, FixMethod, RecompilationFacts
 
-_MARK = FixMethod.MARK_SIZES
 _MARK_CAVEAT = "It raises where the code fixes such a size."
 _UNBACKED = "Mark the size as unbacked, before the call"
 _UNBACKED_CAVEAT = "It raises where the code depends on the size."
-_DYNAMIC = FixMethod.DYNAMIC_SIZES
 _DYNAMIC_CAVEAT = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
 _STATIC = "Compile for each size (`dynamic=False`)"
 _STATIC_CAVEAT = "Each size is one more compile, up to the recompile limit."
@@ -28,11 +26,11 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     compiled = compiling(source)
     if len(compiled) == 1:
         text = source.changed({}, [source.argument(compiled[0], "dynamic", "True")])
-        yield Proposal(_DYNAMIC, _DYNAMIC_CAVEAT, text)
+        yield Proposal(FixMethod.DYNAMIC_SIZES, _DYNAMIC_CAVEAT, text)
     yield from _marked(source, finding)
     marked = marked_at_call(source, finding)
     if marked is not None:
-        yield Proposal(_MARK, _MARK_CAVEAT, marked)
+        yield Proposal(FixMethod.MARK_SIZES, _MARK_CAVEAT, marked)
 
 
 def _marked(source: Source, finding: Finding) -> Iterator[Proposal]:
@@ -45,7 +43,7 @@ def _marked(source: Source, finding: Finding) -> Iterator[Proposal]:
     made = {code: name for name, code in marks.made}
     values = [value for call in source.all(ast.Call, calling) for value, _ in arguments_of(source, call)]
     names: dict[ast.AST, str] = {value: made[code] for value in values if (code := source.code(value)) in made}
-    title, caveat = (_UNBACKED, _UNBACKED_CAVEAT) if marks.are_unbacked else (_MARK, _MARK_CAVEAT)
+    title, caveat = (_UNBACKED, _UNBACKED_CAVEAT) if marks.are_unbacked else (FixMethod.MARK_SIZES, _MARK_CAVEAT)
     yield Proposal(title, caveat, with_marks(source, calling, names, marks.marked))
 
 
@@ -73,31 +71,32 @@ def static_sizes(text: str, are_dynamic: bool) -> Fix | None:
     return Fix(_STATIC, _STATIC_CAVEAT, edits_between(text, changed))
 
 
+_EXAMPLES = (
+    Example.script("""
+        - @torch.compile(backend="eager")
+        + @torch.compile(backend="eager", dynamic=True)
+          def f(x):
+              return x * 2
+
+          for size in (4, 5):
+              f(torch.ones(size))
+    """),
+    Example.script("""
+          def f(x):
+              return x * 2
+
+          g = torch.compile(f, backend="eager")
+          for size in (4, 5):
+        -     g(torch.ones(size))
+        +     x = torch.ones(size)
+        +     torch._dynamo.mark_dynamic(x, 0)
+        +     g(x)
+    """),
+)
 RULE = Rule(
     "sizes",
     ("recompilation",),
     _propose,
     ("recompile-size", "recompile-value", "recompile-condition"),
-    examples=(
-        Example.script("""
-            - @torch.compile(backend="eager")
-            + @torch.compile(backend="eager", dynamic=True)
-              def f(x):
-                  return x * 2
-
-              for size in (4, 5):
-                  f(torch.ones(size))
-        """),
-        Example.script("""
-              def f(x):
-                  return x * 2
-
-              g = torch.compile(f, backend="eager")
-              for size in (4, 5):
-            -     g(torch.ones(size))
-            +     x = torch.ones(size)
-            +     torch._dynamo.mark_dynamic(x, 0)
-            +     g(x)
-        """),
-    ),
+    examples=_EXAMPLES,
 )

@@ -58,23 +58,21 @@ def _decorator(
     name: str, torch: str, parameters: dict[str, str], padded: list[str], dimension: int, bucket: int, cut: bool
 ) -> str:
     """The code of the decorator."""
-    pads = "".join(
-        f"        {path} = {torch}.nn.functional.pad("
-        f"{path}, (0, 0) * ({path}.dim() - {dimension + 1}) + (0, -{path}.shape[{dimension}] % {bucket}))\n"
-        for path in padded
-    )
-    size = f"        size = {padded[0]}.shape[{dimension}]\n" if cut else ""
-    end = f".narrow({dimension}, 0, size)" if cut else ""
-    words = ", and cuts the result to its size" if cut else ""
-    return (
-        f"def {name}(compiled):\n"
-        f'    """Pads dimension {dimension} of {" and ".join(padded)} to a multiple of {bucket}{words}."""\n\n'
-        f"    @{torch}.compiler.disable(recursive=False)\n"
-        f"    def call({', '.join(parameters.values())}):\n"
-        f"{size}{pads}"
-        f"        return compiled({', '.join(parameters)}){end}\n\n"
-        f"    return call"
-    )
+    lines = [f"size = {padded[0]}.shape[{dimension}]"] if cut else []
+    for path in padded:
+        sides = f"(0, 0) * ({path}.dim() - {dimension + 1}) + (0, -{path}.shape[{dimension}] % {bucket})"
+        lines.append(f"{path} = {torch}.nn.functional.pad({path}, {sides})")
+    returned = f"compiled({', '.join(parameters)})" + (f".narrow({dimension}, 0, size)" if cut else "")
+    words = f"dimension {dimension} of {' and '.join(padded)} to a multiple of {bucket}"
+    body = "\n        ".join([*lines, f"return {returned}"])
+    return f'''def {name}(compiled):
+    """Pads {words}{", and cuts the result to its size" if cut else ""}."""
+
+    @{torch}.compiler.disable(recursive=False)
+    def call({", ".join(parameters.values())}):
+        {body}
+
+    return call'''
 
 
 def _with(source: Source, compiled: ast.expr, name: str, code: str, is_module: bool) -> str | None:
@@ -94,59 +92,54 @@ def _with(source: Source, compiled: ast.expr, name: str, code: str, is_module: b
     return source.changed(changes, [source.above(compiled, code)])
 
 
-RULE = Rule(
-    "sizes in buckets",
-    ("recompilation",),
-    _propose,
-    ("recompile-size",),
-    examples=(
-        Example.script('''
-              import torch
+_EXAMPLES = (
+    Example.script('''
+          import torch
 
-            +
-            + def in_buckets(compiled):
-            +     """Pads dimension 1 of x to a multiple of 8, and cuts the result to its size."""
-            +
-            +     @torch.compiler.disable(recursive=False)
-            +     def call(x):
-            +         size = x.shape[1]
-            +         x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, -x.shape[1] % 8))
-            +         return compiled(x).narrow(1, 0, size)
-            +
-            +     return call
-            +
-            +
-            + @in_buckets
-              @torch.compile(backend="eager")
-              def f(x):
-                  return x * 2
+        +
+        + def in_buckets(compiled):
+        +     """Pads dimension 1 of x to a multiple of 8, and cuts the result to its size."""
+        +
+        +     @torch.compiler.disable(recursive=False)
+        +     def call(x):
+        +         size = x.shape[1]
+        +         x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, -x.shape[1] % 8))
+        +         return compiled(x).narrow(1, 0, size)
+        +
+        +     return call
+        +
+        +
+        + @in_buckets
+          @torch.compile(backend="eager")
+          def f(x):
+              return x * 2
 
-              for size in (4, 5):
-                  f(torch.ones(2, size))
-        '''),
-        Example.script('''
-              import torch
+          for size in (4, 5):
+              f(torch.ones(2, size))
+    '''),
+    Example.script('''
+          import torch
 
-              class Net(torch.nn.Module):
-                  def forward(self, x):
-                      return x.sum(1)
+          class Net(torch.nn.Module):
+              def forward(self, x):
+                  return x.sum(1)
 
-            +
-            + def in_buckets(compiled):
-            +     """Pads dimension 1 of x to a multiple of 8."""
-            +
-            +     @torch.compiler.disable(recursive=False)
-            +     def call(x):
-            +         x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, -x.shape[1] % 8))
-            +         return compiled(x)
-            +
-            +     return call
-            +
-            +
-              net = torch.compile(Net(), backend="eager")
-            + net.forward = in_buckets(net.forward)
-              for size in (4, 5):
-                  net(torch.ones(2, size))
-        '''),
-    ),
+        +
+        + def in_buckets(compiled):
+        +     """Pads dimension 1 of x to a multiple of 8."""
+        +
+        +     @torch.compiler.disable(recursive=False)
+        +     def call(x):
+        +         x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, -x.shape[1] % 8))
+        +         return compiled(x)
+        +
+        +     return call
+        +
+        +
+          net = torch.compile(Net(), backend="eager")
+        + net.forward = in_buckets(net.forward)
+          for size in (4, 5):
+              net(torch.ones(2, size))
+    '''),
 )
+RULE = Rule("sizes in buckets", ("recompilation",), _propose, ("recompile-size",), examples=_EXAMPLES)
