@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
+from irscope.runner.kept_state import is_own
+from irscope.runner.library_state import state_of_object
 from irscope.values.check.tolerance import RTOL
 
 _DEPTH = 20
@@ -38,6 +40,7 @@ def _leaves(value: Any, path: str, depth: int) -> Iterator[tuple[str, Leaf]]:
     elif value is None or isinstance(value, (bool, int, float, complex, str)):
         yield path, value
     elif depth < _DEPTH and isinstance(value, Mapping):
+        yield f"{path} (its type)", f"{type(value).__name__} of {', '.join(str(name)[:40] for name in value)}"
         for name, one in value.items():
             yield from _leaves(one, f"{path}[{str(name)[:40]!r}]", depth + 1)
     elif depth < _DEPTH and isinstance(value, (tuple, list)):
@@ -48,6 +51,13 @@ def _leaves(value: Any, path: str, depth: int) -> Iterator[tuple[str, Leaf]]:
     elif depth < _DEPTH and dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
             yield from _leaves(getattr(value, field.name, None), f"{path}.{field.name}", depth + 1)
+    elif isinstance(value, (set, frozenset)):
+        yield path, f"{type(value).__name__} of {', '.join(sorted(map(str, value)))}"
+    elif (state := state_of_object(value)) is not None:
+        yield path, state[1]
+    elif depth < _DEPTH and is_own(type(value)) and getattr(value, "__dict__", None):
+        for name, one in vars(value).items():
+            yield from _leaves(one, f"{path}.{name}", depth + 1)
     else:
         yield path, f"{OPAQUE}: {type(value).__name__}"
 
