@@ -105,28 +105,23 @@ def _requiring(name: str, value: Any) -> list[str]:
 
 
 def _shared(result: Any, inputs: Any) -> list[str]:
-    """Which results have the memory of an input, or of a result before them."""
-    owners = {t.untyped_storage().data_ptr(): "an input" for t in _live_tensors(inputs) if _has_memory(t)}
-    shared = []
-    for n, tensor in enumerate(_live_tensors(result)):
-        if _has_memory(tensor):
-            pointer = tensor.untyped_storage().data_ptr()
-            shared += [f"result {n} has the memory of {owners[pointer]}"] if pointer in owners else []
-            owners.setdefault(pointer, f"result {n}")
-    return shared
+    memory = {t.untyped_storage().data_ptr() for t in _live_tensors(inputs) if _has_memory(t)}
+    results = enumerate(_live_tensors(result))
+    return [f"result {n}" for n, t in results if _has_memory(t) and t.untyped_storage().data_ptr() in memory]
 
 
 def _forms(result: Any) -> Iterator[str]:
     torch: Any = sys.modules["torch"]
+    owners: dict[int, str] = {}
     for n, tensor in enumerate(_live_tensors(result)):
         yield f"result {n} is a {type(tensor).__name__}"
-        if tensor.layout is torch.strided and tensor.is_contiguous():
+        if not _has_memory(tensor):
+            continue
+        owner = owners.setdefault(tensor.untyped_storage().data_ptr(), f"result {n}")
+        yield f"result {n} has memory of its own" if owner == f"result {n}" else f"result {n} has the memory of {owner}"
+        if tensor.is_contiguous():
             yield f"result {n} is contiguous"
-        elif (
-            tensor.layout is torch.strided
-            and tensor.dim() == 4
-            and tensor.is_contiguous(memory_format=torch.channels_last)
-        ):
+        elif tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last):
             yield f"result {n} is in channels_last"
 
 

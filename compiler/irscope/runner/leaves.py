@@ -183,14 +183,15 @@ def _is_dense(tensor: Any) -> bool:
 # --- comparing --------------------------------------------------------------------------------------------------------
 
 
-def difference(expected: Leaf, found: Leaf) -> tuple[str, bool]:
+def difference(expected: Leaf, found: Leaf, slack: int = 1) -> tuple[str, bool]:
     """How two leaves differ, in words, and whether the numbers do; an empty text if they are equal.
 
-    A number where the other has a tensor of the same value differs only in its type.
+    A number where the other has a tensor of the same value differs only in its type.  ``slack`` is how many times the usual
+    rounding is allowed.
     """
     torch: Any = sys.modules["torch"]
     if isinstance(expected, torch.Tensor) and isinstance(found, torch.Tensor):
-        return _tensor_difference(expected, found), True
+        return _tensor_difference(expected, found, slack), True
     if isinstance(expected, torch.Tensor) or isinstance(found, torch.Tensor):
         return _type_difference(expected, found, torch)
     if type(expected) is not type(found):
@@ -212,7 +213,7 @@ def _type_difference(expected: Leaf, found: Leaf, torch: Any) -> tuple[str, bool
     return f"a {type(found).__name__} in place of a {type(expected).__name__}", True
 
 
-def _tensor_difference(expected: Any, found: Any) -> str:
+def _tensor_difference(expected: Any, found: Any, slack: int) -> str:
     torch: Any = sys.modules["torch"]
     if expected.dtype != found.dtype:
         return f"{_name(found.dtype)} in place of {_name(expected.dtype)}"
@@ -229,7 +230,7 @@ def _tensor_difference(expected: Any, found: Any) -> str:
     same = (left == right) | (left.isnan() & right.isnan())
     finite = left[left.isfinite()]
     rms = float(finite.abs().square().mean().sqrt()) if finite.numel() else 0.0
-    near = (left - right).abs() <= rtol * (left.abs() + rms)
+    near = (left - right).abs() <= slack * rtol * (left.abs() + rms)
     far = ~(same | (near & right.isfinite()))
     if not bool(far.any()):
         return ""

@@ -24,6 +24,7 @@ _MOST_BYTES = 1 << 20
 def state_of_object(value: Any) -> tuple[str, Any, Callable[[], object] | None] | None:
     """What its place ends with, its state as a tensor or a text, and what puts it back; None for other objects."""
     torch: Any = sys.modules["torch"]
+    generator: Any = getattr(torch, "Generator", ())
     numpy: Any = sys.modules.get("numpy", types.SimpleNamespace(ndarray=(), generic=()))
     streams: Any = sys.modules.get("numpy.random", types.SimpleNamespace(Generator=(), RandomState=()))
     if isinstance(value, (io.BytesIO, io.StringIO)):
@@ -43,7 +44,7 @@ def state_of_object(value: Any) -> tuple[str, Any, Callable[[], object] | None] 
         copy = value.copy()
         words = f"{value.dtype} {value.shape} {zlib.crc32(copy.tobytes())}" if value.dtype != object else repr(value)
         return "", short(words), functools.partial(value.__setitem__, ..., copy)
-    if isinstance(value, getattr(torch, "Generator", ())):
+    if isinstance(value, generator):
         state = value.get_state()
         return "", state, functools.partial(value.set_state, state)
     if isinstance(value, random.Random):
