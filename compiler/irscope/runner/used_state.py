@@ -21,7 +21,7 @@ _MOST_FUNCTIONS = 200
 _VARIABLES = ("CUDA", "GOMP", "INDUCTOR", "KMP", "MKL", "OMP", "PYTORCH", "TORCH", "TRITON")
 """What torch and its libraries set by themselves begins with it."""
 _NOT_SET = ("params", "capturable")
-"""Parameters have places of their own, and Dynamo makes an optimizer capturable."""
+"""Parameters are looked at one by one, and Dynamo makes an optimizer capturable."""
 
 
 def names_used(program: Any) -> list[str]:
@@ -61,6 +61,7 @@ def putting_back(program: Any) -> list[Callable[[], None]]:
             undo += [_tensor_back(tensor) for tensor in (*value.parameters(), *value.buffers())]
         elif isinstance(value, torch.optim.Optimizer):
             undo += [_entries_back(group) for group in value.param_groups]
+            undo += [_tensor_back(tensor) for group in value.param_groups for tensor in group["params"]]
             undo += [_entries_back(held) for held in value.state.values()]
             undo.append(_entries_back(value.state))
         elif type(value).__module__.startswith(("torch.optim.lr_scheduler", "torch.amp")):
@@ -206,6 +207,8 @@ def _parts(place: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, torch.optim.Optimizer):
         for number, group in enumerate(value.param_groups):
             yield from ((f"{place}[{number}].{name}", held) for name, held in group.items() if name not in _NOT_SET)
+            for at, tensor in enumerate(group["params"]):
+                yield from ((f"{place}[{number}].{at}", tensor), (f"{place}[{number}].{at}.grad", tensor.grad))
             states = enumerate(value.state.get(parameter, {}) for parameter in group["params"])
             yield from ((f"{place}[{number}].{at}.{name}", held) for at, of in states for name, held in of.items())
     else:
