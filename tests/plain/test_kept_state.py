@@ -17,10 +17,19 @@ from irscope.runner.kept_state import GONE, KeptState
 from irscope.runner.leaves import OPAQUE
 
 SCRIPT = """\
-import collections, itertools, sys
+import collections, contextvars, io, itertools, logging, queue, random, sys
 
 steps, losses, stats, seen = 0, [1.0], {"clipped": 0}, {"a"}
 waiting, ids, modules = collections.deque([1, 2]), itertools.count(), sys.modules
+
+buf, text, raw, stream = io.BytesIO(), io.StringIO(), bytearray(b"a"), random.Random(0)
+waiting_for, log, request = queue.Queue(), logging.getLogger("kept"), contextvars.ContextVar("request", default=0)
+
+class Slots:
+    __slots__ = ("n",)
+
+slots = Slots()
+slots.n = 0
 
 class Meter:
     total = 0
@@ -96,6 +105,15 @@ def state_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
         ("default(4)", {"default.default 0[0]": 4}),
         ("default.calls = 1", {"default.calls": 1}),
         ("inner", {"turns": 1}),
+        ('buf.write(b"ab")', {"buf": "b'ab' at 2 of 2"}),
+        ('text.write("ab")', {"text": "'ab' at 2 of 2"}),
+        ('raw.extend(b"b")', {"raw": "bytearray(b'ab')"}),
+        ("waiting_for.queue.append(3)", {"waiting_for.queue[0]": 3}),
+        ("log.setLevel(logging.ERROR)", {"log (its settings)": "40 False True [] 0"}),
+        ("request.set(2)", {"request": 2}),
+        ("slots.n = 1", {"slots.n": 1}),
+        ('stats["clipped"] = stats.pop("clipped")', {}),
+        ("stats.update(a=1)", {"stats (its keys)": "clipped, a", "stats['a']": 1}),
         ("Rule.note()", {"Rule.note.log[0]": 1}),
     ],
 )
@@ -113,7 +131,16 @@ def test_what_a_call_changes_is_put_back(state_of: Any, change: str, changed: di
 def test_a_counter_is_seen(state_of: Any) -> None:
     _, program, state = state_of("next(ids)")
     program()
-    assert state.changed() == {"kept.ids": "count(1)"}
+    assert state.changed() == {"kept.ids (its position)": "1"}
+
+
+def test_a_stream_of_random_numbers_is_put_back(state_of: Any) -> None:
+    module, program, state = state_of("stream.random()")
+    before = module.stream.getstate()
+    program()
+    assert list(state.changed()) == ["kept.stream"]
+    state.put_back()
+    assert module.stream.getstate() == before
 
 
 def test_what_each_call_changes_to_something_else_is_compared_as_changed(state_of: Any) -> None:

@@ -12,7 +12,7 @@ from irscope.runner.attributes import Attributes, attributes_of
 from irscope.runner.kept_state import KeptState
 from irscope.runner.leaves import disturbed, leaves, not_a_number
 from irscope.runner.rounds import Measured, modes
-from irscope.runner.used_state import putting_back
+from irscope.runner.used_state import modes_of_process, putting_back
 from irscope.vocabulary.visible import bounded
 
 SEED = 20
@@ -22,6 +22,8 @@ SHARED = "memory of an input"
 """The place of the names of results that are inputs, or views of them: what is written into these is written into both."""
 REQUIRES = "what requires a gradient"
 """The place of the names of results and inputs that require gradients after a call: without it no backward goes through."""
+FORM = "form of the results"
+"""The place of what is said of the form of results: code that gets a channels-last tensor may count on it."""
 CHANGED = "changed "
 """Before the places of what a call changes outside of its inputs."""
 _MOST_ELEMENTS = 1 << 24
@@ -51,6 +53,9 @@ def called(
             found |= {f"input{place}": leaf for place, leaf in leaves([args, kwargs]).items()}
             found[SHARED] = _shared(result, [args, kwargs])
             found[REQUIRES] = [*_requiring("result", result), *_requiring("input", [args, kwargs])]
+            found |= {f"{CHANGED}{name}": mode for name, mode in modes_of_process().items()}
+            found |= {f"{CHANGED}the mode of gradients": torch.is_grad_enabled()}
+            found[FORM] = list(_forms(result))
             found["random numbers after it"] = torch.rand(4)
             found["Python's and NumPy's random numbers after it"] = torch.tensor(random_seeds.next_ones())
             found |= {f"{CHANGED}{place}": value for place, value in kept.changed().items()}
@@ -74,7 +79,9 @@ def called(
 
 def raised(error: Exception) -> str:
     """The type and the first line of an error."""
-    return bounded(f"{type(error).__name__}: {error}".splitlines()[0])
+    kind = type(error)
+    name = kind.__name__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__name__}"
+    return bounded(f"{name}: {error}".splitlines()[0])
 
 
 def _gradients(one: Measured, result: Any, inputs: Any) -> dict[str, Any]:
@@ -101,6 +108,21 @@ def _shared(result: Any, inputs: Any) -> list[str]:
     memory = {t.untyped_storage().data_ptr() for t in _live_tensors(inputs) if _has_memory(t)}
     results = enumerate(_live_tensors(result))
     return [f"result {n}" for n, t in results if _has_memory(t) and t.untyped_storage().data_ptr() in memory]
+
+
+def _forms(result: Any) -> Iterator[str]:
+    torch: Any = sys.modules["torch"]
+    owners: dict[int, str] = {}
+    for n, tensor in enumerate(_live_tensors(result)):
+        yield f"result {n} is a {type(tensor).__name__}"
+        if not _has_memory(tensor):
+            continue
+        owner = owners.setdefault(tensor.untyped_storage().data_ptr(), f"result {n}")
+        yield f"result {n} has memory of its own" if owner == f"result {n}" else f"result {n} has the memory of {owner}"
+        if tensor.is_contiguous():
+            yield f"result {n} is contiguous"
+        elif tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last):
+            yield f"result {n} is in channels_last"
 
 
 def _has_memory(tensor: Any) -> bool:

@@ -7,15 +7,18 @@ before the next call, so that no call depends on those before it.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import inspect
 import itertools
+import logging
 import sys
 import types
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from irscope.runner.library_state import short, state_of_object
 from irscope.usercode.user_files import is_package_file, is_user_file
 
 _DEPTH = 5
@@ -25,6 +28,9 @@ _MOST_LEAVES = 20_000
 _MOST_ELEMENTS = 1 << 16
 """The most elements of a tensor that is looked at."""
 _NUMBERS = (bool, int, float, complex, str, type(None))
+_OF_LIBRARIES = ("_thread", "queue", "threading", "torch.amp", "torch.optim.lr_scheduler", "types")
+"""Modules whose objects keep a state in attributes."""
+_CONTAINERS = ("builtins", "collections")
 GONE = "not there"
 """What is said of an entry that a call took away."""
 
@@ -35,7 +41,7 @@ class KeptState:
     def __init__(self, program: Any) -> None:
         self._program = program
         self._modules = [one for one in list(sys.modules.values()) if _is_users(one)]
-        self._undo: list[Callable[[], None]] = []
+        self._undo: list[Callable[[], object]] = []
         self._before = self._leaves(self._undo)
 
     def changed(self) -> dict[str, Any]:
@@ -53,7 +59,7 @@ class KeptState:
             with contextlib.suppress(Exception):  # an object may refuse it; the results then differ from call to call
                 undo()
 
-    def _leaves(self, undo: list[Callable[[], None]]) -> dict[str, Any]:
+    def _leaves(self, undo: list[Callable[[], object]]) -> dict[str, Any]:
         seen: set[int] = set()
         walked = (
             each for name, root in _roots(self._program, self._modules) for each in _walk(name, root, undo, seen, 0)
@@ -142,13 +148,11 @@ def _is_users(module: Any) -> bool:
     return isinstance(file, str) and not ours and is_user_file(file)
 
 
-def _walk(place: str, value: Any, undo: list[Callable[[], None]], seen: set[int], depth: int) -> Iterator[Any]:
+def _walk(place: str, value: Any, undo: list[Callable[[], object]], seen: set[int], depth: int) -> Iterator[Any]:
     """The tensors and plain values in a value, by place; ``undo`` gets what puts each container back."""
     torch: Any = sys.modules["torch"]
     if isinstance(value, _NUMBERS):
         yield place, value
-    elif isinstance(value, itertools.count):
-        yield place, repr(value)
     elif id(value.cell if isinstance(value, _Names) else value) in seen or depth > _DEPTH:
         return
     elif isinstance(value, torch.Tensor):
@@ -156,6 +160,12 @@ def _walk(place: str, value: Any, undo: list[Callable[[], None]], seen: set[int]
             copy = value.detach().clone()
             undo.append(lambda: _put_back(value, copy))
             yield place, copy
+            if value.requires_grad:
+                yield f"{place} (requires a gradient)", True
+    elif (state := state_of_object(value)) is not None:
+        end, words, put_back = state
+        undo += [put_back] if put_back is not None else []
+        yield f"{place}{end}", words
     else:
         is_level = not isinstance(value, (_Names, staticmethod, classmethod))
         if not isinstance(value, _Names):  # these are made here, so another may have the same id later
@@ -166,20 +176,42 @@ def _walk(place: str, value: Any, undo: list[Callable[[], None]], seen: set[int]
             yield from _walk(name, one, undo, seen, depth + is_level)
 
 
-def _entries(place: str, value: Any, undo: list[Callable[[], None]]) -> list[tuple[str, Any]]:
+def _entries(place: str, value: Any, undo: list[Callable[[], object]]) -> list[tuple[str, Any]]:
     """What a container, a namespace, an object or a function of the user's holds; nothing for anything else."""
-    if type(value) in (list, deque, tuple):
+    kind = (f"{place} (its type)", type(value).__name__)
+    if isinstance(value, (list, deque, tuple)) and is_own(type(value), _CONTAINERS):
         if not isinstance(value, tuple):
             undo.append(_refill(value, value.extend, list(value)))
-        return [(f"{place}[{number}]", item) for number, item in enumerate(itertools.islice(value, _MOST_ENTRIES))]
+        items = enumerate(itertools.islice(value, _MOST_ENTRIES))
+        return [kind, *((f"{place}[{number}]", item) for number, item in items)]
     if isinstance(value, dict):
         if not _is_of_user(value):
             return []
         undo.append(_refill(value, value.update, dict(value)))
-        return [(f"{place}[{str(key)[:40]!r}]", item) for key, item in itertools.islice(value.items(), _MOST_ENTRIES)]
-    if type(value) is set:
-        undo.append(_refill(value, value.update, set(value)))
-        return [(place, ", ".join(sorted(str(one)[:40] for one in itertools.islice(value, _MOST_ENTRIES))))]
+        entries = list(itertools.islice(value.items(), _MOST_ENTRIES))
+        keys = [str(key) if isinstance(key, _NUMBERS) else type(key).__name__ for key, _ in entries]
+        order = (f"{place} (its keys)", short(", ".join(keys)))
+        return [kind, order, *((f"{place}[{str(key)[:40]!r}]", item) for key, item in entries)]
+    if type(value) in (set, frozenset):
+        if isinstance(value, set):
+            undo.append(_refill(value, value.update, set(value)))
+        return [kind, (place, ", ".join(sorted(str(one)[:40] for one in itertools.islice(value, _MOST_ENTRIES))))]
+    if isinstance(value, contextvars.ContextVar):
+        was = value.get(None)
+        undo.append(lambda: value.set(was))
+        return [(place, was)]
+    if isinstance(value, logging.Logger):
+        undo += [
+            functools.partial(value.setLevel, value.level),
+            _refill(value.handlers, value.handlers.extend, [*value.handlers]),
+        ]
+        handlers = [f"{type(one).__name__} {one.level}" for one in value.handlers]
+        return [
+            (
+                f"{place} (its settings)",
+                f"{value.level} {value.disabled} {value.propagate} {handlers} {len(value.filters)}",
+            )
+        ]
     if isinstance(value, _Names):
         undo.extend(
             _put(value, name, one) for name, one in value.names.items() if isinstance(one, (*_NUMBERS, list, dict))
@@ -194,7 +226,7 @@ def _entries(place: str, value: Any, undo: list[Callable[[], None]]) -> list[tup
 
 def _is_of_user(value: dict[Any, Any]) -> bool:
     """Whether a dictionary is neither the modules nor the namespace of one, nor of a library's class."""
-    return is_own(type(value), ("builtins", "collections")) and value is not sys.modules and "__name__" not in value
+    return is_own(type(value), _CONTAINERS) and value is not sys.modules and "__name__" not in value
 
 
 def _of_function(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
@@ -206,21 +238,32 @@ def _of_function(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
     yield "", _Names(names, vars(function).__setitem__)
 
 
-def _of_object(place: str, value: Any, undo: list[Callable[[], None]]) -> list[tuple[str, Any]]:
+def _of_object(place: str, value: Any, undo: list[Callable[[], object]]) -> list[tuple[str, Any]]:
     """The attributes of a class of the user's, or of an object of one; a module's are looked at as a program's."""
     torch: Any = sys.modules["torch"]
     if isinstance(value, type):
         names = {name: one for name, one in vars(value).items() if not name.startswith("__")} if is_own(value) else {}
         return [(f"{place}.", _Names(names, lambda name, one: setattr(value, name, one)))] if names else []
-    if (
-        isinstance(value, torch.nn.Module)
-        or not is_own(type(value))
-        or not isinstance(vars(value) if hasattr(value, "__dict__") else 0, dict)
-    ):
+    is_kept = is_own(type(value)) or type(value).__module__.startswith(_OF_LIBRARIES)
+    if isinstance(value, (torch.nn.Module, types.ModuleType)) or not is_kept:
         return []
-    attributes = vars(value)
-    undo.append(_refill(attributes, attributes.update, dict(attributes)))
-    return [(f"{place}.{name}".lstrip("."), one) for name, one in list(attributes.items())[:_MOST_ENTRIES]]
+    slots = [
+        name
+        for kind in type(value).__mro__
+        for name in _words_of(vars(kind).get("__slots__", ()))
+        if hasattr(value, name)
+    ]
+    held = {name: getattr(value, name) for name in slots if not name.startswith("__")}
+    undo += [functools.partial(setattr, value, name, one) for name, one in held.items()]
+    attributes = getattr(value, "__dict__", None)
+    if isinstance(attributes, dict):
+        undo.append(_refill(attributes, attributes.update, dict(attributes)))
+        held |= attributes
+    return [(f"{place}.{name}".lstrip("."), one) for name, one in list(held.items())[:_MOST_ENTRIES]]
+
+
+def _words_of(slots: Any) -> tuple[str, ...]:
+    return (slots,) if isinstance(slots, str) else tuple(slots)
 
 
 def is_own(value: Any, also: tuple[str, ...] = ()) -> bool:
@@ -232,7 +275,7 @@ def is_own(value: Any, also: tuple[str, ...] = ()) -> bool:
 # --- putting back -----------------------------------------------------------------------------------------------------
 
 
-def _refill(container: Any, fill: Callable[[Any], object], entries: Any) -> Callable[[], None]:
+def _refill(container: Any, fill: Callable[[Any], object], entries: Any) -> Callable[[], object]:
     def undo() -> None:
         if not _holds(container, entries):
             container.clear()
@@ -251,7 +294,7 @@ def _holds(container: Any, entries: Any) -> bool:
     return len(container) == len(entries) and all(a[0] == b[0] and a[1] is b[1] for a, b in pairs)
 
 
-def _put(space: _Names, name: str, value: Any) -> Callable[[], None]:
+def _put(space: _Names, name: str, value: Any) -> Callable[[], object]:
     return lambda: space.put(name, value)
 
 

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
+from irscope.runner.kept_state import is_own
+from irscope.runner.library_state import state_of_object
 from irscope.values.check.tolerance import RTOL
 
 _DEPTH = 20
@@ -38,6 +40,7 @@ def _leaves(value: Any, path: str, depth: int) -> Iterator[tuple[str, Leaf]]:
     elif value is None or isinstance(value, (bool, int, float, complex, str)):
         yield path, value
     elif depth < _DEPTH and isinstance(value, Mapping):
+        yield f"{path} (its type)", f"{type(value).__name__} of {', '.join(str(name)[:40] for name in value)}"
         for name, one in value.items():
             yield from _leaves(one, f"{path}[{str(name)[:40]!r}]", depth + 1)
     elif depth < _DEPTH and isinstance(value, (tuple, list)):
@@ -48,6 +51,13 @@ def _leaves(value: Any, path: str, depth: int) -> Iterator[tuple[str, Leaf]]:
     elif depth < _DEPTH and dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
             yield from _leaves(getattr(value, field.name, None), f"{path}.{field.name}", depth + 1)
+    elif isinstance(value, (set, frozenset)):
+        yield path, f"{type(value).__name__} of {', '.join(sorted(map(str, value)))}"
+    elif (state := state_of_object(value)) is not None:
+        yield path, state[1]
+    elif depth < _DEPTH and is_own(type(value)) and getattr(value, "__dict__", None):
+        for name, one in vars(value).items():
+            yield from _leaves(one, f"{path}.{name}", depth + 1)
     else:
         yield path, f"{OPAQUE}: {type(value).__name__}"
 
@@ -173,14 +183,15 @@ def _is_dense(tensor: Any) -> bool:
 # --- comparing --------------------------------------------------------------------------------------------------------
 
 
-def difference(expected: Leaf, found: Leaf) -> tuple[str, bool]:
+def difference(expected: Leaf, found: Leaf, slack: int = 1) -> tuple[str, bool]:
     """How two leaves differ, in words, and whether the numbers do; an empty text if they are equal.
 
-    A number where the other has a tensor of the same value differs only in its type.
+    A number where the other has a tensor of the same value differs only in its type.  ``slack`` is how many times the usual
+    rounding is allowed.
     """
     torch: Any = sys.modules["torch"]
     if isinstance(expected, torch.Tensor) and isinstance(found, torch.Tensor):
-        return _tensor_difference(expected, found), True
+        return _tensor_difference(expected, found, slack), True
     if isinstance(expected, torch.Tensor) or isinstance(found, torch.Tensor):
         return _type_difference(expected, found, torch)
     if type(expected) is not type(found):
@@ -202,7 +213,7 @@ def _type_difference(expected: Leaf, found: Leaf, torch: Any) -> tuple[str, bool
     return f"a {type(found).__name__} in place of a {type(expected).__name__}", True
 
 
-def _tensor_difference(expected: Any, found: Any) -> str:
+def _tensor_difference(expected: Any, found: Any, slack: int) -> str:
     torch: Any = sys.modules["torch"]
     if expected.dtype != found.dtype:
         return f"{_name(found.dtype)} in place of {_name(expected.dtype)}"
@@ -219,7 +230,7 @@ def _tensor_difference(expected: Any, found: Any) -> str:
     same = (left == right) | (left.isnan() & right.isnan())
     finite = left[left.isfinite()]
     rms = float(finite.abs().square().mean().sqrt()) if finite.numel() else 0.0
-    near = (left - right).abs() <= rtol * (left.abs() + rms)
+    near = (left - right).abs() <= slack * rtol * (left.abs() + rms)
     far = ~(same | (near & right.isfinite()))
     if not bool(far.any()):
         return ""

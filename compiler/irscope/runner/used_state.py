@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import os
 import sys
 import types
 from collections.abc import Callable, Collection, Iterator, MutableMapping
@@ -19,6 +20,8 @@ _MOST_LEAVES = 5_000
 _MOST_FUNCTIONS = 200
 _VARIABLES = ("CUDA", "GOMP", "INDUCTOR", "KMP", "MKL", "OMP", "PYTORCH", "TORCH", "TRITON")
 """What torch and its libraries set by themselves begins with it."""
+_NOT_SET = ("params", "capturable")
+"""Parameters are looked at one by one, and Dynamo makes an optimizer capturable."""
 
 
 def names_used(program: Any) -> list[str]:
@@ -58,6 +61,7 @@ def putting_back(program: Any) -> list[Callable[[], None]]:
             undo += [_tensor_back(tensor) for tensor in (*value.parameters(), *value.buffers())]
         elif isinstance(value, torch.optim.Optimizer):
             undo += [_entries_back(group) for group in value.param_groups]
+            undo += [_tensor_back(tensor) for group in value.param_groups for tensor in group["params"]]
             undo += [_entries_back(held) for held in value.state.values()]
             undo.append(_entries_back(value.state))
         elif type(value).__module__.startswith(("torch.optim.lr_scheduler", "torch.amp")):
@@ -97,12 +101,29 @@ def _entries_back(entries: MutableMapping[Any, Any]) -> Callable[[], None]:
 
 
 def environment_changed(before: dict[str, str], now: dict[str, str]) -> dict[str, Any]:
-    """The variables of the environment that differ, without those of torch and its libraries."""
-    return {
+    """The variables of the environment that differ, without those of torch and its libraries; and modes of the process."""
+    return modes_of_process() | {
         name: now.get(name)
         for name in sorted({*before, *now})
         if before.get(name) != now.get(name) and not name.startswith(_VARIABLES)
     }
+
+
+def modes_of_process() -> dict[str, str]:
+    """What a call may set for all code, as texts."""
+    torch: Any = sys.modules["torch"]
+    numpy: Any = sys.modules.get("numpy")
+    modes = {
+        "the default dtype": torch.get_default_dtype(),
+        "autocast": [torch.is_autocast_enabled(kind) for kind in ("cpu", "cuda")],
+        "deterministic algorithms": torch.are_deterministic_algorithms_enabled(),
+        "the precision of products": torch.get_float32_matmul_precision(),
+        "threads": torch.get_num_threads(),
+        "the search for modules": sys.path,
+        "the working folder": os.getcwd(),
+        "NumPy's errors": numpy.geterr() if numpy is not None else None,
+    }
+    return {name: str(mode) for name, mode in modes.items()}
 
 
 def _roots(program: Any, arguments: Any, also: Collection[str]) -> Iterator[tuple[str, Any]]:
@@ -145,6 +166,8 @@ def _globals_of(program: Any) -> Iterator[tuple[str, Any]]:
             value = space.get(name)
             if isinstance(value, types.FunctionType):
                 waiting += [value] if is_own(value) else []
+                own = {attribute: held for attribute, held in vars(value).items() if not attribute.startswith("_")}
+                yield from ((f"{name}.{attribute}", held) for attribute, held in own.items())
             elif name in space and not isinstance(value, types.ModuleType):
                 yield name if file == "__main__" else f"{file}.{name}", value
 
@@ -173,12 +196,19 @@ def _parts(place: str, value: Any) -> Iterator[tuple[str, Any]]:
         for path, one in value.named_modules():
             prefix = ".".join(filter(None, (place, path)))
             yield f"{prefix}.training", one.training
+            hooks = [len(held) for name, held in vars(one).items() if name.endswith("_hooks")]
+            yield (
+                f"{prefix} (hooks, and buffers that are not saved)",
+                f"{hooks} {sorted(one._non_persistent_buffers_set)}",
+            )
             yield from ((f"{prefix}.{name}", held) for name, held in vars(one).items() if name not in own)
         for name, tensor in (*value.named_parameters(), *value.named_buffers()):
             yield from ((f"{place}.{name}", tensor), (f"{place}.{name}.grad", tensor.grad if tensor.is_leaf else None))
     elif isinstance(value, torch.optim.Optimizer):
         for number, group in enumerate(value.param_groups):
-            yield from ((f"{place}[{number}].{name}", held) for name, held in group.items() if name != "params")
+            yield from ((f"{place}[{number}].{name}", held) for name, held in group.items() if name not in _NOT_SET)
+            for at, tensor in enumerate(group["params"]):
+                yield from ((f"{place}[{number}].{at}", tensor), (f"{place}[{number}].{at}.grad", tensor.grad))
             states = enumerate(value.state.get(parameter, {}) for parameter in group["params"])
             yield from ((f"{place}[{number}].{at}.{name}", held) for at, of in states for name, held in of.items())
     else:

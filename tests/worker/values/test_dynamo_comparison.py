@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import lines_marked, run_cli_forked, write
 
-# /work/shared/data/world2/scripts/straight_through.py (pytorch#193279), with the mark.
+# After pytorch#193279, with the mark.
 STRAIGHT_THROUGH = """\
 import torch
 

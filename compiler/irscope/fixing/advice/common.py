@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable
 
 from irscope.fixing.advice.model import Advice, Option
@@ -13,6 +14,10 @@ from irscope.usercode.bindings import last_word
 from irscope.usercode.effects import effects_of
 
 SAME_EACH_CALL = "It is then the same in every call."
+_FILLED = re.compile(
+    r"io\.(BytesIO|StringIO)|collections\.(Counter|OrderedDict|defaultdict|deque)|(builtins\.)?(bytearray|dict|iter|list|set)"
+)
+"""What is made to be filled or used up: made once, it would grow with each call."""
 ONCE_PER_VALUE = "The function is compiled once for each value."
 
 
@@ -68,6 +73,9 @@ def hoist(spot: Spot, node: ast.expr | None, caveat: str = SAME_EACH_CALL, as_li
     ``as_list`` is for what a loop runs over: an iterator would be used up by the first call.
     """
     if node is None or not spot.hoistable(node) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        return None
+    made = spot.qualified(node.func) if isinstance(node, ast.Call) else ""
+    if _FILLED.fullmatch(made) or isinstance(node, (ast.List, ast.Dict, ast.Set, ast.GeneratorExp)):
         return None
     word = assigned_name(spot.parent(node)) or last_word(node.func if isinstance(node, ast.Call) else node)
     name = spot.source.fresh(f"_{(word.strip('_') or 'value').upper()}")
