@@ -37,6 +37,8 @@ WRITERS = {
     "compiler/irscope/runner/evidence.py": EVIDENCE,
     "compiler/irscope/runner/region_script.py": EVIDENCE,
     "compiler/irscope/runner/rounds.py": EVIDENCE,
+    "compiler/irscope/runner/trial.py": EVIDENCE,
+    "compiler/irscope/system/scratch.py": "the mapping of users of a process, in /proc",
     "compiler/irscope/system/warden.py": DESCRIPTOR,
     "compiler/irscope/store/file.py": "the run store",
     "compiler/irscope/store/recovery.py": "the run store",

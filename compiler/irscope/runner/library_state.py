@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import contextlib
 import functools
+import inspect
 import io
 import operator
 import random
@@ -71,13 +72,12 @@ def _rewrite(buffer: Any, content: Any, place: int) -> None:
 def _position(iterator: Any) -> str:
     """How far an iterator has come."""
     if isinstance(iterator, types.GeneratorType):
-        frame = iterator.gi_frame
-        if frame is None:
+        if iterator.gi_frame is None:
             return "ended"
-        return (
-            f"{frame.f_lasti} {[one for one in frame.f_locals.values() if isinstance(one, (int, float, str))]}"
-            + "".join(_position(one) for one in frame.f_locals.values() if isinstance(one, Iterator))
-        )
+        values = inspect.getgeneratorlocals(iterator).values()
+        numbers = [value for value in values if isinstance(value, (int, float, str))]
+        inner = "".join(_position(value) for value in values if isinstance(value, Iterator))
+        return f"{iterator.gi_frame.f_lasti} {numbers}{inner}"
     left = operator.length_hint(iterator, -1)
     if left >= 0:
         return f"{left} left"

@@ -150,8 +150,8 @@ class Views:
             where = (last, 0, last, len(lines[last]))
         stale = self._texts.are_edited(found.texts)
         related = tuple(self._place_related(related, found) for related in found.finding.related)
-        rest = (ran, stale, found.outcome, related, found.texts, found.may_differ)
-        return PlacedFinding(found.finding, found.run, *where, *rest)
+        placed = PlacedFinding(found.finding, found.run, *where, ran, stale, found.outcome, related, found.texts)
+        return dataclasses.replace(placed, may_differ=found.may_differ)
 
     def _place_related(self, related: Related, found: Found) -> Related:
         """A related place in the text as it is now; where its own text was edited, the line is near."""

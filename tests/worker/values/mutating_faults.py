@@ -1,6 +1,6 @@
 """Graphs with operators that write in which one step is wrong: each function makes the fault and compiles a graph.
 
-`clone_of_input` is after (pytorch#198031), a fault of PyTorch's own.
+`clone_of_input` is after pytorch#198031, a fault of PyTorch's own.
 """
 
 from collections.abc import Callable

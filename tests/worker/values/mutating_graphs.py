@@ -1,6 +1,6 @@
 """Graphs with operators that write: runs the named functions compiled, and what is compiled is right.
 
-`made_inside` is the control of (pytorch#198031).
+`made_inside` is the control of pytorch#198031.
 """
 
 import sys
