@@ -153,6 +153,10 @@ class LinkedLines:
         file = next((c.file for c in self._report.compiles if c.id == self._compile_of[item.element.stage]), "")
         frames = [Origin(frame.file or file, frame.line) for frame in item.frames]
         own = [frame for frame in frames if not is_torch_file(frame.file)]
+        stage = item.element.stage
+        if not own and (frames or stage in self._first_graphs(self._compile_of[stage])):
+            # Torch leaves no line of its own layers: they belong to the line that calls them.
+            own = list(self._compile_callers(stage))
         return tuple((own or frames)[:1])
 
     def _parents(self, element: Element) -> tuple[Element, ...]:
@@ -214,9 +218,16 @@ class LinkedLines:
                     lines = tuple(self.keys(other))
                 if not lines and line in self.callers(file):
                     lines = self._with_keys(other, self._called_from(file, line))
+                if not lines and Origin(file, line) in self._compile_callers(other):
+                    lines = tuple(self.keys(other))
                 if lines:
                     found[other] = lines
         return found
+
+    def _compile_callers(self, stage: str) -> tuple[Origin, ...]:
+        """The lines that call the compiled code to which a stage belongs."""
+        compile = next(one for one in self._report.compiles if one.id == self._compile_of[stage])
+        return compile.backward_callers if chain.is_backward(self._stages[stage]) else compile.callers
 
     def computed(self, stage: str, line: int) -> tuple[Item, ...]:
         """The nodes that a line computes: of a kernel, of what is below it, of its text in the output code."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from irscope.protocol import Compile
 from irscope.provenance.kernels import kernels_by_line
 from irscope.provenance.lines import trail_of
+from irscope.provenance.linked import LinkedLines
 from irscope.store.store import Store
 from support import Ran, run_forked, write
 
@@ -124,6 +125,9 @@ def test_every_line_that_calls_compiled_code_leads_to_its_kernels(tmp_path: Path
     assert {"self_attn", "norm1", "norm2"} <= modules
     with Store(ran.store) as store:
         trail = trail_of(store, ran.report, calling.file, calling.line)
+        (code,) = (stage.id for stage in layer.stages if stage.id.endswith("/output-code-backward"))
+        linked = LinkedLines(store, ran.report)
+        assert linked.counterparts_of_source(calling.file, calling.line, [code]) == {code: tuple(linked.keys(code))}
     assert [(one.title, one.is_backward) for one in trail.called] == [(layer.title, False), (layer.title, True)]
 
 
