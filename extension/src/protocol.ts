@@ -178,6 +178,8 @@ export interface KernelChoice extends KernelItem {
   module: string;
   /** The class of that module. */
   moduleClass: string;
+  /** Its module, and of the same module of layers that repeat: `layers.0–31.mlp ×32`. */
+  heading: string;
   /** The line nearest to what it computes, of a library's file where the user's code calls one. */
   innermost: Place | null;
   /** `forward` or `backward`, of a compile that has both. */

@@ -168,7 +168,7 @@ function choicesOf(kernels: KernelChoice[]): Choice[] {
   const choices: Choice[] = [];
   let heading: string | undefined;
   for (const kernel of kernels) {
-    const parts = [`${kernel.compile} ${kernel.function}`, kernel.direction, kernel.group];
+    const parts = [`${kernel.compile} ${kernel.function}`, kernel.direction, kernel.heading];
     const own = parts.filter((part) => part !== "").join(" · ");
     if (own !== heading) {
       heading = own;

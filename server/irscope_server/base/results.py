@@ -117,8 +117,8 @@ class KernelChoice(KernelItem):
     """The path of the ``nn.Module`` that most of them are in, from the module that was compiled."""
     module_class: str
     """The class of that module."""
-    group: str
-    """The heading of its module, and of the same module of layers that repeat: ``layers.0–31.mlp ×32``."""
+    heading: str
+    """Its module, and of the same module of layers that repeat: ``layers.0–31.mlp ×32``."""
     innermost: Place | None
     """The line nearest to what it computes, of a library's file where the user's code calls one."""
     direction: str

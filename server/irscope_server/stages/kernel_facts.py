@@ -26,10 +26,10 @@ def kernel_choices(
         path = paths.of(kernel)
         module, module_class = path.modules[-1] if path.modules else ("", "")
         known[dataclasses.replace(kernel, module=module, module_class=module_class)] = path
-    groups = [(group.title, kernel) for group in groups_of(known) for kernel in group.kernels]
-    items = kernel_items(report, [kernel for _, kernel in groups], uri_of, text_of)
+    headed = [(group.title, kernel) for group in groups_of(known) for kernel in group.kernels]
+    items = kernel_items(report, [kernel for _, kernel in headed], uri_of, text_of)
     choices = []
-    for (group, kernel), item in zip(groups, items, strict=True):
+    for (heading, kernel), item in zip(headed, items, strict=True):
         path, inner = known[kernel], known[kernel].innermost
         choices.append(
             KernelChoice(
@@ -38,7 +38,7 @@ def kernel_choices(
                 ops=path.ops,
                 module=kernel.module,
                 module_class=kernel.module_class,
-                group=group,
+                heading=heading,
                 innermost=None if inner is None else Place(uri_of(inner.file), inner.line - 1),
                 direction=path.direction,
                 bytes=bytes_of.get(kernel.stage, 0) if kernel.is_generated else 0,

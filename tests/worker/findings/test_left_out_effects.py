@@ -173,7 +173,10 @@ def test_training_goes_on(tmp_path: Path) -> None:
     with begun(tmp_path, SILENT) as prover:
         finding = breaks_at(prover, SILENT, "opt.step()")[0]
         tried = Trying(prover, 300).finding(finding)
-        assert tried.verified is None and tried.left_to_python is None, tried.candidates
+        assert tried.left_to_python is None, tried.candidates
+        if tried.verified is not None:  # the step may be taken by the plain function around what is compiled
+            assert tried.verified.fix.title.startswith("Do it after the compiled code"), tried.candidates
+            assert "Not compiled any more" in tried.verified.fix.caveat
         before = SILENT.replace(
             "    factor = scale.clamp(max=1.0) * 2\n    opt.step()\n",
             "    opt.step()\n    factor = scale.clamp(max=1.0) * 2\n",
