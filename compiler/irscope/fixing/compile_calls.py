@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import ast
 
-from irscope.fixing.changes import ChangeKind, SyntaxChange
-from irscope.fixing.edits import edits_of
+from irscope.fixing.edits import argument
 from irscope.fixing.source import Source, source_of_file
-from irscope.protocol import Fix, FixMethod, Range
+from irscope.protocol import Fix, FixMethod
 
-_DYNAMIC = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
+DYNAMIC_CAVEAT = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
 
 
-def with_dynamic_sizes(file: str, compiling: Range) -> Fix | None:
-    """Makes all sizes dynamic in what a range of a file compiles; None if what the call is given is not known."""
+def with_dynamic_sizes(file: str, compiling: ast.expr) -> Fix | None:
+    """Makes all sizes dynamic in what an expression of a file compiles; None if what the call is given is not known."""
     source, method = source_of_file(file), FixMethod.DYNAMIC_SIZES
     try:
-        edits = edits_of(source, [SyntaxChange(ChangeKind.ARGUMENT, compiling, "dynamic=True")]) if source else ()
+        edits = (argument(source, compiling, "dynamic", "True"),) if source is not None else ()
     except ValueError:
         return None
-    return Fix(method.title, _DYNAMIC, edits, file, method) if edits else None
+    return Fix(method.title, DYNAMIC_CAVEAT, edits, file, method) if edits else None
 
 
 def compiling(source: Source) -> list[ast.expr]:

@@ -7,9 +7,8 @@ import functools
 import tokenize
 from collections.abc import Collection, Mapping, Sequence
 
-from irscope.fixing import top_level
-from irscope.fixing.changes import ChangeKind, SyntaxChange
-from irscope.fixing.edits import dedented, edits_of, indent_of, owns_lines, reindented
+from irscope.fixing import edits, top_level
+from irscope.fixing.edits import dedented, indent_of, owns_lines, reindented
 from irscope.fixing.syntax import Syntax, parsed, tokens_of
 from irscope.fixing.texts import applied
 from irscope.protocol import Edit, Position, Range
@@ -32,10 +31,10 @@ class Source(Syntax):
             return ast.unparse(node)
         if not changes:
             return self.part(node, self.text)
-        edits = edits_of(self, [self._change(inner, code) for inner, code in changes.items()])
         start = self.span(node)[0]
         # Comments that go above the statement are not of the node: what takes its place puts them there.
-        return self.part(node, applied(self.text, [edit for edit in edits if self.offset(edit.range.start) >= start]))
+        inside = [edit for edit in self.edits(changes) if self.offset(edit.range.start) >= start]
+        return self.part(node, applied(self.text, inside))
 
     def part(self, node: ast.AST, changed: str) -> str:
         """The code of a node in a text that has been changed inside of it alone."""
@@ -62,40 +61,40 @@ class Source(Syntax):
         indent = self.lines[self.first_line(statement) - 1][: self.range(statement).start.column]
         return dedented(lines.strip(), indent)
 
-    def changed(self, changes: Mapping[ast.AST, str | None], more: Sequence[SyntaxChange] = ()) -> str:
+    def changed(self, changes: Mapping[ast.AST, str | None], more: Sequence[Edit] = ()) -> str:
         """The text with code in the place of nodes, and with more changes, as `above` and `importing` make them.
 
         The code of a statement is one or several statements at the margin; None takes a statement or a decorator away.
-        Comments stay (`edits.edits_of`).  Raises ValueError if that is not possible.
+        Comments stay (`edits.with_comments`).  Raises ValueError if that is not possible.
         """
         return applied(self.text, self.edits(changes, more))
 
-    def edits(self, changes: Mapping[ast.AST, str | None], more: Sequence[SyntaxChange] = ()) -> tuple[Edit, ...]:
+    def edits(self, changes: Mapping[ast.AST, str | None], more: Sequence[Edit] = ()) -> tuple[Edit, ...]:
         """The edits that make the text that `changed` gives."""
-        return edits_of(self, [*more, *(self._change(node, code) for node, code in changes.items())])
+        return edits.with_comments(self, [*more, *(self._edit(node, code) for node, code in changes.items())])
 
-    def before(self, statement: ast.stmt, code: str) -> SyntaxChange:
+    def before(self, statement: ast.stmt, code: str) -> Edit:
         """Puts statements, at the margin as for `changed`, directly before a statement of a block.  Raises ValueError if
         others are on its lines."""
         return self._beside(statement, code, Position(self.first_line(statement), 0))
 
-    def after(self, statement: ast.stmt, code: str) -> SyntaxChange:
+    def after(self, statement: ast.stmt, code: str) -> Edit:
         """The same after it."""
         return self._beside(statement, code, Position(self.last_line(statement) + 1, 0))
 
-    def _beside(self, statement: ast.stmt, code: str, place: Position) -> SyntaxChange:
+    def _beside(self, statement: ast.stmt, code: str, place: Position) -> Edit:
         where = self.range(statement)
         if not owns_lines(self.lines, where) or place.line > len(self.lines):
             raise ValueError("a line cannot be added there")
         indent = indent_of(self.lines[where.start.line - 1], where.start.column)
         lines = reindented(code, indent, self.indentation)
-        return SyntaxChange(ChangeKind.LINES, Range(place, place), f"{lines}\n")
+        return Edit(Range(place, place), f"{lines}\n")
 
-    def above(self, node: ast.AST, code: str) -> SyntaxChange:
+    def above(self, node: ast.AST, code: str) -> Edit:
         """Puts lines above the statement of the module that a node is in."""
         return top_level.change_above(self, code, self.top_statement(node))
 
-    def importing(self, line: str, node: ast.AST | None = None) -> list[SyntaxChange]:
+    def importing(self, line: str, node: ast.AST | None = None) -> list[Edit]:
         """Adds an import to those of the file, if it is not there; above the statement of the module with a node."""
         imports = [statement for statement in self.tree.body if isinstance(statement, ast.Import)]
         modules = {alias.name for statement in imports for alias in statement.names if not alias.asname}
@@ -103,20 +102,16 @@ class Source(Syntax):
             return []
         return [top_level.import_change(self, line, self.top_statement(node) if node is not None else None)]
 
-    def setting(self, line: str, *modules: str) -> SyntaxChange:
+    def setting(self, line: str, *modules: str) -> Edit:
         """Adds a setting of PyTorch below the imports, with modules that it needs."""
         missing = tuple(module for module in modules if self.module_name(module) is None)
         return top_level.setting_change(self, line, missing, None)
 
-    def argument(self, call: ast.expr, name: str, value: str) -> SyntaxChange:
-        """Passes ``name=value``, in the place of what is passed by that name; what is not a call becomes one."""
-        return SyntaxChange(ChangeKind.ARGUMENT, self.range(call), f"{name}={value}")
-
-    def _change(self, node: ast.AST, code: str | None) -> SyntaxChange:
+    def _edit(self, node: ast.AST, code: str | None) -> Edit:
         if code is None:
-            return SyntaxChange(ChangeKind.REMOVAL, self.range(node))
-        kind = ChangeKind.STATEMENTS if isinstance(node, ast.stmt) else ChangeKind.EXPRESSION
-        return SyntaxChange(kind, self.range(node), code)
+            return edits.removal(self, node)
+        where = self.range(node)
+        return edits.statements(self, where, code) if isinstance(node, ast.stmt) else Edit(where, code)
 
     # --- names --------------------------------------------------------------------------------------------------------
 

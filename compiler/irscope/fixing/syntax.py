@@ -119,21 +119,6 @@ class Syntax:
         """The span of an expression or a statement, without decorators."""
         return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno or 0, node.end_col_offset or 0)
 
-    def expression(self, range: Range) -> ast.expr | None:
-        """The outermost expression that has exactly a range."""
-        place = self.offset(range.start), self.offset(range.end)
-        return next((node for node in self.nodes if isinstance(node, ast.expr) and self._place(node) == place), None)
-
-    def statements_in(self, range: Range) -> list[ast.stmt]:
-        """The outermost statements inside of a range."""
-        start, end = self.offset(range.start), self.offset(range.end)
-        inside = [
-            node
-            for node in self.nodes
-            if isinstance(node, ast.stmt) and (place := self.span(node)) and start <= place[0] and place[1] <= end
-        ]
-        return sorted((node for node in inside if self.parent(node) not in inside), key=self.span)
-
     def on_line(self, line: int, kind: type[Node]) -> list[Node]:
         """The nodes of a kind that begin on a line, the outermost first."""
         return [node for node in self.nodes if isinstance(node, kind) and getattr(node, "lineno", 0) == line]

@@ -32,7 +32,7 @@ def dynamic_fix(call: tuple[str, Range] | None, file: str, function: ast.AST | N
         return None
     ((where, _), node) = found.popitem()
     compiling = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Call) else node
-    return with_dynamic_sizes(where, range_of_node(where, compiling))
+    return with_dynamic_sizes(where, compiling)
 
 
 def _decorators(function: ast.AST | None) -> Iterator[ast.expr]:

@@ -7,6 +7,7 @@ import ast
 from irscope.fixing.advice.common import SAME_EACH_CALL, around, called, pass_in, replacing, some
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
+from irscope.fixing.edits import argument
 from irscope.fixing.source import Source, bound_names, loaded_names
 from irscope.fixing.syntax import Definition
 
@@ -87,7 +88,7 @@ def _on_device(spot: Spot, block: ast.With, item: ast.Call) -> Option | None:
     calls = [call for call in calls if not {keyword.arg for keyword in call.keywords} & {"device", None}]
     if not calls or len(block.items) != 1 or len(item.args) != 1 or block.items[0].optional_vars:
         return None
-    given = [spot.source.argument(call, "device", spot.text(item.args[0])) for call in calls]
+    given = [argument(spot.source, call, "device", spot.text(item.args[0])) for call in calls]
     named = Source(spot.source.changed({}, given))
     (inner,) = named.on_line(block.lineno, ast.With)[:1]
     code = "\n".join(map(named.code_with_comments, inner.body))

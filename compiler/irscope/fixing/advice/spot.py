@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 
 from irscope.events.break_message import BreakMessage
 from irscope.fixing.advice.model import BreakContext
-from irscope.fixing.changes import SyntaxChange
 from irscope.fixing.source import Source, bound_names, loaded_names, source_of_file, tight
 from irscope.protocol import Edit
 
@@ -151,13 +150,13 @@ class Spot:
         return self.source.module_name("torch") or "torch"
 
     def edits(
-        self, changes: Mapping[ast.AST, str | None], *more: SyntaxChange, above: str = "", importing: str = ""
+        self, changes: Mapping[ast.AST, str | None], *more: Edit, above: str = "", importing: str = ""
     ) -> tuple[Edit, ...]:
         """The edits that put code in the place of nodes (`Source.changed`); none if they cannot be made.
 
         ``above`` are lines for above the statement of the module that the node is in, ``importing`` is for the imports.
         """
-        codes = [*changes.values(), *(change.code for change in more), above]
+        codes = [*changes.values(), *(edit.text for edit in more), above]
         uses_torch = any(re.search(r"\btorch\.", code or "") for code in codes)
         imports = ["import torch"] if uses_torch and self.source.module_name("torch") is None else []
         with contextlib.suppress(ValueError):
