@@ -55,11 +55,23 @@ class Source(Syntax):
             line -= 1
         return line
 
-    def code_with_comments(self, statement: ast.stmt) -> str:
-        """The code of a statement, with the comments above it and at the end of its last line."""
-        lines = "\n".join(self.lines[self.comments_above(statement) - 1 : self.last_line(statement)])
+    def code_with_comments(self, statement: ast.stmt, changes: Mapping[ast.AST, str | None] | None = None) -> str:
+        """The code of a statement with those changes that are inside of it, with the comments above it and at the end of its
+        last line, unless others are on its lines."""
+        inside = set(ast.walk(statement))
+        made = {node: code for node, code in (changes or {}).items() if node in inside}
+        if not self.owns_lines(statement):
+            return self.code(statement, made)
+        start, last = self.offset(Position(self.comments_above(statement), 0)), self.last_line(statement)
+        text, end = self.changed(made), self.offset(Position(last, len(self.lines[last - 1])))
         indent = self.lines[self.first_line(statement) - 1][: self.range(statement).start.column]
-        return dedented(lines.strip(), indent)
+        return dedented(text[start : len(text) - len(self.text) + end].strip(), indent)
+
+    def block_code(self, block: Sequence[ast.stmt], changes: Mapping[ast.AST, str | None] | None = None) -> str:
+        """The same of several statements, with the empty lines between them."""
+        gaps = ["" if self.lines[self.comments_above(statement) - 1].strip() else "\n" for statement in block]
+        codes = [self.code_with_comments(statement, changes) for statement in block]
+        return "\n".join(f"{gap}{code}" for gap, code in zip(gaps, codes, strict=True)).strip("\n")
 
     def changed(self, changes: Mapping[ast.AST, str | None], more: Sequence[Edit] = ()) -> str:
         """The text with code in the place of nodes, and with more changes, as `above` and `importing` make them.

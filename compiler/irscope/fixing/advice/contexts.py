@@ -91,6 +91,6 @@ def _on_device(spot: Spot, block: ast.With, item: ast.Call) -> Option | None:
     given = [argument(spot.source, call, "device", spot.text(item.args[0])) for call in calls]
     named = Source(spot.source.changed({}, given))
     (inner,) = named.on_line(block.lineno, ast.With)[:1]
-    code = "\n".join(map(named.code_with_comments, inner.body))
+    code = named.block_code(inner.body)
     caveat = "Modules that are made inside need `device=` as well."
     return replacing(spot, block, code, "Name the device where the tensor is created", caveat)

@@ -69,7 +69,7 @@ def _left_out(spot: Spot, decision: ast.AST) -> Option | None:
     if any(map(_counts, decision.body if asked == "elements" else following)):
         return None
     if asked == "elements" and not spot.source.is_elif(decision):
-        code = "\n".join(map(spot.source.code_with_comments, decision.body))
+        code = spot.source.block_code(decision.body)
         return replacing(spot, decision, code, do, _EMPTY)
     if asked == "none" and isinstance(decision.body[0], ast.Continue) and following:
         return Option(f"{do}, with its `continue`", "", _EMPTY, spot.edits({decision: None}))

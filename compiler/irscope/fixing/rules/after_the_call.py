@@ -84,8 +84,7 @@ def _split(source: Source, function: Function, parts: _Parts, plain: Mapping[Fun
     }
     given |= {name: code for code, name in results.items()}
     if given:
-        lines = [_changed(source, statement, changes) for statement in moved]
-        text = with_after(source, function, parts.leading, kept, given, lines, plain)
+        text = with_after(source, function, parts.leading, kept, given, source.block_code(moved, changes), plain)
         yield Proposal(_TITLE, _CAVEAT, text, last=True)
 
 
@@ -108,12 +107,6 @@ def _parts(source: Source, function: Function, first: ast.stmt) -> _Parts:
 
 def _is_reading(source: Source, statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Assign) and is_clock(source, statement.value)
-
-
-def _changed(source: Source, statement: ast.stmt, changes: Mapping[ast.AST, str | None]) -> str:
-    parts = set(ast.walk(statement))
-    code = source.code(statement, {node: name for node, name in changes.items() if node in parts})
-    return source.code_with_comments(statement).replace(source.code(statement), code)
 
 
 def _of_tensors(source: Source, node: ast.AST, bound: set[str]) -> Iterator[ast.expr]:
