@@ -14,10 +14,10 @@ import dataclasses
 import itertools
 import os
 import re
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from irscope.fixing.definitions import imports_for, needed_by, text_of
+from irscope.fixing.edits import reindented
 from irscope.fixing.places import in_library, path_in_library
 from irscope.fixing.proposals import THEN, proposals, together
 from irscope.fixing.source import Source, source_of
@@ -38,9 +38,6 @@ _UNLIKE = frozenset({"classmethod", "setter", "cached_property", "contextmanager
 _OPERATOR = ".library.custom_op("
 _SHORT, _MOST_CALLED = 60, 8
 """Lines of a function, and functions, that a function calls and that are looked at with it."""
-
-_LONG = ('"""', "'''")
-"""Strings of several lines, which would be other strings at another indentation."""
 
 
 def workarounds(finding: Finding, text: str, library: str) -> Iterator[Fix]:
@@ -230,33 +227,25 @@ def _decorators(node: Function) -> set[str]:
 def _copied(source: Source, node: Function, name: str, imports: Sequence[ast.Import]) -> str:
     """A function at the margin under another name, without what its code is not made of: decorators, annotations,
     docstring, and defaults that are no constants.  They stay those of the library.  It begins with the imports that the
-    library's module does not have.  Raises ValueError if it has strings of several lines."""
+    library's module does not have."""
     arguments = copy.deepcopy(node.args)
     for part in ast.walk(arguments):
         if isinstance(part, ast.arg):
             part.annotation = None
     arguments.defaults = [_constant(default) for default in arguments.defaults]
     arguments.kw_defaults = [default and _constant(default) for default in arguments.kw_defaults]
-    body = _body(source, node)
-    if any(quotes in body for quotes in _LONG):
-        raise ValueError("the function has strings of several lines")
-    lines = "".join(f"{source.code(line)}\n" for line in imports)
+    body = "\n".join([*map(source.code, imports), source.block_code(_body(node))])
     word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
-    return f"{word} {name}({ast.unparse(arguments)}):\n{textwrap.indent(lines + body, '    ')}"
+    return f"{word} {name}({ast.unparse(arguments)}):\n{reindented(body, '    ', '    ')}"
 
 
 def _constant(default: ast.expr) -> ast.expr:
     return default if isinstance(default, ast.Constant) else ast.Constant(None)
 
 
-def _body(source: Source, node: Function) -> str:
-    """The statements of a function at the margin, after its docstring, with the comments above the first."""
-    return textwrap.dedent("\n".join(source.lines[_body_start(source, node) - 1 : source.last_line(node)]))
-
-
-def _body_start(source: Source, node: Function) -> int:
-    line = source.comments_above(node.body[0 if ast.get_docstring(node) is None or len(node.body) == 1 else 1])
-    return next(number for number in itertools.count(line) if source.lines[number - 1].strip())
+def _body(node: Function) -> list[ast.stmt]:
+    """The statements of a function after its docstring."""
+    return node.body[ast.get_docstring(node) is not None and len(node.body) > 1 :]
 
 
 def after_imports(source: Source) -> Position | None:
@@ -298,9 +287,10 @@ def as_patches(before: str, after: str, libraries: Mapping[str, str]) -> dict[st
 
 def _in_library(library: Source, old: Function, user: Source, made: Function) -> str:
     """The text of a library with a function as its copy in the user's text is; above it, what that one needs beside it."""
-    code = textwrap.indent(_body(user, made), " " * old.body[0].col_offset)
+    code = reindented(user.block_code(_body(made)), " " * old.body[0].col_offset, library.indentation)
     there = {node.name for node in library.tree.body if isinstance(node, ast.FunctionDef)} - {"_"}
     needed = [node for node in needed_by(made, user) if getattr(node, "name", "") not in there]
-    lines, first, start = library.lines, library.first_line(old) - 1, _body_start(library, old) - 1
+    lines, first, start = library.lines, library.first_line(old) - 1, library.comments_above(_body(old)[0]) - 1
+    start += not lines[start].strip()  # an empty line stays
     beside = text_of(needed, user).split("\n")[:-1]
     return "\n".join([*lines[:first], *beside, *lines[first:start], code, *lines[library.last_line(old) :]])
