@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from irscope.fixing.syntax import Syntax, parsed, tokens_of
+from irscope.fixing.texts import joined_lines
 from irscope.protocol import Edit, Position, Range
 
 _SPACE = (tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT)
@@ -19,11 +20,8 @@ _BEFORE_CODE = re.compile(r"[\s;@]*")
 
 
 def with_comments(source: Syntax, edits: Sequence[Edit]) -> tuple[Edit, ...]:
-    """Edits of a text in its order, and the comments that they take away above their statements.
-
-    Of lines that are added at one place, each brings the blank lines before it, and the last those after it.
-    """
-    made, above = _joined_lines(edits), dict[Position, list[str]]()
+    """Edits of a text in its order, and the comments that they take away above their statements."""
+    made, above = joined_lines(edits), dict[Position, list[str]]()
     written = Counter(comment for edit in edits for comment in _comments_of(source, edit))
     for edit in made:
         lost = _comments_in(source, edit.range)
@@ -39,17 +37,6 @@ def with_comments(source: Syntax, edits: Sequence[Edit]) -> tuple[Edit, ...]:
         for place, comments in above.items()
     ]
     return tuple(sorted([*lifted, *made], key=lambda edit: (edit.range.start, edit.range.end)))
-
-
-def _joined_lines(edits: Sequence[Edit]) -> list[Edit]:
-    made, lines = list[Edit](), dict[Range, str]()
-    for edit in edits:
-        if edit.range.start == edit.range.end and edit.text.endswith("\n"):
-            before = lines.get(edit.range, "")
-            lines[edit.range] = (before.rstrip("\n") + "\n" if before else "") + edit.text
-        else:
-            made.append(edit)
-    return [*(Edit(place, text) for place, text in lines.items()), *made]
 
 
 # --- each kind ----------------------------------------------------------------------------------------------------------

@@ -15,12 +15,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
+from irscope.comparing.texts import LineMatch
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.trials.errors import caught_otherwise
 from irscope.driver.trials.gains import operations
 from irscope.driver.trials.output import written
 from irscope.fixing.places import in_library, is_of_library
-from irscope.fixing.texts import LineMatch
 from irscope.fixing.workarounds import as_patches
 from irscope.protocol import (
     Compile,
