@@ -1,24 +1,12 @@
-"""Where a text compiles: calls of ``torch.compile``, and decorators; and what such a call is given."""
+"""Where a text compiles: calls of ``torch.compile``, and decorators."""
 
 from __future__ import annotations
 
 import ast
 
-from irscope.fixing.edits import argument
-from irscope.fixing.source import Source, source_of_file
-from irscope.protocol import Fix, FixMethod
+from irscope.fixing.source import Source
 
 DYNAMIC_CAVEAT = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
-
-
-def with_dynamic_sizes(file: str, compiling: ast.expr) -> Fix | None:
-    """Makes all sizes dynamic in what an expression of a file compiles; None if what the call is given is not known."""
-    source, method = source_of_file(file), FixMethod.DYNAMIC_SIZES
-    try:
-        edits = (argument(source, compiling, "dynamic", "True"),) if source is not None else ()
-    except ValueError:
-        return None
-    return Fix(method.title, DYNAMIC_CAVEAT, edits, file, method) if edits else None
 
 
 def compiling(source: Source) -> list[ast.expr]:

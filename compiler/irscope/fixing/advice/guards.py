@@ -11,11 +11,9 @@ from irscope.fixing.advice.conditions import condition, decision_at, symbols_rea
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.advice.values import are_numbers, element_of_tensor
-from irscope.fixing.conditions import SIGNS
+from irscope.fixing.conditions import SIGNS, opposite
 from irscope.usercode.bindings import last_word
 
-_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.GtE, ast.Gt: ast.LtE, ast.Eq: ast.NotEq}
-_OPPOSITE |= {opposite: sign for sign, opposite in _OPPOSITE.items()}
 _EMPTY = (
     "Most operations accept empty tensors: `x[token]`, `index_add_` and linear layers then do nothing. "
     "`mean()` and `max()` of an empty tensor do not."
@@ -129,12 +127,10 @@ def _both_sides(spot: Spot, test: ast.expr) -> tuple[str, str] | None:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             sides = _both_sides(spot, operand)
             return sides[::-1] if sides is not None else None
-        case ast.Compare(ops=[sign]) if type(sign) in _OPPOSITE:
-            turned = ast.Compare(test.left, [_OPPOSITE[type(sign)]()], test.comparators)
-            return spot.text(test), ast.unparse(turned)
     if _is_size(test):
         return f"{spot.text(test)} > 0", f"{spot.text(test)} == 0"
-    return None
+    turned = opposite(spot.source, test)
+    return (spot.text(test), turned) if turned else None
 
 
 def _kept(spot: Spot, decision: ast.AST) -> Option | None:

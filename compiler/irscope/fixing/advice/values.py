@@ -12,7 +12,7 @@ from irscope.fixing.advice.conditions import decision_at
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.advice.uses import decision_later, uses_of_value
-from irscope.fixing.conditions import condition_of
+from irscope.fixing.conditions import condition_of, tensor_of
 from irscope.fixing.source import bound_names
 
 _WHY = "While a graph is traced, tensors have shapes but no values, and a Python number must have one."
@@ -42,7 +42,8 @@ def scalar(spot: Spot) -> Advice:
     what = f"{spot.short(node)} needs the value of a tensor while tracing"
     if decision is not None and not isinstance(decision, ast.While) and (options := branch_options(spot, decision)):
         return Advice(what, _WHY, options, decision.test)
-    tensor, kind = _tensor_of(node)
+    kind = spot.called if spot.called in ("int", "bool") else "float"
+    tensor = tensor_of(spot.source, node, kind) if node is not None else None
     if tensor is None or node is None:
         return _in_slice_or_index(spot, what)
     keep = replacing(spot, node, f"{spot.tight(tensor)}.detach(){_NUMBER.get(kind, '')}", _KEEP, _KEEP_CAVEAT)
@@ -63,16 +64,6 @@ def scalar(spot: Spot) -> Advice:
 
 def _as_symbol(spot: Spot) -> Option:
     return setting(spot, _SCALARS, _SCALARS_CAVEAT, "Let the number be a symbol of the graph")
-
-
-def _tensor_of(node: ast.expr | None) -> tuple[ast.expr | None, str]:
-    """The tensor whose value a call asks for, and by which call."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=tensor, attr="item")):
-            return tensor, "item"
-        case ast.Call(func=ast.Name(id="int" | "float" | "bool" as kind), args=[tensor]):
-            return tensor, kind
-    return None, ""
 
 
 def _decide_by_tensor(spot: Spot, keep: Option) -> Option:
