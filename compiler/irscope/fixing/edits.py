@@ -174,8 +174,7 @@ def reindented(code: str, indent: str, unit: str) -> str:
 
 
 def _indentations(code: str) -> dict[int, tuple[str, int]]:
-    """Of each line with which a statement begins, and of each comment before it: its indentation, and in how many blocks
-    it is."""
+    """The indentation, and the number of blocks around it, by line: of statements and of the comments before them."""
     levels, indentations, comments = [""], dict[int, tuple[str, int]](), list[tokenize.TokenInfo]()
     starts = True
     for token in tokens_of(code):

@@ -27,7 +27,7 @@ def parameters(function: Function) -> list[str]:
 
 
 def given_parameters(source: Source, function: Function) -> list[str] | None:
-    """The parameters that a caller gives, without ``self``; None if there are others than plain ones."""
+    """The parameters that a caller gives, without ``self``; None if some are not plain ones."""
     if function.args.kwonlyargs or function.args.kwarg or function.args.vararg:
         return None
     return parameters(function)[is_method(source, function) :]

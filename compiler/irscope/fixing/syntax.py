@@ -19,7 +19,7 @@ from typing import TypeVar
 from irscope.protocol import Position, Range
 
 MOST_CHARACTERS = 300_000
-"""Of a text that rules are asked about."""
+"""How long a text may be that rules are asked about."""
 _DEEPEST = 150
 """How deep a text may be nested."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -35,7 +35,7 @@ def applied(text: str, edits: Sequence[Edit]) -> str:
 def joined_lines(edits: Sequence[Edit]) -> list[Edit]:
     """Edits of one text, with all lines that are added at one place in one edit.
 
-    Of these, each brings the blank lines before it, and the last those after it; there are none between single lines of one kind.
+    Each brings the blank lines before it, and the last one those after it; single lines of one kind follow each other.
     """
     made, places = list[Edit](), dict[Range, tuple[int, str]]()
     for edit in edits:

@@ -46,7 +46,7 @@ def workarounds(finding: Finding, text: str, library: str) -> Iterator[Fix]:
     Parameters
     ----------
     text, library
-        Of the user's file, and of the library's file in which the cause of the finding lies.
+        The user's file, and the library's file in which the cause of the finding lies.
     """
     there = in_library(finding)
     if there is None:
@@ -267,7 +267,7 @@ def as_patches(before: str, after: str, libraries: Mapping[str, str]) -> dict[st
     Parameters
     ----------
     before, after
-        Of the user's file.
+        The user's file.
     libraries
         The texts of the files that copies may be of, by path.
     """

@@ -234,6 +234,7 @@ class Prover:
         self.trials += 1
         folder = tempfile.mkdtemp(dir=self._folder)
         known = os.path.join(self._folder, REFERENCE)
+        is_original, is_reference = not texts and not without_compile, not texts and without_compile
         if os.path.exists(known):
             os.symlink(known, os.path.join(folder, REFERENCE))
         overlays = {**self._spec.overlays, **texts}
@@ -260,10 +261,10 @@ class Prover:
             run, outcome = execute(
                 spec, store, on_message=on_message, on_bytes=on_bytes, cancel=self._cancel, worker=worker
             )
-            if not texts and not without_compile:
+            if is_original:
                 self._texts.update(store.sources(run))
         self._beside.submit(scratch.leave, folder)
-        if not texts and without_compile and os.path.exists(os.path.join(folder, REFERENCE)):
+        if is_reference and os.path.exists(os.path.join(folder, REFERENCE)):
             os.replace(os.path.join(folder, REFERENCE), known)
         found = tuple(causes_only(list(findings.values())))
         lines = written(*(data.decode("utf-8", "replace") for data in printed.values()))

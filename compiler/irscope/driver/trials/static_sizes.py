@@ -55,7 +55,7 @@ def _is_of_sizes(finding: Finding) -> bool:
 
 
 def _most_compiles(trial: Trial) -> int:
-    """Of one function."""
+    """How often the function was compiled that was compiled most."""
     counts = Counter((one.file, one.line, one.function) for one in trial.compiles if one.graph_ops)
     return max(counts.values(), default=0)
 

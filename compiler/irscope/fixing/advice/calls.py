@@ -22,7 +22,7 @@ _SHARDING = "/torch/distributed/fsdp/_fully_shard/"
 
 
 def skipped_call(spot: Spot) -> Advice:
-    """GB0007, GB0008, GB0147, GB0148, GB0156 and their like: by what the user's line calls."""
+    """GB0007, GB0008, GB0147, GB0148, GB0156 and similar ones: by what the user's line calls."""
     name = name_at(spot)
     if any(_SHARDING in place.file.replace(os.sep, "/") for place in spot.context.beneath):
         return _sharded(spot)

@@ -179,5 +179,5 @@ def custom_op(spot: Spot, call: ast.Call | None) -> Option | None:
 
 
 def some(*options: Option | None) -> tuple[Option, ...]:
-    """Those that apply."""
+    """The options that apply."""
     return tuple(option for option in options if option is not None)

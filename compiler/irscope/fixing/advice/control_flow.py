@@ -144,7 +144,7 @@ def raised(spot: Spot) -> Advice:
 
 
 def _length_of_text(spot: Spot) -> Advice | None:
-    """``len(f"{x}")`` and its like: Dynamo keeps a text with a tensor in it as something to be made later."""
+    """``len(f"{x}")`` and similar calls: Dynamo keeps a text with a tensor in it as something to be made later."""
     call = spot.call
     if call is None or "object of type 'str' has no len()" not in spot.cause.context:
         return None

@@ -39,7 +39,7 @@ def origin_of(spot: Spot, value: ast.expr) -> str:
 
 
 def _assignments(spot: Spot, value: ast.expr) -> Iterator[tuple[str, int]]:
-    """The last assignments before the line of the names that a value is made of, the nearest first."""
+    """The last assignments, before the line, to the names in a value, the nearest first."""
     if not spot.functions:
         return
     statements = spot.source.all(ast.stmt, spot.functions[0])

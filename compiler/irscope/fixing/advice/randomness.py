@@ -44,7 +44,7 @@ def options(spot: Spot) -> tuple[Option, ...]:
     return some(same, _torch_twin(spot, call), passed)
 
 
-number_drawn = plain_rule(  # ``np.random.randn()`` and its like, also from a generator: ``rng.normal()``
+number_drawn = plain_rule(  # ``np.random.randn()`` and similar calls, also from a generator: ``rng.normal()``
     "draws a random number that is not a tensor",
     "The generators of NumPy and Python are outside of the graph, which would repeat the numbers of its first run.",
     options,

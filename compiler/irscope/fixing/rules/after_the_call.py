@@ -64,12 +64,9 @@ class _Parts:
 
 def _split(source: Source, function: Function, parts: _Parts, plain: Mapping[Function, str]) -> Iterator[Proposal]:
     """The text in which some statements are done after the rest, with decorators of functions that become plain, too."""
-    returns, kept, moved = source.all(ast.Return, function.body), parts.kept, parts.moved
-    if not moved or returns[:-1] or (returns and returns[-1] is not moved[-1]):
+    kept, moved = parts.kept, parts.moved
+    if not _can_be_moved(source, function, moved):
         return
-    loops = source.all((ast.For, ast.While), moved)
-    if any(source.all((ast.Assign, ast.AugAssign), loop) for loop in loops):
-        return  # Dynamo does not compile a loop that breaks, but moving it would not repair that
     changes, results, bound = dict[ast.AST, str | None](), dict[str, str](), set[str]()
     for statement in moved:
         for node in _of_tensors(source, statement, bound):
@@ -86,6 +83,13 @@ def _split(source: Source, function: Function, parts: _Parts, plain: Mapping[Fun
     if given:
         text = with_after(source, function, parts.leading, kept, given, source.block_code(moved, changes), plain)
         yield Proposal(_TITLE, _CAVEAT, text, last=True)
+
+
+def _can_be_moved(source: Source, function: Function, moved: list[ast.stmt]) -> bool:
+    """Whether the function returns at its end alone, and no loop is moved that computes something: Dynamo does not compile
+    a loop that breaks, but moving it would not repair that."""
+    returns, loops = source.all(ast.Return, function.body), source.all((ast.For, ast.While), moved)
+    return returns in ([], moved[-1:]) and bool(moved) and not source.all((ast.Assign, ast.AugAssign), loops)
 
 
 def _parts(source: Source, function: Function, first: ast.stmt) -> _Parts:

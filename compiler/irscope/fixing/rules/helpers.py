@@ -12,7 +12,7 @@ from irscope.fixing.syntax import Function
 from irscope.protocol import Edit, Finding, Range
 
 _MOST_STATEMENTS = 20
-"""Of what is still a small helper."""
+"""The most statements of a small helper."""
 
 _OF_STATE = frozenset({
     "random", "rand", "rand_like", "randn", "randn_like", "randint", "randperm", "normal", "multinomial",

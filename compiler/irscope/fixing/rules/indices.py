@@ -21,7 +21,7 @@ from irscope.vocabulary.records import dataclass
 _TITLE = "Give the index a fixed size with `torch.nonzero_static`, and leave out what is too much"
 _CAVEAT = "As many rows are computed as the mask has elements, however few it chooses."
 _SHAPES = ("", "[:, None]")
-"""Of the rows that count, for results of one dimension and of two: the tree does not say which it is."""
+"""The shapes of the rows that count, for results of one dimension and of two: the tree does not say which it is."""
 
 
 @dataclass(frozen=True)
