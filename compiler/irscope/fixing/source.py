@@ -165,9 +165,9 @@ class Source(Syntax):
                     return module
         return None
 
-    def full_name(self, node: ast.AST) -> str:
+    def full_name(self, node: ast.AST | None) -> str:
         """The dotted name of an expression, with imported names as they are called where they come from; else empty."""
-        head, dot, rest = dotted(node).partition(".")
+        head, dot, rest = dotted(node).partition(".") if node is not None else ("", "", "")
         return f"{self.imports.get(head, head)}{dot}{rest}"
 
     @functools.cached_property

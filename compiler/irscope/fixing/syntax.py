@@ -132,9 +132,9 @@ class Syntax:
         placed = [node for node in nodes if isinstance(node, kind)]
         return sorted(placed, key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0)))
 
-    def parent(self, node: ast.AST) -> ast.AST | None:
-        """The node directly around a node; None for the module."""
-        return self._parents.get(node)
+    def parent(self, node: ast.AST | None) -> ast.AST | None:
+        """The node directly around a node; None for the module and for None."""
+        return self._parents.get(node) if node is not None else None
 
     def around(self, node: ast.AST | None) -> Iterator[ast.AST]:
         """A node and those around it, the innermost first; nothing around None."""

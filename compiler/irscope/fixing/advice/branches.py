@@ -82,7 +82,7 @@ def _without_decision(spot: Spot) -> Advice:
     options: tuple[Option, ...] = ()
     if isinstance(node, (ast.BoolOp, ast.UnaryOp, ast.Compare, ast.Call)):
         text = condition(spot, node)
-        boolean = not isinstance(node, ast.Call) or spot.qualified(node.func) in ("any", "all")
+        boolean = not isinstance(node, ast.Call) or spot.source.full_name(node.func) in ("any", "all")
         if text is not None and boolean and text != spot.text(node):
             caveat = "The result is a tensor: an `if` on it breaks again."
             options = (replacing(spot, node, text, "Keep it a tensor", caveat),)
@@ -187,7 +187,7 @@ def _early_return(spot: Spot, decision: ast.If, test: str) -> Option | None:
             is_plain = not decision.orelse and not spot.source.all((ast.Return, ast.Raise), rest)
         case _:
             return None
-    in_function = isinstance(spot.parent(decision), Function)
+    in_function = isinstance(spot.source.parent(decision), Function)
     if not is_plain or not in_function or is_no_tensor(early) or is_no_tensor(late):
         return None
     name, value = spot.source.fresh("stop"), spot.source.fresh("early")

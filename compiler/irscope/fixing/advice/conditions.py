@@ -45,7 +45,7 @@ def decision_at(spot: Spot) -> Decision | None:
 def condition(spot: Spot, node: ast.expr) -> str | None:
     """A condition as an expression that gives one boolean tensor; None if it cannot be written so."""
     operands = [value for joined in spot.source.all(ast.BoolOp, node) for value in joined.values]
-    names = [f"{spot.qualified(call.func)}/{spot.text(call.func)}" for call in spot.source.all(ast.Call, node)]
+    names = [f"{spot.source.full_name(call.func)}/{spot.text(call.func)}" for call in spot.source.all(ast.Call, node)]
     is_numpy = any(name.startswith("numpy.") or name.endswith(".numpy") for name in names)
     if is_numpy or is_flag(node) or not all(looks_like_tensor(spot, value) for value in operands):
         return None

@@ -27,7 +27,7 @@ def unsupported_context(spot: Spot) -> Advice:
     what = f"`with {spot.text(item)}:` cannot be entered while tracing"
     outside = "Put the block around the call of the compiled code"
     moved = around(spot, outside, f"with {', '.join(map(spot.text, block.items))}:")
-    if isinstance(item, ast.Call) and spot.qualified(item.func) == "torch.device":
+    if isinstance(item, ast.Call) and spot.source.full_name(item.func) == "torch.device":
         why = "It changes where tensors are made, by a mode that Dynamo does not enter as a `with` block."
         return Advice(what, why, some(_on_device(spot, block, item), moved))
     why = "Dynamo knows what torch's own context managers do to a graph, and those written in Python; not this one."
@@ -84,7 +84,7 @@ def _with(spot: Spot) -> ast.With | None:
 
 def _on_device(spot: Spot, block: ast.With, item: ast.Call) -> Option | None:
     """Gives ``device=`` to the factories in the block, and dissolves it."""
-    calls = [call for call in spot.source.all(ast.Call, block.body) if spot.qualified(call.func) in _FACTORIES]
+    calls = [call for call in spot.source.all(ast.Call, block.body) if spot.source.full_name(call.func) in _FACTORIES]
     calls = [call for call in calls if not {keyword.arg for keyword in call.keywords} & {"device", None}]
     if not calls or len(block.items) != 1 or len(item.args) != 1 or block.items[0].optional_vars:
         return None

@@ -15,7 +15,7 @@ def uses_of_value(spot: Spot) -> set[str]:
     The words are ``decision``, ``text``, ``index``, ``range``, ``argument`` and ``result``.
     """
     node, name = spot.expression, assigned_name(spot.statement)
-    if name and spot.parent(node) is spot.statement:
+    if name and spot.source.parent(node) is spot.statement:
         return {_use(spot, read) for read in _reads(spot, name)}
     return {_use(spot, node)} if node is not None else set()
 
@@ -43,7 +43,7 @@ def _use(spot: Spot, node: ast.AST) -> str:
             case ast.Slice() | ast.Subscript():
                 return "index"
             case ast.Call():
-                return "range" if spot.qualified(parent.func) == "range" else "argument"
+                return "range" if spot.source.full_name(parent.func) == "range" else "argument"
             case ast.Attribute() if child is node:
                 return "argument"
             case ast.BinOp() if not isinstance(parent.op, ast.Mod):

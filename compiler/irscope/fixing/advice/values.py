@@ -94,11 +94,15 @@ def _in_slice_or_index(spot: Spot, what: str) -> Advice:
 
 def _mapped(spot: Spot, call: ast.Call) -> ast.expr | None:
     """The tensor of ``map(float, x)`` or ``list(map(float, x))``."""
-    if spot.qualified(call.func) in ("list", "tuple") and len(call.args) == 1 and isinstance(call.args[0], ast.Call):
+    if (
+        spot.source.full_name(call.func) in ("list", "tuple")
+        and len(call.args) == 1
+        and isinstance(call.args[0], ast.Call)
+    ):
         call = call.args[0]
-    if spot.qualified(call.func) != "map" or len(call.args) != 2:
+    if spot.source.full_name(call.func) != "map" or len(call.args) != 2:
         return None
-    return call.args[1] if spot.qualified(call.args[0]) in ("float", "int", "bool") else None
+    return call.args[1] if spot.source.full_name(call.args[0]) in ("float", "int", "bool") else None
 
 
 def element_of_tensor(spot: Spot, node: ast.Subscript) -> Option:
