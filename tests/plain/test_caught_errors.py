@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from irscope.comparing.texts import LineMatch
-from irscope.driver.trials.errors import caught_otherwise
 from irscope.driver.trials.proving import Proof, Status, Trial, _one_sided
 from irscope.protocol import FoundEvidence, OneSided, Outcome, OutcomeKind
+from irscope.usercode.caught_errors import caught_otherwise
 
 SCRIPT = """\
 def f(n):

@@ -24,14 +24,11 @@ def with_comments(source: Syntax, edits: Sequence[Edit]) -> tuple[Edit, ...]:
     made, above = joined_lines(edits), dict[Position, list[str]]()
     written = Counter(comment for edit in edits for comment in _comments_of(source, edit))
     for edit in made:
-        lost = _comments_in(source, edit.range)
-        kept = Counter(lost) & written
-        written -= kept
-        for comment in lost:
-            if kept[comment] > 0:
-                kept[comment] -= 1
-            else:
-                above.setdefault(_line_of_statement(source, edit.range), []).append(comment)
+        taken = Counter(_comments_in(source, edit.range))
+        lost = taken - written
+        written -= taken
+        if lost:
+            above.setdefault(_line_of_statement(source, edit.range), []).extend(lost.elements())
     lifted = [
         Edit(Range(place, place), "".join(f"{_indent_at(source, place)}{comment}\n" for comment in comments))
         for place, comments in above.items()
@@ -76,10 +73,8 @@ def removal(source: Syntax, node: ast.AST) -> Edit:
 
 
 def _whole_lines(source: Syntax, where: Range) -> Edit:
-    last = len(source.lines)
-    if where.end.line == last:  # no line end to take away
-        return Edit(Range(Position(where.start.line, 0), Position(last, len(source.lines[-1]))), "")
-    return Edit(Range(Position(where.start.line, 0), Position(where.end.line + 1, 0)), "")
+    end = min(Position(where.end.line + 1, 0), source.position(len(source.text)))
+    return Edit(Range(Position(where.start.line, 0), end), "")
 
 
 def argument(source: Syntax, call: ast.expr, name: str, value: str) -> Edit:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from irscope.fixing.places import is_of_library
 from irscope.fixing.source import Source, source_of
-from irscope.fixing.workarounds import after_imports, attribute_at, module_of
+from irscope.fixing.workarounds import after_imports, function_at, module_of
 from irscope.protocol import Compile, Edit, Finding, Fix, FixMethod, Position, Range
 from irscope.usercode.user_files import is_package_file
 
@@ -52,7 +52,7 @@ def plain_functions(
     """
     places = _functions_of(finding, compiles)
     try:
-        functions = dict.fromkeys((module_of(file), attribute_at(text_of(file), line)) for file, line in places)
+        functions = dict.fromkeys((module_of(file), function_at(text_of(file), line)[0]) for file, line in places)
         source = source_of(text)
     except (OSError, ValueError):
         return

@@ -21,7 +21,7 @@ class Source(Syntax):
     """One file.  Raises ValueError for a text that is not Python, too long or nested too deeply."""
 
     def code(self, node: ast.AST, changes: Mapping[ast.AST, str | None] | None = None) -> str:
-        """The text of a node as it is written, with changes inside of it (`changed`); a statement at the margin.
+        """The text of a node as it is written, with those changes that are inside of it (`changed`); a statement at the margin.
 
         An expression has no parentheses of its own.  A node that is not of the text is written out.
         """
@@ -33,8 +33,8 @@ class Source(Syntax):
             return self.part(node, self.text)
         start = self.span(node)[0]
         # Comments that go above the statement are not of the node: what takes its place puts them there.
-        inside = [edit for edit in self.edits(changes) if self.offset(edit.range.start) >= start]
-        return self.part(node, applied(self.text, inside))
+        edits = [edit for edit in self.edits(_inside(node, changes)) if self.offset(edit.range.start) >= start]
+        return self.part(node, applied(self.text, edits))
 
     def part(self, node: ast.AST, changed: str) -> str:
         """The code of a node in a text that has been changed inside of it alone."""
@@ -58,12 +58,13 @@ class Source(Syntax):
     def code_with_comments(self, statement: ast.stmt, changes: Mapping[ast.AST, str | None] | None = None) -> str:
         """The code of a statement with those changes that are inside of it, with the comments above it and at the end of its
         last line, unless others are on its lines."""
-        inside = set(ast.walk(statement))
-        made = {node: code for node, code in (changes or {}).items() if node in inside}
         if not self.owns_lines(statement):
-            return self.code(statement, made)
+            return self.code(statement, changes)
         start, last = self.offset(Position(self.comments_above(statement), 0)), self.last_line(statement)
-        text, end = self.changed(made), self.offset(Position(last, len(self.lines[last - 1])))
+        text, end = (
+            self.changed(_inside(statement, changes or {})),
+            self.offset(Position(last, len(self.lines[last - 1]))),
+        )
         indent = self.lines[self.first_line(statement) - 1][: self.range(statement).start.column]
         return dedented(text[start : len(text) - len(self.text) + end].strip(), indent)
 
@@ -180,6 +181,10 @@ class Source(Syntax):
     def can_be_left_out(self, statement: ast.stmt) -> bool:
         """Whether all that a statement does is output: only that may be left out while compiling."""
         return effects.effects_of(self.tree).can_be_left_out(statement)
+
+
+def _inside(node: ast.AST, changes: Mapping[ast.AST, str | None]) -> dict[ast.AST, str | None]:
+    return {part: changes[part] for part in ast.walk(node) if part in changes}
 
 
 @functools.lru_cache(maxsize=32)

@@ -206,10 +206,8 @@ def is_number(node: ast.AST) -> bool:
 
 def is_docstring(statement: ast.stmt) -> bool:
     """Whether a statement is a text alone."""
-    match statement:
-        case ast.Expr(value=ast.Constant(value=str())):
-            return True
-    return False
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def tokens_of(text: str) -> list[tokenize.TokenInfo]:

@@ -57,11 +57,10 @@ def joined_lines(edits: Sequence[Edit]) -> list[Edit]:
 def edits_between(old: str, new: str) -> tuple[Edit, ...]:
     """The lines that make one text the other."""
     before, after = lines_with_ends(old), lines_with_ends(new)
-    blocks = opcodes(before, after)
     lines = old.split("\n")
     end = Position(len(lines), len(lines[-1]))
     return tuple(
         Edit(Range(min(Position(i + 1, 0), end), min(Position(j + 1, 0), end)), "".join(after[k:m]))
-        for tag, i, j, k, m in blocks
+        for tag, i, j, k, m in opcodes(before, after)
         if tag != "equal"
     )

@@ -106,7 +106,7 @@ def _draws(library: str) -> list[int]:
 def about_one_function(text: str, line: int) -> str:
     """A text with the function or method at a line, the functions of the module that it calls, imports and loggers; the other
     lines are empty, so that all lines keep their numbers.  Empty if there is none."""
-    _, function = _function_at(text, line)
+    _, function = function_at(text, line)
     if function is None:
         return ""
     source = source_of(text)
@@ -144,7 +144,7 @@ def _functions(body: Sequence[ast.stmt], prefix: str = "") -> Iterator[tuple[str
             yield f"{prefix}{node.name}{'.fget' if 'property' in _decorators(node) else ''}", node
 
 
-def _function_at(text: str, line: int) -> tuple[str, Function | None]:
+def function_at(text: str, line: int) -> tuple[str, Function | None]:
     """The outermost function of a module, or method of a class, that a line is in, after what Python calls it.  The
     decorators belong to it."""
     with contextlib.suppress(ValueError):
@@ -153,11 +153,6 @@ def _function_at(text: str, line: int) -> tuple[str, Function | None]:
             if source.first_line(node) <= line <= source.last_line(node):
                 return name, node
     return "", None
-
-
-def attribute_at(text: str, line: int) -> str:
-    """How Python calls the function at a line; empty if there is none."""
-    return _function_at(text, line)[0]
 
 
 def _in_place(user: Source, module: str, library: Source, changed: Source) -> tuple[Edit, ...]:
@@ -171,7 +166,8 @@ def _in_place(user: Source, module: str, library: Source, changed: Source) -> tu
         What of its text is about the function, as it is and with the change.
     """
     before, after = dict(_functions(library.tree.body)), dict(_functions(changed.tree.body))
-    names = [name for name, node in before.items() if name in after and _statements(node) != _statements(after[name])]
+    bodies = [{name: list(map(ast.dump, node.body)) for name, node in several.items()} for several in (before, after)]
+    names = [name for name in before if name in after and bodies[0][name] != bodies[1][name]]
     place = after_imports(user)
     if len(names) != 1 or place is None or not _can_be_replaced(before[names[0]]):
         return ()
@@ -195,11 +191,6 @@ def _in_place(user: Source, module: str, library: Source, changed: Source) -> tu
     missing = "".join(f"{line}\n" for line in imports if line not in user.lines)
     code = text_of(needed, changed) + _copied(changed, made, name, imported)
     return (Edit(Range(place, place), f"{missing}\n\n{code}\n\n\n{target}.__code__ = {name}.__code__\n"),)
-
-
-def _statements(node: Function) -> list[str]:
-    """What a function does, as far as comments do not matter."""
-    return list(map(ast.dump, node.body))
 
 
 def _others(source: Source, nodes: Sequence[ast.stmt]) -> list[str]:

@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 from irscope.comparing.texts import LineMatch
 from irscope.driver.driver import RunSpec, execute
-from irscope.driver.trials.errors import caught_otherwise
 from irscope.driver.trials.gains import operations
 from irscope.driver.trials.output import written
 from irscope.fixing.places import in_library, is_of_library
@@ -40,6 +39,7 @@ from irscope.runner.evidence import ANSWER, REFERENCE
 from irscope.runner.leaves import DISTURBANCES
 from irscope.store.store import Store
 from irscope.system import scratch
+from irscope.usercode.caught_errors import caught_otherwise
 from irscope.usercode.left_out import left_out
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
@@ -144,7 +144,6 @@ class Prover:
         self._texts: dict[str, str] = {}
         self.original: Trial | None = None
         self.eager: Trial | None = None
-        self.trials = 0
 
     def __enter__(self) -> Prover:
         return self
@@ -231,7 +230,6 @@ class Prover:
         trial
             Whether it is run without harm.
         """
-        self.trials += 1
         folder = tempfile.mkdtemp(dir=self._folder)
         known = os.path.join(self._folder, REFERENCE)
         is_original, is_reference = not texts and not without_compile, not texts and without_compile

@@ -61,9 +61,8 @@ def _most_compiles(trial: Trial) -> int:
 
 
 def _why_not(gain: MeasuredGain) -> str:
-    before, after = gain.before.call, gain.after.call
-    if before is None or after is None:
+    if gain.before.call is None or gain.after.call is None:
         return gain.before.why or gain.after.why or "Calls were not timed."
     if not gain.is_significant:
         return "The times of both overlap: no difference is shown."
-    return "" if after.high < before.low else "It is not faster."
+    return "It is not faster." if gain.is_slower else ""

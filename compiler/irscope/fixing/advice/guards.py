@@ -7,7 +7,7 @@ import re
 
 from irscope.fixing.advice.branches import WHILE_LOOP, WHILE_LOOP_CAVEAT, branch_options
 from irscope.fixing.advice.common import replacing, some
-from irscope.fixing.advice.conditions import condition, decision_at, symbols_readable
+from irscope.fixing.advice.conditions import condition, decision_at
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.advice.values import are_numbers, element_of_tensor
@@ -33,7 +33,7 @@ _NUMBERS = re.compile(r"\bz?u[a-z]?\d+\b")
 
 def data_dependent_guard(spot: Spot) -> Advice:
     """Advice for a guard on a number whose value is known only when the graph runs."""
-    asked = symbols_readable(spot.cause.context)
+    asked = spot.cause.context
     symbols = " and ".join(f"`{name}`" for name in dict.fromkeys(_NUMBERS.findall(asked))) or "It"
     plural = " and " in symbols
     why = (

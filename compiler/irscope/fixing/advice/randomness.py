@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 
 from irscope.fixing.advice.common import around, pass_in, plain_rule, replacing, some, without_keyword
-from irscope.fixing.advice.conditions import decision_at
+from irscope.fixing.advice.conditions import decision_at, uses_of_value
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
-from irscope.fixing.advice.uses import uses_of_value
 from irscope.fixing.rules.random_numbers import traced
 from irscope.protocol import FixMethod
 

@@ -8,10 +8,9 @@ import re
 from irscope.fixing.advice import randomness
 from irscope.fixing.advice.branches import branch_options
 from irscope.fixing.advice.common import guard, pass_in, replacing, setting, some
-from irscope.fixing.advice.conditions import decision_at
+from irscope.fixing.advice.conditions import decision_at, decision_later, uses_of_value
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
-from irscope.fixing.advice.uses import decision_later, uses_of_value
 from irscope.fixing.conditions import condition_of, tensor_of
 from irscope.fixing.source import bound_names
 

@@ -7,7 +7,7 @@ rest returns.  What is computed of tensors for it stays in the rest, where that 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import takewhile
 
 from irscope.fixing.conditions import is_tensor
@@ -70,7 +70,8 @@ def _split(source: Source, function: Function, parts: _Parts, plain: Mapping[Fun
     changes, results, bound = dict[ast.AST, str | None](), dict[str, str](), set[str]()
     for statement in moved:
         for node in _of_tensors(source, statement, bound):
-            changes[node] = results.setdefault(source.code(node), _fresh(source, node, results.values()))
+            word = f"{last_word(node.func)}_value" if isinstance(node, ast.Call) else "value"
+            changes[node] = results.setdefault(source.code(node), source.fresh(word, results.values()))
         bound |= changed_names(statement)
     inside = {inner for node in changes for inner in ast.walk(node)}
     read = [name.id for name in source.all(ast.Name, moved) if isinstance(name.ctx, ast.Load) and name not in inside]
@@ -134,11 +135,6 @@ def _is_of_tensors(source: Source, node: ast.expr) -> bool:
     is_asked |= isinstance(parent, ast.Call) and last_word(parent.func) in _OF_VALUES - {"print"}
     is_result = isinstance(parent, _RESULTS) and isinstance(source.statement(node), ast.Return)
     return is_asked or is_result or is_tensor(source, node)
-
-
-def _fresh(source: Source, node: ast.expr, taken: Collection[str]) -> str:
-    word = f"{last_word(node.func)}_value" if isinstance(node, ast.Call) else "value"
-    return next(name for name in map(source.fresh, (word, *(f"{word}_{n}" for n in range(2, 99)))) if name not in taken)
 
 
 RULE = Rule(
