@@ -153,6 +153,17 @@ def test_the_code_of_a_node_is_without_comments_that_go_above_its_statement() ->
     assert source.changed({inner: "h(x)"}) == "if 1:\n    # why\n    y = g(h(x), x)\n"
 
 
+def test_the_code_of_a_block_is_each_statement_once() -> None:
+    """With its comments and the empty lines between; statements on one line have lines of their own."""
+    source = Source(
+        "def f(x):\n    # one\n    a = 1; b = (2,\n      3)  # two\n\n    # three\n    c = g(a)  # four\n    return c\n"
+    )
+    (function,), (call,) = source.all(ast.FunctionDef), source.all(ast.Call)
+    code = "# one\na = 1\nb = (2,\n      3)  # two\n\n# three\nc = h(a)  # four\nreturn c"
+    assert source.block_code(function.body, {call: "h(a)"}) == code
+    assert source.block_code(function.body[1:2]) == "b = (2,\n      3)  # two"
+
+
 def test_edits_are_the_lines_that_differ() -> None:
     old, new = "a = 1\nb = f(x.item())\nc = 3\n", "a = 1\nb = f(x)\nc = 3\n"
     (edit,) = edits_between(old, new)

@@ -57,16 +57,16 @@ class Source(Syntax):
 
     def code_with_comments(self, statement: ast.stmt, changes: Mapping[ast.AST, str | None] | None = None) -> str:
         """The code of a statement with those changes that are inside of it, with the comments above it and at the end of its
-        last line, unless others are on its lines."""
-        if not self.owns_lines(statement):
-            return self.code(statement, changes)
-        start, last = self.offset(Position(self.comments_above(statement), 0)), self.last_line(statement)
-        text, end = (
-            self.changed(_inside(statement, changes or {})),
-            self.offset(Position(last, len(self.lines[last - 1]))),
+        last line, unless they are of others on its lines."""
+        where, text = self.range(statement), self.changed(_inside(statement, changes or {}))
+        lead, rest = (
+            self.lines[where.start.line - 1][: where.start.column],
+            self.lines[where.end.line - 1][where.end.column :],
         )
-        indent = self.lines[self.first_line(statement) - 1][: self.range(statement).start.column]
-        return dedented(text[start : len(text) - len(self.text) + end].strip(), indent)
+        first = where.start if lead.strip() else Position(self.comments_above(statement), 0)
+        end = self.offset(where.end) + (0 if rest.lstrip().startswith(";") else len(rest))
+        code = text[self.offset(first) : len(text) - len(self.text) + end].strip()
+        return code if lead.strip() else dedented(code, lead)
 
     def block_code(self, block: Sequence[ast.stmt], changes: Mapping[ast.AST, str | None] | None = None) -> str:
         """The same of several statements, with the empty lines between them."""
