@@ -59,8 +59,6 @@ MOST_SECONDS = (
 STARTS_THE_SERVER = ("compiler/irscope/cli/agents.py",)
 """Commands that start a server: they import it by its name, and no fix comes that way."""
 
-_MAKES_CHANGES = ("Proposal", "SyntaxChange")
-
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _BRANCHES = (
     ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.IfExp, ast.comprehension, ast.Assert,
@@ -193,12 +191,12 @@ def _proposes(annotation: ast.expr | None, aliases: Mapping[str, str]) -> bool:
 
 
 def rooms_with_rules(trees: Mapping[str, ast.Module]) -> set[str]:
-    """The packages of which a module says how a text is changed: it makes proposals, or changes of the syntax."""
+    """The packages of which a module says how a text is changed: it makes proposals."""
     return {
         "/".join(file.split("/")[:3])
         for file, tree in trees.items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in _MAKES_CHANGES
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Proposal"
     }
 
 

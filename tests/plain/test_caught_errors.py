@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from irscope.driver.trials.errors import caught_otherwise
-from irscope.driver.trials.proving import Proof, Status, Trial, _with_both_sides
-from irscope.fixing.texts import LineMatch
+from irscope.comparing.texts import LineMatch
+from irscope.driver.trials.proving import Proof, Status, Trial, _one_sided
 from irscope.protocol import FoundEvidence, OneSided, Outcome, OutcomeKind
+from irscope.usercode.caught_errors import caught_otherwise
 
 SCRIPT = """\
 def f(n):
@@ -49,7 +49,7 @@ def test_a_changed_decision_must_have_gone_both_ways(line: int, status: Status) 
     eager = Trial(Outcome(OutcomeKind.COMPLETED, 0, "", 0.1), (), (), ([], []), evidence)
     old = "def f(x):\n    if x.any():\n        x = x + 1\n    if x.all():\n        x = x - 1\n"
     new = old.replace("    if x.any():\n        x = x + 1\n", "    x = where(x.any(), x + 1, x)\n")
-    proof = _with_both_sides(Proof(Status.VERIFIED, ""), eager, {"a.py": LineMatch(old, new)})
+    proof = Proof(Status.VERIFIED, "").unless(_one_sided(eager, {"a.py": LineMatch(old, new)}))
     assert proof.status is status
     if status is Status.UNPROVEN:
         assert proof.reason == "What line 2 of a.py asks is false on all inputs that were tried."

@@ -6,13 +6,12 @@ import ast
 
 import pytest
 from irscope.fixing import top_level
-from irscope.fixing.changes import ChangeKind, SyntaxChange
-from irscope.fixing.edits import edits_of, reindented
+from irscope.fixing.edits import argument, reindented, statements, with_comments
 from irscope.fixing.source import Source
 from irscope.fixing.texts import applied, edits_between
 from irscope.protocol import Position, Range
 
-E, S, R, A = ChangeKind.EXPRESSION, ChangeKind.STATEMENTS, ChangeKind.REMOVAL, ChangeKind.ARGUMENT
+E, S, R, A = "a node", "statements", "a node that goes", "an argument"
 
 CASES = {
     # an expression
@@ -49,13 +48,20 @@ def _position(before: str) -> Position:
     return Position(before.count("\n") + 1, len(before) - before.rfind("\n") - 1)
 
 
-def made(marked: str, kind: ChangeKind, code: str) -> str:
+def made(marked: str, kind: str, code: str) -> str:
     """A text after a change of what is between the brackets."""
     before, _, rest = marked.partition("⟦")
     inside, _, after = rest.partition("⟧")
     source = Source(before + inside + after)
-    change = SyntaxChange(kind, Range(_position(before), _position(before + inside)), code)
-    return applied(source.text, edits_of(source, [change]))
+    where = Range(_position(before), _position(before + inside))
+    if kind is S:
+        return source.changed({}, [statements(source, where, code)])
+    same = [node for node in source.nodes if isinstance(node, (ast.expr, ast.stmt)) and source.range(node) == where]
+    if kind is A:
+        name, _, value = code.partition("=")
+        (call,) = (node for node in same if isinstance(node, ast.expr))
+        return source.changed({}, [argument(source, call, name, value)])
+    return source.changed({same[0]: code or None})
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -64,18 +70,12 @@ def test_a_change_keeps_what_is_around_it(case: str) -> None:
     assert made(marked, kind, code) == expected
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if CASES[case][0] is not A])
-def test_nodes_change_as_their_ranges_do(case: str) -> None:
-    kind, marked, code, expected = CASES[case]
-    before, _, rest = marked.partition("⟦")
-    text = before + rest.replace("⟧", "")
-    source = Source(text)
-    where = Range(_position(before), _position(before + rest.partition("⟧")[0]))
-    statements = source.statements_in(where) if kind in (S, R) else []
-    node = statements[0] if statements else source.expression(where)
-    if len(statements) > 1 or node is None or "# one⟧" in marked:
-        return  # a range of several nodes
-    assert source.changed({node: None if kind is R else code}) == expected
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if CASES[case][0] is S and case not in ("several", "kept comment")]
+)
+def test_statements_change_as_their_ranges_do(case: str) -> None:
+    _, marked, code, expected = CASES[case]
+    assert made(marked, E, code) == expected
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_nodes_change_as_their_ranges_do(case: str) -> None:
         ("g = ⟦torch.compile(f, **o)⟧\n", A, "dynamic=True"),
     ],
 )
-def test_what_cannot_be_made_is_said(marked: str, kind: ChangeKind, code: str) -> None:
+def test_what_cannot_be_made_is_said(marked: str, kind: str, code: str) -> None:
     with pytest.raises(ValueError, match=r"\w+"):
         made(marked, kind, code)
 
@@ -118,7 +118,7 @@ def test_lines_at_the_top(between: str, head: bool, expected: str) -> None:
     source = Source(text)
     top = source.tree.body[-1]
     changes = [top_level.import_change(source, "import math", top), top_level.change_above(source, "_SCALE = 2", top)]
-    assert expected in applied(text, edits_of(source, changes))
+    assert expected in applied(text, with_comments(source, changes))
 
 
 CODE = """\
@@ -151,6 +151,17 @@ def test_the_code_of_a_node_is_without_comments_that_go_above_its_statement() ->
     call, inner = source.all(ast.Call)
     assert source.code(call, {inner: "h(x)"}) == "g(h(x), x)"
     assert source.changed({inner: "h(x)"}) == "if 1:\n    # why\n    y = g(h(x), x)\n"
+
+
+def test_the_code_of_a_block_is_each_statement_once() -> None:
+    """With its comments and the empty lines between; statements on one line have lines of their own."""
+    source = Source(
+        "def f(x):\n    # one\n    a = 1; b = (2,\n      3)  # two\n\n    # three\n    c = g(a)  # four\n    return c\n"
+    )
+    (function,), (call,) = source.all(ast.FunctionDef), source.all(ast.Call)
+    code = "# one\na = 1\nb = (2,\n      3)  # two\n\n# three\nc = h(a)  # four\nreturn c"
+    assert source.block_code(function.body, {call: "h(a)"}) == code
+    assert source.block_code(function.body[1:2]) == "b = (2,\n      3)  # two"
 
 
 def test_edits_are_the_lines_that_differ() -> None:

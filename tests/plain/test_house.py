@@ -132,7 +132,7 @@ def test_a_house_that_holds_and_one_that_falls_short() -> None:
     assert all(row.holds for row in measured)
     assert measured[0].measured == "9,500, rules in 1 room"
     trees["compiler/irscope/driver/fixing/rules.py"] = ast.parse(
-        "import libcst\nchanges.SyntaxChange()\nSyntaxChange()\ndef f(fix):\n return fix.title in A"
+        "import libcst\nmodel.Proposal()\nProposal()\ndef f(fix):\n return fix.title in A"
     )
     measured = list(house.rows(contracts, trees, dict.fromkeys(trees, 9500)))
     assert [row.measured for row in measured if not row.holds] == [

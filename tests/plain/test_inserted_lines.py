@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 from irscope.fixing import top_level
-from irscope.fixing.changes import SyntaxChange
 from irscope.fixing.source import Source, source_of_file
+from irscope.protocol import Edit
 from irscope.usercode.source import parse
 
 SETTING = "torch._dynamo.config.a = True"
 
 
-def edited(source: str, change: SyntaxChange) -> str:
+def edited(source: str, change: Edit) -> str:
     lines = source.split("\n")
     at, column = change.range.start.line - 1, change.range.start.column
     if at >= len(lines):
         lines.append("")
-    lines[at] = lines[at][:column] + change.code + lines[at][column:]
+    lines[at] = lines[at][:column] + change.text + lines[at][column:]
     text = "\n".join(lines)
     ast.parse(text)
     assert "\n\n\n\n" not in text

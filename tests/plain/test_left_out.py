@@ -194,7 +194,8 @@ def test_methods_of_one_name_are_told_apart() -> None:
     assert left_out(text, text.replace("        h[m] = 0\n        return self.end(h)\n\nclass B", "        return self.end(h)\n\nclass B")) != ""  # fmt: skip
 
 
-def test_a_copy_of_a_function_of_a_library_keeps_its_effects(tmp_path: Path) -> None:
+def test_a_copy_of_a_function_of_a_library_keeps_its_effects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Prover, "run", lambda *_: pytest.fail("it was run"))
     library = tmp_path / "site-packages" / "parts" / "steps.py"
     library.parent.mkdir(parents=True)
     library.write_text(
@@ -213,5 +214,4 @@ def test_a_copy_of_a_function_of_a_library_keeps_its_effects(tmp_path: Path) -> 
         finding = Finding("graph-break", "GB0007", Severity.WARNING, "", "", (), None, str(script), where, 1, ())
         proof, _ = prover.prove({str(script): copy.format("    print(x)\n")}, finding)
         assert (proof.status, proof.reason) == (Status.UNPROVEN, "This leaves out `self.seen.append(x)`.")
-        assert prover.trials == 0, "it was run"
         assert prover._left_out({str(script): copy.format("    self.seen.append(x)\n")}) == ""

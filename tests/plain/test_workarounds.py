@@ -125,7 +125,14 @@ def test_what_wraps_a_function_stays() -> None:
     assert "    def size(self):\n        return x.long()\n" in as_patches(USER, text, {FILE: LIBRARY})[FILE]
 
 
-@pytest.mark.parametrize("at", ["def up", "def hidden", "def long", "def size(self, x)", "first = 1"])
+def test_strings_of_several_lines_stay_as_they_are() -> None:
+    old, new = '        """, int(x)', '        """, x.long()'
+    text = changed("def long", old, new)
+    assert f'def long_without_break(self, x):\n    return """\n{new}\n' in text
+    assert as_patches(USER, text, {FILE: LIBRARY}) == {FILE: LIBRARY.replace(old, new)}
+
+
+@pytest.mark.parametrize("at", ["def up", "def hidden", "def size(self, x)", "first = 1"])
 def test_what_cannot_be_replaced(at: str) -> None:
     there = finding(line_of(at) + 1)
     old = LIBRARY.split("\n")[line_of(at)]

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from irscope.cli.text import to_stdout
+from irscope.comparing.texts import diff_of
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.candidates import Candidate, Patch, Together, Tried
 from irscope.driver.fixing.combining import combined
@@ -18,7 +19,7 @@ from irscope.driver.fixing.writing import write
 from irscope.driver.trials.gains import ROUNDS, MeasuredGain, measure
 from irscope.driver.trials.proving import Prover, Status
 from irscope.driver.trials.static_sizes import StaticSizes, measured_static_sizes
-from irscope.fixing.texts import applied, diff_of
+from irscope.fixing.texts import applied
 from irscope.protocol import Finding, OutcomeKind, to_json
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source

@@ -16,7 +16,7 @@ from irscope.cli.running import refuse_unwritable
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.driver.driver import RunSpec, execute
-from irscope.driver.trials.proving import DynamoComparison, Prover
+from irscope.driver.dynamo_comparison import DynamoComparison, compare_dynamo
 from irscope.findings.kinds import divergence
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import DEFAULT_PIPELINE, GIVEN, EntryKind, Lane, OutcomeKind, Report, ValuesRequest, to_json
@@ -64,7 +64,8 @@ def diverge(options: argparse.Namespace) -> int:
     wanted = ValuesRequest(
         options.compile or "", "", options.call, statistics=False, divergence=True, inputs=_inputs(options)
     )
-    dynamo = _compare_dynamo(options)
+    # The compiled programs as a whole, with the graphs of Dynamo run by eager mode: that is not seen in any graph.
+    dynamo = compare_dynamo(_spec(options))
     with Store(options.store) as store:
         report = _run(options, store, wanted)
         if why := _refused(report):
@@ -90,12 +91,6 @@ def diverge(options: argparse.Namespace) -> int:
         if written is not None:
             print(written["message"])
     return int(first is not None or bool(dynamo.difference))
-
-
-def _compare_dynamo(options: argparse.Namespace) -> DynamoComparison:
-    """The compiled programs as a whole, with the graphs of Dynamo run by eager mode: that is not seen in any graph."""
-    with Prover(_spec(options)) as prover:
-        return prover.compare_dynamo()
 
 
 def _refused(report: Report) -> str:

@@ -6,12 +6,12 @@ older run is first looked up in the newer text (`Moved`), which the store keeps 
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from irscope.comparing.texts import LineMatch
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, CompileOutcome, Finding, Kernel, Report
 from irscope.store.store import Store
@@ -174,18 +174,8 @@ class Moved:
         if self._before.get(file) == self._after.get(file) or file not in self._before or file not in self._after:
             return line
         if file not in self._lines:
-            self._lines[file] = _line_map(self._before[file], self._after[file])
+            self._lines[file] = LineMatch(self._before[file], self._after[file]).lines()
         return self._lines[file].get(line)
-
-
-def _line_map(before: str, after: str) -> dict[int, int]:
-    """1-based lines of a text to those of another, where they are equal or were rewritten one for one."""
-    old, new = before.split("\n"), after.split("\n")
-    found: dict[int, int] = {}
-    for tag, a, a_end, b, b_end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag == "equal" or (tag == "replace" and a_end - a == b_end - b):
-            found.update({a + i + 1: b + i + 1 for i in range(a_end - a)})
-    return found
 
 
 def _findings(old: Report, new: Report, moved: Moved) -> tuple[tuple[Finding, ...], tuple[Finding, ...], int]:

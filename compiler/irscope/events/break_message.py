@@ -24,6 +24,8 @@ DATA_DEPENDENT_GUARD = "data-dependent-guard"
 _GUARD = pattern(
     r"Could not (?:guard on|extract specialized integer from) data-dependent expression (?P<expression>.+?) \(unhinted: "
 )
+_RELATION = pattern(r"(?P<name>Eq|Ne)\((?P<left>[^,]+), (?P<right>[^,]+)\)")
+_SIGNS = {"Eq": "==", "Ne": "!="}
 _CODE = pattern(r"<code object (\w+) at 0x[0-9a-f]+, file [^>]*>")
 
 
@@ -92,7 +94,10 @@ def parse_data_dependent_guard(text: str) -> BreakMessage | None:
     match = _GUARD.search(text)
     if match is None:
         return None
-    return BreakMessage("Data-dependent guard", "", (), match["expression"], DATA_DEPENDENT_GUARD, None)
+    asked = match["expression"]
+    if relation := _RELATION.fullmatch(asked):  # ``Eq(u0, 0)`` is ``u0 == 0``
+        asked = f"{relation['left']} {_SIGNS[relation['name']]} {relation['right']}"
+    return BreakMessage("Data-dependent guard", "", (), asked, DATA_DEPENDENT_GUARD, None)
 
 
 def _dedent(body: str) -> str:

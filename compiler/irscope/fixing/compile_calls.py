@@ -1,25 +1,12 @@
-"""Where a text compiles: calls of ``torch.compile``, and decorators; and what such a call is given."""
+"""Where a text compiles: calls of ``torch.compile``, and decorators."""
 
 from __future__ import annotations
 
 import ast
 
-from irscope.fixing.changes import ChangeKind, SyntaxChange
-from irscope.fixing.edits import edits_of
-from irscope.fixing.source import Source, source_of_file
-from irscope.protocol import Fix, FixMethod, Range
+from irscope.fixing.source import Source
 
-_DYNAMIC = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
-
-
-def with_dynamic_sizes(file: str, compiling: Range) -> Fix | None:
-    """Makes all sizes dynamic in what a range of a file compiles; None if what the call is given is not known."""
-    source, method = source_of_file(file), FixMethod.DYNAMIC_SIZES
-    try:
-        edits = edits_of(source, [SyntaxChange(ChangeKind.ARGUMENT, compiling, "dynamic=True")]) if source else ()
-    except ValueError:
-        return None
-    return Fix(method.title, _DYNAMIC, edits, file, method) if edits else None
+DYNAMIC_CAVEAT = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
 
 
 def compiling(source: Source) -> list[ast.expr]:

@@ -101,6 +101,16 @@ def _membership(source: Source, node: ast.Compare) -> str | None:
 SIGNS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
+_OPPOSITES = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+
+
+def opposite(source: Source, test: ast.expr) -> str:
+    """The opposite of a comparison of integers; empty for another test."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or type(test.ops[0]) not in SIGNS:
+        return ""
+    (start, end), (_, left), (right, _) = map(source.span, (test, test.left, test.comparators[0]))
+    sign = SIGNS[type(test.ops[0])]
+    return source.text[start:left] + source.text[left:right].replace(sign, _OPPOSITES[sign]) + source.text[right:end]
 
 
 def _call(source: Source, node: ast.Call) -> str | None:

@@ -1,4 +1,4 @@
-"""The edits that change a text: an expression, statements, lines at the top level, an argument.
+"""The edits that change a text: statements, what goes, an argument; and the comments that edits would take away.
 
 Everything else of the text stays as it is.  A comment inside of what is replaced goes above its statement.
 """
@@ -6,101 +6,85 @@ Everything else of the text stays as it is.  A comment inside of what is replace
 from __future__ import annotations
 
 import ast
+import re
 import tokenize
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from irscope.fixing.changes import ChangeKind, SyntaxChange
 from irscope.fixing.syntax import Syntax, parsed, tokens_of
+from irscope.fixing.texts import joined_lines
 from irscope.protocol import Edit, Position, Range
 
 _SPACE = (tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT)
+_BEFORE_CODE = re.compile(r"[\s;@]*")
 
 
-def edits_of(source: Syntax, changes: Sequence[SyntaxChange]) -> tuple[Edit, ...]:
-    """The edits that make changes of a text, in its order.  Raises ValueError if one of them cannot be made."""
-    edits, above = _added_lines(changes), dict[Position, list[str]]()
-    written = Counter(comment for change in changes for comment in _comments(tokens_of(change.code)))
-    for change in changes:
-        if change.kind is ChangeKind.LINES:
-            continue
-        edit = _MAKERS[change.kind](source, change)
-        lost = _comments_in(source, edit.range)
-        kept = Counter(lost) & written
-        written -= kept
-        for comment in lost:
-            if kept[comment] > 0:
-                kept[comment] -= 1
-            else:
-                above.setdefault(_line_of_statement(source, change.range), []).append(comment)
-        edits.append(edit)
+def with_comments(source: Syntax, edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """Edits of a text in its order, and the comments that they take away above their statements."""
+    made, above = joined_lines(edits), dict[Position, list[str]]()
+    written = Counter(comment for edit in edits for comment in _comments_of(source, edit))
+    for edit in made:
+        taken = Counter(_comments_in(source, edit.range))
+        lost = taken - written
+        written -= taken
+        if lost:
+            above.setdefault(_line_of_statement(source, edit.range), []).extend(lost.elements())
     lifted = [
         Edit(Range(place, place), "".join(f"{_indent_at(source, place)}{comment}\n" for comment in comments))
         for place, comments in above.items()
     ]
-    return tuple(sorted([*lifted, *edits], key=lambda edit: (edit.range.start, edit.range.end)))
+    return tuple(sorted([*lifted, *made], key=lambda edit: (edit.range.start, edit.range.end)))
 
 
 # --- each kind ----------------------------------------------------------------------------------------------------------
 
 
-def _statements(source: Syntax, change: SyntaxChange) -> Edit:
-    """An ``elif`` becomes an ``else``; among other statements on one line are only simple ones."""
-    code, start = change.code.strip("\n"), change.range.start
-    if not owns_lines(source.lines, change.range):
-        lines = code.split("\n")
+def statements(source: Syntax, where: Range, code: str) -> Edit:
+    """Puts code, which is not indented, in the place of the statements in a range.
+
+    An ``elif`` becomes an ``else``; among other statements on one line are only simple ones.  Raises ValueError.
+    """
+    code, start = code.strip("\n"), where.start
+    if not owns_lines(source.lines, where):
         if any(isinstance(node, ast.stmt) and hasattr(node, "body") for node in ast.walk(parsed(code))):
             raise ValueError("a block cannot be among other statements on a line")
-        return Edit(change.range, "; ".join(lines))
+        return Edit(where, "; ".join(code.split("\n")))
     indent = indent_of(source.lines[start.line - 1], start.column)
     if source.lines[start.line - 1][start.column :].startswith("elif"):
         inner = reindented(code, indent + source.indentation, source.indentation)
-        return Edit(change.range, f"else:\n{inner}")
-    return Edit(change.range, reindented(code, indent, source.indentation).removeprefix(indent))
+        return Edit(where, f"else:\n{inner}")
+    return Edit(where, reindented(code, indent, source.indentation).removeprefix(indent))
 
 
-def _removal(source: Syntax, change: SyntaxChange) -> Edit:
-    start, end = change.range.start, change.range.end
-    if source.lines[start.line - 1][: start.column].strip() == "@":  # a decorator
-        return _whole_lines(source, change.range)
-    statements = source.statements_in(change.range)
-    block = source.block(statements[0]) if statements else []
-    if statements and len(block) == len(statements) and source.parent(statements[0]) is not source.tree:
-        return _statements(source, SyntaxChange(ChangeKind.STATEMENTS, change.range, "pass"))
-    if owns_lines(source.lines, change.range):
-        return _whole_lines(source, change.range)
-    behind = source.lines[end.line - 1][end.column :]
-    if behind.lstrip().startswith(";"):
-        rest = behind.lstrip()[1:]
-        return Edit(Range(start, Position(end.line, end.column + len(behind) - len(rest.lstrip()))), "")
+def removal(source: Syntax, node: ast.AST) -> Edit:
+    """Takes a statement or a decorator away."""
+    where = source.range(node)
+    start, end = where.start, where.end
+    if isinstance(node, ast.stmt) and len(source.block(node)) == 1 and source.parent(node) is not source.tree:
+        return statements(source, where, "pass")
+    if not isinstance(node, ast.stmt) or owns_lines(source.lines, where):
+        return _whole_lines(source, where)
+    rest = source.lines[end.line - 1][end.column :]
+    if rest.lstrip().startswith(";"):
+        after = rest.lstrip()[1:].lstrip()
+        return Edit(Range(start, Position(end.line, end.column + len(rest) - len(after))), "")
     before = source.lines[start.line - 1][: start.column].rstrip()
     return Edit(Range(Position(start.line, len(before.removesuffix(";").rstrip())), end), "")
 
 
 def _whole_lines(source: Syntax, where: Range) -> Edit:
-    last = len(source.lines)
-    if where.end.line == last:  # no line end to take away
-        return Edit(Range(Position(where.start.line, 0), Position(last, len(source.lines[-1]))), "")
-    return Edit(Range(Position(where.start.line, 0), Position(where.end.line + 1, 0)), "")
+    end = min(Position(where.end.line + 1, 0), source.position(len(source.text)))
+    return Edit(Range(Position(where.start.line, 0), end), "")
 
 
-def _added_lines(changes: Sequence[SyntaxChange]) -> list[Edit]:
-    """Lines at the top level; of those at one place, each brings the blank lines before it, and the last those after it."""
-    texts: dict[Range, str] = {}
-    for change in changes:
-        if change.kind is ChangeKind.LINES:
-            before = texts.get(change.range, "")
-            texts[change.range] = (before.rstrip("\n") + "\n" if before else "") + change.code
-    return [Edit(where, text) for where, text in texts.items()]
+def argument(source: Syntax, call: ast.expr, name: str, value: str) -> Edit:
+    """Passes ``name=value``, in the place of what is passed by that name; what is not a call becomes one.
 
-
-def _argument(source: Syntax, change: SyntaxChange) -> Edit:
-    """``name=value`` in the place of an argument of that name, or after the last one."""
-    call = source.expression(change.range)
-    end = change.range.end
+    Raises ValueError if what the call is given is not known.
+    """
+    end = source.range(call).end
     if not isinstance(call, ast.Call):
-        return Edit(Range(end, end), f"({change.code})")
-    name, _, value = change.code.partition("=")
+        return Edit(Range(end, end), f"({name}={value})")
     given = next((keyword for keyword in call.keywords if keyword.arg == name), None)
     if given is not None:
         return Edit(source.range(given.value), value)
@@ -108,22 +92,22 @@ def _argument(source: Syntax, change: SyntaxChange) -> Edit:
         raise ValueError("what the call is given is not known")
     closes = (end.line, end.column)
     last = [token for token in source.tokens if token.end < closes and token.type not in _SPACE][-1]
-    code = {",": f" {change.code},", "(": change.code}.get(last.string, f", {change.code}")
+    code = {",": f" {name}={value},", "(": f"{name}={value}"}.get(last.string, f", {name}={value}")
     return Edit(Range(Position(*last.end), Position(*last.end)), code)
 
-
-_MAKERS: dict[ChangeKind, Callable[[Syntax, SyntaxChange], Edit]] = {
-    ChangeKind.EXPRESSION: lambda _, change: Edit(change.range, change.code),
-    ChangeKind.STATEMENTS: _statements,
-    ChangeKind.REMOVAL: _removal,
-    ChangeKind.ARGUMENT: _argument,
-}
 
 # --- comments -----------------------------------------------------------------------------------------------------------
 
 
 def _comments(tokens: Sequence[tokenize.TokenInfo]) -> list[str]:
     return [token.string for token in tokens if token.type == tokenize.COMMENT]
+
+
+def _comments_of(source: Syntax, edit: Edit) -> list[str]:
+    """The comments in the text of an edit, which is indented from its second line on."""
+    start = edit.range.start
+    lead = source.lines[start.line - 1][: start.column]
+    return _comments(tokens_of(edit.text if lead.strip() else lead + edit.text))
 
 
 def _comments_in(source: Syntax, where: Range) -> list[str]:
@@ -133,9 +117,10 @@ def _comments_in(source: Syntax, where: Range) -> list[str]:
 
 def _line_of_statement(source: Syntax, where: Range) -> Position:
     """The beginning of the line with which the statement around a range begins, with its decorators."""
-    node = source.at(where)
-    statements = [outer for outer in source.around(node) if isinstance(outer, ast.stmt)] if node is not None else []
-    starts = (source.range(statement).start for statement in statements)
+    code = _BEFORE_CODE.match(source.text, source.offset(where.start))
+    start = source.position(code.end()) if code is not None else where.start
+    around = [outer for outer in source.around(source.at(Range(start, where.end))) if isinstance(outer, ast.stmt)]
+    starts = (source.range(statement).start for statement in around)
     begins = (start.line for start in starts if not source.lines[start.line - 1][: start.column].strip())
     return Position(next(begins, where.start.line), 0)
 
@@ -184,8 +169,7 @@ def reindented(code: str, indent: str, unit: str) -> str:
 
 
 def _indentations(code: str) -> dict[int, tuple[str, int]]:
-    """Of each line with which a statement begins, and of each comment before it: its indentation, and in how many blocks
-    it is."""
+    """The indentation, and the number of blocks around it, by line: of statements and of the comments before them."""
     levels, indentations, comments = [""], dict[int, tuple[str, int]](), list[tokenize.TokenInfo]()
     starts = True
     for token in tokens_of(code):

@@ -1,7 +1,7 @@
 """Functions of an installed library that the user's file leaves to Python, so that only what they call is compiled.
 
-It is the last thing that is tried for a break or a recompilation in a library: nothing of the library is changed, and
-nothing that broke is repaired.
+It is the last thing that is tried for a break or a recompilation in a library: the library is not changed, and what
+broke is not repaired.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from irscope.fixing.places import is_of_library
 from irscope.fixing.source import Source, source_of
-from irscope.fixing.workarounds import after_imports, attribute_at, module_of
+from irscope.fixing.workarounds import after_imports, function_at, module_of
 from irscope.protocol import Compile, Edit, Finding, Fix, FixMethod, Position, Range
 from irscope.usercode.user_files import is_package_file
 
@@ -39,20 +39,20 @@ _IMPORTS = ("import inspect", "from torch._dynamo.eval_frame import skip_code")
 def plain_functions(
     finding: Finding, text: str, compiles: Sequence[Compile], text_of: Callable[[str], str]
 ) -> Iterator[Fix]:
-    """The change of the user's text; nothing if a function of the user's would have to be left to Python, too.
+    """The change of the user's text; none if a function of the user's would have to be left to Python, too.
 
     Parameters
     ----------
     text
-        Of the user's file.
+        The user's file.
     compiles
-        Of the run in which the finding was found.
+        The compiles of the run in which the finding was found.
     text_of
         Reads a file of a library.  May raise OSError.
     """
     places = _functions_of(finding, compiles)
     try:
-        functions = dict.fromkeys((module_of(file), attribute_at(text_of(file), line)) for file, line in places)
+        functions = dict.fromkeys((module_of(file), function_at(text_of(file), line)[0]) for file, line in places)
         source = source_of(text)
     except (OSError, ValueError):
         return
@@ -74,8 +74,8 @@ def caveat_of(text: str) -> str:
 
 
 def _functions_of(finding: Finding, compiles: Sequence[Compile]) -> list[tuple[str, int]]:
-    """The library's functions from the user's call to a break, each of which would break where it calls the next; that
-    which was compiled again."""
+    """The library's functions from the user's call to a break, each of which would break where it calls the next;
+    or the function that was compiled again."""
     own = [compiled for compiled in compiles if compiled.id in finding.compiles]
     places: list[tuple[str, int]] = []
     if finding.kind == "recompilation":

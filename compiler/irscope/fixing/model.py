@@ -95,7 +95,7 @@ class Rule:
     leaves_out
         Whether it leaves the finding out of compiled code, and repairs nothing.
     examples
-        Of what it does.
+        What it does to some texts.
     """
 
     name: str

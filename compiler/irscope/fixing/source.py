@@ -7,9 +7,8 @@ import functools
 import tokenize
 from collections.abc import Collection, Mapping, Sequence
 
-from irscope.fixing import top_level
-from irscope.fixing.changes import ChangeKind, SyntaxChange
-from irscope.fixing.edits import dedented, edits_of, indent_of, owns_lines, reindented
+from irscope.fixing import edits, top_level
+from irscope.fixing.edits import dedented, indent_of, owns_lines, reindented
 from irscope.fixing.syntax import Syntax, parsed, tokens_of
 from irscope.fixing.texts import applied
 from irscope.protocol import Edit, Position, Range
@@ -22,7 +21,7 @@ class Source(Syntax):
     """One file.  Raises ValueError for a text that is not Python, too long or nested too deeply."""
 
     def code(self, node: ast.AST, changes: Mapping[ast.AST, str | None] | None = None) -> str:
-        """The text of a node as it is written, with changes inside of it (`changed`); a statement at the margin.
+        """The text of a node as it is written, with those changes that are inside of it (`changed`); a statement at the margin.
 
         An expression has no parentheses of its own.  A node that is not of the text is written out.
         """
@@ -32,10 +31,10 @@ class Source(Syntax):
             return ast.unparse(node)
         if not changes:
             return self.part(node, self.text)
-        edits = edits_of(self, [self._change(inner, code) for inner, code in changes.items()])
         start = self.span(node)[0]
         # Comments that go above the statement are not of the node: what takes its place puts them there.
-        return self.part(node, applied(self.text, [edit for edit in edits if self.offset(edit.range.start) >= start]))
+        edits = [edit for edit in self.edits(_inside(node, changes)) if self.offset(edit.range.start) >= start]
+        return self.part(node, applied(self.text, edits))
 
     def part(self, node: ast.AST, changed: str) -> str:
         """The code of a node in a text that has been changed inside of it alone."""
@@ -56,46 +55,59 @@ class Source(Syntax):
             line -= 1
         return line
 
-    def code_with_comments(self, statement: ast.stmt) -> str:
-        """The code of a statement, with the comments above it and at the end of its last line."""
-        lines = "\n".join(self.lines[self.comments_above(statement) - 1 : self.last_line(statement)])
-        indent = self.lines[self.first_line(statement) - 1][: self.range(statement).start.column]
-        return dedented(lines.strip(), indent)
+    def code_with_comments(self, statement: ast.stmt, changes: Mapping[ast.AST, str | None] | None = None) -> str:
+        """The code of a statement with those changes that are inside of it, with the comments above it and at the end of its
+        last line, unless they are of others on its lines."""
+        where, text = self.range(statement), self.changed(_inside(statement, changes or {}))
+        lead, rest = (
+            self.lines[where.start.line - 1][: where.start.column],
+            self.lines[where.end.line - 1][where.end.column :],
+        )
+        first = where.start if lead.strip() else Position(self.comments_above(statement), 0)
+        end = self.offset(where.end) + (0 if rest.lstrip().startswith(";") else len(rest))
+        code = text[self.offset(first) : len(text) - len(self.text) + end].strip()
+        return code if lead.strip() else dedented(code, lead)
 
-    def changed(self, changes: Mapping[ast.AST, str | None], more: Sequence[SyntaxChange] = ()) -> str:
+    def block_code(self, block: Sequence[ast.stmt], changes: Mapping[ast.AST, str | None] | None = None) -> str:
+        """The same of several statements, with the empty lines between them."""
+        gaps = ["" if self.lines[self.comments_above(statement) - 1].strip() else "\n" for statement in block]
+        codes = [self.code_with_comments(statement, changes) for statement in block]
+        return "\n".join(f"{gap}{code}" for gap, code in zip(gaps, codes, strict=True)).strip("\n")
+
+    def changed(self, changes: Mapping[ast.AST, str | None], more: Sequence[Edit] = ()) -> str:
         """The text with code in the place of nodes, and with more changes, as `above` and `importing` make them.
 
         The code of a statement is one or several statements at the margin; None takes a statement or a decorator away.
-        Comments stay (`edits.edits_of`).  Raises ValueError if that is not possible.
+        Comments stay (`edits.with_comments`).  Raises ValueError if that is not possible.
         """
         return applied(self.text, self.edits(changes, more))
 
-    def edits(self, changes: Mapping[ast.AST, str | None], more: Sequence[SyntaxChange] = ()) -> tuple[Edit, ...]:
+    def edits(self, changes: Mapping[ast.AST, str | None], more: Sequence[Edit] = ()) -> tuple[Edit, ...]:
         """The edits that make the text that `changed` gives."""
-        return edits_of(self, [*more, *(self._change(node, code) for node, code in changes.items())])
+        return edits.with_comments(self, [*more, *(self._edit(node, code) for node, code in changes.items())])
 
-    def before(self, statement: ast.stmt, code: str) -> SyntaxChange:
+    def before(self, statement: ast.stmt, code: str) -> Edit:
         """Puts statements, at the margin as for `changed`, directly before a statement of a block.  Raises ValueError if
         others are on its lines."""
         return self._beside(statement, code, Position(self.first_line(statement), 0))
 
-    def after(self, statement: ast.stmt, code: str) -> SyntaxChange:
+    def after(self, statement: ast.stmt, code: str) -> Edit:
         """The same after it."""
         return self._beside(statement, code, Position(self.last_line(statement) + 1, 0))
 
-    def _beside(self, statement: ast.stmt, code: str, place: Position) -> SyntaxChange:
+    def _beside(self, statement: ast.stmt, code: str, place: Position) -> Edit:
         where = self.range(statement)
         if not owns_lines(self.lines, where) or place.line > len(self.lines):
             raise ValueError("a line cannot be added there")
         indent = indent_of(self.lines[where.start.line - 1], where.start.column)
         lines = reindented(code, indent, self.indentation)
-        return SyntaxChange(ChangeKind.LINES, Range(place, place), f"{lines}\n")
+        return Edit(Range(place, place), f"{lines}\n")
 
-    def above(self, node: ast.AST, code: str) -> SyntaxChange:
+    def above(self, node: ast.AST, code: str) -> Edit:
         """Puts lines above the statement of the module that a node is in."""
         return top_level.change_above(self, code, self.top_statement(node))
 
-    def importing(self, line: str, node: ast.AST | None = None) -> list[SyntaxChange]:
+    def importing(self, line: str, node: ast.AST | None = None) -> list[Edit]:
         """Adds an import to those of the file, if it is not there; above the statement of the module with a node."""
         imports = [statement for statement in self.tree.body if isinstance(statement, ast.Import)]
         modules = {alias.name for statement in imports for alias in statement.names if not alias.asname}
@@ -103,20 +115,16 @@ class Source(Syntax):
             return []
         return [top_level.import_change(self, line, self.top_statement(node) if node is not None else None)]
 
-    def setting(self, line: str, *modules: str) -> SyntaxChange:
+    def setting(self, line: str, *modules: str) -> Edit:
         """Adds a setting of PyTorch below the imports, with modules that it needs."""
         missing = tuple(module for module in modules if self.module_name(module) is None)
         return top_level.setting_change(self, line, missing, None)
 
-    def argument(self, call: ast.expr, name: str, value: str) -> SyntaxChange:
-        """Passes ``name=value``, in the place of what is passed by that name; what is not a call becomes one."""
-        return SyntaxChange(ChangeKind.ARGUMENT, self.range(call), f"{name}={value}")
-
-    def _change(self, node: ast.AST, code: str | None) -> SyntaxChange:
+    def _edit(self, node: ast.AST, code: str | None) -> Edit:
         if code is None:
-            return SyntaxChange(ChangeKind.REMOVAL, self.range(node))
-        kind = ChangeKind.STATEMENTS if isinstance(node, ast.stmt) else ChangeKind.EXPRESSION
-        return SyntaxChange(kind, self.range(node), code)
+            return edits.removal(self, node)
+        where = self.range(node)
+        return edits.statements(self, where, code) if isinstance(node, ast.stmt) else Edit(where, code)
 
     # --- names --------------------------------------------------------------------------------------------------------
 
@@ -158,9 +166,9 @@ class Source(Syntax):
                     return module
         return None
 
-    def full_name(self, node: ast.AST) -> str:
+    def full_name(self, node: ast.AST | None) -> str:
         """The dotted name of an expression, with imported names as they are called where they come from; else empty."""
-        head, dot, rest = dotted(node).partition(".")
+        head, dot, rest = dotted(node).partition(".") if node is not None else ("", "", "")
         return f"{self.imports.get(head, head)}{dot}{rest}"
 
     @functools.cached_property
@@ -173,6 +181,10 @@ class Source(Syntax):
     def can_be_left_out(self, statement: ast.stmt) -> bool:
         """Whether all that a statement does is output: only that may be left out while compiling."""
         return effects.effects_of(self.tree).can_be_left_out(statement)
+
+
+def _inside(node: ast.AST, changes: Mapping[ast.AST, str | None]) -> dict[ast.AST, str | None]:
+    return {part: changes[part] for part in ast.walk(node) if part in changes}
 
 
 @functools.lru_cache(maxsize=32)

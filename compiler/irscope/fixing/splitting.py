@@ -27,7 +27,7 @@ def parameters(function: Function) -> list[str]:
 
 
 def given_parameters(source: Source, function: Function) -> list[str] | None:
-    """The parameters that a caller gives, without ``self``; None if there are others than plain ones."""
+    """The parameters that a caller gives, without ``self``; None if some are not plain ones."""
     if function.args.kwonlyargs or function.args.kwarg or function.args.vararg:
         return None
     return parameters(function)[is_method(source, function) :]
@@ -86,18 +86,11 @@ def with_before(
     passed
         What the rest gets beside the arguments: expressions, by the names that they have there.
     changes
-        Of what the rest is made of: other expressions, and None for statements that go, with their comments.
+        The changes of the rest: other expressions, and None for statements that go, with their comments.
     """
     rest = source.fresh(f"{function.name.strip('_')}_after")
-    head = f"def {rest}({', '.join([*parameters(function), *passed])})"
-    if all(changes.get(statement, "") is None for statement in function.body):
-        inner = f"{head}:\n    pass"
-    else:
-        edits = [
-            Edit(_with_comments(source, node, function) if code is None else source.range(node), code or "")
-            for node, code in changes.items()
-        ]
-        inner = undecorated(source, function, Edit(_head(source, function), head), *edits)
+    kept = [statement for statement in function.body if changes.get(statement, "") is not None]
+    inner = function_code(source, rest, [*parameters(function), *passed], source.block_code(kept, changes) or "pass")
     call = f"return {call_of(source, function, rest, *passed.values())}"
     return split(source, function, with_body(source, function, "\n".join([*lines, call])), inner)
 
@@ -108,7 +101,7 @@ def with_after(
     first: Sequence[ast.stmt],
     kept: Sequence[ast.stmt],
     results: Mapping[str, str],
-    lines: Sequence[str],
+    lines: str,
     plain: Mapping[Function, str],
 ) -> str:
     """The text with a plain function that calls the rest, which is compiled, and then does something with its results.
@@ -128,16 +121,21 @@ def with_after(
     """
     rest = source.fresh(f"{function.name.strip('_')}_before")
     computed = [f"{name} = {code}" for name, code in results.items() if name != code]
-    code = [*map(source.code_with_comments, kept), *computed, f"return {', '.join(results)}"]
-    inner = reindented("\n".join(code), source.indentation, source.indentation)
+    body = [source.block_code(kept), *computed, f"return {', '.join(results)}"]
+    inner = function_code(source, rest, parameters(function), "\n".join(body).strip())
     call = f"{', '.join(results)} = {call_of(source, function, rest)}"
-    outer = with_body(source, function, "\n".join([*map(source.code_with_comments, first), call, *lines]))
-    text = split(source, function, outer, f"def {rest}({', '.join(parameters(function))}):\n{inner}")
+    outer = with_body(source, function, "\n".join([source.block_code(first), call, lines]).strip())
+    text = split(source, function, outer, inner)
     for helper, decorator in plain.items():
         changed, written = Source(text), source.code(helper)
         same = next(other for other in changed.all(ast.FunctionDef) if changed.code(other) == written)
         text = changed.changed({}, [changed.before(same, decorator)])
     return text
+
+
+def function_code(source: Source, name: str, given: Sequence[str], body: str) -> str:
+    """The code of a function; the body is at the margin."""
+    return f"def {name}({', '.join(given)}):\n{reindented(body, source.indentation, source.indentation)}"
 
 
 def call_of(source: Source, function: Function, name: str, *more: str) -> str:
@@ -162,14 +160,6 @@ def with_body(source: Source, function: Function, code: str) -> str:
 def renamed(source: Source, function: Function, name: str) -> str:
     """The code of a function with another name and without decorators."""
     return re.sub(r"^def\s+\w+", f"def {name}", undecorated(source, function))
-
-
-def _with_comments(source: Source, statement: ast.AST, function: Function) -> Range:
-    """From the end of the line above a statement and its comments to the end of its last line."""
-    assert isinstance(statement, ast.stmt)
-    above, last = source.comments_above(statement) - 1, source.last_line(statement)
-    end = min(Position(last, len(source.lines[last - 1])), source.range(function).end)
-    return Range(Position(above, len(source.lines[above - 1])), end)
 
 
 def _head(source: Source, function: Function) -> Range:

@@ -19,7 +19,7 @@ from typing import TypeVar
 from irscope.protocol import Position, Range
 
 MOST_CHARACTERS = 300_000
-"""Of a text that rules are asked about."""
+"""How long a text may be that rules are asked about."""
 _DEEPEST = 150
 """How deep a text may be nested."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -119,21 +119,6 @@ class Syntax:
         """The span of an expression or a statement, without decorators."""
         return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno or 0, node.end_col_offset or 0)
 
-    def expression(self, range: Range) -> ast.expr | None:
-        """The outermost expression that has exactly a range."""
-        place = self.offset(range.start), self.offset(range.end)
-        return next((node for node in self.nodes if isinstance(node, ast.expr) and self._place(node) == place), None)
-
-    def statements_in(self, range: Range) -> list[ast.stmt]:
-        """The outermost statements inside of a range."""
-        start, end = self.offset(range.start), self.offset(range.end)
-        inside = [
-            node
-            for node in self.nodes
-            if isinstance(node, ast.stmt) and (place := self.span(node)) and start <= place[0] and place[1] <= end
-        ]
-        return sorted((node for node in inside if self.parent(node) not in inside), key=self.span)
-
     def on_line(self, line: int, kind: type[Node]) -> list[Node]:
         """The nodes of a kind that begin on a line, the outermost first."""
         return [node for node in self.nodes if isinstance(node, kind) and getattr(node, "lineno", 0) == line]
@@ -147,9 +132,9 @@ class Syntax:
         placed = [node for node in nodes if isinstance(node, kind)]
         return sorted(placed, key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0)))
 
-    def parent(self, node: ast.AST) -> ast.AST | None:
-        """The node directly around a node; None for the module."""
-        return self._parents.get(node)
+    def parent(self, node: ast.AST | None) -> ast.AST | None:
+        """The node directly around a node; None for the module and for None."""
+        return self._parents.get(node) if node is not None else None
 
     def around(self, node: ast.AST | None) -> Iterator[ast.AST]:
         """A node and those around it, the innermost first; nothing around None."""
@@ -221,10 +206,8 @@ def is_number(node: ast.AST) -> bool:
 
 def is_docstring(statement: ast.stmt) -> bool:
     """Whether a statement is a text alone."""
-    match statement:
-        case ast.Expr(value=ast.Constant(value=str())):
-            return True
-    return False
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def tokens_of(text: str) -> list[tokenize.TokenInfo]:

@@ -7,21 +7,20 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from irscope.fixing.changes import ChangeKind, SyntaxChange
 from irscope.fixing.syntax import Definition, Syntax, is_docstring
-from irscope.protocol import Position, Range
+from irscope.protocol import Edit, Position, Range
 
 _SETTING = re.compile(r"\w+\._(dynamo|inductor|functorch)\.config\.")
 
 
-def import_change(source: Syntax, line: str, top: ast.stmt | None) -> SyntaxChange:
+def import_change(source: Syntax, line: str, top: ast.stmt | None) -> Edit:
     """Adds an import below the other imports.  ``top`` is the top-level statement that needs it."""
     after = last_import(source, top)
     future = isinstance(after, ast.ImportFrom) and after.module == "__future__"
     return _inserted(source, line, after or _docstring(source), 1 if future or after is None else 0)
 
 
-def setting_change(source: Syntax, line: str, modules: tuple[str, ...], top: ast.stmt | None) -> SyntaxChange:
+def setting_change(source: Syntax, line: str, modules: tuple[str, ...], top: ast.stmt | None) -> Edit:
     """Adds a setting of PyTorch below the imports, or below the settings that are there, with missing imports."""
     after = last_import(source, top)
     settings = _settings_after(source, after)
@@ -32,7 +31,7 @@ def setting_change(source: Syntax, line: str, modules: tuple[str, ...], top: ast
     return _inserted(source, text, after or _docstring(source), 0 if imports and after is not None else 1)
 
 
-def change_above(source: Syntax, text: str, top: ast.stmt | None) -> SyntaxChange:
+def change_above(source: Syntax, text: str, top: ast.stmt | None) -> Edit:
     """Adds lines above a top-level statement: directly below an assignment before it, else apart."""
     statements = source.tree.body
     at = statements.index(top) if top in statements else 0
@@ -45,35 +44,37 @@ def change_above(source: Syntax, text: str, top: ast.stmt | None) -> SyntaxChang
     return _inserted(source, text, before, lead, 2 if definition else 1)
 
 
-def _inserted(source: Syntax, text: str, after: ast.stmt | None, lead: int, trail: int = 1) -> SyntaxChange:
+def _inserted(source: Syntax, text: str, after: ast.stmt | None, lead: int, trail: int = 1) -> Edit:
     """Puts lines below a statement, or at the beginning of the code.
 
     ``lead`` blank lines are put before them, and as many after them as are missing to ``trail``: two before a
     definition.
     """
-    lines = source.lines
-    following = source.following(after)[:1] if after is not None else source.tree.body[:1]
+    lines, following = source.lines, source.following(after)[:1] if after is not None else source.tree.body[:1]
     if after is not None and following and source.first_line(following[0]) <= (after.end_lineno or 0):
         where = Position(following[0].lineno, following[0].col_offset)  # two statements on one line
-        return SyntaxChange(ChangeKind.LINES, Range(where, where), "; ".join(text.split("\n")) + "; ")
+        return Edit(Range(where, where), "; ".join(text.split("\n")) + "; ")
     row = (after.end_lineno or 1) if after is not None else _comments_at_top(lines)
     if after is None:
         lead = 1 if row else 0
-    rest = lines[row:]
-    blank = next((i for i, line in enumerate(rest) if line.strip()), len(rest))
-    if following and blank < len(rest):
-        belongs = all(
-            line.lstrip().startswith("#") for line in lines[row + blank : source.first_line(following[0]) - 1]
-        )
-        wanted = max(trail, 2 if isinstance(following[0], Definition) and belongs else 1)
-    else:
-        wanted = 0
+    blank, wanted = _blank_lines(source, row, following, trail)
     where, start = Position(row + 1, 0), "\n" * lead
     if row >= len(lines):
         where, start = Position(len(lines), len(lines[-1])), "\n" * (lead + 1)
     if after is None and row and blank:  # the blank line below the comments is there already
         where, start, blank = Position(row + blank + 1, 0), "", 0
-    return SyntaxChange(ChangeKind.LINES, Range(where, where), start + text + "\n" * (1 + max(0, wanted - blank)))
+    return Edit(Range(where, where), start + text + "\n" * (1 + max(0, wanted - blank)))
+
+
+def _blank_lines(source: Syntax, row: int, following: Sequence[ast.stmt], trail: int) -> tuple[int, int]:
+    """How many blank lines follow a line, and how many are wanted before the next statement."""
+    rest = source.lines[row:]
+    blank = next((number for number, line in enumerate(rest) if line.strip()), len(rest))
+    if not following or blank == len(rest):
+        return blank, 0
+    between = source.lines[row + blank : source.first_line(following[0]) - 1]
+    is_apart = isinstance(following[0], Definition) and all(line.lstrip().startswith("#") for line in between)
+    return blank, max(trail, 2 if is_apart else 1)
 
 
 def _docstring(source: Syntax) -> ast.stmt | None:

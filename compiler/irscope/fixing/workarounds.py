@@ -14,10 +14,10 @@ import dataclasses
 import itertools
 import os
 import re
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from irscope.fixing.definitions import imports_for, needed_by, text_of
+from irscope.fixing.edits import reindented
 from irscope.fixing.places import in_library, path_in_library
 from irscope.fixing.proposals import THEN, proposals, together
 from irscope.fixing.source import Source, source_of
@@ -39,9 +39,6 @@ _OPERATOR = ".library.custom_op("
 _SHORT, _MOST_CALLED = 60, 8
 """Lines of a function, and functions, that a function calls and that are looked at with it."""
 
-_LONG = ('"""', "'''")
-"""Strings of several lines, which would be other strings at another indentation."""
-
 
 def workarounds(finding: Finding, text: str, library: str) -> Iterator[Fix]:
     """Changes of the user's text that put what the rules make of a library's function in its place.
@@ -49,7 +46,7 @@ def workarounds(finding: Finding, text: str, library: str) -> Iterator[Fix]:
     Parameters
     ----------
     text, library
-        Of the user's file, and of the library's file in which the cause of the finding lies.
+        The user's file, and the library's file in which the cause of the finding lies.
     """
     there = in_library(finding)
     if there is None:
@@ -109,7 +106,7 @@ def _draws(library: str) -> list[int]:
 def about_one_function(text: str, line: int) -> str:
     """A text with the function or method at a line, the functions of the module that it calls, imports and loggers; the other
     lines are empty, so that all lines keep their numbers.  Empty if there is none."""
-    _, function = _function_at(text, line)
+    _, function = function_at(text, line)
     if function is None:
         return ""
     source = source_of(text)
@@ -147,7 +144,7 @@ def _functions(body: Sequence[ast.stmt], prefix: str = "") -> Iterator[tuple[str
             yield f"{prefix}{node.name}{'.fget' if 'property' in _decorators(node) else ''}", node
 
 
-def _function_at(text: str, line: int) -> tuple[str, Function | None]:
+def function_at(text: str, line: int) -> tuple[str, Function | None]:
     """The outermost function of a module, or method of a class, that a line is in, after what Python calls it.  The
     decorators belong to it."""
     with contextlib.suppress(ValueError):
@@ -156,11 +153,6 @@ def _function_at(text: str, line: int) -> tuple[str, Function | None]:
             if source.first_line(node) <= line <= source.last_line(node):
                 return name, node
     return "", None
-
-
-def attribute_at(text: str, line: int) -> str:
-    """How Python calls the function at a line; empty if there is none."""
-    return _function_at(text, line)[0]
 
 
 def _in_place(user: Source, module: str, library: Source, changed: Source) -> tuple[Edit, ...]:
@@ -174,7 +166,8 @@ def _in_place(user: Source, module: str, library: Source, changed: Source) -> tu
         What of its text is about the function, as it is and with the change.
     """
     before, after = dict(_functions(library.tree.body)), dict(_functions(changed.tree.body))
-    names = [name for name, node in before.items() if name in after and _statements(node) != _statements(after[name])]
+    bodies = [{name: list(map(ast.dump, node.body)) for name, node in several.items()} for several in (before, after)]
+    names = [name for name in before if name in after and bodies[0][name] != bodies[1][name]]
     place = after_imports(user)
     if len(names) != 1 or place is None or not _can_be_replaced(before[names[0]]):
         return ()
@@ -198,11 +191,6 @@ def _in_place(user: Source, module: str, library: Source, changed: Source) -> tu
     missing = "".join(f"{line}\n" for line in imports if line not in user.lines)
     code = text_of(needed, changed) + _copied(changed, made, name, imported)
     return (Edit(Range(place, place), f"{missing}\n\n{code}\n\n\n{target}.__code__ = {name}.__code__\n"),)
-
-
-def _statements(node: Function) -> list[str]:
-    """What a function does, as far as comments do not matter."""
-    return list(map(ast.dump, node.body))
 
 
 def _others(source: Source, nodes: Sequence[ast.stmt]) -> list[str]:
@@ -230,33 +218,25 @@ def _decorators(node: Function) -> set[str]:
 def _copied(source: Source, node: Function, name: str, imports: Sequence[ast.Import]) -> str:
     """A function at the margin under another name, without what its code is not made of: decorators, annotations,
     docstring, and defaults that are no constants.  They stay those of the library.  It begins with the imports that the
-    library's module does not have.  Raises ValueError if it has strings of several lines."""
+    library's module does not have."""
     arguments = copy.deepcopy(node.args)
     for part in ast.walk(arguments):
         if isinstance(part, ast.arg):
             part.annotation = None
     arguments.defaults = [_constant(default) for default in arguments.defaults]
     arguments.kw_defaults = [default and _constant(default) for default in arguments.kw_defaults]
-    body = _body(source, node)
-    if any(quotes in body for quotes in _LONG):
-        raise ValueError("the function has strings of several lines")
-    lines = "".join(f"{source.code(line)}\n" for line in imports)
+    body = "\n".join([*map(source.code, imports), source.block_code(_body(node))])
     word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
-    return f"{word} {name}({ast.unparse(arguments)}):\n{textwrap.indent(lines + body, '    ')}"
+    return f"{word} {name}({ast.unparse(arguments)}):\n{reindented(body, '    ', '    ')}"
 
 
 def _constant(default: ast.expr) -> ast.expr:
     return default if isinstance(default, ast.Constant) else ast.Constant(None)
 
 
-def _body(source: Source, node: Function) -> str:
-    """The statements of a function at the margin, after its docstring, with the comments above the first."""
-    return textwrap.dedent("\n".join(source.lines[_body_start(source, node) - 1 : source.last_line(node)]))
-
-
-def _body_start(source: Source, node: Function) -> int:
-    line = source.comments_above(node.body[0 if ast.get_docstring(node) is None or len(node.body) == 1 else 1])
-    return next(number for number in itertools.count(line) if source.lines[number - 1].strip())
+def _body(node: Function) -> list[ast.stmt]:
+    """The statements of a function after its docstring."""
+    return node.body[ast.get_docstring(node) is not None and len(node.body) > 1 :]
 
 
 def after_imports(source: Source) -> Position | None:
@@ -278,7 +258,7 @@ def as_patches(before: str, after: str, libraries: Mapping[str, str]) -> dict[st
     Parameters
     ----------
     before, after
-        Of the user's file.
+        The user's file.
     libraries
         The texts of the files that copies may be of, by path.
     """
@@ -298,9 +278,10 @@ def as_patches(before: str, after: str, libraries: Mapping[str, str]) -> dict[st
 
 def _in_library(library: Source, old: Function, user: Source, made: Function) -> str:
     """The text of a library with a function as its copy in the user's text is; above it, what that one needs beside it."""
-    code = textwrap.indent(_body(user, made), " " * old.body[0].col_offset)
+    code = reindented(user.block_code(_body(made)), " " * old.body[0].col_offset, library.indentation)
     there = {node.name for node in library.tree.body if isinstance(node, ast.FunctionDef)} - {"_"}
     needed = [node for node in needed_by(made, user) if getattr(node, "name", "") not in there]
-    lines, first, start = library.lines, library.first_line(old) - 1, _body_start(library, old) - 1
+    lines, first, start = library.lines, library.first_line(old) - 1, library.comments_above(_body(old)[0]) - 1
+    start += not lines[start].strip()  # an empty line stays
     beside = text_of(needed, user).split("\n")[:-1]
     return "\n".join([*lines[:first], *beside, *lines[first:start], code, *lines[library.last_line(old) :]])

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Literal
 
 from irscope.comparing.ranks.normalized import RankNode, normalized
+from irscope.comparing.texts import opcodes
 
-_MOST_MATCHED = 2000
-"""Statements between the first and the last that differ, of each side; more are not matched with each other."""
 _AROUND = 2
 """Statements that are alike, shown before and after those that differ."""
 _MOST_CHARACTERS, _MOST_LINES = 400, 50
@@ -40,7 +38,7 @@ def rows_of(left: str, right: str) -> Iterator[RankStatement]:
     """
     sides = normalized(left), normalized(right)
     lines = left.split("\n"), right.split("\n")
-    blocks = _blocks([_key(one) for one in sides[0]], [_key(one) for one in sides[1]])
+    blocks = opcodes([_key(one) for one in sides[0]], [_key(one) for one in sides[1]])
     if all(tag == "equal" for tag, *_ in blocks):
         return
 
@@ -72,25 +70,6 @@ def _alike(row: object, a: int, b: int, length: int, before: int, after: int) ->
     yield from (row("", a + i, b + i) for i in range(before))
     yield RankStatement("skipped", str(length - before - after), "", 0, 0)
     yield from (row("", a + i, b + i) for i in range(length - after, length))
-
-
-_Block = tuple[str, int, int, int, int]
-
-
-def _blocks(a: Sequence[object], b: Sequence[object]) -> list[_Block]:
-    """The blocks of `SequenceMatcher`.  What is alike at both ends is not compared again, and very long middles not at
-    all."""
-    shorter = min(len(a), len(b))
-    head = next((i for i in range(shorter) if a[i] != b[i]), shorter)
-    tail = next((i for i in range(shorter - head) if a[-1 - i] != b[-1 - i]), shorter - head)
-    found: list[_Block] = [("equal", 0, head, 0, head)] if head else []
-    middle = a[head : len(a) - tail], b[head : len(b) - tail]
-    if max(map(len, middle)) > _MOST_MATCHED:
-        found.append(("replace", head, len(a) - tail, head, len(b) - tail))
-    elif middle[0] or middle[1]:
-        codes = SequenceMatcher(None, *middle, autojunk=False).get_opcodes()
-        found += [(tag, head + i, head + j, head + k, head + m) for tag, i, j, k, m in codes]
-    return [*found, ("equal", len(a) - tail, len(a), len(b) - tail, len(b))] if tail else found
 
 
 def _key(one: RankNode) -> tuple[str, str, str, str]:

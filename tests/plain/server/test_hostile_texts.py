@@ -10,12 +10,11 @@ import sys
 import time
 
 import pytest
-from irscope.fixing.changes import ChangeKind, SyntaxChange
-from irscope.fixing.edits import edits_of
+from irscope.fixing.edits import statements
 from irscope.fixing.proposals import proposals
 from irscope.fixing.source import Source, parse_expression
 from irscope.fixing.texts import applied, edits_between
-from irscope.protocol import Position, Range
+from irscope.protocol import Edit, Position, Range
 from irscope_server.base.trees import tree_of
 from made import finding
 
@@ -53,7 +52,7 @@ def look(name: str) -> dict[str, object]:
     text = HEAD + (READ.get(name) or NOT_READ[name])
     begun = time.process_time()
     try:
-        edits_of(Source(text), [SyntaxChange(ChangeKind.EXPRESSION, WHERE, "x.sum()")])
+        Source(text).changed({}, [Edit(WHERE, "x.sum()")])
         is_read = True
     except ValueError:
         is_read = False
@@ -90,9 +89,11 @@ CODE = {
 def test_code_that_a_run_sends_is_not_trusted(code: str) -> None:
     with pytest.raises(ValueError, match=r"expression|Python|deeply"):
         parse_expression(code)
-    for kind in ChangeKind:
-        with contextlib.suppress(ValueError):
-            edits_of(Source(HEAD), [SyntaxChange(kind, WHERE, code)])
+    source = Source(HEAD)
+    with contextlib.suppress(ValueError):
+        source.changed({}, [Edit(WHERE, code)])
+    with contextlib.suppress(ValueError):
+        source.changed({}, [statements(source, WHERE, code)])
 
 
 def test_usual_code_is_read() -> None:

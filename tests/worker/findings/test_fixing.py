@@ -10,10 +10,11 @@ from pathlib import Path
 import fix_rates
 import pytest
 from irscope.cli import fixing
+from irscope.comparing.texts import diff_of
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.trying import Trying
 from irscope.driver.trials.proving import Proof, Prover, Status
-from irscope.fixing.texts import applied, diff_of, edits_between, without_gaps
+from irscope.fixing.texts import applied, edits_between, joined_lines
 from irscope.protocol import Edit, Fix, FixMethod, Position, Range
 from support import run_cli, run_cli_forked, shared_worker, write
 
@@ -325,9 +326,9 @@ def test_settings_that_are_added_at_one_place_stand_together() -> None:
     """A finding's lines come with a blank line before and after them; other edits stay as they are."""
     here, text = Range(Position(2, 0), Position(2, 0)), "import torch\ndef f(): ...\n"
     edits = [Edit(here, "\na = 1\n\n\n"), Edit(Range(Position(2, 4), Position(2, 5)), "g"), Edit(here, "\nb = 2\n\n\n")]
-    assert applied(text, without_gaps(edits)) == "import torch\n\na = 1\nb = 2\n\n\ndef g(): ...\n"
+    assert applied(text, joined_lines(edits)) == "import torch\n\na = 1\nb = 2\n\n\ndef g(): ...\n"
     definitions = [Edit(here, "\n\ndef a():\n    ...\n"), Edit(here, "\n\ndef b():\n    ...\n")]
-    assert without_gaps(definitions) == definitions
+    assert applied(text, joined_lines(definitions)) == applied(text, definitions)
 
 
 PADDED = """\

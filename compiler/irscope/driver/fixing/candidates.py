@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from irscope.comparing.texts import diff_of
 from irscope.driver.trials.proving import Proof, Status
 from irscope.fixing.places import path_in_library
-from irscope.fixing.texts import applied, diff_of
+from irscope.fixing.texts import applied
 from irscope.protocol import Finding, Fix
 from irscope.vocabulary.records import dataclass
 

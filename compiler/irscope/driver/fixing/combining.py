@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from irscope.driver.fixing.candidates import Candidate, Together, Tried
 from irscope.driver.fixing.trying import Trying
 from irscope.driver.trials.proving import Proof, Prover, Status
-from irscope.fixing.texts import applied, without_gaps
+from irscope.fixing.texts import applied, joined_lines
 from irscope.protocol import Edit, Finding
 
 Repaired = tuple[Finding, Candidate]
@@ -93,7 +93,7 @@ def _texts(prover: Prover, candidates: Sequence[Candidate]) -> dict[str, str]:
         own = edits.setdefault(candidate.file, [])
         own += [edit for edit in candidate.fix.edits if edit not in own]
     try:
-        return {path: applied(prover.text_of(path), without_gaps(own)) for path, own in edits.items()}
+        return {path: applied(prover.text_of(path), joined_lines(own)) for path, own in edits.items()}
     except (OSError, ValueError):
         return {}
 

@@ -20,10 +20,10 @@ from irscope.vocabulary.units import count
 
 _LONGEST_CHAIN = 5
 _MOST_CANDIDATES = 6
-"""Of one finding that are tried."""
+"""How many candidates of one finding are tried."""
 
 _SHARE_OF_SINGLES = 0.75
-"""Of the time, for trials of one fix; the rest is for those that show which fixes go together."""
+"""The share of the time that trials of one fix get; the rest is for those that show which fixes go together."""
 
 _MOST_JOINED = 3
 """Pairs of a fix of what fixed a size, and one that makes the size dynamic from the start."""
@@ -118,7 +118,7 @@ class Trying:
         except OSError:
             return list(finding.fixes)
         proposed = self._proposed(finding, text)
-        # Of a change of the finding's own first the other forms.
+        # The other forms of a change of the finding's own come first.
         order = [
             fix for own in finding.fixes for fix in (*(form for form in proposed if form.identity == own.identity), own)
         ]

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-from irscope.fixing.texts import lines_with_ends, opcodes
+from irscope.comparing.texts import lines_with_ends, opcodes
 from irscope.usercode.reading import is_read_only, read_bounded
 from irscope.usercode.source import decode_source, source_encoding
 from irscope.usercode.writing import write_files

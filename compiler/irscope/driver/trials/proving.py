@@ -12,15 +12,14 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
+from irscope.comparing.texts import LineMatch
 from irscope.driver.driver import RunSpec, execute
-from irscope.driver.trials.errors import caught_otherwise
 from irscope.driver.trials.gains import operations
 from irscope.driver.trials.output import written
 from irscope.fixing.places import in_library, is_of_library
-from irscope.fixing.texts import LineMatch
 from irscope.fixing.workarounds import as_patches
 from irscope.protocol import (
     Compile,
@@ -40,6 +39,7 @@ from irscope.runner.evidence import ANSWER, REFERENCE
 from irscope.runner.leaves import DISTURBANCES
 from irscope.store.store import Store
 from irscope.system import scratch
+from irscope.usercode.caught_errors import caught_otherwise
 from irscope.usercode.left_out import left_out
 from irscope.usercode.reading import read_bounded
 from irscope.usercode.source import decode_source
@@ -84,6 +84,10 @@ class Proof:
         """The same with another conclusion."""
         return dataclasses.replace(self, status=status, reason=reason)
 
+    def unless(self, reason: str) -> Proof:
+        """The same, but not verified if there is a reason."""
+        return self.but(Status.UNPROVEN, reason) if reason and self.status is Status.VERIFIED else self
+
     def has_removed(self, *findings: Finding) -> bool:
         """Whether findings are gone with the change."""
         gone = {removed.cause for removed in self.removes}
@@ -107,27 +111,6 @@ class Trial:
         return sum(compile.graph_ops > 0 for compile in self.compiles)
 
 
-@dataclass(frozen=True)
-class DynamoComparison:
-    """What Dynamo alone makes of a script, compared with the script without compile.
-
-    Parameters
-    ----------
-    checks
-        What was compared.
-    difference
-        What differs, in words; empty if nothing does.  ``file`` and ``line``: where that program is written.
-    why_not
-        Why it could not be compared.
-    """
-
-    checks: tuple[str, ...] = ()
-    difference: str = ""
-    file: str = ""
-    line: int = 0
-    why_not: str = ""
-
-
 class Prover:
     """Runs a script as it is and changed.  A context manager, with a private folder.
 
@@ -141,6 +124,8 @@ class Prover:
         Set by another thread to stop.
     has_run
         Whether the user has run the script already: then the original, too, is run without harm (`RunRequest.trial`).
+    aot
+        Whether AOTAutograd compiles the graphs.
     """
 
     def __init__(
@@ -150,15 +135,15 @@ class Prover:
         cancel: threading.Event | None = None,
         *,
         has_run: bool = False,
+        aot: bool = True,
     ) -> None:
         self._has_run = has_run
-        self._spec = dataclasses.replace(spec, lane=Lane.FAST, symbolic_trace=False, aot=True)
+        self._spec = dataclasses.replace(spec, lane=Lane.FAST, symbolic_trace=False, aot=aot)
         self._worker, self._cancel = worker, cancel
         self._folder, self._beside = tempfile.mkdtemp(prefix="irscope-fix-"), ThreadPoolExecutor(2)
         self._texts: dict[str, str] = {}
         self.original: Trial | None = None
         self.eager: Trial | None = None
-        self.trials = 0
 
     def __enter__(self) -> Prover:
         return self
@@ -172,28 +157,12 @@ class Prover:
 
         Both at once if both are trials; else all trials begin with the files that the compiled run leaves.
         """
-        original = self._beside.submit(self._run, {}, compare=False, texts_as_run=self._texts, trial=self._has_run)
+        original = self._beside.submit(self.run, {}, trial=self._has_run)
         if not self._has_run:
             original.result()
-        self.eager = self._run({}, without_compile=True, reference=True)
+        self.eager = self.run({}, without_compile=True)
         self.original = original.result()
         return self.original
-
-    def compare_dynamo(self) -> DynamoComparison:
-        """Runs the script without compile, and compiled with eager mode running Dynamo's graphs: what differs, Dynamo has
-        made."""
-        self._spec = dataclasses.replace(self._spec, aot=False)
-        eager = self._run({}, without_compile=True, reference=True)
-        if eager.outcome.kind is not OutcomeKind.COMPLETED:
-            return DynamoComparison(why_not=f"Without compile the script does not end well: {eager.outcome.message}")
-        trial = self._run({})
-        if trial.outcome.kind is not OutcomeKind.COMPLETED:
-            return DynamoComparison(why_not=f"The script does not end well: {trial.outcome.message}")
-        checks, status, reason = _numbers(eager, trial)
-        if status is Status.DISPROVEN and trial.evidence is not None:
-            found = trial.evidence
-            return DynamoComparison(checks, found.differences[0], found.file, found.line)
-        return DynamoComparison(checks, why_not=reason)
 
     def text_of(self, path: str) -> str:
         """The text of a file of the user's as the original has it, whatever happens to the file meanwhile.  Raises OSError."""
@@ -224,18 +193,14 @@ class Prover:
         assert self.original is not None and self.eager is not None
         if lost := not_run(self.eager) or self._left_out(texts):
             return Proof(Status.UNPROVEN, lost), self.original
-        trial = self._run(texts)
+        trial = self.run(texts)
         matches = {path: LineMatch(self.text_of(path), text) for path, text in texts.items()}
         seen = dataclasses.replace(trial, findings=tuple(one for one in trial.findings if not may_come(one)))
         proof = _decided(self.original, self.eager, seen, finding, matches)
         if proof.status is Status.VERIFIED:
-            proof = _also_without_compile(proof, self.eager, self._run(texts, without_compile=True))
-        if proof.status is Status.VERIFIED:
-            proof = _with_both_sides(proof, self.eager, matches)
+            proof = _also_without_compile(proof, self.eager, self.run(texts, without_compile=True))
         others = next(filter(None, (caught_otherwise(self.text_of(path), text) for path, text in texts.items())), "")
-        if proof.status is Status.VERIFIED and others:
-            proof = proof.but(Status.UNPROVEN, others)
-        return proof, trial
+        return proof.unless(_one_sided(self.eager, matches)).unless(others), trial
 
     def both_sides(self, proof: Proof, before: Mapping[str, str], texts: Mapping[str, str]) -> Proof:
         """A proof of texts that were made from changed ones, unless they replace a decision that always went one way.
@@ -243,7 +208,7 @@ class Prover:
         Only what asks a tensor is seen.  A fix may make a number a tensor, so the original's run cannot know of it.
         """
         matches = {path: LineMatch(text, texts[path]) for path, text in before.items() if path in texts}
-        return _with_both_sides(proof, self._run(before, without_compile=True), matches)
+        return proof.unless(_one_sided(self.run(before, without_compile=True), matches))
 
     def _left_out(self, texts: Mapping[str, str]) -> str:
         """Which effect texts leave out, also in copies of a library's functions: no run can show that it is not missed."""
@@ -256,19 +221,19 @@ class Prover:
                 return lost
         return ""
 
-    def _run(
-        self,
-        texts: Mapping[str, str],
-        without_compile: bool = False,
-        reference: bool = False,
-        compare: bool = True,
-        texts_as_run: dict[str, str] | None = None,
-        trial: bool = True,
-    ) -> Trial:
-        self.trials += 1
+    def run(self, texts: Mapping[str, str], without_compile: bool = False, trial: bool = True) -> Trial:
+        """Runs the script with other texts of files.  What is computed is compared with the original without compile, once
+        that has run.
+
+        Parameters
+        ----------
+        trial
+            Whether it is run without harm.
+        """
         folder = tempfile.mkdtemp(dir=self._folder)
         known = os.path.join(self._folder, REFERENCE)
-        if compare and not reference and os.path.exists(known):
+        is_original, is_reference = not texts and not without_compile, not texts and without_compile
+        if os.path.exists(known):
             os.symlink(known, os.path.join(folder, REFERENCE))
         overlays = {**self._spec.overlays, **texts}
         # A worker may have imported a library before it can have another text.
@@ -294,10 +259,10 @@ class Prover:
             run, outcome = execute(
                 spec, store, on_message=on_message, on_bytes=on_bytes, cancel=self._cancel, worker=worker
             )
-            if texts_as_run is not None:
-                texts_as_run.update(store.sources(run))
+            if is_original:
+                self._texts.update(store.sources(run))
         self._beside.submit(scratch.leave, folder)
-        if reference and os.path.exists(os.path.join(folder, REFERENCE)):
+        if is_reference and os.path.exists(os.path.join(folder, REFERENCE)):
             os.replace(os.path.join(folder, REFERENCE), known)
         found = tuple(causes_only(list(findings.values())))
         lines = written(*(data.decode("utf-8", "replace") for data in printed.values()))
@@ -325,29 +290,33 @@ def _decided(
     removes = tuple(old for old in original.findings if not any(same(old, new) for new in trial.findings))
     adds = tuple(new for new in trial.findings if not any(same(old, new) for old in original.findings))
     seconds = (sum(c.seconds for c in original.compiles), sum(c.seconds for c in trial.compiles))
-    compiled = (operations(original.compiles), operations(trial.compiles))
-    gain = Gain((original.graphs, trial.graphs), seconds, compiled)
-    checks, status, reason = _numbers(eager, trial)
-    proof = Proof(status, reason, removes, adds, (*checks, _LANE) if checks else (), gain)
+    gain = Gain((original.graphs, trial.graphs), seconds, (operations(original.compiles), operations(trial.compiles)))
+    proof = dataclasses.replace(compared(eager, trial), removes=removes, adds=adds, gain=gain)
+    if proof.checks:
+        proof = dataclasses.replace(proof, checks=(*proof.checks, _LANE))
+    return next((proof.but(*objection) for objection in _objections(proof, original, eager, trial, finding)), proof)
+
+
+def _objections(
+    proof: Proof, original: Trial, eager: Trial, trial: Trial, finding: Finding | None
+) -> Iterator[tuple[Status, str]]:
+    """What is against a proof that the numbers alone give, with what follows from that."""
     if why := not_run(trial):
-        return proof.but(Status.UNPROVEN, why)
-    if trial.outcome.kind is not OutcomeKind.COMPLETED:
-        if eager.outcome.kind is OutcomeKind.COMPLETED and trial.outcome.kind in _OWN_FAILURES:
-            return proof.but(Status.DISPROVEN, f"The script fails with it: {trial.outcome.message}")
-        return proof.but(Status.UNPROVEN, f"The run did not end well: {trial.outcome.message}")
+        yield Status.UNPROVEN, why
+    elif trial.outcome.kind in _OWN_FAILURES and eager.outcome.kind is OutcomeKind.COMPLETED:
+        yield Status.DISPROVEN, f"The script fails with it: {trial.outcome.message}"
+    elif trial.outcome.kind is not OutcomeKind.COMPLETED:
+        yield Status.UNPROVEN, f"The run did not end well: {trial.outcome.message}"
     if finding is not None and not proof.has_removed(finding):
-        return proof.but(Status.DISPROVEN, "The finding is still there.")
-    if adds and status is not Status.DISPROVEN:
-        (code, line, message) = adds[0].code, adds[0].range.start.line, adds[0].message
-        return proof.but(Status.UNPROVEN, f"Another finding comes: {code} at line {line}. {message}")
-    if status is Status.VERIFIED and not trial.graphs:
-        return proof.but(Status.UNPROVEN, "Nothing is compiled with it.")
-    for what, before, without, now in zip(
-        ("prints", "logs"), original.written, eager.written, trial.written, strict=True
-    ):
-        if status is Status.VERIFIED and before == without != now:
-            return proof.but(Status.UNPROVEN, f"The script {what} something else, or in another order.")
-    return proof
+        yield Status.DISPROVEN, "The finding is still there."
+    for new in proof.adds if proof.status is not Status.DISPROVEN else ():
+        yield Status.UNPROVEN, f"Another finding comes: {new.code} at line {new.range.start.line}. {new.message}"
+    if proof.status is Status.VERIFIED and not trial.graphs:
+        yield Status.UNPROVEN, "Nothing is compiled with it."
+    written = zip(("prints", "logs"), original.written, eager.written, trial.written, strict=True)
+    for what, before, without, now in written if proof.status is Status.VERIFIED else ():
+        if before == without != now:
+            yield Status.UNPROVEN, f"The script {what} something else, or in another order."
 
 
 def not_run(trial: Trial) -> str:
@@ -378,43 +347,39 @@ def _also_without_compile(proof: Proof, eager: Trial, trial: Trial) -> Proof:
     if trial.outcome.kind is not OutcomeKind.COMPLETED:
         status = Status.DISPROVEN if trial.outcome.kind in _OWN_FAILURES else Status.UNPROVEN
         return proof.but(status, f"Without compile the script fails with it: {trial.outcome.message}")
-    _, status, reason = _numbers(eager, trial)
     evidence = trial.evidence or FoundEvidence()
-    if status is Status.VERIFIED and evidence.zeroed:
-        # Compiled code may give zeros, too, so only runs without compile can be asked.
-        status, reason = (
-            Status.UNPROVEN,
-            f"{evidence.zeroed[0]} gets a gradient of zeros, which an optimizer may act on.",
-        )
-    if status is not Status.VERIFIED:
-        return proof.but(status, f"Without compile: {reason}")
+    # Compiled code may give zeros, too, so only runs without compile can be asked.
+    zeroed = [f"{name} gets a gradient of zeros, which an optimizer may act on." for name in evidence.zeroed]
+    plain = compared(eager, trial).unless("".join(zeroed[:1]))
+    if plain.status is not Status.VERIFIED:
+        return proof.but(plain.status, f"Without compile: {plain.reason}")
     checks = [*proof.checks, "the same of the changed script without compile"]
     if evidence.copied:
         checks.append(f"but {evidence.copied[0]} is a new tensor now, where it had the memory of an input")
     return dataclasses.replace(proof, checks=tuple(checks))
 
 
-def _with_both_sides(proof: Proof, eager: Trial, matches: Mapping[str, LineMatch]) -> Proof:
-    """The proof, unless the change is of a decision that always went the same way: of the other nothing is known."""
-    for one in eager.evidence.one_sided if eager.evidence is not None else ():
-        match = matches.get(one.file)
-        if match is not None and not match.stays(one.line):
-            answer = "true" if one.answer else "false"
-            place = f"line {one.line} of {os.path.basename(one.file)}"
-            return proof.but(Status.UNPROVEN, f"What {place} asks is {answer} on all inputs that were tried.")
-    return proof
+def _one_sided(eager: Trial, matches: Mapping[str, LineMatch]) -> str:
+    """Why it is not known what a change does: a decision that it replaces always went the same way.  Else empty."""
+    for decision in eager.evidence.one_sided if eager.evidence is not None else ():
+        match = matches.get(decision.file)
+        if match is not None and not match.stays(decision.line):
+            place = f"line {decision.line} of {os.path.basename(decision.file)}"
+            return f"What {place} asks is {'true' if decision.answer else 'false'} on all inputs that were tried."
+    return ""
 
 
 _OWN_FAILURES = (OutcomeKind.SCRIPT_ERROR, OutcomeKind.CRASHED)
 
 
-def _numbers(eager: Trial, trial: Trial) -> tuple[tuple[str, ...], Status, str]:
+def compared(eager: Trial, trial: Trial) -> Proof:
     """What was compared, and what follows from it alone."""
     found = trial.evidence
     if eager.outcome.kind is not OutcomeKind.COMPLETED:
-        return (), Status.UNPROVEN, f"The script does not end well without compile: {eager.outcome.message}"
+        return Proof(Status.UNPROVEN, f"The script does not end well without compile: {eager.outcome.message}")
     if found is None or found.problem:
-        return (), Status.UNPROVEN, f"Nothing was compared: {found.problem if found else 'the run left no evidence'}."
+        problem = found.problem if found is not None else "the run left no evidence"
+        return Proof(Status.UNPROVEN, f"Nothing was compared: {problem}.")
     others = len(DISTURBANCES) - 1
     programs = f"{count(found.tensors, 'tensor')} of {count(found.programs, 'compiled program')}"
     checks = [f"{programs}, on the run's inputs and {others} others made from them"]
@@ -422,14 +387,12 @@ def _numbers(eager: Trial, trial: Trial) -> tuple[tuple[str, ...], Status, str]:
     checks += [f"{found.failed} calls that raise an error in both"] if found.failed else []
     checks += [f"{found.opaque} other results, of which only the type was compared"] if found.opaque else []
     checks += [f"{count(found.clocks, 'kept number')} that a clock gives: not compared"] if found.clocks else []
-    unstable = eager.evidence.unstable if eager.evidence is not None else ()
-    if unstable or found.unstable:
-        name = (*unstable, *found.unstable)[0]
-        return tuple(checks), Status.UNPROVEN, f"{name} gives other numbers from call to call."
+    proof = Proof(Status.VERIFIED, "", checks=tuple(checks))
+    unstable = (*(eager.evidence.unstable if eager.evidence is not None else ()), *found.unstable)
+    if unstable:
+        return proof.but(Status.UNPROVEN, f"{unstable[0]} gives other numbers from call to call.")
     if found.differences:
-        return tuple(checks), Status.DISPROVEN, f"The results differ: {found.differences[0]}."
+        return proof.but(Status.DISPROVEN, f"The results differ: {found.differences[0]}.")
     if found.types:
-        return tuple(checks), Status.UNPROVEN, f"The types of results differ: {found.types[0]}."
-    if not found.tensors:
-        return tuple(checks), Status.UNPROVEN, "The compiled programs give nothing to compare."
-    return tuple(checks), Status.VERIFIED, ""
+        return proof.but(Status.UNPROVEN, f"The types of results differ: {found.types[0]}.")
+    return proof if found.tensors else proof.but(Status.UNPROVEN, "The compiled programs give nothing to compare.")

@@ -55,15 +55,14 @@ def _is_of_sizes(finding: Finding) -> bool:
 
 
 def _most_compiles(trial: Trial) -> int:
-    """Of one function."""
+    """How often the function was compiled that was compiled most."""
     counts = Counter((one.file, one.line, one.function) for one in trial.compiles if one.graph_ops)
     return max(counts.values(), default=0)
 
 
 def _why_not(gain: MeasuredGain) -> str:
-    before, after = gain.before.call, gain.after.call
-    if before is None or after is None:
+    if gain.before.call is None or gain.after.call is None:
         return gain.before.why or gain.after.why or "Calls were not timed."
     if not gain.is_significant:
         return "The times of both overlap: no difference is shown."
-    return "" if after.high < before.low else "It is not faster."
+    return "It is not faster." if gain.is_slower else ""

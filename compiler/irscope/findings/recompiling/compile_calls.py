@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.fixing.compile_calls import with_dynamic_sizes
-from irscope.protocol import Fix, Range
+from irscope.fixing.compile_calls import DYNAMIC_CAVEAT
+from irscope.fixing.edits import argument
+from irscope.fixing.source import source_of_file
+from irscope.protocol import Fix, FixMethod, Range
 from irscope.usercode.source import node_at_range, parents, parse, range_of_node
 
 _COMPILE = ("torch.compile", "torch._dynamo.optimize")
@@ -32,7 +34,12 @@ def dynamic_fix(call: tuple[str, Range] | None, file: str, function: ast.AST | N
         return None
     ((where, _), node) = found.popitem()
     compiling = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Call) else node
-    return with_dynamic_sizes(where, range_of_node(where, compiling))
+    source, method = source_of_file(where), FixMethod.DYNAMIC_SIZES
+    try:
+        edits = (argument(source, compiling, "dynamic", "True"),) if source is not None else ()
+    except ValueError:  # what the call is given is not known
+        return None
+    return Fix(method.title, DYNAMIC_CAVEAT, edits, where, method) if edits else None
 
 
 def _decorators(function: ast.AST | None) -> Iterator[ast.expr]:

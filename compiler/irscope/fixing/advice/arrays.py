@@ -83,12 +83,14 @@ def sparse(spot: Spot) -> Advice:
     if call is None:
         return Advice(what, why)
     parts = _parts_of_sparse(spot, call)
-    match call, spot.parent(call):
+    match call, spot.source.parent(call):
         case ast.Call(func=ast.Attribute(value=value, attr="to_sparse" | "to_sparse_csr"), args=[]), _:
             if parts is None and not _read_as_sparse(spot, call):
                 do = "Stay dense inside of compiled code"
                 option = replacing(spot, call, spot.text(value), do, "Uses more memory.")
-        case _, ast.Attribute(attr="to_dense") as attribute if isinstance(dense := spot.parent(attribute), ast.Call):
+        case _, ast.Attribute(attr="to_dense") as attribute if isinstance(
+            dense := spot.source.parent(attribute), ast.Call
+        ):
             option = hoist(spot, dense, _MADE_ONCE)
     # Dynamo does not accept a view of a sparse tensor as an argument.
     caveat = "The clone is needed: without it, the argument is a view of a sparse tensor."
@@ -106,7 +108,7 @@ def _parts_of_sparse(spot: Spot, call: ast.Call) -> ast.Call | None:
 
 def _read_as_sparse(spot: Spot, call: ast.Call) -> bool:
     """Whether what is made here is taken apart later, by methods that dense tensors do not have."""
-    if isinstance(parent := spot.parent(call), ast.Attribute):
+    if isinstance(parent := spot.source.parent(call), ast.Attribute):
         return parent.attr in _OF_SPARSE
     names = bound_names(spot.statement) if isinstance(spot.statement, ast.Assign) else set[str]()
     reads = spot.source.all(ast.Attribute, spot.functions[:1])

@@ -10,13 +10,13 @@ from irscope.fixing.advice.common import decide_in_caller, option, replacing, so
 from irscope.fixing.advice.conditions import Decision, condition, decision_at, failed_assertion, looks_like_tensor
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
-from irscope.fixing.changes import ChangeKind, SyntaxChange
 from irscope.fixing.choosing import is_no_tensor
+from irscope.fixing.edits import statements
 from irscope.fixing.predication import Flat, Flattening, bound_before
 from irscope.fixing.rules.branches import chosen_expression, flattened
 from irscope.fixing.source import Source, parse_expression
 from irscope.fixing.syntax import Function
-from irscope.protocol import FixMethod
+from irscope.protocol import FixMethod, Range
 from irscope.usercode.bindings import targets_of
 
 _WHY = "A graph has no branches: while it is traced, tensors have shapes but no values."
@@ -82,7 +82,7 @@ def _without_decision(spot: Spot) -> Advice:
     options: tuple[Option, ...] = ()
     if isinstance(node, (ast.BoolOp, ast.UnaryOp, ast.Compare, ast.Call)):
         text = condition(spot, node)
-        boolean = not isinstance(node, ast.Call) or spot.qualified(node.func) in ("any", "all")
+        boolean = not isinstance(node, ast.Call) or spot.source.full_name(node.func) in ("any", "all")
         if text is not None and boolean and text != spot.text(node):
             caveat = "The result is a tensor: an `if` on it breaks again."
             options = (replacing(spot, node, text, "Keep it a tensor", caveat),)
@@ -94,31 +94,29 @@ def _without_decision(spot: Spot) -> Advice:
 
 def _chosen(spot: Spot, decision: ast.If | ast.IfExp) -> tuple[Option, ...]:
     """``torch.where`` and ``torch.cond`` for the values of both sides, the cheaper first."""
+    place, code = spot.source.range(decision), None
     if isinstance(decision, ast.If):
-        change = _flattened(spot, decision)
-    elif is_no_tensor(decision.body) or is_no_tensor(decision.orelse):
-        change = None
-    else:
-        text = chosen_expression(spot.source, decision, spot.torch)
-        place = spot.source.range(decision)
-        change = SyntaxChange(ChangeKind.EXPRESSION, place, text) if text is not None else None
-    if change is None:
+        place, code = _flattened(spot, decision) or (place, None)
+    elif not is_no_tensor(decision.body) and not is_no_tensor(decision.orelse):
+        code = chosen_expression(spot.source, decision, spot.torch)
+    if code is None:
         return ()
 
     def made(do: str | FixMethod, code: str, caveat: str) -> Option:
-        shown = spot.line_with(decision, code) if isinstance(decision, ast.IfExp) else code
-        return option(do, shown, caveat, spot.edits({}, dataclasses.replace(change, code=code)))
+        if isinstance(decision, ast.IfExp):
+            return replacing(spot, decision, code, do, caveat)
+        return option(do, code, caveat, spot.edits({}, statements(spot.source, place, code)))
 
-    where = made(FixMethod.CHOOSE_BY_VALUE, change.code, _BOTH)
-    cond, is_heavy = _with_cond(change.code, spot.torch)
+    where = made(FixMethod.CHOOSE_BY_VALUE, code, _BOTH)
+    cond, is_heavy = _with_cond(code, spot.torch)
     if cond is None:
         return (where,)
     options = (where, made("Keep the branch, inside of the graph", cond, _COND))
     return options[::-1] if is_heavy else options
 
 
-def _flattened(spot: Spot, decision: ast.If, replaced: ast.If | None = None) -> SyntaxChange | None:
-    """The change to straight code, if nothing changes in place: only the rule, whose changes are verified, does that."""
+def _flattened(spot: Spot, decision: ast.If, replaced: ast.If | None = None) -> tuple[Range, str] | None:
+    """What `flattened` gives, if nothing changes in place: only the rule, whose changes are verified, does that."""
     rest = spot.source.following(decision) if spot.source.all(ast.Return, decision) else []
     if _changes_parts(spot, [*decision.body, *decision.orelse, *rest]):
         return None
@@ -170,10 +168,10 @@ def _under_flags(spot: Spot, decision: ast.If) -> Option | None:
     if len(decision.body) == 1 and isinstance(raised := decision.body[0], ast.Raise):
         under = _assert_async(spot, decision, raised, joined)
     else:
-        change = _flattened(spot, ast.If(asked, decision.body, []), decision)
-        if change is None or spot.source.all(ast.Return, decision):
+        straight = _flattened(spot, ast.If(asked, decision.body, []), decision)
+        if straight is None or spot.source.all(ast.Return, decision):
             return None
-        under = option(FixMethod.CHOOSE_BY_VALUE, change.code, _BOTH)
+        under = option(FixMethod.CHOOSE_BY_VALUE, straight[1], _BOTH)
     body = under.code.replace("\n", "\n    ")
     code = f"if {' and '.join(map(spot.text, flags))}:\n    {body}"
     return dataclasses.replace(under, code=code, edits=spot.edits({decision: code}))
@@ -189,7 +187,7 @@ def _early_return(spot: Spot, decision: ast.If, test: str) -> Option | None:
             is_plain = not decision.orelse and not spot.source.all((ast.Return, ast.Raise), rest)
         case _:
             return None
-    in_function = isinstance(spot.parent(decision), Function)
+    in_function = isinstance(spot.source.parent(decision), Function)
     if not is_plain or not in_function or is_no_tensor(early) or is_no_tensor(late):
         return None
     name, value = spot.source.fresh("stop"), spot.source.fresh("early")

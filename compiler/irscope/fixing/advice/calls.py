@@ -22,7 +22,7 @@ _SHARDING = "/torch/distributed/fsdp/_fully_shard/"
 
 
 def skipped_call(spot: Spot) -> Advice:
-    """GB0007, GB0008, GB0147, GB0148, GB0156 and their like: by what the user's line calls."""
+    """GB0007, GB0008, GB0147, GB0148, GB0156 and similar ones: by what the user's line calls."""
     name = name_at(spot)
     if any(_SHARDING in place.file.replace(os.sep, "/") for place in spot.context.beneath):
         return _sharded(spot)
@@ -138,13 +138,13 @@ def _enabled(spot: Spot, function: ast.expr | None) -> Option:
         return Option(do, "", _KEPT, spot.edits({decorator: None}))
     (call,) = wraps
     do = f"Remove the `{spot.text(call.func)}` around `{word}` (line {call.lineno})"
-    if spot.qualified(call.args[0]).startswith("torch.ops."):
+    if spot.source.full_name(call.args[0]).startswith("torch.ops."):
         return Option(do, "", f"{_KEPT} An operator can break the graph for reasons of its own.")
     return Option(do, "", _KEPT, spot.edits({call: spot.text(call.args[0])}))
 
 
 def _disables(spot: Spot, node: ast.expr) -> bool:
-    return spot.qualified(node.func if isinstance(node, ast.Call) else node) in _DISABLE
+    return spot.source.full_name(node.func if isinstance(node, ast.Call) else node) in _DISABLE
 
 
 _REQUESTS = ("torch._dynamo.graph_break", "torch._dynamo.skip_frame")

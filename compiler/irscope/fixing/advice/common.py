@@ -74,10 +74,10 @@ def hoist(spot: Spot, node: ast.expr | None, caveat: str = SAME_EACH_CALL, as_li
     """
     if node is None or not spot.hoistable(node) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
         return None
-    made = spot.qualified(node.func) if isinstance(node, ast.Call) else ""
+    made = spot.source.full_name(node.func) if isinstance(node, ast.Call) else ""
     if _FILLED.fullmatch(made) or isinstance(node, (ast.List, ast.Dict, ast.Set, ast.GeneratorExp)):
         return None
-    word = assigned_name(spot.parent(node)) or last_word(node.func if isinstance(node, ast.Call) else node)
+    word = assigned_name(spot.source.parent(node)) or last_word(node.func if isinstance(node, ast.Call) else node)
     name = spot.source.fresh(f"_{(word.strip('_') or 'value').upper()}")
     line = f"{name} = list({spot.text(node)})" if as_list else f"{name} = {spot.text(node)}"
     code = f"{line}   # above the function\n{spot.line_with(node, name)}"
@@ -104,14 +104,14 @@ def called(spot: Spot, *passed: str) -> str:
     if function is None:
         return f"compiled({', '.join(['...', *passed])})"
     names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
-    in_class = isinstance(spot.parent(function), ast.ClassDef)
+    in_class = isinstance(spot.source.parent(function), ast.ClassDef)
     name = "model" if in_class and function.name == "forward" else function.name
     return f"{name}({', '.join([*names[in_class:], *passed])})"
 
 
 def pass_in(spot: Spot, node: ast.expr | None, caveat: str = ONCE_PER_VALUE, form: str = "{}") -> Option | None:
     """Computes a value in the caller and hands it over as an argument; None if it is made of local names."""
-    name = assigned_name(spot.parent(node)) or "value"
+    name = assigned_name(spot.source.parent(node)) or "value"
     return _handed_over(spot, node, "Compute it in the caller and pass it in", name, caveat, form)
 
 
@@ -179,5 +179,5 @@ def custom_op(spot: Spot, call: ast.Call | None) -> Option | None:
 
 
 def some(*options: Option | None) -> tuple[Option, ...]:
-    """Those that apply."""
+    """The options that apply."""
     return tuple(option for option in options if option is not None)

@@ -1,19 +1,17 @@
-"""Python conditions on tensors, written as one tensor."""
+"""Python conditions on tensors, written as one tensor; and what a value at the break is used for."""
 
 from __future__ import annotations
 
 import ast
-import re
+import itertools
 
-from irscope.fixing.advice.common import around
+from irscope.fixing.advice.common import around, assigned_name
 from irscope.fixing.advice.model import Advice
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.conditions import decided, is_flag, is_tensor
-from irscope.fixing.source import bound_names, loaded_names
+from irscope.fixing.source import bound_names
 
 Decision = ast.If | ast.While | ast.IfExp | ast.Assert
-_RELATION = re.compile(r"(?P<name>Eq|Ne)\((?P<left>[^,]+), (?P<right>[^,]+)\)")
-_SIGNS = {"Eq": "==", "Ne": "!="}
 
 
 def decision_at(spot: Spot) -> Decision | None:
@@ -45,7 +43,7 @@ def decision_at(spot: Spot) -> Decision | None:
 def condition(spot: Spot, node: ast.expr) -> str | None:
     """A condition as an expression that gives one boolean tensor; None if it cannot be written so."""
     operands = [value for joined in spot.source.all(ast.BoolOp, node) for value in joined.values]
-    names = [f"{spot.qualified(call.func)}/{spot.text(call.func)}" for call in spot.source.all(ast.Call, node)]
+    names = [f"{spot.source.full_name(call.func)}/{spot.text(call.func)}" for call in spot.source.all(ast.Call, node)]
     is_numpy = any(name.startswith("numpy.") or name.endswith(".numpy") for name in names)
     if is_numpy or is_flag(node) or not all(looks_like_tensor(spot, value) for value in operands):
         return None
@@ -63,17 +61,56 @@ def looks_like_tensor(spot: Spot, node: ast.expr) -> bool:
     return False
 
 
-def symbols_readable(expression: str) -> str:
-    """A condition on symbols as people write it: ``Eq(u0, 0)`` is ``u0 == 0``."""
-    match = _RELATION.fullmatch(expression)
-    return f"{match['left']} {_SIGNS[match['name']]} {match['right']}" if match else expression
-
-
 def failed_assertion(spot: Spot, statement: ast.Assert) -> Advice:
     """An assertion that is false for what is known while tracing: no tensor's value is asked for."""
     what = f"`assert` fails during tracing: {spot.short(statement.test)} is false for this call"
     why = "That is known without any tensor's value, and plain Python runs the function to raise the error."
-    names = set(loaded_names(statement.test))
-    local = names <= {arg.arg for arg in spot.functions[0].args.args} if spot.functions else False
-    before = f"assert {spot.text(statement.test)}" if local else ""
-    return Advice(what, why, (around(spot, "Check it in the caller, before the compiled code", before),))
+    do = "Check it in the caller, before the compiled code"
+    return Advice(what, why, (around(spot, do, f"assert {spot.text(statement.test)}"),))
+
+
+# --- what a value is used for --------------------------------------------------------------------------------------------
+
+
+def uses_of_value(spot: Spot) -> set[str]:
+    """What the value is used for, where it is made or where the name that it gets is read later.
+
+    The words are ``decision``, ``text``, ``index``, ``range``, ``argument`` and ``result``.
+    """
+    node, name = spot.expression, assigned_name(spot.statement)
+    if name and spot.source.parent(node) is spot.statement:
+        return {_use(spot, read) for read in _reads(spot, name)}
+    return {_use(spot, node)} if node is not None else set()
+
+
+def decision_later(spot: Spot) -> str:
+    """The first line of the first ``if`` or ``while`` that reads the name that the value gets; else empty."""
+    name = assigned_name(spot.statement)
+    readers = [spot.source.statement(read) for read in _reads(spot, name)] if name else []
+    return next((spot.text(node).split("\n")[0] for node in readers if isinstance(node, (ast.If, ast.While))), "")
+
+
+def _reads(spot: Spot, name: str) -> list[ast.Name]:
+    names = spot.source.all(ast.Name, spot.functions[0]) if spot.functions else []
+    last = spot.context.range.end.line
+    return [n for n in names if n.id == name and isinstance(n.ctx, ast.Load) and n.lineno > last]
+
+
+def _use(spot: Spot, node: ast.AST) -> str:
+    for child, parent in itertools.pairwise(spot.source.around(node)):
+        match parent:
+            case ast.If() | ast.While() | ast.IfExp() | ast.Assert() if parent.test is child:
+                return "decision"
+            case ast.FormattedValue() | ast.JoinedStr():
+                return "text"
+            case ast.Slice() | ast.Subscript():
+                return "index"
+            case ast.Call():
+                return "range" if spot.source.full_name(parent.func) == "range" else "argument"
+            case ast.Attribute() if child is node:
+                return "argument"
+            case ast.BinOp() if not isinstance(parent.op, ast.Mod):
+                break
+            case ast.stmt():
+                break
+    return "result"

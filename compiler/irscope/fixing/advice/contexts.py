@@ -7,6 +7,7 @@ import ast
 from irscope.fixing.advice.common import SAME_EACH_CALL, around, called, pass_in, replacing, some
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
+from irscope.fixing.edits import argument
 from irscope.fixing.source import Source, bound_names, loaded_names
 from irscope.fixing.syntax import Definition
 
@@ -26,7 +27,7 @@ def unsupported_context(spot: Spot) -> Advice:
     what = f"`with {spot.text(item)}:` cannot be entered while tracing"
     outside = "Put the block around the call of the compiled code"
     moved = around(spot, outside, f"with {', '.join(map(spot.text, block.items))}:")
-    if isinstance(item, ast.Call) and spot.qualified(item.func) == "torch.device":
+    if isinstance(item, ast.Call) and spot.source.full_name(item.func) == "torch.device":
         why = "It changes where tensors are made, by a mode that Dynamo does not enter as a `with` block."
         return Advice(what, why, some(_on_device(spot, block, item), moved))
     why = "Dynamo knows what torch's own context managers do to a graph, and those written in Python; not this one."
@@ -83,13 +84,13 @@ def _with(spot: Spot) -> ast.With | None:
 
 def _on_device(spot: Spot, block: ast.With, item: ast.Call) -> Option | None:
     """Gives ``device=`` to the factories in the block, and dissolves it."""
-    calls = [call for call in spot.source.all(ast.Call, block.body) if spot.qualified(call.func) in _FACTORIES]
+    calls = [call for call in spot.source.all(ast.Call, block.body) if spot.source.full_name(call.func) in _FACTORIES]
     calls = [call for call in calls if not {keyword.arg for keyword in call.keywords} & {"device", None}]
     if not calls or len(block.items) != 1 or len(item.args) != 1 or block.items[0].optional_vars:
         return None
-    given = [spot.source.argument(call, "device", spot.text(item.args[0])) for call in calls]
+    given = [argument(spot.source, call, "device", spot.text(item.args[0])) for call in calls]
     named = Source(spot.source.changed({}, given))
     (inner,) = named.on_line(block.lineno, ast.With)[:1]
-    code = "\n".join(map(named.code_with_comments, inner.body))
+    code = named.block_code(inner.body)
     caveat = "Modules that are made inside need `device=` as well."
     return replacing(spot, block, code, "Name the device where the tensor is created", caveat)

@@ -43,7 +43,7 @@ def _range(spot: Spot) -> Advice:
     if count is None or call is None:
         return Advice(what, why)
     masked = None
-    match spot.parent(call):
+    match spot.source.parent(call):
         case ast.For(target=ast.Name(id=step), body=[ast.Assign(targets=[ast.Name(id=target), *_], value=value)]) if (
             len(call.args) == 1
         ):
@@ -72,7 +72,7 @@ def _evaluated(spot: Spot) -> Advice:
 def _namespace(spot: Spot) -> Advice:
     what = f"{spot.short(spot.call)} asks for the namespace while tracing"
     why = "Names of the function are values of the graph, not entries of a dictionary."
-    match spot.parent(spot.call):
+    match spot.source.parent(spot.call):
         case ast.Subscript(slice=ast.Constant(value=str(word))) as entry if word.isidentifier():
             if word not in spot.local_names():
                 return Advice(what, why, (replacing(spot, entry, word, "Use the name itself"),))
@@ -134,7 +134,7 @@ def raised(spot: Spot) -> Advice:
     else:
         what = f"while it is traced, this raises {error}, which leaves the compiled code"
         why += " If it does not raise it there, it is an operation that Dynamo treats differently from Python."
-    decision, first = spot.parent(statement), None
+    decision, first = spot.source.parent(statement), None
     if isinstance(statement, ast.Raise) and isinstance(decision, ast.If) and statement in decision.body:
         code = f"if {spot.text(decision.test)}:\n    {spot.text(statement)}\nresult = {called(spot)}"
         first = Option("Check it in the caller, before the compiled code", code)
@@ -144,7 +144,7 @@ def raised(spot: Spot) -> Advice:
 
 
 def _length_of_text(spot: Spot) -> Advice | None:
-    """``len(f"{x}")`` and its like: Dynamo keeps a text with a tensor in it as something to be made later."""
+    """``len(f"{x}")`` and similar calls: Dynamo keeps a text with a tensor in it as something to be made later."""
     call = spot.call
     if call is None or "object of type 'str' has no len()" not in spot.cause.context:
         return None
@@ -161,7 +161,9 @@ def import_failed(spot: Spot) -> Advice:
     statement = spot.statement
     what = f"{spot.short(statement)} fails"
     why = "The import is run while the graph is traced, and the module or name is not there."
-    if not isinstance(statement, (ast.Import, ast.ImportFrom)) or not isinstance(spot.parent(statement), Function):
+    if not isinstance(statement, (ast.Import, ast.ImportFrom)) or not isinstance(
+        spot.source.parent(statement), Function
+    ):
         return Advice(what, why)
     names = [alias.asname or alias.name.split(".")[0] for alias in statement.names]
     missing = "".join(f"\n    {name} = None" for name in names)

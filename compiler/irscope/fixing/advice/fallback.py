@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
-from irscope.events.break_message import BreakMessage
+from irscope.events.break_words import explanation_of, hints_of, type_of
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 
-_EMPTY_ADVICE = re.compile(
-    r"^(It may be possible to write Dynamo tracing rules|This is likely to be a Dynamo bug|Please (report|file|open) an issue"
-    r"|This graph break is fundamental|This graph break may be difficult to debug|Report an issue to PyTorch"
-    r"|File an issue to PyTorch|Your code may result in an error when running in eager)"
-)
 _SEQUELS = {
     "GB7000": "It is inside of a loop, where a graph cannot be cut and resumed, so the whole function runs as plain Python.",
     "GB0066": "It is inside of a `with` block that a graph cannot leave and enter again, so the whole function runs as plain Python.",
     "GB0092": "Something that is alive here cannot be carried over the cut, so the whole function runs as plain Python.",
     "GB0065": "It is in a function that is called from the compiled one; the graph is cut at that call.",
 }
-_OBJECTS = re.compile(r" at 0x[0-9a-f]+")
-_INTERNALS = re.compile(r"\b(LazyVariableTracker\(\w+: )?(\w+Variable)\((?:[^()]|\([^()]*\))*\)\)?")
 
 
 def from_registry(spot: Spot) -> Advice:
@@ -28,28 +19,12 @@ def from_registry(spot: Spot) -> Advice:
     cause = spot.cause
     node = spot.expression or spot.statement
     at = f" at {spot.short(node)}" if node is not None else ""
-    what = f"{_sentence_case(cause.type)}{at}" if cause.type else f"Dynamo cannot trace this{at}"
-    hints = [" ".join(hint.split()).rstrip(".") for hint in cause.hints if not _EMPTY_ADVICE.match(hint.strip())]
-    return Advice(what, _explanation_of(cause), tuple(map(Option, hints)))
-
-
-def _explanation_of(message: BreakMessage) -> str:
-    """PyTorch's reason on one line, without addresses and the names of its inner classes."""
-    text = _OBJECTS.sub("", " ".join(message.explanation.split()))
-    context = _OBJECTS.sub("", " ".join(message.context.split()))
-    if context and len(context) <= 120 and not _INTERNALS.search(context) and context not in text:
-        text = f"{text} ({context})" if text else context
-    return text
+    what = f"{type_of(cause) or 'Dynamo cannot trace this'}{at}"
+    return Advice(what, explanation_of(cause), tuple(map(Option, hints_of(cause))))
 
 
 def sequel_of(spot: Spot) -> list[str]:
     """A sentence for each further message of a break's chain, and on why a whole function was given up."""
     messages = spot.context.messages[1:]
-    said = [_SEQUELS.get(m.code) or f"Then: {m.type}. {_explanation_of(m)}".strip() for m in messages]
+    said = [_SEQUELS.get(m.code) or f"Then: {m.type}. {explanation_of(m)}".strip() for m in messages]
     return list(dict.fromkeys(said))
-
-
-def _sentence_case(text: str) -> str:
-    """As it is after a colon: ``Data-dependent`` is ``data-dependent``, ``RNN`` stays."""
-    text = text.strip().rstrip(".")
-    return text[:1].lower() + text[1:] if text[:2].istitle() else text

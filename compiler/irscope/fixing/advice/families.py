@@ -20,7 +20,7 @@ def name_at(spot: Spot) -> str:
     node = spot.call.func if spot.call is not None else spot.expression
     node = node.value if isinstance(node, ast.Subscript) else node
     head = dotted(node).partition(".")[0] if node is not None else ""
-    return spot.qualified(node) if head in spot.source.imports or hasattr(builtins, head) else ""
+    return spot.source.full_name(node) if head in spot.source.imports or hasattr(builtins, head) else ""
 
 
 def _environment(spot: Spot) -> tuple[Option, ...]:
@@ -32,7 +32,7 @@ def _environment(spot: Spot) -> tuple[Option, ...]:
 
 
 def _computed_before(spot: Spot) -> tuple[Option, ...]:
-    loop = spot.parent(spot.call)
+    loop = spot.source.parent(spot.call)
     if isinstance(loop, ast.For) and loop.iter is spot.call:
         return some(hoist(spot, spot.call, as_list=True))
     if spot.alone:

@@ -7,15 +7,13 @@ import re
 
 from irscope.fixing.advice.branches import WHILE_LOOP, WHILE_LOOP_CAVEAT, branch_options
 from irscope.fixing.advice.common import replacing, some
-from irscope.fixing.advice.conditions import condition, decision_at, symbols_readable
+from irscope.fixing.advice.conditions import condition, decision_at
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.advice.values import are_numbers, element_of_tensor
-from irscope.fixing.conditions import SIGNS
+from irscope.fixing.conditions import SIGNS, opposite
 from irscope.usercode.bindings import last_word
 
-_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.GtE, ast.Gt: ast.LtE, ast.Eq: ast.NotEq}
-_OPPOSITE |= {opposite: sign for sign, opposite in _OPPOSITE.items()}
 _EMPTY = (
     "Most operations accept empty tensors: `x[token]`, `index_add_` and linear layers then do nothing. "
     "`mean()` and `max()` of an empty tensor do not."
@@ -35,7 +33,7 @@ _NUMBERS = re.compile(r"\bz?u[a-z]?\d+\b")
 
 def data_dependent_guard(spot: Spot) -> Advice:
     """Advice for a guard on a number whose value is known only when the graph runs."""
-    asked = symbols_readable(spot.cause.context)
+    asked = spot.cause.context
     symbols = " and ".join(f"`{name}`" for name in dict.fromkeys(_NUMBERS.findall(asked))) or "It"
     plural = " and " in symbols
     why = (
@@ -69,7 +67,7 @@ def _left_out(spot: Spot, decision: ast.AST) -> Option | None:
     if any(map(_counts, decision.body if asked == "elements" else following)):
         return None
     if asked == "elements" and not spot.source.is_elif(decision):
-        code = "\n".join(map(spot.source.code_with_comments, decision.body))
+        code = spot.source.block_code(decision.body)
         return replacing(spot, decision, code, do, _EMPTY)
     if asked == "none" and isinstance(decision.body[0], ast.Continue) and following:
         return Option(f"{do}, with its `continue`", "", _EMPTY, spot.edits({decision: None}))
@@ -129,12 +127,10 @@ def _both_sides(spot: Spot, test: ast.expr) -> tuple[str, str] | None:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             sides = _both_sides(spot, operand)
             return sides[::-1] if sides is not None else None
-        case ast.Compare(ops=[sign]) if type(sign) in _OPPOSITE:
-            turned = ast.Compare(test.left, [_OPPOSITE[type(sign)]()], test.comparators)
-            return spot.text(test), ast.unparse(turned)
     if _is_size(test):
         return f"{spot.text(test)} > 0", f"{spot.text(test)} == 0"
-    return None
+    turned = opposite(spot.source, test)
+    return (spot.text(test), turned) if turned else None
 
 
 def _kept(spot: Spot, decision: ast.AST) -> Option | None:

@@ -1,6 +1,6 @@
 """A break inside of a library: its place is the user's call, but the line that broke is the library's.
 
-The words are those for the library's own line.  Of the options only those remain that need no change of the library.
+The words are those for the library's own line.  Only options that need no change of the library remain.
 """
 
 from __future__ import annotations

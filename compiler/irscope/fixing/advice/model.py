@@ -69,7 +69,7 @@ class Option:
         What makes the code of the line at hand, where applying it is safe to do for the user; none if the code is an
         example for another place (the caller, another file) or holds something only the user knows.
     anywhere
-        Whether it helps wherever the cause lies, also inside of a library: a setting that names nothing of the code.
+        Whether it helps wherever the cause lies, also inside of a library: a setting that does not name anything in the code.
     method
         What it does, where a family of fixes does the same.
     """

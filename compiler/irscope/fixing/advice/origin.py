@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 from collections.abc import Iterator
 
+from irscope.events.break_words import places_of_tensors
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import bound_names, loaded_names
 from irscope.usercode.bindings import targets_of
 from irscope.usercode.user_files import is_user_file
 
-_COMPUTED = re.compile(r'# File "(?P<file>[^"]+)", line (?P<line>\d+), in \S+?, code: (?P<code>.*)')
-_ATTRIBUTED = re.compile(
-    r'^  \w*Tensor\w*\(.*\) originated from:\n  File "(?P<file>[^"]+)", line (?P<line>\d+)\n\s*(?P<code>.*)$',
-    re.MULTILINE,
-)
 _LONGEST_CHAIN = 3
 Assignment = ast.Assign | ast.AugAssign | ast.AnnAssign
 
@@ -26,20 +21,18 @@ def origin_of(spot: Spot, value: ast.expr) -> str:
     steps = list(_assignments(spot, value))
     said = {line for _, line in steps}
     here = spot.context.range.start.line
-    matches = [match for pattern in (_COMPUTED, _ATTRIBUTED) for match in pattern.finditer(spot.context.payload)]
-    for match in matches:  # PyTorch names where a tensor was computed
-        file, line = match["file"], int(match["line"])
+    for file, line, code in places_of_tensors(spot.context.payload):
         elsewhere = os.path.realpath(file) != os.path.realpath(spot.context.file)
         if is_user_file(file) and (elsewhere or line not in {here, *said}):
             place = f"{os.path.basename(file)}, line {line}" if elsewhere else f"line {line}"
-            steps.append((f"`{match['code'].strip()}` ({place})", line))
+            steps.append((f"`{code}` ({place})", line))
     if not steps:
         return ""
     return f"The value comes from {', and that from '.join(dict.fromkeys(text for text, _ in steps))}."
 
 
 def _assignments(spot: Spot, value: ast.expr) -> Iterator[tuple[str, int]]:
-    """The last assignments before the line of the names that a value is made of, the nearest first."""
+    """The last assignments, before the line, to the names in a value, the nearest first."""
     if not spot.functions:
         return
     statements = spot.source.all(ast.stmt, spot.functions[0])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from irscope.fixing.advice.common import around, pass_in, plain_rule, replacing, some, without_keyword
-from irscope.fixing.advice.conditions import decision_at
+from irscope.fixing.advice.conditions import decision_at, uses_of_value
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
-from irscope.fixing.advice.uses import uses_of_value
+from irscope.fixing.rules.random_numbers import traced
 from irscope.protocol import FixMethod
 
 _TWINS = {
@@ -36,22 +36,18 @@ def options(spot: Spot) -> tuple[Option, ...]:
         caveat = "Wrap it in `torch.tensor(...)`: a Python number would be compiled in, and each new one again."
         caveat = "The function is compiled again for each number." if decides else caveat
     passed = pass_in(spot, decision.test if decision is not None else call, caveat)
-    return some(passed) if decides else some(_uniform(spot, call), _torch_twin(spot, call), passed)
+    if decides:
+        return some(passed)
+    code, do = traced(spot.source, call), "Use a function that Dynamo knows"
+    same = replacing(spot, call, code, do, "The numbers are the same.") if code is not None else None
+    return some(same, _torch_twin(spot, call), passed)
 
 
-number_drawn = plain_rule(  # ``np.random.randn()`` and its like, also from a generator: ``rng.normal()``
+number_drawn = plain_rule(  # ``np.random.randn()`` and similar calls, also from a generator: ``rng.normal()``
     "draws a random number that is not a tensor",
     "The generators of NumPy and Python are outside of the graph, which would repeat the numbers of its first run.",
     options,
 )
-
-
-def _uniform(spot: Spot, call: ast.Call) -> Option | None:
-    """``random.random()`` by a function that Dynamo knows; ``uniform(0, 1)`` draws the same number."""
-    if spot.called != "random.random" or not isinstance(call.func, ast.Attribute):
-        return None
-    code = f"{spot.text(call.func.value)}.uniform(0, 1)"
-    return replacing(spot, call, code, "Use a function that Dynamo knows", "The numbers are the same.")
 
 
 def _torch_twin(spot: Spot, call: ast.Call) -> Option | None:

@@ -47,7 +47,7 @@ def _source(node: ast.expr | None) -> ast.expr | None:
 
 def _masked_reduction(spot: Spot) -> Option | None:
     """``x[x > 0].sum()`` is ``torch.where(x > 0, x, 0).sum()``."""
-    match spot.expression, spot.parent(spot.parent(spot.expression)):
+    match spot.expression, spot.source.parent(spot.source.parent(spot.expression)):
         case ast.Subscript(slice=ast.Compare()), ast.Call() as call:
             text = masked(spot.source, call, spot.torch)
             return replacing(spot, call, text, "Keep the shape and let the others be zero") if text else None

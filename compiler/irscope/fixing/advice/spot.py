@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 
 from irscope.events.break_message import BreakMessage
 from irscope.fixing.advice.model import BreakContext
-from irscope.fixing.changes import SyntaxChange
 from irscope.fixing.source import Source, bound_names, loaded_names, source_of_file, tight
 from irscope.protocol import Edit
 
@@ -56,7 +55,7 @@ class Spot:
     def expression(self) -> ast.expr | None:
         """The node as an expression: an expression statement's value; the called thing's call."""
         node = self.node.value if isinstance(self.node, ast.Expr) else self.node
-        call = self.parent(node)
+        call = self.source.parent(node)
         if isinstance(node, ast.Attribute) and isinstance(call, ast.Call) and call.func is node:
             return call
         return node if isinstance(node, ast.expr) else None
@@ -69,23 +68,19 @@ class Spot:
     @property
     def called(self) -> str:
         """The full name of what is called; empty if nothing is, or if it has no name."""
-        return self.qualified(self.call.func) if self.call is not None else ""
+        return self.source.full_name(self.call.func) if self.call is not None else ""
 
     @property
     def alone(self) -> bool:
         """Whether the expression is its own statement, so that its value is not used."""
         return isinstance(self.statement, ast.Expr) and self.statement.value is self.expression
 
-    def parent(self, node: ast.AST | None) -> ast.AST | None:
-        """The node directly around a node; None for the module."""
-        return self.source.parent(node) if node is not None else None
-
     def methods(self, call: ast.Call | None) -> Iterator[ast.Call]:
         """A call, and the methods of its result that are called at once: ``open(path).read()`` for ``open(path)``."""
         while isinstance(call, ast.Call):
             yield call
-            attribute = self.parent(call)
-            outer = self.parent(attribute) if isinstance(attribute, ast.Attribute) else None
+            attribute = self.source.parent(call)
+            outer = self.source.parent(attribute) if isinstance(attribute, ast.Attribute) else None
             call = outer if isinstance(outer, ast.Call) and outer.func is attribute else None
 
     # --- text ---------------------------------------------------------------------------------------------------------
@@ -127,10 +122,6 @@ class Spot:
         inner = {name for function in self.functions[:-1] for name in bound_names(function.args)}
         return set(loaded_names(node)) & (stored | inner | {"self", "cls", "ctx"})
 
-    def qualified(self, node: ast.AST | None) -> str:
-        """The full name that a dotted expression means: ``np.random.rand`` is ``numpy.random.rand``; else empty."""
-        return self.source.full_name(node) if node is not None else ""
-
     def hoistable(self, node: ast.expr) -> bool:
         """Whether an expression means the same above the function: it uses names that the file binds further up."""
         odd = (ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda, ast.comprehension, ast.NamedExpr)
@@ -151,13 +142,13 @@ class Spot:
         return self.source.module_name("torch") or "torch"
 
     def edits(
-        self, changes: Mapping[ast.AST, str | None], *more: SyntaxChange, above: str = "", importing: str = ""
+        self, changes: Mapping[ast.AST, str | None], *more: Edit, above: str = "", importing: str = ""
     ) -> tuple[Edit, ...]:
         """The edits that put code in the place of nodes (`Source.changed`); none if they cannot be made.
 
         ``above`` are lines for above the statement of the module that the node is in, ``importing`` is for the imports.
         """
-        codes = [*changes.values(), *(change.code for change in more), above]
+        codes = [*changes.values(), *(edit.text for edit in more), above]
         uses_torch = any(re.search(r"\btorch\.", code or "") for code in codes)
         imports = ["import torch"] if uses_torch and self.source.module_name("torch") is None else []
         with contextlib.suppress(ValueError):

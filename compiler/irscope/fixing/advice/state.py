@@ -22,7 +22,7 @@ def deepcopy(spot: Spot) -> Advice:
     why = "`copy.deepcopy` works on the memory of a tensor, which does not exist while a graph is traced."
     if call is None or not call.args or isinstance(call.args[0], ast.Starred):
         return Advice(f"{shown} copies a tensor as a Python object", why)
-    name, argument, text = spot.qualified(call.func), call.args[0], spot.text(call.args[0])
+    name, argument, text = spot.source.full_name(call.func), call.args[0], spot.text(call.args[0])
     options: tuple[Option, ...]
     frames = [match["name"] for match in _COPY_FRAME.finditer(spot.context.payload)]
     if name in ("dataclasses.asdict", "dataclasses.astuple"):
@@ -63,7 +63,7 @@ def parameter_made(spot: Spot) -> Advice:
     why = "A parameter must exist before the graph: it is an input of the graph, and gradients are gathered in it."
     # The setting only moves the break in a module that the compiled code makes, and in an operator's body.
     function = spot.source.function(call) if call is not None else None
-    parent = spot.parent(function)
+    parent = spot.source.parent(function)
     owner = parent if isinstance(parent, ast.ClassDef) else None
     if owner is not None and function is not None and function.name == "__init__":
         return Advice(what, why, (Option(f"Make the `{owner.name}` outside of the compiled code, and pass it in"),))
@@ -71,7 +71,7 @@ def parameter_made(spot: Spot) -> Advice:
         return Advice(what, why, (Option("Make it outside of the compiled code, and pass it in"),))
     hoisted = hoist(spot, call, "It is then one parameter, which keeps its values from call to call.")
     made = _in_init(spot, owner, call) if owner is not None and call is not None else None
-    if call is None or not spot.qualified(call.func).endswith("nn.Parameter"):
+    if call is None or not spot.source.full_name(call.func).endswith("nn.Parameter"):
         return Advice(what, why, some(made or hoisted))
     do, caveat = "Let Dynamo make it an input of the graph", "It is created again in every call."
     allow = setting(spot, "graph_break_on_nn_param_ctor = False", caveat, do)

@@ -8,11 +8,10 @@ import re
 from irscope.fixing.advice import randomness
 from irscope.fixing.advice.branches import branch_options
 from irscope.fixing.advice.common import guard, pass_in, replacing, setting, some
-from irscope.fixing.advice.conditions import decision_at
+from irscope.fixing.advice.conditions import decision_at, decision_later, uses_of_value
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
-from irscope.fixing.advice.uses import decision_later, uses_of_value
-from irscope.fixing.conditions import condition_of
+from irscope.fixing.conditions import condition_of, tensor_of
 from irscope.fixing.source import bound_names
 
 _WHY = "While a graph is traced, tensors have shapes but no values, and a Python number must have one."
@@ -42,7 +41,8 @@ def scalar(spot: Spot) -> Advice:
     what = f"{spot.short(node)} needs the value of a tensor while tracing"
     if decision is not None and not isinstance(decision, ast.While) and (options := branch_options(spot, decision)):
         return Advice(what, _WHY, options, decision.test)
-    tensor, kind = _tensor_of(node)
+    kind = spot.called if spot.called in ("int", "bool") else "float"
+    tensor = tensor_of(spot.source, node, kind) if node is not None else None
     if tensor is None or node is None:
         return _in_slice_or_index(spot, what)
     keep = replacing(spot, node, f"{spot.tight(tensor)}.detach(){_NUMBER.get(kind, '')}", _KEEP, _KEEP_CAVEAT)
@@ -63,16 +63,6 @@ def scalar(spot: Spot) -> Advice:
 
 def _as_symbol(spot: Spot) -> Option:
     return setting(spot, _SCALARS, _SCALARS_CAVEAT, "Let the number be a symbol of the graph")
-
-
-def _tensor_of(node: ast.expr | None) -> tuple[ast.expr | None, str]:
-    """The tensor whose value a call asks for, and by which call."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=tensor, attr="item")):
-            return tensor, "item"
-        case ast.Call(func=ast.Name(id="int" | "float" | "bool" as kind), args=[tensor]):
-            return tensor, kind
-    return None, ""
 
 
 def _decide_by_tensor(spot: Spot, keep: Option) -> Option:
@@ -103,11 +93,15 @@ def _in_slice_or_index(spot: Spot, what: str) -> Advice:
 
 def _mapped(spot: Spot, call: ast.Call) -> ast.expr | None:
     """The tensor of ``map(float, x)`` or ``list(map(float, x))``."""
-    if spot.qualified(call.func) in ("list", "tuple") and len(call.args) == 1 and isinstance(call.args[0], ast.Call):
+    if (
+        spot.source.full_name(call.func) in ("list", "tuple")
+        and len(call.args) == 1
+        and isinstance(call.args[0], ast.Call)
+    ):
         call = call.args[0]
-    if spot.qualified(call.func) != "map" or len(call.args) != 2:
+    if spot.source.full_name(call.func) != "map" or len(call.args) != 2:
         return None
-    return call.args[1] if spot.qualified(call.args[0]) in ("float", "int", "bool") else None
+    return call.args[1] if spot.source.full_name(call.args[0]) in ("float", "int", "bool") else None
 
 
 def element_of_tensor(spot: Spot, node: ast.Subscript) -> Option:

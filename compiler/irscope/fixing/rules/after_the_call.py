@@ -7,7 +7,7 @@ rest returns.  What is computed of tensors for it stays in the rest, where that 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import takewhile
 
 from irscope.fixing.conditions import is_tensor
@@ -64,16 +64,14 @@ class _Parts:
 
 def _split(source: Source, function: Function, parts: _Parts, plain: Mapping[Function, str]) -> Iterator[Proposal]:
     """The text in which some statements are done after the rest, with decorators of functions that become plain, too."""
-    returns, kept, moved = source.all(ast.Return, function.body), parts.kept, parts.moved
-    if not moved or returns[:-1] or (returns and returns[-1] is not moved[-1]):
+    kept, moved = parts.kept, parts.moved
+    if not _can_be_moved(source, function, moved):
         return
-    loops = source.all((ast.For, ast.While), moved)
-    if any(source.all((ast.Assign, ast.AugAssign), loop) for loop in loops):
-        return  # Dynamo does not compile a loop that breaks, but moving it would not repair that
     changes, results, bound = dict[ast.AST, str | None](), dict[str, str](), set[str]()
     for statement in moved:
         for node in _of_tensors(source, statement, bound):
-            changes[node] = results.setdefault(source.code(node), _fresh(source, node, results.values()))
+            word = f"{last_word(node.func)}_value" if isinstance(node, ast.Call) else "value"
+            changes[node] = results.setdefault(source.code(node), source.fresh(word, results.values()))
         bound |= changed_names(statement)
     inside = {inner for node in changes for inner in ast.walk(node)}
     read = [name.id for name in source.all(ast.Name, moved) if isinstance(name.ctx, ast.Load) and name not in inside]
@@ -84,9 +82,15 @@ def _split(source: Source, function: Function, parts: _Parts, plain: Mapping[Fun
     }
     given |= {name: code for code, name in results.items()}
     if given:
-        lines = [_changed(source, statement, changes) for statement in moved]
-        text = with_after(source, function, parts.leading, kept, given, lines, plain)
+        text = with_after(source, function, parts.leading, kept, given, source.block_code(moved, changes), plain)
         yield Proposal(_TITLE, _CAVEAT, text, last=True)
+
+
+def _can_be_moved(source: Source, function: Function, moved: list[ast.stmt]) -> bool:
+    """Whether the function returns at its end alone, and no loop is moved that computes something: Dynamo does not compile
+    a loop that breaks, but moving it would not repair that."""
+    returns, loops = source.all(ast.Return, function.body), source.all((ast.For, ast.While), moved)
+    return returns in ([], moved[-1:]) and bool(moved) and not source.all((ast.Assign, ast.AugAssign), loops)
 
 
 def _parts(source: Source, function: Function, first: ast.stmt) -> _Parts:
@@ -110,12 +114,6 @@ def _is_reading(source: Source, statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Assign) and is_clock(source, statement.value)
 
 
-def _changed(source: Source, statement: ast.stmt, changes: Mapping[ast.AST, str | None]) -> str:
-    parts = set(ast.walk(statement))
-    code = source.code(statement, {node: name for node, name in changes.items() if node in parts})
-    return source.code_with_comments(statement).replace(source.code(statement), code)
-
-
 def _of_tensors(source: Source, node: ast.AST, bound: set[str]) -> Iterator[ast.expr]:
     """The largest parts that are computed of tensors before anything is made a Python value, and that have no effect."""
     if isinstance(node, _APART) or (isinstance(node, ast.stmt) and not is_simple(node)):
@@ -137,11 +135,6 @@ def _is_of_tensors(source: Source, node: ast.expr) -> bool:
     is_asked |= isinstance(parent, ast.Call) and last_word(parent.func) in _OF_VALUES - {"print"}
     is_result = isinstance(parent, _RESULTS) and isinstance(source.statement(node), ast.Return)
     return is_asked or is_result or is_tensor(source, node)
-
-
-def _fresh(source: Source, node: ast.expr, taken: Collection[str]) -> str:
-    word = f"{last_word(node.func)}_value" if isinstance(node, ast.Call) else "value"
-    return next(name for name in map(source.fresh, (word, *(f"{word}_{n}" for n in range(2, 99)))) if name not in taken)
 
 
 RULE = Rule(

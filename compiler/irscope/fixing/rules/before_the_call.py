@@ -66,7 +66,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 
 def _move(source: Source, statement: ast.stmt, local: set[str], moved: _Moved) -> None:
-    """A statement, or the condition of an ``if``, that reads nothing of the function's own but what it was given."""
+    """A statement, or the condition of an ``if``, that reads only what the function was given."""
     unknown = local - set(moved.names) - moved.given
     if isinstance(statement, ast.If):
         name = source.fresh("decided")

@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.fixing.conditions import SIGNS
+from irscope.fixing.conditions import opposite, tensor_of
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.fixing.syntax import Function
 from irscope.protocol import Finding
+from irscope.usercode.bindings import last_word
 
 _TITLE = "Let the number be a symbol of the graph, and check its bounds there"
 _CAVEAT = "The setting is for all compiled functions of the process."
 _CHECKS = " A failed check is a RuntimeError, without the values of the message."
 _SETTING = "capture_scalar_outputs"
-_OPPOSITES = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
@@ -47,18 +47,15 @@ def _numbers(source: Source, function: Function) -> set[str]:
         match node:
             case (
                 ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.For(target=ast.Name(id=name), iter=value)
-            ) if _is_number(value):
+            ) if _is_number(source, value):
                 names.add(name)
     return names
 
 
-def _is_number(node: ast.expr) -> bool:
-    match node:
-        case ast.Call(func=ast.Attribute(attr="item" | "tolist")):
-            return True
-        case ast.Call(func=ast.Name(id="int"), args=args, keywords=keywords):
-            return len(args) + len(keywords) == 1
-    return False
+def _is_number(source: Source, node: ast.expr) -> bool:
+    return tensor_of(source, node, "int") is not None or (
+        isinstance(node, ast.Call) and last_word(node.func) == "tolist"
+    )
 
 
 def _checks(source: Source, decision: ast.If | ast.Assert, torch: str) -> list[str]:
@@ -70,7 +67,7 @@ def _checks(source: Source, decision: ast.If | ast.Assert, torch: str) -> list[s
             checks = [source.code(operand) if _is_comparison(operand) else "" for operand in operands]
         case ast.If(test=test, body=[ast.Raise(exc=ast.Call() | ast.Name() as error, cause=None)]):
             message = next(iter(getattr(error, "args", ())), None)
-            checks = [_opposite(source, operand) for operand in _operands(test, ast.Or)]
+            checks = [opposite(source, operand) for operand in _operands(test, ast.Or)]
         case _:
             return []
     is_text = isinstance(message, ast.Constant) and isinstance(message.value, str)
@@ -87,15 +84,6 @@ def _operands(test: ast.expr, word: type[ast.boolop]) -> list[ast.expr]:
     if isinstance(test, ast.BoolOp) and isinstance(test.op, word):
         return [operand for value in test.values for operand in _operands(value, word)]
     return [test]
-
-
-def _opposite(source: Source, test: ast.expr) -> str:
-    """The opposite of a comparison of integers; empty for another test."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or type(test.ops[0]) not in SIGNS:
-        return ""
-    (start, end), (_, left), (right, _) = map(source.span, (test, test.left, test.comparators[0]))
-    sign = SIGNS[type(test.ops[0])]
-    return source.text[start:left] + source.text[left:right].replace(sign, _OPPOSITES[sign]) + source.text[right:end]
 
 
 def _clamped(source: Source, decision: ast.If | ast.Assert) -> list[str]:

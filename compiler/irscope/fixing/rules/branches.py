@@ -7,12 +7,12 @@ import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
 
-from irscope.fixing.changes import ChangeKind, SyntaxChange
 from irscope.fixing.conditions import condition_of, decided, is_flag
+from irscope.fixing.edits import statements
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.predication import RETURNED, Flattening, bound_before
 from irscope.fixing.source import Source, parse_expression, tight
-from irscope.protocol import Finding, FixMethod
+from irscope.protocol import Finding, FixMethod, Range
 
 _TITLE = FixMethod.CHOOSE_BY_VALUE
 _SAFE_TITLE = f"{_TITLE.title}, and divide by 1 where a side does not count"
@@ -37,9 +37,9 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     attempts.append((_IN_PLACE_TITLE, source, whole[0], True))
     for does, text, outer, in_place in attempts:
         with contextlib.suppress(ValueError):
-            change = flattened(text, outer, torch, in_place)
-            if change is not None:
-                yield Proposal(does, _CAVEAT, text.changed({}, [change]))
+            straight = flattened(text, outer, torch, in_place)
+            if straight is not None:
+                yield Proposal(does, _CAVEAT, text.changed({}, [statements(text, *straight)]))
 
 
 def _of_chain(source: Source, finding: Finding, torch: str) -> Iterator[Proposal]:
@@ -123,8 +123,10 @@ def _divisors(source: Source, side: Sequence[ast.stmt]) -> Iterator[tuple[ast.ex
 
 def flattened(
     source: Source, decision: ast.If, torch: str, in_place: bool = False, replaced: ast.If | None = None
-) -> SyntaxChange | None:
-    """Makes an ``if``, and what comes after it where it returns, straight code; None if that is not possible.
+) -> tuple[Range, str] | None:
+    """An ``if``, and what comes after it where it returns, as straight code, with the range that it takes the place of.
+
+    None if that is not possible.
 
     Parameters
     ----------
@@ -142,7 +144,7 @@ def flattened(
         lines = [*flat.lines, *_lines(source, flattening, flat.values, returns, in_place)]
     except ValueError:
         return None
-    return SyntaxChange(ChangeKind.STATEMENTS, source.range(replaced, *rest), "\n".join(lines)) if lines else None
+    return (source.range(replaced, *rest), "\n".join(lines)) if lines else None
 
 
 def _lines(source: Source, flattening: Flattening, results: dict[str, str], returns: bool, in_place: bool) -> list[str]:

@@ -51,7 +51,7 @@ def _of_object(source: Source, call: ast.Call, torch: str) -> Iterator[Proposal]
 
 
 def _kind(source: Source, copied: ast.expr) -> type[ast.expr] | None:
-    """The display that a local name was made with, if it is assigned once; that which an argument is used as."""
+    """The display that a local name was made with, if it is assigned once; or the one that an argument is used as."""
     function = source.function(copied)
     if not isinstance(copied, ast.Name) or function is None:
         return type(copied)

@@ -37,8 +37,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         return
     named: dict[str, str] = {}
     for read in reads:
-        word = f"{_name(read)}_{len(named) + 1}" if named else _name(read)
-        named.setdefault(source.code(read), source.fresh(word))
+        named.setdefault(source.code(read), source.fresh(_name(read), named.values()))
     passed = {named[source.code(read)]: _passed(source, read, torch, is_integer(number)) for read in reads}
     changes: dict[ast.AST, str | None] = dict.fromkeys(counts.values())
     changes |= {read: named[source.code(read)] for read in reads}

@@ -6,14 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 
-from irscope.fixing.changes import ChangeKind, SyntaxChange
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.fixing.syntax import Function
-from irscope.protocol import Finding, Range
+from irscope.protocol import Edit, Finding, Range
 
 _MOST_STATEMENTS = 20
-"""Of what is still a small helper."""
+"""The most statements of a small helper."""
 
 _OF_STATE = frozenset({
     "random", "rand", "rand_like", "randn", "randn_like", "randint", "randperm", "normal", "multinomial",
@@ -68,7 +67,7 @@ def _with_operator(source: Source, function: Function, torch: str) -> str:
     closes = _CLOSES.match(source.text, source.span(params[-1])[1])
     if function.returns is None and closes is not None:
         place = source.position(closes.end())
-        changes.append(SyntaxChange(ChangeKind.EXPRESSION, Range(place, place), f" -> {torch}.Tensor"))
+        changes.append(Edit(Range(place, place), f" -> {torch}.Tensor"))
     return source.changed(
         {param: f"{param.arg}: {torch}.Tensor" for param in params if param.annotation is None}, changes
     )

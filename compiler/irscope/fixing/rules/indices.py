@@ -21,7 +21,7 @@ from irscope.vocabulary.records import dataclass
 _TITLE = "Give the index a fixed size with `torch.nonzero_static`, and leave out what is too much"
 _CAVEAT = "As many rows are computed as the mask has elements, however few it chooses."
 _SHAPES = ("", "[:, None]")
-"""Of the rows that count, for results of one dimension and of two: the tree does not say which it is."""
+"""The shapes of the rows that count, for results of one dimension and of two: the tree does not say which it is."""
 
 
 @dataclass(frozen=True)
@@ -207,9 +207,9 @@ class _FixedIndex:
         index = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
         if any(isinstance(part, (ast.Slice, ast.Starred)) for part in index):
             return None
-        where = ", ".join(self._code(part, changes) for part in index)
+        where = ", ".join(self._source.code(part, changes) for part in index)
         rows = self._left_out(added, changes)
-        return f"{self._code(target.value, changes)}.index_put_(({where},), {rows}, accumulate=True)"
+        return f"{self._source.code(target.value, changes)}.index_put_(({where},), {rows}, accumulate=True)"
 
     def _count(self, is_test: bool) -> str:
         """Where the text asks first whether there is a row, it divides by one if there is none: both sides of the
@@ -219,11 +219,7 @@ class _FixedIndex:
 
     def _left_out(self, rows: ast.expr, changes: dict[ast.AST, str]) -> str:
         self.sums += 1
-        return f"{self._torch}.where({self._is_chosen}{self._shape}, {self._code(rows, changes)}, 0)"
-
-    def _code(self, node: ast.AST, changes: dict[ast.AST, str]) -> str:
-        inside = set(ast.walk(node))
-        return self._source.code(node, {part: code for part, code in changes.items() if part in inside})
+        return f"{self._torch}.where({self._is_chosen}{self._shape}, {self._source.code(rows, changes)}, 0)"
 
 
 _EXAMPLES = (

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source, changed_names
-from irscope.fixing.splitting import can_be_split, is_method, split, undecorated
+from irscope.fixing.splitting import can_be_split, function_code, is_method, split, undecorated
 from irscope.fixing.syntax import Definition, Function, is_simple
 from irscope.protocol import Edit, Finding, Position, Range
 
@@ -61,11 +61,12 @@ def _with_body_apart(source: Source, function: Function, loop: ast.For) -> str |
     if not changed or not (changed_names(*above, function.args) | targets).issuperset(given):
         return None
     name, result = source.fresh(f"{function.name}_turn"), ", ".join(changed)
+    turn = function_code(source, name, given, f"{source.block_code(loop.body)}\nreturn {result}")
     first, end = source.comments_above(loop.body[0]), source.range(*loop.body).end
-    lines, column = source.lines[first - 1 : end.line], source.range(loop.body[0]).start.column
-    indent = source.lines[source.first_line(loop.body[0]) - 1][:column]
-    turn = "\n".join([f"def {name}({', '.join(given)}):", *lines, f"{indent}return {result}"])
-    place = Range(Position(first, 0), min(Position(end.line, len(lines[-1])), source.range(function).end))
+    place = Range(
+        Position(first, 0), min(Position(end.line, len(source.lines[end.line - 1])), source.range(function).end)
+    )
+    indent = source.lines[loop.body[0].lineno - 1][: source.range(loop.body[0]).start.column]
     call = Edit(place, f"{indent}{result} = {name}({', '.join(given)})")
     return split(source, function, undecorated(source, function, call), turn)
 

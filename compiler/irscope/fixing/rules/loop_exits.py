@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.fixing.changes import ChangeKind, SyntaxChange
 from irscope.fixing.choosing import chosen
+from irscope.fixing.edits import statements
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.predication import Flat, Flattening, assignments, bound_before
 from irscope.fixing.source import Source
@@ -65,8 +65,8 @@ def _flattened(source: Source, loop: ast.For, decision: ast.If, torch: str) -> s
         lines.append(f"{going} = {going} & ~{stop}")
         device = f"{next(iter(values))}.device"
         more.append(source.before(loop, f"{going} = {torch}.ones((), dtype={torch}.bool, device={device})"))
-    rest = source.range(*loop.body[count:])
-    return source.changed({}, [*more, SyntaxChange(ChangeKind.STATEMENTS, rest, "\n".join(lines))])
+    straight = statements(source, source.range(*loop.body[count:]), "\n".join(lines))
+    return source.changed({}, [*more, straight])
 
 
 def _is_local(source: Source, statement: ast.stmt, bound: frozenset[str]) -> bool:

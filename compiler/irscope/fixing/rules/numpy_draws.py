@@ -23,7 +23,7 @@ _CAVEAT = (
     "public name of PyTorch; without it, compilers make one call of two equal ones."
 )
 _SPACE = "numpy_draws"
-"""Of the names of operators."""
+"""The namespace of the operators."""
 _MAKERS = ("numpy.zeros", "numpy.ones", "numpy.empty")
 _DTYPES = {
     "bool": "bool", "bool_": "bool", "int32": "int32", "int64": "int64", "float32": "float32", "float64": "float64",

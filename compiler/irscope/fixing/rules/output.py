@@ -90,7 +90,7 @@ def _without_filter(source: Source, block: ast.With) -> Iterator[Proposal]:
     match block.items:
         case [ast.withitem(context_expr=ast.Call(func=function), optional_vars=None)] if kept:
             if source.full_name(function) == "warnings.catch_warnings":
-                text = source.changed({block: "\n".join(map(source.code_with_comments, kept))})
+                text = source.changed({block: source.block_code(kept)})
                 caveat = "Warnings are then shown; filter them around the call of the compiled code."
                 yield Proposal("Leave the filter of warnings out", caveat, text)
 

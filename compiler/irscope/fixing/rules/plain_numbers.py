@@ -57,10 +57,8 @@ def _changes(source: Source, place: ast.AST) -> dict[ast.AST, str]:
 
 
 def _is_made_an_int(source: Source, call: ast.Call) -> bool:
-    match source.parent(call):
-        case ast.Call(func=ast.Name(id="int"), args=[_], keywords=[]):
-            return True
-    return False
+    parent = source.parent(call)
+    return isinstance(parent, ast.Call) and source.code(parent.func) == "int" and parent.args == [call]
 
 
 def _hides(source: Source, plain: str) -> bool:

@@ -14,29 +14,31 @@ from irscope.protocol import Finding, FixMethod
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     torch = source.module_name("torch")
     for call in source.on_line(finding.range.start.line, ast.Call):
-        name = source.full_name(call.func)
-        random = source.code(call.func).rpartition(".")[0]
-        if name == "random.random" and random:
-            yield _traced(source, call, f"{random}.uniform(0.0, 1.0)")
-        if name == "random.choice" and random and len(call.args) == 1 and not call.keywords:
-            yield from _choice(source, call, random, torch)
+        name, code = source.full_name(call.func), traced(source, call)
+        if code is not None:
+            yield Proposal("Draw it with a function that Dynamo traces", "", source.changed({call: code}))
+        match call.args:
+            case [ast.List(elts=items) | ast.Tuple(elts=items) as numbers] if (
+                name == "random.choice" and code and torch
+            ):
+                if items and all(map(is_number, items)):
+                    index = f"{torch}.randint({len(items)}, ())"
+                    yield _in_graph(source, call, f"{torch}.tensor({source.code(numbers)})[{index}]")
         if name in ("random.random", "random.uniform") and torch and isinstance(source.parent(call), ast.Compare):
             yield _in_graph(source, call, f"{torch}.rand(())")  # a layer that is skipped; the branch is the next break
 
 
-def _choice(source: Source, call: ast.Call, random: str, torch: str | None) -> Iterator[Proposal]:
-    items, text = call.args[0], source.code(call.args[0])
-    if isinstance(items, (ast.List, ast.Tuple)):
-        count = len(items.elts)
-        yield _traced(source, call, f"{text}[{random}.randrange({count})]")
-        if torch and items.elts and all(map(is_number, items.elts)):
-            yield _in_graph(source, call, f"{torch}.tensor({text})[{torch}.randint({count}, ())]")
-    elif isinstance(items, (ast.Name, ast.Attribute)):
-        yield _traced(source, call, f"{text}[{random}.randrange(len({text}))]")
-
-
-def _traced(source: Source, call: ast.Call, code: str) -> Proposal:
-    return Proposal("Draw it with a function that Dynamo traces", "", source.changed({call: code}))
+def traced(source: Source, call: ast.Call) -> str | None:
+    """A call that draws the same number by a function that Dynamo traces; None if there is none."""
+    name, random = source.full_name(call.func), source.code(call.func).rpartition(".")[0]
+    match call:
+        case ast.Call() if name == "random.random" and random:
+            return f"{random}.uniform(0.0, 1.0)"
+        case ast.Call(args=[ast.List() | ast.Tuple() as items], keywords=[]) if name == "random.choice" and random:
+            return f"{source.code(items)}[{random}.randrange({len(items.elts)})]"
+        case ast.Call(args=[ast.Name() | ast.Attribute() as items], keywords=[]) if name == "random.choice" and random:
+            return f"{source.code(items)}[{random}.randrange(len({source.code(items)}))]"
+    return None
 
 
 def _in_graph(source: Source, call: ast.Call, code: str) -> Proposal:

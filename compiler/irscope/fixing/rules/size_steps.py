@@ -25,8 +25,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         return
     steps = _steps(source, function)
     if steps:
-        lines = [source.code_with_comments(step) for step in steps]
-        text = with_before(source, function, lines, {}, dict.fromkeys(steps))
+        text = with_before(source, function, [source.block_code(steps)], {}, dict.fromkeys(steps))
         yield Proposal(_TITLE, _CAVEAT, text, last=True)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.fixing.compile_calls import compiling
+from irscope.fixing.compile_calls import DYNAMIC_CAVEAT, compiling
+from irscope.fixing.edits import argument
 from irscope.fixing.marking import arguments_of, marked_at_call, with_marks
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source, source_of
@@ -16,7 +17,6 @@ from irscope.protocol import Finding, Fix, FixMethod, RecompilationFacts
 _MARK_CAVEAT = "It raises where the code fixes such a size."
 _UNBACKED = "Mark the size as unbacked, before the call"
 _UNBACKED_CAVEAT = "It raises where the code depends on the size."
-_DYNAMIC_CAVEAT = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
 _STATIC = "Compile for each size (`dynamic=False`)"
 _STATIC_CAVEAT = "Each size is one more compile, up to the recompile limit."
 _MARKS = ("torch._dynamo.mark_dynamic", "torch._dynamo.maybe_mark_dynamic")
@@ -25,8 +25,8 @@ _MARKS = ("torch._dynamo.mark_dynamic", "torch._dynamo.maybe_mark_dynamic")
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     compiled = compiling(source)
     if len(compiled) == 1:
-        text = source.changed({}, [source.argument(compiled[0], "dynamic", "True")])
-        yield Proposal(FixMethod.DYNAMIC_SIZES, _DYNAMIC_CAVEAT, text)
+        text = source.changed({}, [argument(source, compiled[0], "dynamic", "True")])
+        yield Proposal(FixMethod.DYNAMIC_SIZES, DYNAMIC_CAVEAT, text)
     yield from _marked(source, finding)
     marked = marked_at_call(source, finding)
     if marked is not None:
@@ -65,7 +65,7 @@ def static_sizes(text: str, are_dynamic: bool) -> Fix | None:
         keywords = [ast.unparse(keyword) for call in compiled for keyword in getattr(call, "keywords", ())]
         if len(compiled) != 1 or not (are_dynamic or marks or "dynamic=True" in keywords):
             return None
-        changed = source.changed(dict.fromkeys(marks), [source.argument(compiled[0], "dynamic", "False")])
+        changed = source.changed(dict.fromkeys(marks), [argument(source, compiled[0], "dynamic", "False")])
     except ValueError:
         return None
     return Fix(_STATIC, _STATIC_CAVEAT, edits_between(text, changed))
