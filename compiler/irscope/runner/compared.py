@@ -70,6 +70,7 @@ def _views(expected: dict[str, Any], found: dict[str, Any]) -> Iterator[str]:
 
 def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[str, bool]]:
     """What differs, in words, and whether numbers do."""
+    torch: Any = sys.modules["torch"]
     differs: list[tuple[str, bool]] = []
     if list(expected) != list(found):
         missing = [name for name in (*expected, *found) if (name in expected) != (name in found)]
@@ -80,7 +81,7 @@ def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[s
             if _is_other_error(call["raised"], other["raised"]):
                 differs.append((f"{name}: it raises {other['raised']}, where it raised {call['raised']}", True))
             continue
-        if name.endswith(AT_END):
+        if is_end := name.endswith(AT_END):
             roots = set(map(_root, call))
             other = {place: value for place, value in other.items() if _root(place) in roots}
         if call.keys() != other.keys():
@@ -89,8 +90,10 @@ def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[s
         for place, leaf in call.items():
             if place in (WITHOUT, SHARED, REQUIRES, FORM):
                 continue
-            words, of_numbers = difference(leaf, other[place], _SLACK_AT_END if name.endswith(AT_END) else 1)
-            if words and (of_numbers or not place.startswith("input")):  # a number that is passed may become a tensor
+            words, of_numbers = difference(leaf, other[place], _SLACK_AT_END if is_end else 1)
+            # A number that is passed, or kept in a global, may become a tensor.
+            may_change = not isinstance(leaf, torch.Tensor) if is_end else place.startswith("input")
+            if words and (of_numbers or not may_change):
                 differs.append((f"{name}, {place or 'result'}: {words}", of_numbers))
     return differs
 

@@ -128,8 +128,9 @@ def modes_of_process() -> dict[str, str]:
 
 def _roots(program: Any, arguments: Any, also: Collection[str]) -> Iterator[tuple[str, Any]]:
     module, function = _module_of(program), _function_of(program)
-    if module is not None:
-        yield "self", module
+    owner = module if module is not None else getattr(program, "__self__", None)
+    if owner is not None:
+        yield "self", owner
     yield from cells_of(function)
     found = dict(_globals_of(program))
     space = getattr(function, "__globals__", {})
@@ -160,8 +161,11 @@ def _globals_of(program: Any) -> Iterator[tuple[str, Any]]:
         if not isinstance(function, types.FunctionType) or id(function) in done:
             continue
         done.add(id(function))
+        waiting.append(getattr(function, "__wrapped__", None))  # such as torch.compiler.disable is made with
         space = function.__globals__
         file = str(space.get("__name__", ""))
+        if file.partition(".")[0] == "torch":
+            continue
         for name in _names_in(function.__code__):
             value = space.get(name)
             if isinstance(value, types.FunctionType):
@@ -203,15 +207,20 @@ def _parts(place: str, value: Any) -> Iterator[tuple[str, Any]]:
             )
             yield from ((f"{prefix}.{name}", held) for name, held in vars(one).items() if name not in own)
         for name, tensor in (*value.named_parameters(), *value.named_buffers()):
-            yield from ((f"{place}.{name}", tensor), (f"{place}.{name}.grad", tensor.grad if tensor.is_leaf else None))
+            yield from _with_gradient(f"{place}.{name}", tensor)
     elif isinstance(value, torch.optim.Optimizer):
         for number, group in enumerate(value.param_groups):
             yield from ((f"{place}[{number}].{name}", held) for name, held in group.items() if name not in _NOT_SET)
             for at, tensor in enumerate(group["params"]):
-                yield from ((f"{place}[{number}].{at}", tensor), (f"{place}[{number}].{at}.grad", tensor.grad))
+                yield from _with_gradient(f"{place}[{number}].{at}", tensor)
             states = enumerate(value.state.get(parameter, {}) for parameter in group["params"])
             yield from ((f"{place}[{number}].{at}.{name}", held) for at, of in states for name, held in of.items())
     else:
-        yield place, value
-        if isinstance(value, torch.Tensor) and value.is_leaf:
-            yield f"{place}.grad", value.grad
+        yield from _with_gradient(place, value)
+
+
+def _with_gradient(place: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A value, and its gradient if it has one: a number that becomes a tensor has none before and after."""
+    yield place, value
+    if isinstance(value, sys.modules["torch"].Tensor) and value.is_leaf and value.grad is not None:
+        yield f"{place}.grad", value.grad

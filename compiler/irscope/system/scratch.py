@@ -51,10 +51,12 @@ def enter(folder: str) -> bool:
 def leave(folder: str) -> None:
     """Removes what `enter` has put into a folder; the processes must have ended."""
     layers = os.path.join(folder, _LAYERS)
-    for at, part in itertools.product(range(_MOST_LAYERS), _WITHOUT_RIGHTS):
-        with contextlib.suppress(OSError):
-            os.chmod(os.path.join(layers, f"work{at}", part), 0o700)
-    shutil.rmtree(layers, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        working = [name for name in os.listdir(layers) if name.startswith("work")]
+        for name, part in itertools.product(working, _WITHOUT_RIGHTS):
+            with contextlib.suppress(OSError):
+                os.chmod(os.path.join(layers, name, part), 0o700)
+        shutil.rmtree(layers, ignore_errors=True)
 
 
 def _enter(folder: str) -> None:

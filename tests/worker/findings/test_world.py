@@ -30,7 +30,10 @@ def test_no_hint_leaves_a_step_out(name: str, breaks: set[str], tmp_path: Path, 
     ran = run_captured(SCRIPTS / f"{name}.py", tmp_path / "runs.db", worker=shared_worker)
     cut = [finding for finding in ran.report.findings if finding.kind == "graph-break"]
     assert {finding.code for finding in cut} == breaks
-    assert not [finding for finding in cut if "is_compiling" in str(finding)]
+    assert not [finding for finding in cut if "is_compiling" in str(finding) or "line of the library" in str(finding)]
+    for finding in cut:
+        if finding.code == "GB0123":  # the optimizer steps after the backward, wherever that is
+            assert any("loss.backward()\n    opt.step()" in hint for hint in finding.hints), finding.hints
 
 
 @pytest.mark.parametrize("name", ["if_step_silent", pytest.param("if_step_sched", marks=pytest.mark.nightly)])

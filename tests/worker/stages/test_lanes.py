@@ -12,6 +12,7 @@ from irscope.protocol import OutcomeKind
 from irscope.worker.client import Worker
 from support import run_captured, write
 
+WORLD = Path(__file__).parents[2] / "data" / "world"
 CUSTOM_OPERATOR = """\
 import torch
 
@@ -51,6 +52,17 @@ def test_both_lanes_find_what_aot_autograd_refuses(source: str, tmp_path: Path, 
     assert found[1] == [one for one in found[0] if one[0] != "cache-miss"] != []
     assert fast.outcome.kind is deep.outcome.kind
     assert [compile.outcome for compile in fast.compiles] == [compile.outcome for compile in deep.compiles]
+
+
+@pytest.mark.parametrize("name", ["float_schedule", pytest.param("onecycle_plain", marks=pytest.mark.nightly)])
+def test_a_number_that_aot_autograd_compiles_in_is_seen_in_the_fast_lane(
+    name: str, tmp_path: Path, shared_worker: Worker | None
+) -> None:
+    """Dynamo alone would make one graph for all values: eight of them, and the limit, are what Inductor shows, too."""
+    report = run_captured(WORLD / f"{name}.py", tmp_path / "runs.db", "fast", worker=shared_worker).report
+    assert {finding.code: finding.count for finding in report.findings if finding.kind != "graph-break"} == {
+        "recompile-value": 7, "specialize-value": 8, "GB0039": 1
+    }  # fmt: skip
 
 
 def test_a_subclass_that_cannot_be_taken_apart_compiles_in_the_fast_lane(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ from irscope.protocol import ValuesRequest
 from irscope.store.store import Store
 from irscope.values.run.reading import divergences
 from irscope.worker.client import Worker
-from support import lines_marked, run_captured
+from support import lines_marked, run_captured, run_cli_forked
 
 HERE = Path(__file__).parent
+WORLD = HERE.parents[1] / "data" / "world"
 DAILY = (
     "made_inside", "input_and_other", "old_value_is_used", "cond_and_custom", "effect", "scaled_to_one",
 )  # fmt: skip
@@ -77,3 +79,15 @@ def test_a_fault_is_named_at_the_step_that_made_it(faults: dict[str, dict[str, A
     assert (found["how"], found["pass"]) == FAULTS[mark]
     assert found["file"] == str(script)
     assert {found["line"]} == lines_marked(script.read_text("utf-8"), f"# @{mark}")
+
+
+@pytest.mark.nightly
+@pytest.mark.since_torch("2.13", "where Inductor's passes leave the clone out")
+@pytest.mark.parametrize(("name", "line", "blamed"), [("customclone", 14, "pass"), ("customclone_right", 0, "")])
+def test_a_copy_that_a_custom_operator_reads(name: str, line: int, blamed: str, tmp_path: Path) -> None:
+    """After a public report (`tests/data/world`): its program is wrong compiled, and the one beside it right."""
+    done = run_cli_forked("diverge", WORLD / f"{name}.py", "--store", tmp_path / "runs.db", "--json")
+    answer = json.loads(done.stdout)
+    found = [data["found"] for data in answer["compared"] if data["found"] is not None]
+    assert [(one["how"], one["line"]) for one in found] == ([(blamed, line)] if blamed else [])
+    assert (done.returncode, answer["dynamo"]["difference"]) == (len(found), "")

@@ -24,8 +24,12 @@ def backward_call(spot: Spot) -> Advice:
     why = "The graph of the forward is still being made; its backward is compiled with it and runs when it is called outside."
     text = spot.text(spot.call) or "loss.backward()"
     head = text.partition(".backward")[0]
-    code = f"{head if head.isidentifier() else 'loss'} = {called(spot)}\n{text}"
-    do, caveat = "Return the loss and call it in the caller", "The backward is compiled with the forward."
+    body = getattr(spot.functions[0], "body", []) if spot.functions else []
+    follows = body[body.index(spot.statement) + 1 :] if isinstance(body, list) and spot.statement in body else []
+    rest = [spot.text(statement) for statement in follows if not isinstance(statement, ast.Return)]
+    code = "\n".join([f"{head if head.isidentifier() else 'loss'} = {called(spot)}", text, *rest])
+    do = f"Return the loss {'before it, and do the rest' if rest else 'and call it'} in the caller"
+    caveat = "The backward is compiled with the forward."
     return Advice(what, why, some(traced_autograd(spot), Option(do, code, caveat)))
 
 

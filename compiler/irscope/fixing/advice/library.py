@@ -13,7 +13,7 @@ from irscope.fixing.advice.families import name_at
 from irscope.fixing.advice.model import Advice, BreakContext, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.usercode.source import node_at_range
-from irscope.usercode.user_files import is_package_file
+from irscope.usercode.user_files import is_package_file, is_torch_file
 
 _KNOWN_CALLS = {
     "GB0007 GB0008 GB0009 GB0147 GB0156 GB4841 GB0291": ("",),
@@ -55,8 +55,9 @@ def advice_in_library(spot: Spot, advise: Callable[[Spot], Advice]) -> Advice:
     where = f"{os.path.basename(place.file)}, line {place.range.start.line}"
     what = f"{spot.short(spot.expression or spot.statement)} runs code of a library, and there {told.what} ({where})"
     options = tuple(option for option in told.options if option.anywhere)
-    if context.traced:
-        apart = "Call it outside of the compiled code, or change that line of the library"
-    else:
-        apart = "Compile a function that does not reach that line, or change the line in the library"
-    return Advice(what, told.why, (*options, Option(apart)))
+    do = (
+        "Call it outside of the compiled code" if context.traced else "Compile a function that does not reach that line"
+    )
+    if not is_torch_file(place.file):  # PyTorch's own breaks are meant, as those of its optimizers
+        do += ", or change that line of the library"
+    return Advice(what, told.why, (*options, Option(do)))
