@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sysconfig
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from irscope.protocol import (
     Compile,
     CompileOutcome,
+    FileLines,
     Finding,
     Kernel,
     Lane,
@@ -156,6 +158,22 @@ def small_run(store_path: Path, folder: Path, model: str = MODEL) -> str:
         store.put_finding(run, _graph_break(file))
         store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "The script ran to its end.", 1.0))
     return file
+
+
+def with_callers(store_path: Path, folder: Path) -> str:
+    """As `small_run`, called from a library that the script calls, with a backward; returns the library's path."""
+    file = small_run(store_path, folder)
+    library = f"{sysconfig.get_paths()['purelib']}/lib/layers.py"
+    with Store(str(store_path)) as store:
+        run = store.find_run()
+        report = store.report(run)
+        text = _FORWARD.format(file=library)
+        stage = StageRef("0/0/backward-graph", "backward-graph", "python", len(text))
+        store.put_stage(run, "0/0", stage, text, 20)
+        called = {"callers": (Origin(library, 40), Origin(file, 20)), "backward_callers": (Origin(file, 21),)}
+        store.put_compile(run, dataclasses.replace(_compile("0/0", file, 11, CompileOutcome.GRAPH_BREAK), **called))
+        store.put_kernel(run, dataclasses.replace(report.kernels[0], lines=(FileLines(library, (30,)),)))
+    return library
 
 
 def _compile(id: str, file: str, line: int, outcome: CompileOutcome) -> Compile:
