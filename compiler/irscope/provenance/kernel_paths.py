@@ -55,15 +55,16 @@ class KernelPaths:
     """Reads what the stages of a run know about its kernels; each graph is read once."""
 
     def __init__(self, store: Store, report: Report) -> None:
-        self._store, self._report, self._run = store, report, report.run
-        self._compiles = {compile.id: compile for compile in report.with_predictions}
-        self._nodes: dict[str, dict[str, NodeFacts]] = {}
+        self._store, self._report, self._run = store, report.whole, report.run
+        self._compiles = {compile.id: compile for compile in self._report.compiles}
+        self._codes = {id: chain.codes_by_folder(compile.stages) for id, compile in self._compiles.items()}
+        self._nodes: dict[tuple[str, bool], dict[str, NodeFacts]] = {}
         self._calls: dict[str, dict[str, list[str]]] = {}
 
     def of(self, kernel: Kernel) -> KernelPath:
         """The path of one kernel."""
         compile = self._compiles.get(kernel.compile)
-        codes = chain.codes_by_folder(compile.stages) if compile is not None else {}
+        codes = self._codes.get(kernel.compile, {})
         id = output_code_of(codes, kernel)
         code = next((stage for stage in codes.values() if stage.id == id), None)
         if compile is None or code is None:
@@ -86,13 +87,12 @@ class KernelPaths:
             for call in (data.get("calls") if isinstance(data, dict) else None) or ():
                 calls[str(call["kernel"])] += map(str, call["origins"])
             self._calls[code.id] = calls
-        graph = _last_graph(compile, chain.is_backward(code))
-        if graph is None:
-            return []
-        if graph.id not in self._nodes:
-            facts = facts_of(self._store.stage_data(self._run, graph.id))
-            self._nodes[graph.id] = {node.name: node for node in facts}
-        known = self._nodes[graph.id]
+        key = compile.id, chain.is_backward(code)
+        if key not in self._nodes:
+            graph = _last_graph(compile, chain.is_backward(code))
+            facts = facts_of(self._store.stage_data(self._run, graph.id)) if graph is not None else ()
+            self._nodes[key] = {node.name: node for node in facts}
+        known = self._nodes[key]
         names = dict.fromkeys(self._calls[code.id].get(kernel.name, ()))
         nodes = [known[name] for name in names if name in known]
         return nodes if any(node.stack or node.modules for node in nodes) else self._nodes_above(kernel)
