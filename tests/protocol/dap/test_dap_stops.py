@@ -58,13 +58,17 @@ def test_lines_that_call_compiled_code_and_lines_of_libraries(client: Client, tm
     places, stop = [], client.event("stopped")
     while stop["reason"] == "breakpoint":
         places.append((*where(client), len(stop["hitBreakpointIds"])))
+        if places[-1][0] == "dynamo-graph.py":
+            lines_above = [(frame["source"]["name"], frame["line"]) for frame in client.stack()[1:]]
         stop = client.move("continue")
     assert places == [
         ("model.py", 11, 2),
+        ("dynamo-graph.py", 10, 1),
         ("kernel/cpp_fused_add_mul_relu_0.cpp", 1, 1),
         ("backward-graph.py", 2, 1),
         ("backward-graph.py", 7, 1),
     ]
+    assert lines_above == [("model.py", 6), ("layers.py", 30), ("model.py", 12)]
 
 
 def test_lines_that_nothing_came_from(client: Client, store: str, folder: Path) -> None:
