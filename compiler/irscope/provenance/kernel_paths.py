@@ -6,6 +6,7 @@ import dataclasses
 import functools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from irscope.ir.modules import attribute_path
 from irscope.ir.nodes import NodeFacts, facts_of
@@ -58,7 +59,7 @@ class KernelPaths:
         self._store, self._report, self._run = store, report.whole, report.run
         self._compiles = {compile.id: compile for compile in self._report.compiles}
         self._codes = {id: chain.codes_by_folder(compile.stages) for id, compile in self._compiles.items()}
-        self._nodes: dict[tuple[str, bool], dict[str, NodeFacts]] = {}
+        self._nodes: dict[tuple[str, bool], list[dict[str, NodeFacts]]] = {}
         self._calls: dict[str, dict[str, list[str]]] = {}
 
     def of(self, kernel: Kernel) -> KernelPath:
@@ -90,11 +91,10 @@ class KernelPaths:
         key = compile.id, chain.is_backward(code)
         if key not in self._nodes:
             graph = _last_graph(compile, chain.is_backward(code))
-            facts = facts_of(self._store.stage_data(self._run, graph.id)) if graph is not None else ()
-            self._nodes[key] = {node.name: node for node in facts}
-        known = self._nodes[key]
+            data = self._store.stage_data(self._run, graph.id) if graph is not None else None
+            self._nodes[key] = _by_graph(data)
         names = dict.fromkeys(self._calls[code.id].get(kernel.name, ()))
-        nodes = [known[name] for name in names if name in known]
+        nodes = max(([graph[name] for name in names if name in graph] for graph in self._nodes[key]), key=len)
         return nodes if any(node.stack or node.modules for node in nodes) else self._nodes_above(kernel)
 
     def _nodes_above(self, kernel: Kernel) -> list[NodeFacts]:
@@ -125,6 +125,16 @@ def keep_paths(store: Store, run: str) -> None:
             )
             if known != kernel:
                 store.put_kernel(run, known)
+
+
+def _by_graph(data: Any) -> list[dict[str, NodeFacts]]:
+    """The nodes of a graph by name, then those of each graph in it, without what calls that."""
+    inner = data.get("subgraphs") if isinstance(data, dict) else None
+    parts = [data, *inner.values()] if isinstance(inner, dict) else [data]
+    nodes = (
+        (node for node in facts_of(part) if node.op != "get_attr" and "subgraph" not in node.target) for part in parts
+    )
+    return [{node.name: node for node in graph} for graph in nodes]
 
 
 def _last_graph(compile: Compile, backward: bool) -> StageRef | None:
