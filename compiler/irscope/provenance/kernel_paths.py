@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from irscope.ir.modules import attribute_path
+from irscope.ir.modules import COMPILED_MODULE, attribute_path
 from irscope.ir.nodes import NodeFacts, facts_of
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, FileLines, Kernel, Origin, Report, StageRef
@@ -78,6 +78,8 @@ class KernelPaths:
         direction = ("backward" if chain.is_backward(code) else "forward") if both else ""
         ops = _ops(nodes) if kernel.is_generated else (kernel.name.rpartition(".")[2],)
         modules = _modules(nodes, kernel.is_generated)
+        if not modules and (compiled_class := self._compiled_class(compile, code)):
+            modules = (("", compiled_class),)
         return KernelPath(ops, modules, direction, _innermost(nodes, modules), _lines(nodes))
 
     def _nodes_of(self, compile: Compile, code: StageRef, kernel: Kernel) -> list[NodeFacts]:
@@ -96,6 +98,19 @@ class KernelPaths:
         names = dict.fromkeys(self._calls[code.id].get(kernel.name, ()))
         nodes = max(([graph[name] for name in names if name in graph] for graph in self._nodes[key]), key=len)
         return nodes if any(node.stack or node.modules for node in nodes) else self._nodes_above(kernel)
+
+    def _compiled_class(self, compile: Compile, code: StageRef) -> str:
+        """The class of the module whose ``forward`` was compiled, which is around all; empty if it was another function."""
+        owner, _, function = compile.qualified.rpartition(".")
+        paths = (
+            node.modules[0][0]
+            for graph in self._nodes.get((compile.id, chain.is_backward(code)), ())
+            for node in graph.values()
+            if node.modules
+        )
+        if function == "forward" or any(path.startswith(COMPILED_MODULE) for path in paths):
+            return compile.program.partition(".")[0] or owner
+        return ""
 
     def _nodes_above(self, kernel: Kernel) -> list[NodeFacts]:
         """The nearest nodes with a line or a module that led to a kernel: a pass has made those that it computes."""

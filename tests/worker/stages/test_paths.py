@@ -206,6 +206,8 @@ def test_kernels_of_nested_regions_and_of_blocks_have_their_paths(tmp_path: Path
         assert kernel.innermost is not None and text[kernel.innermost.line - 1].strip() == inner, kernel
         assert kernel.module.startswith("layers."), kernel
     assert {kernel.module_class for kernel in kernels} == {"Region", "Linear"}
+    of_block = [kernel for kernel in ran.report.kernels if kernel.compile == block.id]
+    assert {(kernel.module, kernel.module_class) for kernel in of_block} == {("", "Block")}
     assert {"second(first(x)).sum().backward()", "block.compile()"} <= set(lines_of(ran, block))
     assert lines_of(ran, block, backward=True) == ["second(first(x)).sum().backward()"]
 
