@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sysconfig
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from irscope.protocol import (
     Compile,
     CompileOutcome,
+    FileLines,
     Finding,
     Kernel,
     Lane,
@@ -156,6 +158,37 @@ def small_run(store_path: Path, folder: Path, model: str = MODEL) -> str:
         store.put_finding(run, _graph_break(file))
         store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "The script ran to its end.", 1.0))
     return file
+
+
+def with_callers(store_path: Path, folder: Path) -> str:
+    """As `small_run`, called from a library that the script calls, with a backward; returns the library's path."""
+    file = small_run(store_path, folder)
+    library = f"{sysconfig.get_paths()['purelib']}/lib/layers.py"
+    with Store(str(store_path)) as store:
+        run = store.find_run()
+        report = store.report(run)
+        text = _FORWARD.format(file=library)
+        stage = StageRef("0/0/backward-graph", "backward-graph", "python", len(text))
+        store.put_stage(run, "0/0", stage, text, 20)
+        store.put_stage_data(run, "0/0/dynamo-graph", _stack_of_relu(file, library))
+        called = {"callers": (Origin(library, 40), Origin(file, 20)), "backward_callers": (Origin(file, 21),)}
+        store.put_compile(run, dataclasses.replace(_compile("0/0", file, 11, CompileOutcome.GRAPH_BREAK), **called))
+        store.put_kernel(run, dataclasses.replace(report.kernels[0], lines=(FileLines(library, (30,)),)))
+    return library
+
+
+def _stack_of_relu(file: str, library: str) -> dict[str, Any]:
+    """What is kept of a node of `_DYNAMO`: a line of the user's that calls a library, which calls the node's line."""
+    columns = {
+        "name": ["h_1"], "op": ["call_function"], "target": [0], "inputs": [[]], "value": [-1], "flops": [None],
+        "stack": [0], "module": [-1], "aten": [-1], "seq": [None], "from": [[]],
+    }  # fmt: skip
+    torch = f"{sysconfig.get_paths()['purelib']}/torch/nn/modules/module.py"
+    frames = [[file, 12, "step"], [library, 30, "__call__"], [torch, 1, "_call_impl"], [file, 6, "block"]]
+    return {
+        "graph": 1, "nodes": columns, "views": [], "backward": [], "targets": ["torch.relu"], "values": [],
+        "frames": frames, "stacks": [[0, 1, 2, 3]], "modules": [], "sources": [], "symbols": {},
+    }  # fmt: skip
 
 
 def _compile(id: str, file: str, line: int, outcome: CompileOutcome) -> Compile:

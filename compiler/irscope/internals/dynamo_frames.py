@@ -135,7 +135,7 @@ def entry_being_compiled() -> Entry:
         if not inside:
             inside = is_in(code, _CONVERT_FRAME)
         elif COMPILED_CALL.is_at(frame):
-            program = "" if between else _name_of_program(frame.f_locals.get("fn"))
+            program = "" if between else _name_of_program(frame.f_locals.get("fn"), frame.f_locals.get("args"))
             return Entry(
                 program, (*calling_lines(callers_of_compiled_code()), *asking_line(frame.f_locals.get("self")))
             )
@@ -144,16 +144,32 @@ def entry_being_compiled() -> Entry:
     return Entry()
 
 
-def _name_of_program(program: Any) -> str:
-    while isinstance(program, functools.partial):
-        program = program.func
-    program = inspect.unwrap(program) if callable(program) else program
-    owner = getattr(program, "__self__", program)
-    if isinstance(owner, sys.modules["torch"].nn.Module):
-        own = getattr(program, "__name__", "")
-        return type(owner).__name__ + ("" if owner is program or own.startswith("_") or own == "forward" else f".{own}")
-    name = qualified_name(getattr(program, "__qualname__", ""))
+def _name_of_program(program: Any, arguments: Any) -> str:
+    if not callable(program):
+        return ""
+    owner = getattr(program, "__self__", None)
+    for _ in range(_MOST_DECORATORS):
+        if isinstance(program, functools.partial):
+            program = program.func
+        elif isinstance(program, (types.FunctionType, types.MethodType)) and hasattr(program, "__wrapped__"):
+            program = program.__wrapped__
+        else:
+            break
+        owner = owner if owner is not None else getattr(program, "__self__", None)
+    if not hasattr(program, "__qualname__"):
+        return type(program).__name__  # a module, or another object that can be called
+    function = str(getattr(program, "__name__", ""))
+    if owner is None and function in _CALLS_OF_MODULES and arguments:
+        owner = arguments[0]  # a class was passed
+    if isinstance(owner, sys.modules["torch"].nn.Module) and (function.startswith("_") or function == "forward"):
+        return type(owner).__name__
+    is_method = owner is not None and not isinstance(owner, (type, types.ModuleType))
+    name = f"{type(owner).__name__}.{function}" if is_method else qualified_name(program.__qualname__)
     return name if name.rpartition(".")[2].isidentifier() else ""
+
+
+_MOST_DECORATORS = 100
+_CALLS_OF_MODULES = ("_wrapped_call_impl", "_call_impl")
 
 
 class Entrance(enum.Enum):

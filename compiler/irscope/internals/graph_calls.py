@@ -69,7 +69,7 @@ class GraphCalls:
     def __init__(self, compile_now: Callable[[], str | None], called: Callable[[str, bool, Lines], None]) -> None:
         self._compile_now, self._called = compile_now, called
         self._graphs: dict[int, tuple[str, bool]] = {}  # by id(): the class of graphs cannot be hashed
-        self._told: set[tuple[int, Lines]] = set()
+        self._told: set[tuple[str, bool, Lines]] = set()
         self._backward: Lines = ()
 
     def hooks(self) -> list[Hook]:
@@ -117,6 +117,6 @@ class GraphCalls:
             return
         # The engine of autograd runs the backward of a GPU in a thread of its own, in which no line of Python called it.
         lines = calling_lines(callers()) or self._backward
-        if (id(graph), lines) not in self._told:
-            self._told.add((id(graph), lines))
+        if (*known, lines) not in self._told:
+            self._told.add((*known, lines))
             self._called(*known, lines)

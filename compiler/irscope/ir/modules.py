@@ -35,10 +35,10 @@ def attribute_path(path: str) -> str:
     """A module as an attribute of what was compiled: ``layers.0`` for ``L['self'].__dict__['_modules']['layers'].0``, and
     ``net.layers.0`` for ``G['net'].layers.0``; empty for the compiled module itself."""
     head, *rest = split_module(path, "")[0]
-    return ".".join(rest if path.startswith(_COMPILED_MODULE) else [head, *rest])
+    return ".".join(rest if path.startswith(COMPILED_MODULE) else [head, *rest])
 
 
-_COMPILED_MODULE = ("L['self']", "L['fn']", "L['mod']")
+COMPILED_MODULE = ("L['self']", "L['fn']", "L['mod']")
 """How Dynamo names the module whose ``forward`` it compiles."""
 _INNER = ("_modules", "__dict__")
 

@@ -66,7 +66,12 @@ def _decode(hint: Any, data: Any) -> Any:
         return _decode(members[0], data)
     if origin is tuple:
         item = typing.get_args(hint)[0]
-        return tuple(_decode(item, entry) for entry in _checked(data, list, tuple))
+        entries = _checked(data, list, tuple)
+        if item is int and all(
+            type(entry) is int and 0 <= entry < 2**63 for entry in entries
+        ):  # the lines of a kernel are many
+            return tuple(entries)
+        return tuple(_decode(item, entry) for entry in entries)
     if origin is dict:
         return {
             _decode(str, key): _decode(typing.get_args(hint)[1], value) for key, value in _checked(data, dict).items()

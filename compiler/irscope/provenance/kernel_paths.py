@@ -6,8 +6,9 @@ import dataclasses
 import functools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from irscope.ir.modules import attribute_path
+from irscope.ir.modules import COMPILED_MODULE, attribute_path
 from irscope.ir.nodes import NodeFacts, facts_of
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, FileLines, Kernel, Origin, Report, StageRef
@@ -55,15 +56,16 @@ class KernelPaths:
     """Reads what the stages of a run know about its kernels; each graph is read once."""
 
     def __init__(self, store: Store, report: Report) -> None:
-        self._store, self._report, self._run = store, report, report.run
-        self._compiles = {compile.id: compile for compile in report.with_predictions}
-        self._nodes: dict[str, dict[str, NodeFacts]] = {}
+        self._store, self._report, self._run = store, report.whole, report.run
+        self._compiles = {compile.id: compile for compile in self._report.compiles}
+        self._codes = {id: chain.codes_by_folder(compile.stages) for id, compile in self._compiles.items()}
+        self._nodes: dict[tuple[str, bool], list[dict[str, NodeFacts]]] = {}
         self._calls: dict[str, dict[str, list[str]]] = {}
 
     def of(self, kernel: Kernel) -> KernelPath:
         """The path of one kernel."""
         compile = self._compiles.get(kernel.compile)
-        codes = chain.codes_by_folder(compile.stages) if compile is not None else {}
+        codes = self._codes.get(kernel.compile, {})
         id = output_code_of(codes, kernel)
         code = next((stage for stage in codes.values() if stage.id == id), None)
         if compile is None or code is None:
@@ -76,6 +78,8 @@ class KernelPaths:
         direction = ("backward" if chain.is_backward(code) else "forward") if both else ""
         ops = _ops(nodes) if kernel.is_generated else (kernel.name.rpartition(".")[2],)
         modules = _modules(nodes, kernel.is_generated)
+        if not modules and (compiled_class := self._compiled_class(compile, code)):
+            modules = (("", compiled_class),)
         return KernelPath(ops, modules, direction, _innermost(nodes, modules), _lines(nodes))
 
     def _nodes_of(self, compile: Compile, code: StageRef, kernel: Kernel) -> list[NodeFacts]:
@@ -86,16 +90,27 @@ class KernelPaths:
             for call in (data.get("calls") if isinstance(data, dict) else None) or ():
                 calls[str(call["kernel"])] += map(str, call["origins"])
             self._calls[code.id] = calls
-        graph = _last_graph(compile, chain.is_backward(code))
-        if graph is None:
-            return []
-        if graph.id not in self._nodes:
-            facts = facts_of(self._store.stage_data(self._run, graph.id))
-            self._nodes[graph.id] = {node.name: node for node in facts}
-        known = self._nodes[graph.id]
+        key = compile.id, chain.is_backward(code)
+        if key not in self._nodes:
+            graph = _last_graph(compile, chain.is_backward(code))
+            data = self._store.stage_data(self._run, graph.id) if graph is not None else None
+            self._nodes[key] = _by_graph(data)
         names = dict.fromkeys(self._calls[code.id].get(kernel.name, ()))
-        nodes = [known[name] for name in names if name in known]
+        nodes = max(([graph[name] for name in names if name in graph] for graph in self._nodes[key]), key=len)
         return nodes if any(node.stack or node.modules for node in nodes) else self._nodes_above(kernel)
+
+    def _compiled_class(self, compile: Compile, code: StageRef) -> str:
+        """The class of the module whose ``forward`` was compiled, which is around all; empty if it was another function."""
+        owner, _, function = compile.qualified.rpartition(".")
+        paths = (
+            node.modules[0][0]
+            for graph in self._nodes.get((compile.id, chain.is_backward(code)), ())
+            for node in graph.values()
+            if node.modules
+        )
+        if function == "forward" or any(path.startswith(COMPILED_MODULE) for path in paths):
+            return compile.program.partition(".")[0] or owner
+        return ""
 
     def _nodes_above(self, kernel: Kernel) -> list[NodeFacts]:
         """The nearest nodes with a line or a module that led to a kernel: a pass has made those that it computes."""
@@ -125,6 +140,16 @@ def keep_paths(store: Store, run: str) -> None:
             )
             if known != kernel:
                 store.put_kernel(run, known)
+
+
+def _by_graph(data: Any) -> list[dict[str, NodeFacts]]:
+    """The nodes of a graph by name, then those of each graph in it, without what calls that."""
+    inner = data.get("subgraphs") if isinstance(data, dict) else None
+    parts = [data, *inner.values()] if isinstance(inner, dict) else [data]
+    nodes = (
+        (node for node in facts_of(part) if node.op != "get_attr" and "subgraph" not in node.target) for part in parts
+    )
+    return [{node.name: node for node in graph} for graph in nodes]
 
 
 def _last_graph(compile: Compile, backward: bool) -> StageRef | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from dap_client import Client, where
-from dap_runs import with_a_pass
+from dap_runs import with_a_pass, with_callers
 
 
 def test_a_breakpoint_on_a_line_of_the_user_stops_at_all_that_came_from_it(
@@ -43,6 +43,32 @@ def test_a_breakpoint_on_a_line_of_the_user_stops_at_all_that_came_from_it(
         back.append(where(client))
     assert back == places[::-1]
     assert client.move("reverseContinue")["reason"] == "entry"
+
+
+def test_lines_that_call_compiled_code_and_lines_of_libraries(client: Client, tmp_path: Path) -> None:
+    """A call stops where the code that it calls begins; a library's line stops at all that came from it."""
+    library = with_callers(tmp_path / "runs.db", tmp_path)
+    client.initialize()
+    lines = {str(tmp_path / "model.py"): (20, 21), library: (6, 30, 40)}
+    for path, numbers in lines.items():
+        client.ask("setBreakpoints", source={"path": path}, breakpoints=[{"line": line} for line in numbers])
+    client.ask("attach", store=str(tmp_path / "runs.db"))
+    client.ask("configurationDone")
+    assert all(client.event("breakpoint")["breakpoint"]["verified"] for numbers in lines.values() for _ in numbers)
+    places, stop = [], client.event("stopped")
+    while stop["reason"] == "breakpoint":
+        places.append((*where(client), len(stop["hitBreakpointIds"])))
+        if places[-1][0] == "dynamo-graph.py":
+            lines_above = [(frame["source"]["name"], frame["line"]) for frame in client.stack()[1:]]
+        stop = client.move("continue")
+    assert places == [
+        ("model.py", 11, 2),
+        ("dynamo-graph.py", 10, 1),
+        ("kernel/cpp_fused_add_mul_relu_0.cpp", 1, 1),
+        ("backward-graph.py", 2, 1),
+        ("backward-graph.py", 7, 1),
+    ]
+    assert lines_above == [("model.py", 6), ("layers.py", 30), ("model.py", 12)]
 
 
 def test_lines_that_nothing_came_from(client: Client, store: str, folder: Path) -> None:

@@ -43,6 +43,44 @@ layer = torch.compile(torch.nn.TransformerEncoderLayer(16, 2, batch_first=True))
 layer(torch.randn(2, 3, 16)).sum().backward()
 """
 )
+KINDS = (
+    NOT_COMPILED
+    + """\
+class Region(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 4)
+
+    @torch.compiler.nested_compile_region
+    def forward(self, x):
+        return torch.nn.functional.gelu(self.fc(x))
+
+
+class Stack(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(Region() for _ in range(2))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class Block(torch.nn.Module):
+    def forward(self, x):
+        return x.tanh() * 2
+
+
+x = torch.randn(2, 4, requires_grad=True)
+stack = torch.compile(Stack())
+stack(x).sum().backward()
+first, second = Block(), Block()
+for block in (first, second):
+    block.compile()
+second(first(x)).sum().backward()
+"""
+)
 NAMED = """\
 import functools
 import torch
@@ -93,6 +131,35 @@ class Own(Net):
 own = Own()
 own.compile(backend="eager")
 own(x)
+
+
+class Scaled:
+    def __call__(self, x):
+        return x * 3
+
+    @decorated
+    def method(self, x):
+        return x - 3
+
+
+class Narrow(Scaled):
+    pass
+
+
+@torch.compile(backend="eager")
+class Decorated(torch.nn.Module):
+    @decorated
+    def forward(self, x):
+        return x.exp()
+
+
+torch.compile(Scaled(), backend="eager")(x)
+torch.compile(Narrow().method, backend="eager")(x)
+torch.compile(functools.partial(Scaled.method, Scaled()), backend="eager")(x)
+Decorated()(x)
+weight = torch.nn.Parameter(x)
+weight.sum().backward()
+torch.compile(torch.optim.AdamW([weight]).step, backend="eager")()
 """
 
 
@@ -131,7 +198,26 @@ def test_every_line_that_calls_compiled_code_leads_to_its_kernels(tmp_path: Path
     assert [(one.title, one.is_backward) for one in trail.called] == [(layer.title, False), (layer.title, True)]
 
 
+def test_kernels_of_nested_regions_and_of_blocks_have_their_paths(tmp_path: Path) -> None:
+    ran = run_forked(write(tmp_path, KINDS), tmp_path / "runs.db", "deep")
+    stack, block = ran.report.compiles
+    assert (stack.title, block.title) == ("Stack", "Block")
+    text = Path(ran.report.script).read_text(encoding="utf-8").split("\n")
+    inner = "return torch.nn.functional.gelu(self.fc(x))"
+    kernels = [kernel for kernel in ran.report.kernels if kernel.compile == stack.id]
+    assert {kernel.language for kernel in kernels} == {"cpp", "extern"}
+    for kernel in kernels:  # the graph of a region is called for each layer and lowered once
+        assert kernel.innermost is not None and text[kernel.innermost.line - 1].strip() == inner, kernel
+        assert kernel.module.startswith("layers."), kernel
+    assert {kernel.module_class for kernel in kernels} == {"Region", "Linear"}
+    of_block = [kernel for kernel in ran.report.kernels if kernel.compile == block.id]
+    assert {(kernel.module, kernel.module_class) for kernel in of_block} == {("", "Block")}
+    assert {"second(first(x)).sum().backward()", "block.compile()"} <= set(lines_of(ran, block))
+    assert lines_of(ran, block, backward=True) == ["second(first(x)).sum().backward()"]
+
+
 def test_a_compile_has_the_name_of_what_was_passed(tmp_path: Path) -> None:
     ran = run_forked(write(tmp_path, NAMED), tmp_path / "runs.db")
     titles = ["Net", "Net.other", "step", "broken", "broken, after line 30", "Sequential", "Own"]
-    assert [compile.title for compile in ran.report.compiles] == titles
+    titles += ["Scaled", "Narrow.method", "Scaled.method", "Decorated", "AdamW.step"]
+    assert [compile.title for compile in ran.report.compiles][: len(titles)] == titles

@@ -52,6 +52,8 @@ class Section:
     """One stage of one compile.  It is read on request only."""
 
     is_source = False
+    called_from: Sequence[Origin] = ()
+    """The lines that call what begins with this stage: the compile, or its backward."""
 
     def __init__(self, store: Store, report: Report, provenance: Provenance, compile: Compile, stage: StageRef) -> None:
         self._store, self._report, self._provenance = store, report, provenance
@@ -196,6 +198,16 @@ class Section:
                 for origin in self.origins(index):
                     found.setdefault(Origin(real(origin.file), origin.line), []).append(index)
         return found
+
+    def stops_of_line(self, file: str, line: int) -> Sequence[int]:
+        """The spots at which a breakpoint on a line stops: what came from it, else the beginning of what it calls."""
+        wanted = Origin(real(file), line)
+        if spots := self.by_origin.get(wanted):
+            return spots
+        lines = {(caller.file, caller.line) for caller in self.called_from}
+        if role_of(self.stage.name) is Role.KERNEL:  # its origins are the user's alone
+            lines |= {(part.file, number) for kernel in self.kernels for part in kernel.lines for number in part.lines}
+        return (0,) if any(Origin(real(path), number) == wanted for path, number in lines) else ()
 
     @cached_property
     def by_call(self) -> Mapping[str, Sequence[int]]:

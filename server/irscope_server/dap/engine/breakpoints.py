@@ -15,10 +15,10 @@ from typing import Any
 
 from irscope.findings.kinds.divergence import KIND
 from irscope.ir.graphs import GraphNode
-from irscope.protocol import Finding, Origin
+from irscope.protocol import Finding
 
 from irscope_server.dap.base.expressions import BadExpression, NoValueHere, check, evaluate, hits_wanted, interpolate
-from irscope_server.dap.base.sections import Section, real
+from irscope_server.dap.base.sections import Section
 from irscope_server.dap.engine.names import Names
 from irscope_server.dap.engine.recording import PlaceInRun, Recording
 from irscope_server.dap.engine.values import RunValues
@@ -91,7 +91,7 @@ class Breakpoint:
             return (self.spot,) if section.stage.id == self.stage and self.spot >= 0 else ()
         if self.within is not None:
             return self.within(section)
-        return section.by_origin.get(Origin(real(self.file), self.line), ())
+        return section.stops_of_line(self.file, self.line)
 
     def _called(self, section: Section) -> Sequence[int]:
         passed = section.stage.passed

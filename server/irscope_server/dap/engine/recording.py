@@ -12,7 +12,7 @@ from functools import cached_property
 
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, Finding, Report, StageRef
-from irscope.provenance import Provenance
+from irscope.provenance import Provenance, chain
 from irscope.store.store import Store
 from irscope.symbolic.trace import Walk
 from irscope.usercode.reading import read_bounded
@@ -56,6 +56,9 @@ class Track:
         graph = next((section for section in own if stage_kind(section.stage.name).is_captured), None)
         self.source = SourceSection(store, report, provenance, compile, graph, findings)
         self.sections: tuple[Section, ...] = (self.source, *own)
+        self.source.called_from = compile.callers
+        if (first := next((section for section in own if chain.is_backward(section.stage)), None)) is not None:
+            first.called_from = compile.backward_callers
         self.aside = tuple(Section(store, report, provenance, compile, stage) for stage in order if is_aside(stage))
         self._numbers = {each.stage.id: number for number, each in enumerate(self.sections)}
         self._traces = [(number, each) for number, each in enumerate(self.sections) if isinstance(each, TraceSection)]

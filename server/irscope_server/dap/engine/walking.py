@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from irscope.protocol import Origin
-from irscope.usercode.user_files import is_user_file
+from irscope.usercode.user_files import is_package_file, is_user_file
 
 from irscope_server.dap.base.sections import Section, SourceSection, Spot, real
 from irscope_server.dap.engine import source_steps
@@ -300,7 +300,7 @@ class Walker:
         return [Level(self._recording.section(each), self._recording.spot(each), each) for each in found]
 
     def _user_lines(self, compile: int, place: PlaceInRun | None, lines: Sequence[Origin]) -> list[Level]:
-        """The frames of the user's code: the line at hand, then those that called it; failing all the function."""
+        """The line at hand, then those that called it, without torch's own; failing all the function."""
         source = self._recording.tracks[compile].source
         if place is None and lines and (spots := source.spots_in(lines[0].file, lines[0].line)):
             place = PlaceInRun(compile, 0, spots[0])
@@ -312,9 +312,8 @@ class Walker:
             lines = lines or self._traced_lines(compile, place)
         for line in lines:
             here = levels[-1].spot if levels else None
-            if here is None or (
-                is_user_file(line.file) and (real(line.file), line.line) != (real(here.file), here.line)
-            ):
+            is_shown = is_user_file(line.file) or is_package_file(line.file)
+            if here is None or (is_shown and (real(line.file), line.line) != (real(here.file), here.line)):
                 levels.append(Level(source, Spot(line.line, "", line.file), None))
         return levels
 

@@ -332,6 +332,10 @@ def lines_of(recording: Recording, file: str) -> set[int]:
     wanted = real(file)
     found = {finding.range.start.line for finding in recording.report.findings if real(finding.file) == wanted}
     found |= {o.line for kernel in recording.report.kernels for o in kernel.origins if real(o.file) == wanted}
+    for part in {part for kernel in recording.report.kernels for part in kernel.lines if real(part.file) == wanted}:
+        found.update(part.lines)
+    for section in (section for _, _, section in recording.sections()):
+        found |= {caller.line for caller in section.called_from if real(caller.file) == wanted}
     for track in recording.tracks:
         if real(track.compile.file) == wanted:
             found.add(track.compile.line)

@@ -1,0 +1,39 @@
+"""The lines that call compiled graphs are told once for each compile."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from irscope.internals.graph_calls import GraphCalls, Lines
+
+
+class CompiledFxGraph:
+    """As Inductor's, which has no hash."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __call__(self, inputs: Any) -> Any:
+        return inputs
+
+    def post_compile(self, example_inputs: Any, constants: Any, graph_kwargs: Any) -> None: ...
+
+
+def test_a_graph_in_the_place_of_one_that_is_gone_has_lines_of_its_own() -> None:
+    told: list[tuple[str, bool, Lines]] = []
+    compiles = ["0/0", "0/0#2"]
+    calls = GraphCalls(lambda: compiles[0], lambda *call: told.append(call))
+    module = types.ModuleType("output_code")
+    module.CompiledFxGraph = CompiledFxGraph  # type: ignore[attr-defined]
+    undo = calls.hooks()[0].apply(module)
+    graph = CompiledFxGraph()
+    for _ in range(
+        2
+    ):  # the second has the identity of the first, as a graph made after `torch._dynamo.reset()` may have
+        graph.post_compile((), None, {"is_backward": True})
+        for _ in range(3):
+            assert graph(1) == 1
+        compiles.pop(0)
+    undo()
+    assert [call[:2] for call in told] == [("0/0", True), ("0/0#2", True)]
+    assert {call[2][0][0] for call in told} == {__file__}
