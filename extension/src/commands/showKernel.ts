@@ -13,6 +13,7 @@ import type { KernelChoice, KernelsAt, Place } from "../protocol";
 import { showWithLog } from "../host/problems";
 import { KernelsAtRequest } from "../host/requests";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
+import { showLibraryLine } from "./libraryLine";
 import { newList } from "../host/lists";
 import type { Server } from "../host/server";
 
@@ -127,6 +128,11 @@ const LANGUAGES: Partial<Record<string, string>> = {
   extern: vscode.l10n.t("library call"),
 };
 
+const TO_LIBRARY: vscode.QuickInputButton = {
+  iconPath: new vscode.ThemeIcon("go-to-file"),
+  tooltip: vscode.l10n.t("Go to the Library's Line"),
+};
+
 type Choice = vscode.QuickPickItem & { kernel?: KernelChoice };
 
 /** @param later what fills the list while the run goes on; what is marked in it stays marked */
@@ -155,6 +161,12 @@ async function pickKernel(
   });
   fill(kernels, later !== undefined);
   later?.onDidChange((now) => fill(now.kernels, now.running));
+  list.onDidTriggerItemButton(({ item: { kernel } }) => {
+    if (kernel?.innermost) {
+      list.hide();
+      void showLibraryLine(kernel.innermost);
+    }
+  });
   const chosen = await new Promise<KernelChoice | undefined>((resolve) => {
     list.onDidAccept(() => resolve(list.activeItems[0]?.kernel));
     list.onDidHide(() => resolve(undefined));
@@ -193,6 +205,7 @@ function choiceOf(kernel: KernelChoice): Choice {
     label: `$(circuit-board) ${withoutIcons(shown === "" ? kernel.name : shown)}`,
     description: withoutIcons(facts.filter((fact) => fact !== "").join(" · ")),
     detail: withoutIcons([originsOf(kernel), kernel.name].filter((part) => part !== "").join(" · ")),
+    buttons: kernel.innermost ? [TO_LIBRARY] : [],
   };
 }
 
