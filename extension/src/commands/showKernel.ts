@@ -152,9 +152,11 @@ async function pickKernel(
       ? vscode.l10n.t("{0} so far came from line {1}; the run goes on", units.kernelsOf(now), line + 1)
       : vscode.l10n.t("{0} came from line {1}", units.kernelsOf(now), line + 1);
     list.busy = running;
+    const compiles = new Set(now.map(compileOf));
+    const title = vscode.l10n.t("Show Generated Kernel");
+    list.title = compiles.size === 1 ? `${title} · ${withoutIcons([...compiles].join())}` : title;
   };
   Object.assign(list, {
-    title: vscode.l10n.t("Show Generated Kernel"),
     matchOnDescription: true,
     matchOnDetail: true,
     keepScrollPosition: true,
@@ -179,8 +181,9 @@ async function pickKernel(
 function choicesOf(kernels: KernelChoice[]): Choice[] {
   const choices: Choice[] = [];
   let heading: string | undefined;
+  const several = new Set(kernels.map(({ compile }) => compile)).size > 1;
   for (const kernel of kernels) {
-    const parts = [`${kernel.compile} ${kernel.function}`, kernel.direction, kernel.group];
+    const parts = [several ? compileOf(kernel) : "", kernel.direction, kernel.group];
     const own = parts.filter((part) => part !== "").join(" · ");
     if (own !== heading) {
       heading = own;
@@ -191,12 +194,15 @@ function choicesOf(kernels: KernelChoice[]): Choice[] {
   return choices;
 }
 
+function compileOf({ compile, function: name }: KernelChoice): string {
+  return `${compile} ${name}`;
+}
+
 /** First what tells kernels apart, since names of kernels are long and begin alike. */
 function choiceOf(kernel: KernelChoice): Choice {
   const shown = kernel.ops.slice(0, MOST_OPS).join(" · ") + (kernel.ops.length > MOST_OPS ? " · …" : "");
   const facts = [
-    kernel.direction,
-    kernel.module,
+    kernel.module === kernel.group ? "" : kernel.module, // Else the heading says it.
     LANGUAGES[kernel.language] ?? kernel.language,
     kernel.bytes === 0 ? "" : units.size(kernel.bytes),
   ];

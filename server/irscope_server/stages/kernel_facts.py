@@ -33,12 +33,11 @@ def kernel_choices(
         path, inner = known[kernel], known[kernel].innermost
         choices.append(
             KernelChoice(
-                **vars(item),
+                **{**vars(item), "group": group},
                 function=compiles.get(kernel.compile, ""),
                 ops=path.ops,
                 module=kernel.module,
                 module_class=kernel.module_class,
-                group=group,
                 innermost=None if inner is None else Place(uri_of(inner.file), inner.line - 1),
                 direction=path.direction,
                 bytes=bytes_of.get(kernel.stage, 0) if kernel.is_generated else 0,
