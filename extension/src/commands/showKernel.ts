@@ -32,7 +32,7 @@ export async function showKernel(services: Services, place?: Partial<Place>): Pr
   const [only, another] = found.kernels;
   const later = found.running ? new LaterKernels(services.server, found, uri, line) : undefined;
   const kernel =
-    another === undefined ? only : await pickKernel(found.kernels, line, later).finally(() => later?.dispose());
+    another === undefined ? only : await pickKernel(found.kernels, at, later).finally(() => later?.dispose());
   if (kernel !== undefined) {
     await services.documents.show(kernel.uri, {
       line: kernel.line,
@@ -138,13 +138,13 @@ type Choice = vscode.QuickPickItem & { kernel?: KernelChoice };
 /** @param later what fills the list while the run goes on; what is marked in it stays marked */
 async function pickKernel(
   kernels: KernelChoice[],
-  line: number,
+  { uri, line }: { uri: vscode.Uri; line: number },
   later: LaterKernels | undefined,
 ): Promise<KernelChoice | undefined> {
   const list = newList<Choice>();
   const fill = (now: KernelChoice[], running: boolean): void => {
     const marked = list.activeItems[0]?.kernel?.uri;
-    list.items = choicesOf(now);
+    list.items = choicesOf(now, uri);
     if (marked !== undefined) {
       list.activeItems = list.items.filter(({ kernel }) => kernel?.uri === marked);
     }
@@ -178,7 +178,7 @@ async function pickKernel(
   return chosen;
 }
 
-function choicesOf(kernels: KernelChoice[]): Choice[] {
+function choicesOf(kernels: KernelChoice[], uri: vscode.Uri): Choice[] {
   const choices: Choice[] = [];
   let heading: string | undefined;
   const several = new Set(kernels.map(({ compile }) => compile)).size > 1;
@@ -189,7 +189,7 @@ function choicesOf(kernels: KernelChoice[]): Choice[] {
       heading = own;
       choices.push({ label: visible(own), kind: vscode.QuickPickItemKind.Separator });
     }
-    choices.push(choiceOf(kernel));
+    choices.push(choiceOf(kernel, uri));
   }
   return choices;
 }
@@ -199,29 +199,27 @@ function compileOf({ compile, function: name }: KernelChoice): string {
 }
 
 /** First what tells kernels apart, since names of kernels are long and begin alike. */
-function choiceOf(kernel: KernelChoice): Choice {
+function choiceOf(kernel: KernelChoice, uri: vscode.Uri): Choice {
   const shown = kernel.ops.slice(0, MOST_OPS).join(" · ") + (kernel.ops.length > MOST_OPS ? " · …" : "");
-  const facts = [
-    kernel.module === kernel.group ? "" : kernel.module, // Else the heading says it.
-    LANGUAGES[kernel.language] ?? kernel.language,
-    kernel.bytes === 0 ? "" : units.size(kernel.bytes),
-  ];
+  const facts = [LANGUAGES[kernel.language] ?? kernel.language, kernel.bytes === 0 ? "" : units.size(kernel.bytes)];
+  const module = kernel.module === kernel.group ? "" : kernel.module; // Else the heading says it.
   return {
     kernel,
     label: `$(circuit-board) ${withoutIcons(shown === "" ? kernel.name : shown)}`,
     description: withoutIcons(facts.filter((fact) => fact !== "").join(" · ")),
-    detail: withoutIcons([originsOf(kernel), kernel.name].filter((part) => part !== "").join(" · ")),
+    detail: withoutIcons([originsOf(kernel, uri), module, kernel.name].filter((part) => part !== "").join(" · ")),
     buttons: kernel.innermost ? [TO_LIBRARY] : [],
   };
 }
 
-function originsOf(kernel: KernelChoice): string {
+/** @param uri the document that is asked about: of another one the line that is nearest to the kernel is named */
+function originsOf(kernel: KernelChoice, uri: vscode.Uri): string {
   const inner = kernel.innermost;
-  if (inner !== null && !kernel.origins.some((origin) => origin.uri === inner.uri)) {
-    const file = path.basename(vscode.Uri.parse(inner.uri, true).fsPath);
-    return vscode.l10n.t("from {0}, line {1}", file, inner.line + 1);
+  if (inner !== null && !sameUri(inner.uri, uri.toString())) {
+    return `${path.basename(vscode.Uri.parse(inner.uri, true).fsPath)}:${inner.line + 1}`;
   }
-  const lines = [...new Set(kernel.origins.map((origin) => origin.line + 1))].sort((a, b) => a - b);
+  const own = kernel.origins.filter((origin) => inner === null || sameUri(origin.uri, inner.uri));
+  const lines = [...new Set(own.map((origin) => origin.line + 1))].sort((a, b) => a - b);
   if (lines.length === 0) {
     return "";
   }
