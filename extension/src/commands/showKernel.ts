@@ -121,6 +121,7 @@ function columnBeside(uri: vscode.Uri): vscode.ViewColumn {
 }
 
 const MOST_OPS = 5;
+const MOST_LINES = 4;
 
 const LANGUAGES: Partial<Record<string, string>> = {
   cpp: "C++",
@@ -212,14 +213,14 @@ function choiceOf(kernel: KernelChoice, uri: vscode.Uri): Choice {
   };
 }
 
-/** @param uri the document that is asked about: of another one the line that is nearest to the kernel is named */
+/** @param uri the document that is asked about; where a kernel has no lines in it, or many, the innermost one is named */
 function originsOf(kernel: KernelChoice, uri: vscode.Uri): string {
   const inner = kernel.innermost;
-  if (inner !== null && !sameUri(inner.uri, uri.toString())) {
+  const own = kernel.origins.filter((origin) => inner === null || sameUri(origin.uri, uri.toString()));
+  const lines = [...new Set(own.map((origin) => origin.line + 1))].sort((a, b) => a - b);
+  if (inner !== null && (lines.length === 0 || lines.length > MOST_LINES)) {
     return `${path.basename(vscode.Uri.parse(inner.uri, true).fsPath)}:${inner.line + 1}`;
   }
-  const own = kernel.origins.filter((origin) => inner === null || sameUri(origin.uri, inner.uri));
-  const lines = [...new Set(own.map((origin) => origin.line + 1))].sort((a, b) => a - b);
   if (lines.length === 0) {
     return "";
   }

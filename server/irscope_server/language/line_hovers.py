@@ -61,10 +61,10 @@ def calls_text(context: SourceContext, view: LineView, lines: set[int], within: 
         for is_backward, places in enumerate((compile.callers, compile.backward_callers)):
             mine = [line for line in places if file_key(line.file) == view.key and line.line in lines]
             if mine and compile.id not in within:
-                kernels = [k for k in report.kernels if k.compile == compile.id]
-                side = tuple(k for k in kernels if chain.is_of_backward(k.stage) is bool(is_backward))
+                of_compile = (k for k in report.kernels if k.compile == compile.id)
+                kernels = [k for k in of_compile if not is_backward or chain.is_of_backward(k.stage)]
                 name = words.code_span(compile.title)
-                count = f", {kernels_text(side)}" if side else ""
+                count = f", {kernels_text(kernels)}" if kernels else ""
                 called.append(f"{'Runs the backward of' if is_backward else 'Calls'} {name}{count}")
         call = next((line for line in compile.callers if is_user_file(line.file)), None)
         if compile.id in within and call is not None and file_key(call.file) != view.key:

@@ -78,7 +78,7 @@ async def test_lines_of_the_user_and_of_the_library_have_kernels(
     script, library = project
     editor = await start_editor(playing=True, settings={"run": {"onSave": "off"}})
     uri = editor.open(script)
-    assert await names(editor, uri, CALL, run=True) == ["k0"]
+    assert await names(editor, uri, CALL, run=True) == ["k0", "k1"], "with the backward of what is called"
     assert await names(editor, uri, BACKWARD) == ["k1"]
     assert await names(editor, uri, 1) == ["k0", "k1"], "the call of torch.compile has both"
     inside = editor.open(library)
@@ -102,7 +102,7 @@ async def test_hovers_lead_from_the_call_and_back_to_it(start_editor: StartEdito
     editor = await start_editor(playing=True, settings={"run": {"onSave": "off"}})
     uri = editor.open(script)
     await names(editor, uri, CALL, run=True)
-    assert await hover(editor, uri, CALL, "Calls") == "Calls `Model`, 1 kernel"
+    assert await hover(editor, uri, CALL, "Calls") == "Calls `Model`, 2 kernels"
     assert await hover(editor, uri, BACKWARD, "Runs") == "Runs the backward of `Model`, 1 kernel"
     assert await editor.lenses(uri) == [(1, "Model · 1 graph · 2 kernels · 500 ms")]
     inside = editor.open(library)
