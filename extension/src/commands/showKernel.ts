@@ -143,11 +143,14 @@ async function pickKernel(
   later: LaterKernels | undefined,
 ): Promise<KernelChoice | undefined> {
   const list = newList<Choice>();
+  let shown = "";
   const fill = (now: KernelChoice[], running: boolean): void => {
-    const marked = list.activeItems[0]?.kernel?.uri;
-    list.items = choicesOf(now, uri);
-    if (marked !== undefined) {
-      list.activeItems = list.items.filter(({ kernel }) => kernel?.uri === marked);
+    const marked = list.activeItems[0]?.kernel;
+    if (JSON.stringify(now) !== shown) {
+      shown = JSON.stringify(now); // New items take the mark from a list for a moment, so they come only with news.
+      list.items = choicesOf(now, uri);
+      const same = list.items.filter(({ kernel }) => kernel?.uri === marked?.uri && kernel?.name === marked?.name);
+      list.activeItems = marked === undefined ? list.activeItems : same;
     }
     list.placeholder = running
       ? vscode.l10n.t("{0} so far came from line {1}; the run goes on", units.kernelsOf(now), line + 1)
