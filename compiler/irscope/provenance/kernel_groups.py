@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from irscope.protocol import Kernel
+from irscope.provenance import chain
 from irscope.vocabulary.records import dataclass
 
 _NUMBER = re.compile(r"(?:(?<=\.)|^)\d+(?=\.|$)")
@@ -32,13 +33,14 @@ class KernelGroup:
 
 def groups_of(kernels: Iterable[Kernel]) -> tuple[KernelGroup, ...]:
     """The kernels by compile, side and module, in the order of the first of each."""
-    groups: dict[tuple[str, str, str], list[Kernel]] = {}
+    groups: dict[tuple[str, bool, str, str], list[Kernel]] = {}
     for kernel in kernels:
-        key = (kernel.compile, _NUMBER.sub("*", kernel.module), kernel.module_class)
+        is_backward = chain.is_of_backward(kernel.stage)
+        key = (kernel.compile, is_backward, _NUMBER.sub("*", kernel.module), kernel.module_class)
         groups.setdefault(key, []).append(kernel)
     return tuple(
         KernelGroup(_title({kernel.module for kernel in mine}) or kind, kind, tuple(mine))
-        for (_, _, kind), mine in groups.items()
+        for (_, _, _, kind), mine in groups.items()
     )
 
 

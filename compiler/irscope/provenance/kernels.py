@@ -28,7 +28,8 @@ def elements_of(thread: Provenance, kernel: Kernel) -> list[Element]:
 
 
 def kernels_by_line(report: Report) -> dict[Origin, list[Kernel]]:
-    """The kernels of each line: those that it led to, and those of all compiled code that it calls."""
+    """The kernels of each line: those that it led to, and those of all compiled code that it calls, with its backward;
+    of a line that runs the backward those of that."""
     found: dict[Origin, dict[Kernel, None]] = defaultdict(dict)
     callers = {compile.id: (compile.callers, compile.backward_callers) for compile in report.compiles}
     for kernel in report.kernels:
@@ -36,7 +37,8 @@ def kernels_by_line(report: Report) -> dict[Origin, list[Kernel]]:
         for line in (
             *kernel.origins,
             *(Origin(part.file, line) for part in kernel.lines for line in part.lines),
-            *(backward if chain.is_of_backward(kernel.stage) else forward),
+            *forward,
+            *(backward if chain.is_of_backward(kernel.stage) else ()),
         ):
             found[line][kernel] = None
     return {line: list(kernels) for line, kernels in found.items()}

@@ -7,6 +7,7 @@ import type { Element } from "../host/runItems";
 import { chooseTarget } from "./chooseTarget";
 import { comparePipelines } from "./comparePipelines";
 import { guarded, type Services } from "./context";
+import { goToLibraryLine } from "./libraryLine";
 import { showMenu } from "./menu";
 import { openTrace } from "./openTrace";
 import { profile, profileAgainst, showTime } from "./profile";
@@ -40,6 +41,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.profileAgainst": () => profileAgainst(services),
     "irscope.openTrace": (trace?: vscode.Uri) => openTrace(services, trace),
     "irscope.showKernel": (place?: Partial<Place>) => showKernel(services, place),
+    "irscope.goToLibraryLine": (place?: Partial<Place>) => goToLibraryLine(services, place),
     "irscope.toggleLineColours": () => linked.toggle(),
     "irscope.showStage": () => showStage(services),
     "irscope.showStageToSide": () => showStage(services, true),

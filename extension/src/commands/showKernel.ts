@@ -13,6 +13,7 @@ import type { KernelChoice, KernelsAt, Place } from "../protocol";
 import { showWithLog } from "../host/problems";
 import { KernelsAtRequest } from "../host/requests";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
+import { showLibraryLine } from "./libraryLine";
 import { newList } from "../host/lists";
 import type { Server } from "../host/server";
 
@@ -31,7 +32,7 @@ export async function showKernel(services: Services, place?: Partial<Place>): Pr
   const [only, another] = found.kernels;
   const later = found.running ? new LaterKernels(services.server, found, uri, line) : undefined;
   const kernel =
-    another === undefined ? only : await pickKernel(found.kernels, line, later).finally(() => later?.dispose());
+    another === undefined ? only : await pickKernel(found.kernels, at, later).finally(() => later?.dispose());
   if (kernel !== undefined) {
     await services.documents.show(kernel.uri, {
       line: kernel.line,
@@ -120,6 +121,7 @@ function columnBeside(uri: vscode.Uri): vscode.ViewColumn {
 }
 
 const MOST_OPS = 5;
+const MOST_LINES = 4;
 
 const LANGUAGES: Partial<Record<string, string>> = {
   cpp: "C++",
@@ -127,34 +129,50 @@ const LANGUAGES: Partial<Record<string, string>> = {
   extern: vscode.l10n.t("library call"),
 };
 
+const TO_LIBRARY: vscode.QuickInputButton = {
+  iconPath: new vscode.ThemeIcon("go-to-file"),
+  tooltip: vscode.l10n.t("Go to the Library's Line"),
+};
+
 type Choice = vscode.QuickPickItem & { kernel?: KernelChoice };
 
 /** @param later what fills the list while the run goes on; what is marked in it stays marked */
 async function pickKernel(
   kernels: KernelChoice[],
-  line: number,
+  { uri, line }: { uri: vscode.Uri; line: number },
   later: LaterKernels | undefined,
 ): Promise<KernelChoice | undefined> {
   const list = newList<Choice>();
+  let shown = "";
   const fill = (now: KernelChoice[], running: boolean): void => {
-    const marked = list.activeItems[0]?.kernel?.uri;
-    list.items = choicesOf(now);
-    if (marked !== undefined) {
-      list.activeItems = list.items.filter(({ kernel }) => kernel?.uri === marked);
+    const marked = list.activeItems[0]?.kernel;
+    if (JSON.stringify(now) !== shown) {
+      shown = JSON.stringify(now); // New items take the mark from a list for a moment, so they come only with news.
+      list.items = choicesOf(now, uri);
+      const same = list.items.filter(({ kernel }) => kernel?.uri === marked?.uri && kernel?.name === marked?.name);
+      list.activeItems = marked === undefined ? list.activeItems : same;
     }
     list.placeholder = running
       ? vscode.l10n.t("{0} so far came from line {1}; the run goes on", units.kernelsOf(now), line + 1)
       : vscode.l10n.t("{0} came from line {1}", units.kernelsOf(now), line + 1);
     list.busy = running;
+    const compiles = new Set(now.map(compileOf));
+    const title = vscode.l10n.t("Show Generated Kernel");
+    list.title = compiles.size === 1 ? `${title} · ${withoutIcons([...compiles].join())}` : title;
   };
   Object.assign(list, {
-    title: vscode.l10n.t("Show Generated Kernel"),
     matchOnDescription: true,
     matchOnDetail: true,
     keepScrollPosition: true,
   });
   fill(kernels, later !== undefined);
   later?.onDidChange((now) => fill(now.kernels, now.running));
+  list.onDidTriggerItemButton(({ item: { kernel } }) => {
+    if (kernel?.innermost) {
+      list.hide();
+      void showLibraryLine(kernel.innermost);
+    }
+  });
   const chosen = await new Promise<KernelChoice | undefined>((resolve) => {
     list.onDidAccept(() => resolve(list.activeItems[0]?.kernel));
     list.onDidHide(() => resolve(undefined));
@@ -164,45 +182,48 @@ async function pickKernel(
   return chosen;
 }
 
-function choicesOf(kernels: KernelChoice[]): Choice[] {
+function choicesOf(kernels: KernelChoice[], uri: vscode.Uri): Choice[] {
   const choices: Choice[] = [];
   let heading: string | undefined;
+  const several = new Set(kernels.map(({ compile }) => compile)).size > 1;
   for (const kernel of kernels) {
-    const parts = [`${kernel.compile} ${kernel.function}`, kernel.direction, kernel.heading];
+    const parts = [several ? compileOf(kernel) : "", kernel.direction, kernel.heading];
     const own = parts.filter((part) => part !== "").join(" · ");
     if (own !== heading) {
       heading = own;
       choices.push({ label: visible(own), kind: vscode.QuickPickItemKind.Separator });
     }
-    choices.push(choiceOf(kernel));
+    choices.push(choiceOf(kernel, uri));
   }
   return choices;
 }
 
+function compileOf({ compile, function: name }: KernelChoice): string {
+  return `${compile} ${name}`;
+}
+
 /** First what tells kernels apart, since names of kernels are long and begin alike. */
-function choiceOf(kernel: KernelChoice): Choice {
+function choiceOf(kernel: KernelChoice, uri: vscode.Uri): Choice {
   const shown = kernel.ops.slice(0, MOST_OPS).join(" · ") + (kernel.ops.length > MOST_OPS ? " · …" : "");
-  const facts = [
-    kernel.direction,
-    kernel.module,
-    LANGUAGES[kernel.language] ?? kernel.language,
-    kernel.bytes === 0 ? "" : units.size(kernel.bytes),
-  ];
+  const facts = [LANGUAGES[kernel.language] ?? kernel.language, kernel.bytes === 0 ? "" : units.size(kernel.bytes)];
+  const module = kernel.module === kernel.heading ? "" : kernel.module; // Else the heading says it.
   return {
     kernel,
     label: `$(circuit-board) ${withoutIcons(shown === "" ? kernel.name : shown)}`,
     description: withoutIcons(facts.filter((fact) => fact !== "").join(" · ")),
-    detail: withoutIcons([originsOf(kernel), kernel.name].filter((part) => part !== "").join(" · ")),
+    detail: withoutIcons([originsOf(kernel, uri), module, kernel.name].filter((part) => part !== "").join(" · ")),
+    buttons: kernel.innermost ? [TO_LIBRARY] : [],
   };
 }
 
-function originsOf(kernel: KernelChoice): string {
+/** @param uri the document that is asked about; where a kernel has no lines in it, or many, the innermost one is named */
+function originsOf(kernel: KernelChoice, uri: vscode.Uri): string {
   const inner = kernel.innermost;
-  if (inner !== null && !kernel.origins.some((origin) => origin.uri === inner.uri)) {
-    const file = path.basename(vscode.Uri.parse(inner.uri, true).fsPath);
-    return vscode.l10n.t("from {0}, line {1}", file, inner.line + 1);
+  const own = kernel.origins.filter((origin) => inner === null || sameUri(origin.uri, uri.toString()));
+  const lines = [...new Set(own.map((origin) => origin.line + 1))].sort((a, b) => a - b);
+  if (inner !== null && (lines.length === 0 || lines.length > MOST_LINES)) {
+    return `${path.basename(vscode.Uri.parse(inner.uri, true).fsPath)}:${inner.line + 1}`;
   }
-  const lines = [...new Set(kernel.origins.map((origin) => origin.line + 1))].sort((a, b) => a - b);
   if (lines.length === 0) {
     return "";
   }

@@ -2,8 +2,14 @@
 
 import * as vscode from "vscode";
 
-/** Undefined while no list with items is shown. Tests wait for it: the editor has no event that says a list is there. */
-export const shown: { active: vscode.QuickPickItem | undefined } = { active: undefined };
+/**
+ * Undefined while no list with items is shown. Tests wait for it: the editor has no event that says a list is there.
+ * Of a list that its caller fills, all of it.
+ */
+export const shown: {
+  active: vscode.QuickPickItem | undefined;
+  list?: vscode.QuickPick<vscode.QuickPickItem> | undefined;
+} = { active: undefined };
 
 /** Asks for one of the items. */
 export function choose<Item extends vscode.QuickPickItem>(
@@ -24,8 +30,9 @@ export function chooseMany<Item extends vscode.QuickPickItem>(
 /** A list that the caller fills, shows and disposes of. */
 export function newList<Item extends vscode.QuickPickItem>(): vscode.QuickPick<Item> {
   const list = vscode.window.createQuickPick<Item>();
+  shown.list = list;
   list.onDidChangeActive(([item]) => (shown.active = item));
-  list.onDidHide(() => (shown.active = undefined));
+  list.onDidHide(() => (shown.active = shown.list = undefined));
   return list;
 }
 

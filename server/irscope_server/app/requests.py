@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Sequence
 
 from irscope.findings.kinds import compiled_code_error
 from irscope.protocol import Finding, Kernel, Report
 from irscope.provenance.kernels import output_code_of
 from irscope.store.store import Store
+from irscope.vocabulary import units
 
 from irscope_server.app.deep_run import NOT_TRUSTED, deep_run, no_entry, wait_for
 from irscope_server.app.server import IrscopeServer
@@ -45,6 +47,8 @@ from irscope_server.stages.linked import RunReader
 from irscope_server.stages.tree import run_item, run_tree, stages_of
 
 NOT_A_FILE = "This document is not a file and cannot be run. Save it first."
+_MOST_LINES = 12
+_MOST_COMPILES = 3
 _NOTHING_TO_CHECK = "This file has no known error in compiled code, so there is nothing to check."
 
 
@@ -162,7 +166,7 @@ async def kernels_at(server: IrscopeServer, params: KernelsAtParams) -> KernelsR
     kernels, by_line = _kernels_of_line(server, document.key, params.line, deep)
     items = await _choices(server, deep.report, kernels)
     running = any(run.live.run == deep.run for run in server.runs.all())
-    return KernelsResult(deep.run, items, reason if items else _why_none(deep, by_line, reason), running)
+    return KernelsResult(deep.run, items, reason if items else _why_none(deep, params.line, by_line, reason), running)
 
 
 def _kernels_of_line(
@@ -206,8 +210,11 @@ async def _kernels_of_stage(server: IrscopeServer, params: KernelsAtParams) -> K
         return [kernel for kernel in reader.report.kernels if (output_code_of(codes, kernel), kernel.name) in of_line]
 
     kernels = await server.stages.ask(run, read)
-    items = await _choices(server, await server.archive.report(run), kernels)
-    return KernelsResult(run, items, "" if items else "No kernel came from this line.")
+    report = await server.archive.report(run)
+    items = await _choices(server, report, kernels)
+    return KernelsResult(
+        run, items, "" if items else f"No kernel came from line {params.line + 1}. {_looked_at(report)}"
+    )
 
 
 async def stages(server: IrscopeServer, params: StagesOfParams) -> StagesResult:
@@ -255,15 +262,32 @@ def _text(store: Store, run: str, stage: str) -> str:
         return ""
 
 
-def _why_none(deep: Ended, by_line: dict[int, Sequence[Kernel]], reason: str) -> str:
+def _why_none(deep: Ended, line: int, by_line: dict[int, Sequence[Kernel]], reason: str) -> str:
+    """Why a line (0-based) has no kernel, and where that was looked for."""
+    parts = [f"No kernel came from line {line + 1}.", _looked_at(deep.report)]
     if not deep.report.kernels:
-        parts = ["The run generated no kernels.", deep.report.outcome.message]
+        parts.append(deep.report.outcome.message)
     elif by_line:
-        shown = ", ".join(str(line + 1) for line in sorted(by_line)[:12])
-        parts = [f"No kernel came from this line. Lines with kernels: {shown}{', …' if len(by_line) > 12 else ''}."]
+        shown = ", ".join(str(line + 1) for line in sorted(by_line)[:_MOST_LINES])
+        parts.append(f"Lines with kernels: {shown}{', …' if len(by_line) > _MOST_LINES else ''}.")
     else:
-        parts = ["No kernel came from this file."]
+        parts.append("No line of this file has one.")
     return " ".join(dict.fromkeys(part for part in [*parts, reason] if part))
+
+
+def _looked_at(report: Report) -> str:
+    """``Looked at run 20261128-101500-ab: 0/0 LlamaForCausalLM (20 kernels), 1/0 step (no kernels).``"""
+    calls = Counter(kernel.compile for kernel in report.kernels if not kernel.is_generated)
+    generated = Counter(kernel.compile for kernel in report.kernels if kernel.is_generated)
+    compiles = [compile for compile in report.compiles if compile.id in generated or compile.id in calls]
+    compiles = compiles or list(report.compiles)
+    shown = [
+        f"{compile.id} {compile.title} ({units.kernels(generated[compile.id], calls[compile.id])})"
+        for compile in compiles[:_MOST_COMPILES]
+    ]
+    if len(compiles) > _MOST_COMPILES:
+        shown.append(f"and {units.count(len(compiles) - _MOST_COMPILES, 'more compile', 'more compiles')}")
+    return f"Looked at run {report.run}: {', '.join(shown) or 'nothing was compiled'}."
 
 
 def statement_around(text: str, line: int) -> tuple[int, int]:

@@ -122,14 +122,14 @@ def _covers(placed: PlacedFinding, line: int, column: int, lines: Sequence[str])
 
 def function_text(function: PlacedFunction) -> str:
     """The compiles of a function as a Markdown table."""
-    title = "In other files" if function.elsewhere else words.code_span(function.title)
     rows = [_row(compile) for compile in function.compiles[:_MOST_ROWS]]
     more = len(function.compiles) - _MOST_ROWS
     reasons = _recompile_reasons(function)
     table = "\n".join(
         ["| compile | function | outcome | ops | restarts | time |", "|---|---|---|---:|---:|---:|", *rows]
     )
-    parts = [f"**{title}** {words.markdown(lens_title(function))}", table]
+    head = words.markdown(lens_title(function))
+    parts = [head if function.elsewhere else f"**{words.code_span(function.title)}** {head}", table]
     if more > 0:
         parts.append(f"and {units.count(more, 'more compile', 'more compiles')}.")
     if reasons:

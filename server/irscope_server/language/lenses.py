@@ -1,4 +1,5 @@
-"""The line over a compiled function: ``2 graphs · 1 break · 3 recompiles · 5 kernels · 1.8 s``; over a stage, its age."""
+"""The line over a compiled function: ``2 graphs · 1 break · 3 recompiles · 5 kernels · 1.8 s``; over the call of
+``torch.compile`` the same of a library's model, with its name; over a stage, its age."""
 
 from __future__ import annotations
 
@@ -140,7 +141,7 @@ def lens_title(function: PlacedFunction) -> str:
     time = words.known_duration(sum(compile.seconds for compile in compiles))
     parts += [time] if time else []
     title = " · ".join(parts)
-    return f"compiled in other files: {title}" if function.elsewhere else title
+    return f"{function.title} · {title}" if function.elsewhere else title
 
 
 def _counts(ended: Ended, compiles: tuple[Compile, ...]) -> tuple[int, int, int]:

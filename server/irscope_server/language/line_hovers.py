@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from irscope.comparing.ranks.exposure import OverlapRow, beside, overlap_rows, way
 from irscope.protocol import CollectiveOverlap, Kernel
+from irscope.provenance import chain
+from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary import units
 
 from irscope_server.base import words
-from irscope_server.base.texts import FileKey
+from irscope_server.base.texts import FileKey, file_key
 from irscope_server.language.context import SourceContext
 from irscope_server.language.line_facts import LineFacts, Op, short_target, symbols_in
-from irscope_server.language.line_views import kernels_by_line, kernels_text, line_view
+from irscope_server.language.line_views import LineView, kernels_by_line, kernels_text, line_view
 from irscope_server.language.statements import Statement, statement_of_line
 from irscope_server.language.type_labels import ops_in_order, symbol_rows, value_label
 
 _MOST_OPS = 5
 _MOST_KERNELS = 4
 _MOST_COLLECTIVES = 3
+_MOST_CALLERS = 4
 
 
 async def line_text(context: SourceContext, key: FileKey, line: int, column: int) -> str:
@@ -35,7 +39,10 @@ async def line_text(context: SourceContext, key: FileKey, line: int, column: int
     ran = [old for number in here if (old := back.exact(number)) is not None]
     ops = [op for old in ran for op in view.ops_at(range(old, old + 1))]
     overlaps = view.facts.overlaps.get(view.key, {})
-    texts = [overlap_text([overlap for old in ran for overlap in overlaps.get(old + 1, ())])]
+    texts = [
+        overlap_text([overlap for old in ran for overlap in overlaps.get(old + 1, ())]),
+        calls_text(context, view, {old + 1 for old in ran}, {op.compile for op in ops}),
+    ]
     if ops:  # else a collective may be there all the same: a function of PyTorch's starts it
         by_line = kernels_by_line(context, key)
         kernels = tuple({(k.stage, k.name): k for number in here for k in by_line.get(number, ())}.values())
@@ -44,6 +51,28 @@ async def line_text(context: SourceContext, key: FileKey, line: int, column: int
     said = "\n\n".join(filter(None, texts))
     note = "\n\n*Before your edit.*" if view.stale else ""
     return said + note if said else ""
+
+
+def calls_text(context: SourceContext, view: LineView, lines: set[int], within: set[str]) -> str:
+    """What lines (1-based) of a file call that was compiled, and where the compiles are called that they are in."""
+    report = (context.results.deep(view.ended.key) or view.ended).report
+    called, callers = [], {}
+    for compile in report.compiles:
+        for is_backward, places in enumerate((compile.callers, compile.backward_callers)):
+            mine = [line for line in places if file_key(line.file) == view.key and line.line in lines]
+            if mine and compile.id not in within:
+                of_compile = (k for k in report.kernels if k.compile == compile.id)
+                kernels = [k for k in of_compile if not is_backward or chain.is_of_backward(k.stage)]
+                name = words.code_span(compile.title)
+                count = f", {kernels_text(kernels)}" if kernels else ""
+                called.append(f"{'Runs the backward of' if is_backward else 'Calls'} {name}{count}")
+        call = next((line for line in compile.callers if is_user_file(line.file)), None)
+        if compile.id in within and call is not None and file_key(call.file) != view.key:
+            callers[call] = compile.title
+    for call, title in list(callers.items())[:_MOST_CALLERS]:
+        label = words.markdown(f"{os.path.basename(call.file)}:{call.line}")
+        called.append(f"In {words.code_span(title)}, called from [{label}]({context.uri_of(call.file)}#L{call.line})")
+    return "\n\n".join(called[:_MOST_CALLERS])
 
 
 def _is_code(statement: Statement, text: str, line: int, column: int) -> bool:

@@ -74,7 +74,7 @@ async def line_view(context: SourceContext, key: FileKey) -> LineView | None:
             continue
         seen.add(ended.run)
         facts = await context.line_facts.of(ended)
-        if key in facts.ops or key in facts.functions or key in ended.compiles:
+        if any(key in known for known in (facts.ops, facts.functions, ended.compiles, ended.callers)):
             now = context.texts.lines(key)
             # A file of which only functions were called is not among the texts that the run was started with.
             ran = ended.texts.get(key) or facts.texts.get(key) or now

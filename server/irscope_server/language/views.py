@@ -207,12 +207,14 @@ class Views:
                     not_compiled=self._why_not_compiled(ended, compiles),
                 )
             )
-        if elsewhere and ended.script_key == key:
-            line = self._compile_call(lines)
-            kernels = _kernels(deep, deep_elsewhere) if deep is not None else ()
-            placed.append(
-                PlacedFunction("other files", line, line, "", ended, elsewhere, kernels, stale, elsewhere=True)
-            )
+        if ended.script_key == key:
+            of_deep = _by_compile_call(deep_elsewhere, key, lines)
+            for ran, compiles in _by_compile_call(elsewhere, key, old if old is not None else lines).items():
+                line = line_map.near(ran - 1)
+                kernels = _kernels(deep, of_deep.get(line + 1, ())) if deep is not None else ()
+                programs = dict.fromkeys(compile.program for compile in compiles if compile.program)
+                title = ", ".join(programs) or "compiled in other files"
+                placed.append(PlacedFunction(title, line, line, "", ended, compiles, kernels, stale, elsewhere=True))
         return tuple(sorted(placed, key=lambda function: (function.first_line, function.elsewhere)))
 
     def _why_not_compiled(self, ended: Ended, compiles: Sequence[Compile]) -> NotCompiled | None:
@@ -236,11 +238,6 @@ class Views:
             if ran is not None and ran is not now and list(ran) != list(now):
                 return None
         return deep
-
-    def _compile_call(self, lines: Sequence[str]) -> int:
-        """The line that calls ``torch.compile``, where the lens on what was compiled elsewhere is."""
-        outline = outline_of("\n".join(lines))
-        return outline.compile_calls[0] - 1 if outline and outline.compile_calls else 0
 
 
 _Version = tuple[int, int]
@@ -282,6 +279,19 @@ def _group(ended: Ended, key: FileKey, lines: Sequence[str]) -> tuple[_Groups, t
     ids = {compile.id for compile in here}
     elsewhere = tuple(compile for compile in ended.report.compiles if compile.id not in ids)
     return {name: (function, tuple(compiles)) for name, (function, compiles) in groups.items()}, elsewhere
+
+
+def _by_compile_call(compiles: Sequence[Compile], key: FileKey, lines: Sequence[str]) -> dict[int, tuple[Compile, ...]]:
+    """Compiles by the line (1-based) of a script that called ``torch.compile`` for them; the first such line where none
+    is known to be it."""
+    outline = outline_of("\n".join(lines))
+    calls = outline.compile_calls if outline else ()
+    groups: dict[int, list[Compile]] = {}
+    for compile in compiles:
+        callers = {origin.line for origin in compile.callers if file_key(origin.file) == key}
+        line = next((line for line in calls if line in callers), calls[0] if calls else 1)
+        groups.setdefault(line, []).append(compile)
+    return {line: tuple(mine) for line, mine in groups.items()}
 
 
 def _matching(

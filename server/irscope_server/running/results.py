@@ -73,6 +73,12 @@ class Ended(_OfEntry):
         return by_file(self.report.compiles)
 
     @functools.cached_property
+    def callers(self) -> frozenset[FileKey]:
+        """The files with lines that call compiled code."""
+        compiles = self.report.compiles
+        return frozenset(file_key(line.file) for one in compiles for line in (*one.callers, *one.backward_callers))
+
+    @functools.cached_property
     def kernels(self) -> Mapping[FileKey, Mapping[int, Sequence[Kernel]]]:
         """The kernels of each line (1-based) of each file, a user's or a library's, in the order of the report."""
         files: dict[FileKey, dict[int, list[Kernel]]] = {}

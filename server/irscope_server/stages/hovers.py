@@ -10,6 +10,7 @@ from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Origin, StageRef
 from irscope.provenance import chain
 from irscope.provenance.elements import Item
+from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary import units
 from irscope.vocabulary.stages import Role
 
@@ -128,7 +129,9 @@ def _output_code(run: RunReader, stage: StageRef, line: int, name: str, uri_of: 
 def _kernel_line(run: RunReader, stage: StageRef, line: int, uri_of: UriOf) -> Iterator[str]:
     nodes = run.linked.computed(stage.id, line)
     yield from _computed(nodes)
-    yield _from(run.linked.keys(stage.id).get(line, ()), run, uri_of)
+    origins = run.linked.keys(stage.id).get(line, ())
+    yield _from(origins, run, uri_of)
+    yield _called_from(stage, origins, run, uri_of)
     if chain.is_below_kernel(stage) and (above := run.linked.kernel_lines(stage.id, line)):
         kernel = chain.kernel_of(stage)
         uri = document_uri(run, kernel)
@@ -143,10 +146,20 @@ def _computed(nodes: tuple[Item, ...]) -> Iterator[str]:
         yield f"Computes {shown}" + (f" and {more} more" if more > 0 else "")
 
 
+def _called_from(stage: StageRef, origins: Iterable[Origin], run: RunReader, uri_of: UriOf) -> str:
+    """The user's line that calls the compiled code, or runs its backward; empty where that is among the origins."""
+    compile = next((one for one in run.report.compiles if stage in one.stages), None)
+    if compile is None:
+        return ""
+    callers = compile.backward_callers if chain.is_of_backward(stage.id) else compile.callers
+    call = next((line for line in callers if is_user_file(line.file)), None)
+    return "" if call is None or call in origins else _from([call], run, uri_of, "Called from")
+
+
 # --- common -----------------------------------------------------------------------------------------------------------
 
 
-def _from(origins: Iterable[Origin], run: RunReader, uri_of: UriOf) -> str:
+def _from(origins: Iterable[Origin], run: RunReader, uri_of: UriOf, head: str = "From") -> str:
     """The source lines as links, with their code."""
     rows = []
     found = list(origins)
@@ -159,4 +172,4 @@ def _from(origins: Iterable[Origin], run: RunReader, uri_of: UriOf) -> str:
         rows.append(f"and {len(found) - _MOST_ORIGINS} more")
     if not rows:
         return ""
-    return f"From {rows[0]}" if len(rows) == 1 else "\n".join(["From", "", *(f"- {row}" for row in rows)])
+    return f"{head} {rows[0]}" if len(rows) == 1 else "\n".join([head, "", *(f"- {row}" for row in rows)])

@@ -44,6 +44,44 @@ describe("commands", () => {
     assert.equal(kernel.selection.active.line, 3, "the second one was chosen");
   });
 
+  it("the list of kernels is filled in while the run goes on, and what is marked in it stays marked", async () => {
+    const { lists } = await internals();
+    await openScript("slow.py");
+    const done = vscode.commands.executeCommand("irscope.showKernel");
+    await until("the first two kernels", () => lists.list?.items.length === 3); // With the heading.
+    assert.ok(lists.list?.busy);
+    assert.match(lists.list.placeholder ?? "", /^2 kernels so far/);
+    await vscode.commands.executeCommand("workbench.action.quickOpenSelectNext");
+    await until("the second", () => lists.active?.detail?.endsWith("cpp_fused_3"));
+    await until("all four", () => lists.list?.items.length === 5 && !lists.list.busy);
+    assert.match(lists.list.placeholder ?? "", /^4 kernels came from/);
+    assert.match(lists.active?.detail ?? "", /cpp_fused_3$/);
+    await vscode.commands.executeCommand("workbench.action.closeQuickOpen");
+    await done;
+  });
+
+  it("Go to the Library's Line chooses among the lines of a kernel's line, and Go Back leads back", async () => {
+    const editor = await openScript();
+    editor.selection = new vscode.Selection(4, 0, 4, 0);
+    await vscode.commands.executeCommand("irscope.showKernel");
+    const kernel = await until("the kernel", () => visibleDocument("cpp_fused_mul_relu_0.cpp"));
+    await vscode.window.showTextDocument(kernel.document, { viewColumn: kernel.viewColumn ?? 2 });
+    await pick(vscode.commands.executeCommand("irscope.goToLibraryLine"), 1);
+    const active = (): vscode.TextEditor | undefined => vscode.window.activeTextEditor;
+    await until("the line", () => active()?.document === editor.document && active()?.selection.active.line === 5);
+    assert.equal(active()?.viewColumn, vscode.ViewColumn.One);
+    await vscode.commands.executeCommand("workbench.action.navigateBack");
+    await until("the kernel", () => active()?.document === kernel.document);
+  });
+
+  it("Go to the Library's Line on a line of Python chooses among the innermost lines of its kernels", async () => {
+    const editor = await openScript();
+    editor.selection = new vscode.Selection(5, 0, 5, 0);
+    await pick(vscode.commands.executeCommand("irscope.goToLibraryLine"), 1);
+    const library = await until("the library", () => visibleDocument("plain.py"));
+    assert.equal(library.selection.active.line, 1);
+  });
+
   it("Show Generated Kernel opens nothing where there is none", async () => {
     const editor = await openScript();
     editor.selection = new vscode.Selection(0, 0, 0, 0);

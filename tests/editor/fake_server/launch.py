@@ -46,6 +46,8 @@ class Server:
         self.opened: list[Any] = []
         self.cancelled = threading.Event()
         self.runs: list[dict[str, Any]] = []
+        self.asked = 0
+        """How often the kernels of a run that goes on were asked for."""
 
     def serve(self) -> None:
         while (message := self.read()) is not None:
@@ -261,7 +263,11 @@ class Server:
         }  # fmt: skip
 
     def choice(self, name: str, line: int) -> dict[str, Any]:
-        more = {"function": "loss_of", "ops": ["mul", "relu"], "module": "", "direction": "", "bytes": 812}
+        library = f"{self.uri.rpartition('/')[0]}/plain.py"
+        more = {
+            "function": "loss_of", "ops": ["mul", "relu"], "module": "layers.0", "moduleClass": "Layer", "heading": "layers.0–1 ×2",
+            "innermost": {"uri": library, "line": line - 2}, "direction": "", "bytes": 812,
+        }  # fmt: skip
         return {**self.kernel(name, line), **more}
 
     def compiles(self) -> list[dict[str, Any]]:
@@ -315,6 +321,8 @@ class Server:
         if params["uri"].startswith("irscope:"):
             return {"run": RUN, "kernels": [self.choice("cpp_fused_mul_relu_0", 2)], "reason": ""}
         self.uri = params["uri"]
+        if "slow" in self.uri:
+            return self.kernels_so_far()
         if params["line"] == LINES["kernel"]:
             return {"run": RUN, "kernels": [self.kernel("cpp_fused_mul_relu_0", 2)], "reason": ""}
         if params["line"] in (LINES["kernels"], LINES["function"]):
@@ -324,6 +332,17 @@ class Server:
                 "reason": "",
             }
         return {"run": RUN, "kernels": [], "reason": "No kernel came from this line: it runs in Python."}
+
+    def kernels_so_far(self) -> Any:
+        """Two kernels, then three and four as the run goes on, which a client that asks is told each time."""
+        self.asked += 1
+        running = self.asked < 3
+        if running:
+            changed = {"run": RUN, "uri": self.uri, "running": self.asked < 2}
+            threading.Timer(1.0, self.notify, ("irscope/runsChanged", changed)).start()
+        kernels = [self.choice(f"cpp_fused_{number}", number) for number in range(2, 3 + self.asked)]
+        kernels = [{**kernel, "uri": f"{kernel['uri']}?{kernel['name']}"} for kernel in kernels]
+        return {"run": RUN, "kernels": kernels, "reason": "", "running": running}
 
     def code_actions(self, params: Any) -> Any:
         """Of the finding, which came from the line with two kernels."""

@@ -10,6 +10,7 @@ from irscope.protocol import (
     CompileOutcome,
     Finding,
     Lane,
+    Origin,
     OutcomeKind,
     Position,
     Range,
@@ -265,7 +266,33 @@ def test_what_was_compiled_elsewhere_stands_at_the_call() -> None:
     desk = Desk(**{PATH: text})
     library = compile_of("/w/site-packages/lib.py", "0/0", "forward", 10)
     desk.results.end(None, ended(PATH, {PATH: text}, compiles=[library]))
-    assert desk.lenses() == [(2, "compiled in other files: 1 graph · 500 ms")]
+    assert desk.lenses() == [(2, "compiled in other files · 1 graph · 500 ms")]
+
+
+def test_a_librarys_model_has_its_name_at_its_own_call_of_torch_compile() -> None:
+    text = (
+        "import torch, lib\n\nmodel = torch.compile(lib.Model())\nother = torch.compile(lib.Other())\nmodel(other(1))\n"
+    )
+    desk = Desk(**{PATH: text})
+    library = "/w/site-packages/lib.py"
+    places = {"Model": (5, 3), "Other": (5, 4)}
+    compiles = [
+        compile_of(library, f"{number}/0", "wrapper", 10, program=name, callers=tuple(Origin(PATH, at) for at in lines))
+        for number, (name, lines) in enumerate(places.items())
+    ]
+    kernels = [
+        kernel("k0", "0/0", (library, 11)),
+        kernel("k1", "1/0", (library, 12)),
+        kernel("k2", "1/0", (library, 12)),
+    ]
+    deep = ended(PATH, {PATH: text}, lane=Lane.DEEP, compiles=compiles, kernels=kernels)
+    desk.results.end(None, deep)
+    assert desk.lenses() == [
+        (2, "Model · 1 graph · 1 kernel · 500 ms"),
+        (3, "Other · 1 graph · 2 kernels · 500 ms"),
+    ]
+    desk.texts[PATH] = "# new\n" + text
+    assert [line for line, _ in desk.lenses()] == [3, 4], "they move with their lines"
 
 
 def test_a_module_shows_what_a_script_compiled_in_it() -> None:

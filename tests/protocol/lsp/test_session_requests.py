@@ -130,7 +130,10 @@ async def test_kernels_of_a_line(start_editor: StartEditor, play: Play, script: 
     assert len((await editor.request("irscope/kernelsAt", uri=uri, line=2)).kernels) == 0
     assert len((await editor.request("irscope/kernelsAt", uri=uri, line=3)).kernels) == 2  # `def`: the whole function
     none = await editor.request("irscope/kernelsAt", uri=uri, line=0)
-    assert none.kernels == [] and none.reason == "No kernel came from this line. Lines with kernels: 5, 7."
+    assert none.kernels == [] and none.reason == (
+        f"No kernel came from line 1. Looked at run {result.run}: 0/0 f (1 kernel and 1 library call)."
+        " Lines with kernels: 5, 7."
+    )
     editor.change(uri, "# edited\n" + SCRIPT)
     (moved,) = (await editor.request("irscope/kernelsAt", uri=uri, line=5)).kernels
     assert moved.name == "k0"
