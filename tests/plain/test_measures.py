@@ -75,7 +75,7 @@ def node(
 
 
 def shares(nodes: list[NodeFacts], seconds: float, peaks: Peaks | None = PEAKS) -> dict[str, Any]:
-    parts = parts_of(nodes, (Origin("/w/train.py", 3),), peaks)
+    parts = parts_of(nodes, "Net", (Origin("/w/train.py", 3),), peaks)
     return {
         part.frames[-1].name: pytest.approx(share) for part, share in zip(parts, shares_of(parts, seconds), strict=True)
     }
@@ -86,9 +86,9 @@ def test_a_fused_kernel_is_divided_by_what_each_line_would_take() -> None:
     assert shares(nodes, 7.0) == {"net.py:1": 0.2, "net.py:2": 0.8}
     assert shares(nodes, 7.0, None) == {"net.py:1": 0.2, "net.py:2": 0.8}, "by bytes alone"
     assert shares([node("a", 1, 0, 0), node("b", 2, 0, 0)], 7.0) == {"net.py:1": 0.5, "net.py:2": 0.5}
-    (part,) = parts_of(nodes[:1], (Origin("/w/train.py", 3),), PEAKS)
+    (part,) = parts_of(nodes[:1], "Net", (Origin("/w/train.py", 3),), PEAKS)
     assert [step.name for step in part.frames] == ["train.py:3", "net.py:1"]
-    assert [(step.name, step.kind) for step in part.modules] == [("Net", "Net"), ("part1", "Part")]
+    assert [(step.name, step.kind) for step in part.modules] == [("Net", ""), ("part1", "Part")]
 
 
 def test_a_product_has_all_but_the_further_bytes_of_its_epilogue() -> None:
@@ -103,9 +103,9 @@ def test_a_product_has_all_but_the_further_bytes_of_its_epilogue() -> None:
 def test_what_a_pass_has_made_without_a_line_has_no_part() -> None:
     made = node("clone", 9, 900, 900)._replace(stack=(), modules=())
     assert shares([made, node("a", 1, 100, 100)], 1.0) == {"net.py:1": 1.0}
-    (part,) = parts_of([made], (), PEAKS)
-    assert part.frames == part.modules == () and shares_of([part], 1.0) == [1.0]
-    (part,) = parts_of([], (Origin("/w/train.py", 3),), None)
+    (part,) = parts_of([made], "Net", (), PEAKS)
+    assert (part.frames, part.modules) == ((), (PathPart("Net"),)) and shares_of([part], 1.0) == [1.0]
+    (part,) = parts_of([], "Net", (Origin("/w/train.py", 3),), None)
     assert [step.name for step in part.frames] == ["train.py:3"]
 
 

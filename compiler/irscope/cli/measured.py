@@ -7,7 +7,7 @@ import sys
 
 from irscope.cli.tables import table
 from irscope.cli.text import Paint
-from irscope.measures.tree import PathTree, folded
+from irscope.measures.tree import PathTree, folded, largest
 from irscope.profiling.changes import ProfileDiff
 from irscope.profiling.compared_words import elsewhere_words, program_words, region_words
 from irscope.profiling.profile import MeasuredProgram, Profile
@@ -69,12 +69,12 @@ def tree_lines(tree: PathTree, what: str, step: float, paint: Paint, most: int) 
     """A tree of the measures of a profile, of which the nodes with most time are shown; what is around each is there."""
     if len(tree.nodes) < 2:
         return []
-    order = sorted(range(len(tree.nodes)), key=lambda index: (-tree.nodes[index].inclusive[0], index))
-    shown, children = set(order[:most]), tree.children
+    shown = largest(tree, most)
+    children = shown.children
     rows, todo = [], [(0, 0)]
     while todo:
         index, depth = todo.pop()
-        node = tree.nodes[index]
+        node = shown.nodes[index]
         seconds, bound, moved = node.inclusive
         kind = f" {printable(node.kind)}" if node.kind and node.kind != node.name else ""
         rows.append([
@@ -82,7 +82,7 @@ def tree_lines(tree: PathTree, what: str, step: float, paint: Paint, most: int) 
             duration(node.exclusive[0]) if node.exclusive[0] else "", duration(bound) if bound else "",
             size(moved) if moved else "",
         ])  # fmt: skip
-        todo += [(child, depth + 1) for child in reversed(children.get(index, ())) if child in shown]
+        todo += [(child, depth + 1) for child in reversed(children.get(index, ()))]
     head = [what, "time", "of step", "own", "bound", "moved"]
     lines = ["", *table(head, rows, paint, right=frozenset({1, 2, 3, 4, 5}))]
     return lines + _more(len(tree.nodes), most, what)

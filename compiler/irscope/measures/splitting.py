@@ -14,6 +14,7 @@ from irscope.ir.roofline import Peaks, dtype_of
 from irscope.measures.tree import Path, PathPart
 from irscope.protocol import Origin
 from irscope.provenance.kernel_paths import Modules, frames_of, modules_of
+from irscope.vocabulary.function_names import plain_name
 from irscope.vocabulary.records import dataclass
 
 
@@ -35,17 +36,21 @@ class Part:
     is_main: bool = False
 
 
-def parts_of(nodes: Sequence[NodeFacts], callers: Sequence[Origin], peaks: Peaks | None) -> tuple[Part, ...]:
-    """The parts of a kernel; one without modules if nothing else is known of it.
+def parts_of(
+    nodes: Sequence[NodeFacts], program: str, callers: Sequence[Origin], peaks: Peaks | None
+) -> tuple[Part, ...]:
+    """The parts of a kernel; one if nothing is known of its nodes.
 
     Parameters
     ----------
+    program
+        The name of what was compiled, which is around all modules, or is itself the outermost one.
     callers
         The lines that call its compiled code: the first is the outermost frame.
     """
     called = [frame_part(Frame(line.file, line.line, "")) for line in callers[:1]]
     if not nodes:
-        return (Part((), tuple(called), 1.0),)
+        return (Part((PathPart(program),), tuple(called), 1.0),)
     told = [node for node in nodes if node.stack or node.modules] or list(nodes)
     main = max((node for node in told if node.flops), key=lambda node: node.flops or 0, default=None)
     seconds = [_extra_seconds(node, nodes, peaks) if main else _seconds(node, peaks) for node in told]
@@ -54,7 +59,7 @@ def parts_of(nodes: Sequence[NodeFacts], callers: Sequence[Origin], peaks: Peaks
     found: dict[tuple[Path, Path], Part] = {}
     for node, mine in zip(told, seconds, strict=True):
         if mine or node is main:
-            path = module_parts(modules_of(node)), (*called, *map(frame_part, frames_of(node)))
+            path = (PathPart(program), *module_parts(modules_of(node))), (*called, *map(frame_part, frames_of(node)))
             known = found.get(path, Part(*path, 0.0))
             found[path] = Part(*path, known.seconds + mine, known.is_main or node is main)
     return tuple(found.values())
@@ -73,19 +78,20 @@ def shares_of(parts: Sequence[Part], seconds: float) -> list[float]:
 
 
 def module_parts(modules: Modules) -> Path:
-    """Modules around each other as a path; each has its name from the one around it."""
+    """Modules in what was compiled as a path; each has its name from the one around it."""
     parts: list[PathPart] = []
     around = ""
     for path, kind in modules:
-        parts.append(PathPart((path.removeprefix(f"{around}.") if around else path) or kind, kind))
-        around = path
+        if path:  # else it was compiled itself
+            parts.append(PathPart(path.removeprefix(f"{around}.") if around else path, kind))
+            around = path
     return tuple(parts)
 
 
 def frame_part(frame: Frame) -> PathPart:
     """A call frame as a part of a path."""
     name = frame.file.replace("\\", "/").rpartition("/")[2]
-    return PathPart(f"{name}:{frame.line}", frame.function, frame.file, frame.line)
+    return PathPart(f"{name}:{frame.line}", plain_name(frame.function), frame.file, frame.line)
 
 
 def _seconds(node: NodeFacts, peaks: Peaks | None) -> float:

@@ -53,6 +53,11 @@ class TreeNode:
     exclusive: tuple[float, ...]
     inclusive: tuple[float, ...]
 
+    @property
+    def part(self) -> PathPart:
+        """What it is, without numbers."""
+        return PathPart(self.name, self.kind, self.file, self.line)
+
 
 @dataclass(frozen=True)
 class PathTree:
@@ -95,6 +100,20 @@ def tree_of(whole: str, measures: Sequence[Measure], values: Mapping[Path, Seque
     return PathTree(tuple(measures), _summed(rows))
 
 
+def largest(tree: PathTree, most: int) -> PathTree:
+    """The tree with so many nodes, those with most of the first measure; what is around a node is always there."""
+    order = sorted(range(len(tree.nodes)), key=lambda index: (-tree.nodes[index].inclusive[0], index))
+    kept = {index: number for number, index in enumerate(sorted(order[:most]))} | {-1: -1}
+    return PathTree(
+        tree.measures,
+        tuple(
+            TreeNode(*node.part, kept[node.parent], node.exclusive, node.inclusive)
+            for index, node in enumerate(tree.nodes)
+            if index in kept
+        ),
+    )
+
+
 def folded(tree: PathTree) -> PathTree:
     """The tree with layers that repeat as one node: ``layers.0–31 ×32``."""
     numbers: dict[tuple[int, str, str, str, int], int] = {}
@@ -108,7 +127,7 @@ def folded(tree: PathTree) -> PathTree:
         new.append(index)
         if index == len(rows):
             names.append(set())
-            rows.append((PathPart(node.name, node.kind, node.file, node.line), parent, node.exclusive))
+            rows.append((node.part, parent, node.exclusive))
         else:
             part, parent, exclusive = rows[index]
             rows[index] = part, parent, _added(exclusive, node.exclusive)

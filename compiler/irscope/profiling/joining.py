@@ -92,7 +92,7 @@ class Joined:
             named = self._kernel_origins(stage, kernel)
             origins = tuple(line for line in lines if line in named) or lines or named
             work = _of_one_call(self._costs.get((stage, kernel)))
-            names = [str(name) for loop in (row, *more) for name in loop["origins"]]
+            names = [str(name) for loop in (row, *more) for name in loop.get("origins") or ()]
             parts = self._parts(compile, ref, names, element)
             code.calls.append(Call(kernel, stage, short_name(row.get("operator") or kernel), origins, work, parts))
         return code
@@ -101,12 +101,19 @@ class Joined:
         self, compile: Compile, code: StageRef, names: Sequence[str], element: Element | None
     ) -> tuple[Part, ...]:
         """What a call computes, by line and module."""
-        callers = compile.backward_callers if chain.is_backward(code) else compile.callers
+        program, callers = compile.program or compile.function_name, self._callers(compile, chain.is_backward(code))
         try:
             nodes = self._paths.nodes_of(compile, code, names, lambda: () if element is None else (element,))
-            return parts_of(nodes, callers, self._peaks)
+            return parts_of(nodes, program, callers, self._peaks)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):  # data from elsewhere
-            return parts_of((), callers, None)
+            return parts_of((), program, callers, None)
+
+    def _callers(self, compile: Compile, backward: bool) -> Sequence[Origin]:
+        """The lines that call compiled code; what is compiled again while it is measured is called from no line by itself."""
+        frame = [other for other in self._report.compiles if other.id.partition("/")[0] == compile.id.partition("/")[0]]
+        callers = [other.backward_callers if backward else other.callers for other in (*frame, compile)]
+        own = set(callers[-1])
+        return next(lines for lines in callers if own <= set(lines))
 
     def _kernel_origins(self, stage: str, kernel: str) -> tuple[Origin, ...]:
         return next(
