@@ -15,7 +15,7 @@ from irscope.driver.opened_profile import opened
 from irscope.ir.nodes import NO_FACTS, Frame, NodeFacts, Value
 from irscope.ir.roofline import Peaks
 from irscope.measures.splitting import parts_of, shares_of
-from irscope.measures.tree import Measure, Path, PathPart, PathTree, folded, tree_of
+from irscope.measures.tree import Measure, Path, PathPart, PathTree, chained, folded, tree_of
 from irscope.profiling.profile import Profile
 from irscope.protocol import Origin, from_json, to_json
 from irscope.store.store import Store
@@ -61,6 +61,15 @@ def test_layers_that_repeat_are_one_row() -> None:
     adds_up(tree)
     assert [(node.name, node.inclusive[0]) for node in tree.nodes] == [
         ("step", 25.5), ("Net", 22.5), ("layers.0–3 ×4", 20.5), ("mlp", 10.0), ("attn", 10.0), ("norm", 2.0),
+    ]  # fmt: skip
+
+
+def test_calls_that_only_lead_to_one_other_are_one_row() -> None:
+    seconds = {("a", "b", "c", "d"): 1.0, ("a", "b", "c", "e", "f"): 2.0, ("a", "b", "c", "e"): 4.0}
+    tree = chained(tree_of("step", MEASURES, {path(*names): (number, 0.0) for names, number in seconds.items()}))
+    adds_up(tree)
+    assert [(node.name, node.kind, node.parent, node.inclusive[0]) for node in tree.nodes] == [
+        ("step", "", -1, 7.0), ("a … c", "C", 0, 7.0), ("d", "D", 1, 1.0), ("e", "E", 1, 6.0), ("f", "F", 3, 2.0),
     ]  # fmt: skip
 
 
@@ -135,5 +144,5 @@ def test_a_table_has_the_largest_rows_and_says_how_many_more(found: Profile) -> 
     assert "(--all)" not in "\n".join(long)
     assert sum(line.startswith(("module ", "line ", "kernel ")) for line in short) == 3
     more = [int(number) for number in re.findall(r"… and (\d+) \w+ more \(--all\)", "\n".join(short))]
-    assert more[:2] == [len(folded(found.by_module).nodes) - 4, len(found.by_frame.nodes) - 4]
+    assert more[:2] == [len(folded(found.by_module).nodes) - 4, len(chained(found.by_frame).nodes) - 4]
     assert len(long) == len(short) + sum(more) - len(more)

@@ -7,7 +7,7 @@ import sys
 
 from irscope.cli.tables import table
 from irscope.cli.text import Paint
-from irscope.measures.tree import PathTree, folded, largest
+from irscope.measures.tree import PathTree, chained, folded, largest
 from irscope.profiling.changes import ProfileDiff
 from irscope.profiling.compared_words import elsewhere_words, program_words, region_words
 from irscope.profiling.profile import MeasuredProgram, Profile
@@ -25,7 +25,7 @@ def profile_lines(found: Profile, paint: Paint, most: int | None = None, show_al
     return [
         *_head(found, paint),
         *tree_lines(folded(found.by_module), "module", found.step_seconds, paint, most),
-        *tree_lines(found.by_frame, "line", found.step_seconds, paint, most),
+        *tree_lines(found.by_frame if show_all else chained(found.by_frame), "line", found.step_seconds, paint, most),
         *_kernel_table(found, paint, most),
         *_gap_table(found, paint, most),
         *_region_lines(found, most),

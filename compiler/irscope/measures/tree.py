@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -112,6 +113,26 @@ def largest(tree: PathTree, most: int) -> PathTree:
             if index in kept
         ),
     )
+
+
+def chained(tree: PathTree) -> PathTree:
+    """The tree with nodes that only lead to one other as one with it: ``train.py:9 … net.py:121``."""
+    inside = Counter(node.parent for node in tree.nodes)
+    new: list[int] = []
+    rows: list[tuple[PathPart, int, Sequence[float]]] = []
+    names: list[str] = []
+    for node in tree.nodes:
+        around = tree.nodes[node.parent] if node.parent > 0 else None
+        if around is not None and inside[node.parent] == 1 and not any(around.exclusive):
+            row = new[node.parent]
+            part = node.part._replace(name=f"{names[row]} … {node.name}")
+            rows[row] = part, rows[row][1], node.exclusive
+        else:
+            row = len(rows)
+            rows.append((node.part, new[node.parent] if new else -1, node.exclusive))
+            names.append(node.name)
+        new.append(row)
+    return PathTree(tree.measures, _summed(rows))
 
 
 def folded(tree: PathTree) -> PathTree:

@@ -6,7 +6,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
-from irscope.measures.tree import PathTree, largest
+from irscope.measures.tree import PathTree, chained, largest
 from irscope.profiling.changes import stored_profile
 from irscope.profiling.compared_words import elsewhere_words, program_words, region_words
 from irscope.profiling.profile import CudaGraphs, MeasuredKernel, MeasuredLine, MeasuredProgram, Profile, StepPiece
@@ -242,7 +242,7 @@ def _result(run: str, found: Profile, uri_of: UriOf, reason: str, report: Report
             GapTime(one.kind, one.seconds, _place(one.where, uri_of), one.where) for one in found.gaps[:_MOST_ROWS]
         ),
         modules=_paths(found.by_module, uri_of),
-        frames=_paths(found.by_frame, uri_of),
+        frames=_paths(chained(found.by_frame), uri_of),
         graphs=CudaGraphTimes(
             graphs.recorded,
             graphs.replayed,
