@@ -27,6 +27,7 @@ from irscope.ir.graphs import GraphNode
 from irscope.ir.guards import Guard, GuardList
 from irscope.ir.phases import Phase, Total
 from irscope.ir.roofline import Work
+from irscope.measures.tree import Measure, PathTree, TreeNode
 from irscope.pipeline_captures.inductor.cache_differences import KeyComparison, KeyDifference
 from irscope.profiling.break_words import BreakCost, BreakRemoved, RecompileCost
 from irscope.profiling.changes import LineChange, ProfileDiff
@@ -177,7 +178,7 @@ DOCUMENTED: dict[str, Any] = {
         LineTrail, CalledCompile, LineStep, StageElement, GraphNode, GuardList, Guard,
         RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase, Total,
         Drawing, PipelineFigures, Figure, Timing, Left, Check, ScriptCheck, Measured,
-        Profile, MeasuredLine, MeasuredKernel, Gap, StepPiece, CudaGraphs, SkippedGraph, RecordedAgain, GraphPool, MeasuredProgram, MeasuredRegion, Elsewhere, Spread, BreakCost, BreakRemoved, RecompileCost,
+        Profile, MeasuredLine, MeasuredKernel, Gap, StepPiece, CudaGraphs, SkippedGraph, RecordedAgain, GraphPool, MeasuredProgram, MeasuredRegion, Elsewhere, Spread, BreakCost, BreakRemoved, RecompileCost, PathTree, Measure, TreeNode,
         ProfileDiff, LineChange, TunedDiff, TunedChange, Won,
         VersionDiff, VersionSide, Difference, Cause, EnvironmentChange, KeyComparison, KeyDifference,
     )

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from irscope.cli.tables import table
 from irscope.cli.text import Paint
+from irscope.measures.tree import PathTree, chained, folded, largest
 from irscope.profiling.changes import ProfileDiff
 from irscope.profiling.compared_words import elsewhere_words, program_words, region_words
 from irscope.profiling.profile import MeasuredProgram, Profile
 from irscope.protocol import Origin
-from irscope.vocabulary.units import count, duration, percent
+from irscope.vocabulary.units import count, duration, percent, size
 from irscope.vocabulary.visible import printable
 
-_MOST_ROWS = 15
-"""The most rows of a table; JSON has all."""
+_MOST_ROWS = 20
+"""The most rows of a table."""
 
 
-def profile_lines(found: Profile, paint: Paint, most: int = _MOST_ROWS) -> list[str]:
-    """The tables of a profile: lines, kernels, and the rest of the time."""
+def profile_lines(found: Profile, paint: Paint, most: int | None = None, show_all: bool = False) -> list[str]:
+    """The tables of a profile: modules, call frames, kernels, and the rest of the time."""
+    most = sys.maxsize if show_all else most or _MOST_ROWS
     return [
         *_head(found, paint),
-        *_line_table(found, paint, most),
+        *tree_lines(folded(found.by_module), "module", found.step_seconds, paint, most),
+        *tree_lines(found.by_frame if show_all else chained(found.by_frame), "line", found.step_seconds, paint, most),
         *_kernel_table(found, paint, most),
         *_gap_table(found, paint, most),
         *_region_lines(found, most),
@@ -61,16 +65,27 @@ def _region_lines(found: Profile, most: int) -> list[str]:
     return lines + _more(len(found.regions), most, "graph")
 
 
-def _line_table(found: Profile, paint: Paint, most: int) -> list[str]:
-    step = found.step_seconds or 1.0
-    rows = [
-        [f"{printable(_base(one.file))}:{one.line}", duration(one.seconds), percent(one.seconds, step),
-         _bound(one.bound_seconds), _number(one.calls), ", ".join(map(printable, one.kernels))]
-        for one in found.lines[:most]
-    ]  # fmt: skip
-    head = ["line", "time", "of step", "bound", "calls", "kernels"]
-    lines = ["", *table(head, rows, paint, right=frozenset({1, 2, 3, 4}), whole=frozenset({0}))] if rows else []
-    return lines + _more(len(found.lines), most, "line")
+def tree_lines(tree: PathTree, what: str, step: float, paint: Paint, most: int) -> list[str]:
+    """A tree of the measures of a profile, of which the nodes with most time are shown; what is around each is there."""
+    if len(tree.nodes) < 2:
+        return []
+    shown = largest(tree, most)
+    children = shown.children
+    rows, todo = [], [(0, 0)]
+    while todo:
+        index, depth = todo.pop()
+        node = shown.nodes[index]
+        seconds, bound, moved = node.inclusive
+        kind = f" {printable(node.kind)}" if node.kind and node.kind != node.name else ""
+        rows.append([
+            "  " * depth + printable(node.name) + kind, duration(seconds), percent(seconds, step or 1.0),
+            duration(node.exclusive[0]) if node.exclusive[0] else "", duration(bound) if bound else "",
+            size(moved) if moved else "",
+        ])  # fmt: skip
+        todo += [(child, depth + 1) for child in reversed(children.get(index, ()))]
+    head = [what, "time", "of step", "own", "bound", "moved"]
+    lines = ["", *table(head, rows, paint, right=frozenset({1, 2, 3, 4, 5}))]
+    return lines + _more(len(tree.nodes), most, what)
 
 
 def _kernel_table(found: Profile, paint: Paint, most: int) -> list[str]:
@@ -117,12 +132,12 @@ def _foot(found: Profile, paint: Paint, most: int) -> list[str]:
         for one in found.cuda_graphs.skipped[:most]
     ]
     if found.peaks:
-        lines += ["", paint(f"bound: the least time on {printable(found.peaks)}. A kernel of several lines counts in each.", "dim")]  # fmt: skip
+        lines += ["", paint(f"bound: the least time on {printable(found.peaks)}. A kernel of several lines is divided among them by a model.", "dim")]  # fmt: skip
     return lines
 
 
 def _more(number: int, most: int, noun: str) -> list[str]:
-    return [f"  … and {count(number - most, noun)} more (--json has all)"] if number > most else []
+    return [f"  … and {count(number - most, noun)} more (--all)"] if number > most else []
 
 
 def _place(origin: Origin) -> str:

@@ -15,7 +15,7 @@ from irscope.vocabulary.lanes import DEFAULT_PIPELINE
 DESCRIPTION = """\
 Runs a script through Inductor to its end, then calls each compiled program again with copies of the arguments of its first call,
 until it is warm, and measures N calls with PyTorch's profiler; with a backward, if the script had one compiled.
-Prints for each line of your code what its kernels took and what is possible at least, each kernel, and whose the rest of
+Prints by module and by line what the kernels took and what is possible at least, each kernel, and whose the rest of
 the time is: guards, generated wrappers, eager operators at graph breaks, Python.  The profile stays with the run in the
 store.  The script's results and output do not change; C++ kernels get one statement by which the profiler sees them."""
 
@@ -32,6 +32,7 @@ def add_to(profile: argparse.ArgumentParser) -> None:
         default=20,
         help="calls of each program (default: %(default)s)",
     )
+    profile.add_argument("--all", action="store_true", help="print every row of each table")
     profile.add_argument(
         "--without-breaks", action="store_true",
         help="also run the script with each graph break and recompilation removed by a fix that `irscope fix` verifies, and measure the difference (minutes)",

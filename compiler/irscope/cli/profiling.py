@@ -41,7 +41,7 @@ def profile(options: argparse.Namespace) -> int:
             complain(f"irscope: {printable(str(error))}")
             return 3
         progress.wipe()
-        _print(found, options.json)
+        _print(found, options)
         keep_trails(store, run)
         store.tidy(run)
     return 0
@@ -59,14 +59,14 @@ def open_profile(options: argparse.Namespace) -> int:
     except TraceError as error:
         complain(f"irscope: {printable(str(error))}")
         return 3
-    _print(found, options.json)
+    _print(found, options)
     return 0
 
 
-def _print(found: Profile, as_json: bool) -> None:
-    if as_json:
+def _print(found: Profile, options: argparse.Namespace) -> None:
+    if options.json:
         print_json(to_json(found))
     else:
-        to_stdout(profile_lines(found, Paint(sys.stdout)))
+        to_stdout(profile_lines(found, Paint(sys.stdout), show_all=options.all))
         if found.run:
             to_stdout([f"irscope show {found.run}"])

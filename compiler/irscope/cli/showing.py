@@ -80,17 +80,17 @@ def show(options: argparse.Namespace) -> int:
             print_json(to_json(report))
         else:
             to_stdout(report_lines(report, Paint(sys.stdout)))
-            _measured(store, run)
+            _measured(store, run, options.all)
     return 0
 
 
-def _measured(store: Store, run: str) -> None:
+def _measured(store: Store, run: str, show_all: bool) -> None:
     """Prints the measured time of a run that was profiled."""
     from irscope.cli.measured import profile_lines
     from irscope.profiling.changes import stored_profile
 
     if (found := stored_profile(store, run)) is not None:
-        to_stdout(["", *profile_lines(found, Paint(sys.stdout), _MOST_MEASURED)])
+        to_stdout(["", *profile_lines(found, Paint(sys.stdout), _MOST_MEASURED, show_all)])
 
 
 def _find_compile(report: Report, id: str) -> Compile:

@@ -77,7 +77,9 @@ def add_show(show: Parser) -> None:
         help="with --costs: the lower bound of the time on this device (irscope targets), and what limits it (default: the GPU of the run); with --line: what irscope run --target predicted for it",
     )
     show.add_argument(
-        "--all", action="store_true", help="with --line, --guards or --costs: print every row, also as JSON"
+        "--all",
+        action="store_true",
+        help="with --line, --guards or --costs, or of measured time: print every row, also as JSON",
     )
     show.add_argument(
         "--autotuning", action="store_true", help="what max-autotune tried for each operator, and what each choice took"

@@ -14,12 +14,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from irscope.ir.roofline import Peaks, Work, kernel_costs
+from irscope.measures.splitting import Part, parts_of
 from irscope.pipelines.registry import role_of
 from irscope.profiling.library_kernels import call_family, grouped
 from irscope.profiling.span_roles import kernel_name
 from irscope.profiling.timeline import Segment
-from irscope.protocol import Compile, Origin, Report
-from irscope.provenance import Provenance, chain
+from irscope.protocol import Compile, Origin, Report, StageRef
+from irscope.provenance import Element, chain
+from irscope.provenance.kernel_paths import KernelPaths
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 
@@ -36,6 +38,7 @@ class Call:
     origins: tuple[Origin, ...]
     work: Work | None = None
     """What one call costs; None if that is not known, or is counted for another kernel of the same call."""
+    parts: tuple[Part, ...] = ()
 
     @functools.cached_property
     def later(self) -> Call:
@@ -60,7 +63,8 @@ class Joined:
 
     def __init__(self, store: Store, report: Report, peaks: Peaks | None) -> None:
         self._store, self._report = store, report
-        self._thread = Provenance(store, report)
+        self._paths, self._peaks = KernelPaths(store, report), peaks
+        self._thread = self._paths.thread
         self._costs = {(cost.stage, cost.name): cost for cost in kernel_costs(store, report, peaks)}
         self.compiles: dict[str, Compile] = {one.id.partition("#")[0]: one for one in report.compiles}
         """By PyTorch's names, of which the last round counts: it is the one that is called."""
@@ -71,16 +75,16 @@ class Joined:
                     data = store.stage_data(report.run, stage.id)
                     calls = data.get("calls", ()) if isinstance(data, dict) else ()
                     name = compile.id.partition("#")[0]
-                    self._codes[name, chain.is_backward(stage)] = self._code(stage.id, calls)
+                    self._codes[name, chain.is_backward(stage)] = self._code(compile, stage, calls)
 
-    def _code(self, stage: str, rows: Sequence[dict[str, Any]]) -> _Code:
+    def _code(self, compile: Compile, ref: StageRef, rows: Sequence[dict[str, Any]]) -> _Code:
+        stage = ref.id
         elements = {one.name: one for one in self._thread.elements(stage)}
-        code, number, seen = _Code(), Counter[str](), set[tuple[str, object]]()
-        for row in rows:
-            kernel, handle = row["kernel"], row["handle"]
-            if handle is not None and (kernel, handle) in seen:
-                continue  # the loops of one kernel are reported separately
-            seen.add((kernel, handle))
+        code, number = _Code(), Counter[str]()
+        loops: dict[tuple[str, object], list[dict[str, Any]]] = defaultdict(list)
+        for place, row in enumerate(rows):  # the loops of one kernel are reported separately, with one handle
+            loops[row["kernel"], -place - 1 if row["handle"] is None else row["handle"]].append(row)
+        for (kernel, _), (row, *more) in loops.items():
             number[kernel] += 1
             element = elements.get(f"{kernel}:{number[kernel]}") or elements.get(kernel)
             lines = tuple(self._thread.origins(element)) if element is not None else ()
@@ -88,8 +92,28 @@ class Joined:
             named = self._kernel_origins(stage, kernel)
             origins = tuple(line for line in lines if line in named) or lines or named
             work = _of_one_call(self._costs.get((stage, kernel)))
-            code.calls.append(Call(kernel, stage, short_name(row.get("operator") or kernel), origins, work))
+            names = [str(name) for loop in (row, *more) for name in loop.get("origins") or ()]
+            parts = self._parts(compile, ref, names, element)
+            code.calls.append(Call(kernel, stage, short_name(row.get("operator") or kernel), origins, work, parts))
         return code
+
+    def _parts(
+        self, compile: Compile, code: StageRef, names: Sequence[str], element: Element | None
+    ) -> tuple[Part, ...]:
+        """What a call computes, by line and module."""
+        program, callers = compile.program or compile.function_name, self._callers(compile, chain.is_backward(code))
+        try:
+            nodes = self._paths.nodes_of(compile, code, names, lambda: () if element is None else (element,))
+            return parts_of(nodes, program, callers, self._peaks)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):  # data from elsewhere
+            return parts_of((), program, callers, None)
+
+    def _callers(self, compile: Compile, backward: bool) -> Sequence[Origin]:
+        """The lines that call compiled code; what is compiled again while it is measured is called from no line by itself."""
+        frame = [other for other in self._report.compiles if other.id.partition("/")[0] == compile.id.partition("/")[0]]
+        callers = [other.backward_callers if backward else other.callers for other in (*frame, compile)]
+        own = set(callers[-1])
+        return next(lines for lines in callers if own <= set(lines))
 
     def _kernel_origins(self, stage: str, kernel: str) -> tuple[Origin, ...]:
         return next(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from irscope.measures.tree import Measure, Path, PathTree, tree_of
 from irscope.profiling.break_costs import COUNTED, breaks_of, recompiled_of
 from irscope.profiling.joining import Call, Joined, short_name
 from irscope.profiling.one_step import device_idle, one_step
@@ -102,6 +103,7 @@ class Sums:
         totals = self.totals
         for one in self._called.values():
             totals.add_calls(one.call, one.origins, one.seconds, one.calls)
+            totals.add_paths(one.call, one.seconds, one.calls)
         self._called.clear()  # it is by ids, which another timeline may have again
         totals.steps += found.steps
         totals.inside += sum(overlap(found.busy, step) for step in found.spans)
@@ -166,11 +168,12 @@ class Sums:
         if segment.device is not None:  # the host's part; the device's is counted below
             self._add_host(segment, Kind.LAUNCH, host)
             self._add_busy(segment.device, is_owned)
-        if call is None or not origins:
-            row = self.totals.kernels[call.kernel if call else kernel_name(segment.name), call.stage if call else ""]
+        if call is None:
+            row = self.totals.kernels[kernel_name(segment.name), ""]
             row.seconds, row.calls = row.seconds + seconds, row.calls + 1
+            self.totals.add_paths(None, seconds, 1)
             return
-        self.totals.owned += seconds if segment.device is None else 0.0
+        self.totals.owned += seconds if origins and segment.device is None else 0.0
         key = id(call), segment.around.program
         if (called := self._called.get(key)) is None:
             called = self._called[key] = _Called(call, origins)
@@ -266,6 +269,8 @@ class Sums:
             pieces=totals.pieces,
             breaks=breaks_of(self._report, around, totals.by_step) if self._report else (),
             recompiled=recompiled_of(self._report, around) if self._report else (),
+            by_module=_tree(totals.modules, steps),
+            by_frame=_tree(totals.frames, steps),
         )
 
     def _plain_seconds(self) -> float | None:
@@ -296,6 +301,14 @@ class Sums:
             for one in findings
             if one.kind == "cudagraph-skip"
         )
+
+
+_MEASURES = (Measure("time", "seconds"), Measure("bound", "seconds"), Measure("moved", "bytes"))
+"""What is in the trees of a profile."""
+
+
+def _tree(values: Mapping[Path, Sequence[float]], steps: int) -> PathTree:
+    return tree_of("step", _MEASURES, {path: [one / steps for one in numbers] for path, numbers in values.items()})
 
 
 def _over(value: float | None, steps: int) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from irscope.measures.tree import NO_TREE, PathTree
 from irscope.profiling.break_words import BreakCost, RecompileCost
 from irscope.profiling.noise import Spread
 from irscope.profiling.regions import MeasuredRegion
@@ -259,6 +260,9 @@ class Profile:
         The graphs that the programs go through, each called alone.
     breaks, recompiled
         What graph breaks and recompilations of the run take, the dearest first.
+    by_module, by_frame
+        ``device_seconds``, their bound and the bytes moved, by the modules and by the call frames that lead to the
+        kernels.  A kernel of several lines is divided among them by a model (`irscope.measures.splitting`).
     """
 
     run: str
@@ -280,6 +284,8 @@ class Profile:
     breaks: tuple[BreakCost, ...] = ()
     recompiled: tuple[RecompileCost, ...] = ()
     regions: tuple[MeasuredRegion, ...] = ()
+    by_module: PathTree = NO_TREE
+    by_frame: PathTree = NO_TREE
 
     @property
     def has_own_regions(self) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from irscope.ir.roofline import Work
+from irscope.measures.splitting import shares_of
+from irscope.measures.tree import Path
 from irscope.profiling.joining import Call
 from irscope.profiling.profile import StepPiece
 from irscope.profiling.timeline import Kind
@@ -110,6 +112,10 @@ class Totals:
     recorded: int = 0
     replayed: int = 0
     pieces: tuple[StepPiece, ...] = ()
+    modules: dict[Path, tuple[float, ...]] = field(default_factory=dict)
+    """By chain of modules: the seconds of kernels, their bound and the bytes that they move."""
+    frames: dict[Path, tuple[float, ...]] = field(default_factory=dict)
+    """The same by chain of call frames."""
 
     def add(self, other: Totals) -> None:
         """Adds the totals of another part of the same trace."""
@@ -125,6 +131,9 @@ class Totals:
             self.compiled[program] |= compiles
         for name in ("owned", "device", "owned_device", "busy", "owned_busy", "inside", "recorded", "replayed"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        for mine, more in ((self.modules, other.modules), (self.frames, other.frames)):
+            for path, numbers in more.items():
+                add_to_path(mine, path, numbers)
         self.idle = plus(self.idle, other.idle)
         self.steps += other.steps
         self.pieces = self.pieces or other.pieces
@@ -142,6 +151,26 @@ class Totals:
             line.shared += seconds if len(lines) > 1 else 0.0
             line.add(call.work, calls)
             line.kernels[call.kernel] = None
+
+    def add_paths(self, call: Call | None, seconds: float, calls: int) -> None:
+        """The same on the modules and the call frames that lead to it; what has no call is on none."""
+        parts = call.parts if call is not None else ()
+        work = call.work if call is not None else None
+        bound, moved = (work and work.seconds) or 0.0, (work and work.moved) or 0.0
+        times, least = shares_of(parts, seconds / calls), shares_of(parts, bound)
+        for part, of_time, of_work in zip(parts, times, least, strict=True):
+            numbers = of_time * seconds, of_work * bound * calls, of_work * moved * calls
+            add_to_path(self.modules, part.modules, numbers)
+            add_to_path(self.frames, part.frames, numbers)
+        if not parts:
+            add_to_path(self.modules, (), (seconds, 0.0, 0.0))
+            add_to_path(self.frames, (), (seconds, 0.0, 0.0))
+
+
+def add_to_path(values: dict[Path, tuple[float, ...]], path: Path, numbers: Sequence[float]) -> None:
+    """Adds one number per measure."""
+    known = values.get(path)
+    values[path] = tuple(numbers) if known is None else tuple(a + b for a, b in zip(known, numbers, strict=True))
 
 
 def plus(sum: float | None, more: float | None) -> float | None:

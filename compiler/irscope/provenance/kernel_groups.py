@@ -36,16 +36,21 @@ def groups_of(kernels: Iterable[Kernel]) -> tuple[KernelGroup, ...]:
     groups: dict[tuple[str, bool, str, str], list[Kernel]] = {}
     for kernel in kernels:
         is_backward = chain.is_of_backward(kernel.stage)
-        key = (kernel.compile, is_backward, _NUMBER.sub("*", kernel.module), kernel.module_class)
+        key = (kernel.compile, is_backward, without_numbers(kernel.module), kernel.module_class)
         groups.setdefault(key, []).append(kernel)
     return tuple(
-        KernelGroup(_title({kernel.module for kernel in mine}) or kind, kind, tuple(mine))
+        KernelGroup(repeated_title({kernel.module for kernel in mine}) or kind, kind, tuple(mine))
         for (_, _, _, kind), mine in groups.items()
     )
 
 
-def _title(modules: set[str]) -> str:
-    """One path for paths that differ in numbers only."""
+def without_numbers(module: str) -> str:
+    """What the paths of layers that repeat have in common: ``layers.*`` of ``layers.7``."""
+    return _NUMBER.sub("*", module)
+
+
+def repeated_title(modules: set[str]) -> str:
+    """One path for paths that differ in numbers only: ``layers.0–31 ×32``."""
     numbers = [[int(number) for number in _NUMBER.findall(module)] for module in modules]
     ranges = iter([_range({of_path[at] for of_path in numbers}) for at in range(len(numbers[0]))])
     title = _NUMBER.sub(lambda _: next(ranges), next(iter(modules)))

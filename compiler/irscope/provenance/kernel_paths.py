@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from irscope.ir.modules import COMPILED_MODULE, attribute_path
-from irscope.ir.nodes import NodeFacts, facts_of
+from irscope.ir.nodes import Frame, NodeFacts, facts_of
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, FileLines, Kernel, Origin, Report, StageRef
-from irscope.provenance import SOURCE, Provenance, chain
+from irscope.provenance import SOURCE, Element, Provenance, chain
 from irscope.provenance.kernels import elements_of, output_code_of
 from irscope.provenance.statements import VIEWS
 from irscope.store.store import Store
@@ -90,14 +90,24 @@ class KernelPaths:
             for call in (data.get("calls") if isinstance(data, dict) else None) or ():
                 calls[str(call["kernel"])] += map(str, call["origins"])
             self._calls[code.id] = calls
+        names = self._calls[code.id].get(kernel.name, ())
+        return self.nodes_of(compile, code, names, lambda: elements_of(self.thread, kernel))
+
+    def nodes_of(
+        self, compile: Compile, code: StageRef, names: Iterable[str], elements: Callable[[], Iterable[Element]]
+    ) -> list[NodeFacts]:
+        """The nodes that output code names, of the last graph; where a pass has made all of these, the nearest nodes
+        with a line or a module that led to the elements."""
         key = compile.id, chain.is_backward(code)
         if key not in self._nodes:
             graph = _last_graph(compile, chain.is_backward(code))
             data = self._store.stage_data(self._run, graph.id) if graph is not None else None
             self._nodes[key] = _by_graph(data)
-        names = dict.fromkeys(self._calls[code.id].get(kernel.name, ()))
-        nodes = max(([graph[name] for name in names if name in graph] for graph in self._nodes[key]), key=len)
-        return nodes if any(node.stack or node.modules for node in nodes) else self._nodes_above(kernel)
+        wanted = dict.fromkeys(names)
+        nodes = max(([graph[name] for name in wanted if name in graph] for graph in self._nodes[key]), key=len)
+        if not any(self._nodes[key]) or any(node.stack or node.modules for node in nodes):
+            return nodes
+        return self._nodes_above(elements())
 
     def _compiled_class(self, compile: Compile, code: StageRef) -> str:
         """The class of the module whose ``forward`` was compiled, which is around all; empty if it was another function."""
@@ -112,18 +122,19 @@ class KernelPaths:
             return compile.program.partition(".")[0] or owner
         return ""
 
-    def _nodes_above(self, kernel: Kernel) -> list[NodeFacts]:
-        """The nearest nodes with a line or a module that led to a kernel: a pass has made those that it computes."""
-        level = dict.fromkeys(elements_of(self._thread, kernel))
+    def _nodes_above(self, elements: Iterable[Element]) -> list[NodeFacts]:
+        """The nearest nodes with a line or a module that led to elements."""
+        level = dict.fromkeys(elements)
         for _ in range(_MOST_STAGES):
-            level = dict.fromkeys(parent for element in level for parent in self._thread.parents(element))
-            items = [self._thread.item(element) for element in level if element.stage != SOURCE]
+            level = dict.fromkeys(parent for element in level for parent in self.thread.parents(element))
+            items = [self.thread.item(element) for element in level if element.stage != SOURCE]
             if nodes := [item.facts for item in items if item.facts and (item.facts.stack or item.facts.modules)]:
                 return nodes
         return []
 
     @functools.cached_property
-    def _thread(self) -> Provenance:
+    def thread(self) -> Provenance:
+        """The links of the run."""
         return Provenance(self._store, self._report)
 
 
@@ -184,7 +195,7 @@ def _modules(nodes: Sequence[NodeFacts], is_one: bool) -> Modules:
     else:
         depth = next((i for i, level in enumerate(zip(*chains, strict=False)) if len(set(level)) > 1), None)
         around = chains[0][: min(map(len, chains)) if depth is None else depth]
-    return tuple((attribute_path(path), kind) for path, kind in around)
+    return _attribute_paths(around)
 
 
 def _innermost(nodes: Sequence[NodeFacts], modules: Modules) -> Origin | None:
@@ -194,24 +205,29 @@ def _innermost(nodes: Sequence[NodeFacts], modules: Modules) -> Origin | None:
     for candidates in (inside, nodes):
         for of_views in (False, True):
             for node in reversed(candidates):
-                places = _places(node)
-                if places and node.is_view is of_views:
-                    return places[-1]
+                frames = frames_of(node)
+                if frames and node.is_view is of_views:
+                    return Origin(frames[-1].file, frames[-1].line)
     return None
 
 
-def _places(node: NodeFacts) -> list[Origin]:
+def modules_of(node: NodeFacts) -> Modules:
+    """The modules around a node."""
+    return _attribute_paths(node.modules)
+
+
+def _attribute_paths(modules: Iterable[tuple[str, str]]) -> Modules:
+    return tuple((attribute_path(path), kind) for path, kind in modules)
+
+
+def frames_of(node: NodeFacts) -> list[Frame]:
     """The lines that led to a node, outermost first, without torch's own."""
-    return [
-        Origin(frame.file, frame.line)
-        for frame in node.stack
-        if is_user_file(frame.file) or is_package_file(frame.file)
-    ]
+    return [frame for frame in node.stack if is_user_file(frame.file) or is_package_file(frame.file)]
 
 
 def _lines(nodes: Iterable[NodeFacts]) -> tuple[FileLines, ...]:
     files: dict[str, set[int]] = defaultdict(set)
-    for stack in {node.stack: node for node in nodes}.values():
-        for place in _places(stack):
-            files[place.file].add(place.line)
+    for node in {node.stack: node for node in nodes}.values():
+        for frame in frames_of(node):
+            files[frame.file].add(frame.line)
     return tuple(FileLines(file, tuple(sorted(lines))) for file, lines in files.items())

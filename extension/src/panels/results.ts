@@ -246,6 +246,21 @@ export interface KernelTime {
   places: Place[];
 }
 
+/** A module or a call frame, with the time of the kernels that it leads to; a module's place has an empty URI. */
+export interface PathTime {
+  name: string;
+  /** The class of the module, the function of the frame. */
+  kind: string;
+  place: Place;
+  /** An index of the list, before it; -1 for the first, the whole step. */
+  parent: number;
+  /** Without what is inside. */
+  own: number;
+  seconds: number;
+  possible: number;
+  bytes: number;
+}
+
 /** Time of a step in which no kernel of a compiled graph ran; its place has an empty URI if it is none of the user's. */
 export interface GapTime {
   kind: string;
@@ -328,6 +343,10 @@ export interface Measured {
   lines: LineTime[];
   kernels: KernelTime[];
   gaps: GapTime[];
+  /** A tree whose times add up at each level; a kernel of several modules is divided among them by a model. */
+  modules: PathTime[];
+  /** The same by call frame, from the line that calls compiled code. */
+  frames: PathTime[];
   graphs: CudaGraphTimes;
   costs: StepCost[];
   words: string[];

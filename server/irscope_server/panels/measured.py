@@ -6,6 +6,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
+from irscope.measures.tree import PathTree, chained, largest
 from irscope.profiling.changes import stored_profile
 from irscope.profiling.compared_words import elsewhere_words, program_words, region_words
 from irscope.profiling.profile import CudaGraphs, MeasuredKernel, MeasuredLine, MeasuredProgram, Profile, StepPiece
@@ -22,6 +23,8 @@ from irscope_server.stages.tree import UriOf
 
 _MOST_ROWS = 500
 """Lines, kernels and gaps in an answer, of each."""
+_MOST_NODES = 4_000
+"""Modules and call frames, of each: those with most time."""
 _PLACE = re.compile(r"(?P<file>.+\.\w+(?:#cell-\d+)?):(?P<line>\d+)\Z")
 
 
@@ -61,6 +64,23 @@ class KernelTime:
     bytes: float | None
     flops: float | None
     places: tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class PathTime:
+    """A module or a call frame, with the time of the kernels that it leads to; a module's place has an empty URI."""
+
+    name: str
+    kind: str
+    """The class of the module, the function of the frame."""
+    place: Place
+    parent: int
+    """An index of the list, before it; -1 for the first, the whole step."""
+    own: float
+    """Without what is inside."""
+    seconds: float
+    possible: float
+    bytes: float
 
 
 @dataclass(frozen=True)
@@ -162,6 +182,10 @@ class MeasuredResult:
     """By measured time minus possible time."""
     kernels: tuple[KernelTime, ...]
     gaps: tuple[GapTime, ...]
+    modules: tuple[PathTime, ...]
+    """A tree whose times add up at each level; a kernel of several modules is divided among them by a model."""
+    frames: tuple[PathTime, ...]
+    """The same by call frame, from the line that calls compiled code."""
     graphs: CudaGraphTimes
     costs: tuple[StepCost, ...]
     words: tuple[str, ...]
@@ -217,6 +241,8 @@ def _result(run: str, found: Profile, uri_of: UriOf, reason: str, report: Report
         gaps=tuple(
             GapTime(one.kind, one.seconds, _place(one.where, uri_of), one.where) for one in found.gaps[:_MOST_ROWS]
         ),
+        modules=_paths(found.by_module, uri_of),
+        frames=_paths(chained(found.by_frame), uri_of),
         graphs=CudaGraphTimes(
             graphs.recorded,
             graphs.replayed,
@@ -231,6 +257,16 @@ def _result(run: str, found: Profile, uri_of: UriOf, reason: str, report: Report
         pieces=rows,
         reason=reason,
     )
+
+
+def _paths(tree: PathTree, uri_of: UriOf) -> tuple[PathTime, ...]:
+    return tuple(
+        PathTime(
+            node.name, node.kind, _at(node.file, node.line, uri_of) if node.file else Place("", 0), node.parent,
+            node.exclusive[0], *node.inclusive,
+        )
+        for node in largest(tree, _MOST_NODES).nodes
+    )  # fmt: skip
 
 
 def _costs(found: Profile, uri_of: UriOf) -> tuple[StepCost, ...]:

@@ -407,7 +407,7 @@ def comparison(params: Json) -> Json:
 def measured(params: Json) -> Json:
     nothing: Json = {
         "run": params["run"], "step": 0, "device": 0, "owned": 0, "profiled": 0, "idle": None, "steps": 0, "peaks": "", "programs": [], "regions": [],
-        "lines": [], "kernels": [], "gaps": [], "graphs": {"recorded": 0, "replayed": 0, "skipped": [], "recordings": 0, "again": [], "pools": []}, "costs": [], "words": [], "places": [],
+        "lines": [], "kernels": [], "gaps": [], "modules": [], "frames": [], "graphs": {"recorded": 0, "replayed": 0, "skipped": [], "recordings": 0, "again": [], "pools": []}, "costs": [], "words": [], "places": [],
         "pieces": [], "reason": "No run of this script was measured yet.",
     }  # fmt: skip
     if params["run"] == EMPTY:
@@ -425,6 +425,17 @@ def measured(params: Json) -> Json:
         "calls": 2,
         "kernels": [MARKUP],
     }
+    whole = {
+        "name": "step",
+        "kind": "",
+        "place": {"uri": "", "line": 0},
+        "parent": -1,
+        "own": 0,
+        "seconds": 4e-4,
+        "possible": 1e-4,
+        "bytes": 4e6,
+    }
+    module = {**whole, "name": MARKUP, "kind": MARKUP, "parent": 0, "own": 4e-4}
     program = {
         "function": MARKUP,
         "place": place(3),
@@ -435,6 +446,7 @@ def measured(params: Json) -> Json:
     return {
         **nothing, "step": 1e-3, "device": 4e-4, "owned": 9e-4, "profiled": 1.2e-3, "idle": 8e-4, "steps": 20, "peaks": "NVIDIA H100 SXM",
         "programs": [program], "regions": [region, program], "lines": [line], "kernels": [kernel],
+        "modules": [whole, module], "frames": [whole, {**module, "place": place(4)}],
         "gaps": [{"kind": "guards", "seconds": 1e-4, "place": place(3), "where": ""}],
         "graphs": {"recorded": 0, "replayed": 1, "skipped": [{"why": MARKUP, "place": place(3)}], "recordings": 2, "again": [{"compile": "0/0", "why": MARKUP, "count": 1}], "pools": [{"pool": "0.1", "bytes": 2e6, "used": 5e5}]},
         "costs": [{"what": "graph-break", "name": "GB0025", "words": f"at least 5 µs {MARKUP}", "place": place(3)}],

@@ -5,6 +5,7 @@ import { load } from "../modules.mjs";
 
 const model = await load("panels/measured/model");
 const step = await load("panels/measured/step");
+const tree = await load("panels/measured/tree");
 
 const AT = (/** @type {number} */ line) => ({ uri: "file:///w/train.py", line });
 const NOWHERE = { uri: "", line: 0 };
@@ -31,7 +32,7 @@ const PIECES = [
 const DATA = {
   run: "r", step: 8e-4, device: 6e-4, owned: 7.2e-4, profiled: 1e-3, idle: 4e-4, steps: 20, peaks: "H100", programs: [],
   lines: LINES, kernels: KERNELS, gaps: [{ kind: "guards", seconds: 8e-5, place: AT(2), where: "/w/train.py:3" },
-  { kind: "outside", seconds: 4e-5, place: NOWHERE, where: "" }], graphs: { recorded: 0, replayed: 0, skipped: [], recordings: 0, again: [], pools: [] }, costs: [],
+  { kind: "outside", seconds: 4e-5, place: NOWHERE, where: "" }], modules: [], frames: [], graphs: { recorded: 0, replayed: 0, skipped: [], recordings: 0, again: [], pools: [] }, costs: [],
   words: WORDS, places: [AT(4)], pieces: PIECES, reason: "",
 }; // prettier-ignore
 
@@ -106,5 +107,34 @@ describe("the model of measured time", () => {
       { text: "Graph break GB0025: at least 5 µs of a step", place },
       { text: "f was compiled 3 times", place: undefined },
     ]);
+  });
+});
+
+describe("the flame graph of modules", () => {
+  const node = (/** @type {any} */ more) => ({ kind: "", place: NOWHERE, own: 0, possible: 0, bytes: 0, ...more });
+  const NODES = [
+    node({ name: "step", parent: -1, seconds: 10, own: 1 }),
+    node({ name: "Net", kind: "Net", parent: 0, seconds: 9 }),
+    node({ name: "layers.0", kind: "Layer", parent: 1, seconds: 4, own: 4, possible: 2, bytes: 1e6 }),
+    node({ name: "layers.1", kind: "Layer", parent: 1, seconds: 5, own: 2 }),
+    node({ name: "mlp", kind: "MLP", parent: 3, seconds: 3, own: 3, place: AT(4) }),
+  ];
+
+  it("has boxes inside each other, one after the other", () => {
+    const boxes = tree.pathBoxes(NODES);
+    assert.deepEqual(
+      boxes.map((/** @type {any} */ box) => [box.name, box.start, box.depth, box.children.length]),
+      [["step", 0, 0, 1], ["Net", 0, 1, 2], ["layers.0", 0, 2, 0], ["layers.1", 4, 2, 1], ["mlp", 4, 3, 0]],
+    ); // prettier-ignore
+    assert.deepEqual(tree.pathBoxes(NODES.slice(0, 1)), [], "a profile without paths");
+  });
+
+  it("says what each took, and colours modules of one class alike", () => {
+    const [whole, net, first, second] = tree.pathBoxes(NODES);
+    assert.equal(tree.pathTitle(net), "Net");
+    assert.equal(tree.spokenPath(first, 10), "layers.0 Layer, 4.0 s 40 % of the kernels, possible 2.0 s, moved 1 MB");
+    assert.equal(tree.spokenPath(second, 10), "layers.1 Layer, 5.0 s 50 % of the kernels, own 2.0 s");
+    assert.equal(tree.toneOf(first), tree.toneOf(second));
+    assert.equal(tree.toneOf(whole), "whole");
   });
 });

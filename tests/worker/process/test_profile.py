@@ -74,6 +74,9 @@ def profiled(script: Path, store: Path) -> dict[str, Any]:
     total = sum(one["seconds"] for one in found["kernels"]) + sum(one["seconds"] for one in found["gaps"])
     assert total == pytest.approx(found["step_seconds"])
     assert found["owned_seconds"] >= 0.95 * found["step_seconds"]
+    for nodes in (found["by_module"]["nodes"], found["by_frame"]["nodes"]):
+        assert nodes[0]["inclusive"][0] == pytest.approx(found["device_seconds"])
+        assert sum(node["exclusive"][0] for node in nodes) == pytest.approx(found["device_seconds"])
     return found
 
 
@@ -83,6 +86,10 @@ def test_each_line_has_its_kernels_and_all_time_an_owner(tmp_path: Path) -> None
         5: ["extern_kernels.mm"], 6: ["cpp_fused_mul_relu_0"],
     }  # fmt: skip
     assert all(one["bound_seconds"] > 0 for one in found["lines"])
+    frames = found["by_frame"]["nodes"]
+    assert [(one["name"], one["kind"], frames[one["parent"]]["name"]) for one in frames if one["exclusive"][0]] == [
+        ("script.py:5", "f", "script.py:10"), ("script.py:6", "f", "script.py:10"),
+    ]  # fmt: skip
     assert found["profiled_seconds"] > 0 and len(found["programs"][0]["samples"]) >= 3
     assert found["programs"][0]["eager_seconds"] > 0 and found["programs"][0]["compile_seconds"] > 0
     shown = run_cli_forked("show", "--store", tmp_path / "runs.db")

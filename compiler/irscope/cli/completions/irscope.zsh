@@ -233,6 +233,7 @@ _shtab_irscope_open_options=(
   "--overview[of a big structured log\: index it, and print its longest compiles\; the index is kept]"
   "--compile[of a big structured log\: open this compile only]:ID:"
   "--follow[of a structured log that is still being written\: print each new compile]"
+  "--all[profiler\'s trace\: print every row of each table]"
   ":the trace\: a file, a folder or an archive:_files"
 )
 
@@ -258,6 +259,7 @@ _shtab_irscope_profile_options=(
   "--model[compile and call a model instead\: what the Python expression gives in the namespace of the file]:FILE:EXPR:"
   "--inputs[with --model\: what to call it with\; a tuple or list by position, a dict by name]:FILE:EXPR:"
   "--calls[calls of each program]:N:"
+  "--all[print every row of each table]"
   "--without-breaks[also run the script with each graph break and recompilation removed by a fix that \`irscope fix\` verifies, and measure the difference (minutes)]"
   "--against[also time each graph between breaks through these pipelines, with commas, beside Inductor\: onnx,openvino (minutes)]:NAMES:"
   "--python[interpreter that runs the script]:PATH:_files"
@@ -338,7 +340,7 @@ _shtab_irscope_show_options=(
   "--line[a line of the source]:FILE:LINE:_files"
   "--costs[bytes and floating-point operations of each kernel, or with --stage of each node of a graph]"
   "--target[with --costs\: the lower bound of the time on this device (irscope targets), and what limits it (default\: the GPU of the run)\; with --line\: what irscope run --target predicted for it]:TARGET:(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)"
-  "--all[with --line, --guards or --costs\: print every row, also as JSON]"
+  "--all[with --line, --guards or --costs, or of measured time\: print every row, also as JSON]"
   "--autotuning[what max-autotune tried for each operator, and what each choice took]"
   "--ranks[the ranks of a job\: what each compiled and communicates, and who waited\; its findings by rank]"
   "--time[where the compile time went\: per phase, pass and kernel]"

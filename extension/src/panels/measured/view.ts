@@ -1,4 +1,5 @@
-/** Measured time: tables of lines, of kernels and of what is between kernels, and one step as a flame chart. */
+/** Measured time: flame graphs of modules and call frames, tables of lines, of kernels and of what is between kernels, and
+ * one step as a flame chart. */
 
 import * as bridge from "../bridge";
 import { button, h } from "../dom";
@@ -21,8 +22,9 @@ import {
   type Row,
 } from "./model";
 import { groupOf, GROUPS, spoken, stepBoxes, titleOf, type StepBox } from "./step";
+import { pathBoxes, pathFacts, pathTitle, spokenPath, toneOf, type PathBox } from "./tree";
 
-const PARTS = ["Lines", "Kernels", "Between Kernels", "Step"] as const;
+const PARTS = ["Modules", "Frames", "Lines", "Kernels", "Between Kernels", "Step"] as const;
 type Part = (typeof PARTS)[number];
 
 /** More programs, costs and so on are folded: the table is what one looks for. */
@@ -42,6 +44,17 @@ class MeasuredView implements View {
   readonly element = h("section", { class: "view" }, this.toolbar, this.body);
   private readonly chart = new FlameChart(
     { label: "One step", noun: ["piece", "pieces"], classOf: groupOf, titleOf, spoken, told },
+    this.body,
+  );
+  private readonly tree = new FlameChart(
+    {
+      label: "Time of kernels",
+      noun: ["part", "parts"],
+      classOf: toneOf,
+      titleOf: pathTitle,
+      spoken: spokenPath,
+      told: toldPath,
+    },
     this.body,
   );
   private run = "";
@@ -87,9 +100,11 @@ class MeasuredView implements View {
       h("span", { class: "parts" }, ...PARTS.map((part) => this.partButton(part))),
     );
     const facts = factsOf(data);
-    this.body.classList.toggle("with-chart", this.part === "Step" && data.pieces.length > 0);
+    this.body.classList.remove("with-chart");
     if (this.part === "Step") {
       this.drawStep(data);
+    } else if (this.part === "Modules" || this.part === "Frames") {
+      this.drawTree(pathBoxes(this.part === "Modules" ? data.modules : data.frames));
     } else {
       this.body.replaceChildren(h("div", { class: "scroll" }, ...facts, ...tableOf(this.part, data)));
     }
@@ -111,10 +126,24 @@ class MeasuredView implements View {
       return;
     }
     const legend = GROUPS.map(({ group, title }) => h("span", { class: `key ${group}` }, title));
-    const { search, found, zoomOut, elements } = this.chart;
-    const bar = h("div", { class: "step-bar" }, search, found, h("span", { class: "legend" }, ...legend), zoomOut);
-    this.body.replaceChildren(bar, ...elements);
-    this.chart.draw();
+    this.drawChart(this.chart, h("span", { class: "legend" }, ...legend));
+  }
+
+  private drawTree(boxes: PathBox[]): void {
+    if (boxes.length === 0) {
+      const part = this.part.toLowerCase();
+      this.body.replaceChildren(notice(`No ${part} to show.`, `Nothing is known of the ${part} of the kernels.`));
+      return;
+    }
+    this.tree.take(boxes);
+    this.drawChart(this.tree, h("span", { class: "legend dim" }, "A fused kernel is divided by a model."));
+  }
+
+  private drawChart(chart: FlameChart, legend: HTMLElement): void {
+    const { search, found, zoomOut, elements } = chart;
+    this.body.classList.add("with-chart");
+    this.body.replaceChildren(h("div", { class: "step-bar" }, search, found, legend, zoomOut), ...elements);
+    chart.draw();
   }
 }
 
@@ -164,7 +193,7 @@ function timeOf({ function: name, place, words, elsewhere }: ProgramTime): HTMLE
   return h("li", {}, place.uri === "" ? h("code", {}, name) : placeLink(place), ` ${words}`, others);
 }
 
-function tableOf(part: Exclude<Part, "Step">, data: Measured): HTMLElement[] {
+function tableOf(part: Exclude<Part, "Step" | "Modules" | "Frames">, data: Measured): HTMLElement[] {
   const [rows, columns, first]: [Row[], string[], string] =
     part === "Lines"
       ? [lineRows(data), COLUMNS, "Line"]
@@ -214,6 +243,16 @@ function told(box: Box, whole: number): HTMLElement[] {
     h("code", {}, name),
     ...(label === "" ? [] : [h("span", {}, label)]),
     h("span", {}, h("strong", {}, units.duration(seconds)), ` ${units.percent(seconds, whole)} of the step`),
+    ...(place === undefined ? [] : [placeLink(place)]),
+  ];
+}
+
+function toldPath(box: Box, whole: number): HTMLElement[] {
+  const { name, label, place } = box as PathBox;
+  return [
+    h("code", {}, name),
+    ...(label === "" ? [] : [h("span", {}, label)]),
+    ...pathFacts(box, whole).map((text) => h("span", {}, text)),
     ...(place === undefined ? [] : [placeLink(place)]),
   ];
 }

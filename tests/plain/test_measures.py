@@ -1,0 +1,148 @@
+"""Numbers on paths add up at each level, and a kernel is divided among its lines and modules."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+from pathlib import Path as FilePath
+from typing import Any
+
+import pytest
+from irscope.cli.measured import profile_lines
+from irscope.cli.text import Paint
+from irscope.driver.opened_profile import opened
+from irscope.ir.nodes import NO_FACTS, Frame, NodeFacts, Value
+from irscope.ir.roofline import Peaks
+from irscope.measures.splitting import parts_of, shares_of
+from irscope.measures.tree import Measure, Path, PathPart, PathTree, chained, folded, tree_of
+from irscope.profiling.profile import Profile
+from irscope.protocol import Origin, from_json, to_json
+from irscope.store.store import Store
+
+RECORDED = FilePath(__file__).parent / "profiles"
+MEASURES = (Measure("time", "seconds"), Measure("moved", "bytes"))
+PEAKS = Peaks("made up", 100.0, {"float32": 1000.0})
+
+
+def path(*names: str) -> Path:
+    return tuple(PathPart(name, name.partition(".")[0].title()) for name in names)
+
+
+def adds_up(tree: PathTree) -> None:
+    for index, node in enumerate(tree.nodes):
+        assert node.parent < index and (node.parent < 0) == (index == 0)
+        inside = [child.inclusive for child in tree.nodes if child.parent == index]
+        for measure, whole in enumerate(node.inclusive):
+            assert whole == pytest.approx(node.exclusive[measure] + sum(numbers[measure] for numbers in inside))
+
+
+def a_layered_tree() -> PathTree:
+    values = {
+        path("Net", f"layers.{layer}", name): (1.0 + layer, 8.0) for layer in range(4) for name in ("mlp", "attn")
+    }
+    values[path("Net", "layers.1")] = (0.5, 0.0)
+    values[path("Net", "norm")] = (2.0, 1.0)
+    values[()] = (3.0, 0.0)
+    return tree_of("step", MEASURES, values)
+
+
+def test_what_a_node_has_is_its_own_part_and_what_is_inside() -> None:
+    tree = a_layered_tree()
+    adds_up(tree)
+    assert tree.nodes[0].inclusive == (25.5, 65.0) and tree.nodes[0].exclusive == (3.0, 0.0)
+    (layer,) = [node for node in tree.nodes if node.name == "layers.1"]
+    assert layer.exclusive == (0.5, 0.0) and layer.inclusive == (4.5, 16.0) and layer.kind == "Layers"
+    assert from_json(PathTree, to_json(tree)) == tree
+
+
+def test_layers_that_repeat_are_one_row() -> None:
+    tree = folded(a_layered_tree())
+    adds_up(tree)
+    assert [(node.name, node.inclusive[0]) for node in tree.nodes] == [
+        ("step", 25.5), ("Net", 22.5), ("layers.0–3 ×4", 20.5), ("mlp", 10.0), ("attn", 10.0), ("norm", 2.0),
+    ]  # fmt: skip
+
+
+def test_calls_that_only_lead_to_one_other_are_one_row() -> None:
+    seconds = {("a", "b", "c", "d"): 1.0, ("a", "b", "c", "e", "f"): 2.0, ("a", "b", "c", "e"): 4.0}
+    tree = chained(tree_of("step", MEASURES, {path(*names): (number, 0.0) for names, number in seconds.items()}))
+    adds_up(tree)
+    assert [(node.name, node.kind, node.parent, node.inclusive[0]) for node in tree.nodes] == [
+        ("step", "", -1, 7.0), ("a … c", "C", 0, 7.0), ("d", "D", 1, 1.0), ("e", "E", 1, 6.0), ("f", "F", 3, 2.0),
+    ]  # fmt: skip
+
+
+def node(
+    name: str, line: int, read: int, written: int, flops: int | None = None, inputs: tuple[str, ...] = ()
+) -> NodeFacts:
+    return NO_FACTS._replace(
+        name=name, op="call_function", read=read, written=written, flops=flops, inputs=inputs,
+        value=Value("tensor", "torch.float32", bytes=written), stack=(Frame("/w/net.py", line, "forward"),),
+        modules=(("L['self']", "Net"), (f"L['self'].part{line}", "Part")),
+    )  # fmt: skip
+
+
+def shares(nodes: list[NodeFacts], seconds: float, peaks: Peaks | None = PEAKS) -> dict[str, Any]:
+    parts = parts_of(nodes, "Net", (Origin("/w/train.py", 3),), peaks)
+    return {
+        part.frames[-1].name: pytest.approx(share) for part, share in zip(parts, shares_of(parts, seconds), strict=True)
+    }
+
+
+def test_a_fused_kernel_is_divided_by_what_each_line_would_take() -> None:
+    nodes = [node("a", 1, 100, 100), node("b", 2, 500, 100), node("c", 2, 100, 100)]
+    assert shares(nodes, 7.0) == {"net.py:1": 0.2, "net.py:2": 0.8}
+    assert shares(nodes, 7.0, None) == {"net.py:1": 0.2, "net.py:2": 0.8}, "by bytes alone"
+    assert shares([node("a", 1, 0, 0), node("b", 2, 0, 0)], 7.0) == {"net.py:1": 0.5, "net.py:2": 0.5}
+    (part,) = parts_of(nodes[:1], "Net", (Origin("/w/train.py", 3),), PEAKS)
+    assert [step.name for step in part.frames] == ["train.py:3", "net.py:1"]
+    assert [(step.name, step.kind) for step in part.modules] == [("Net", ""), ("part1", "Part")]
+
+
+def test_a_product_has_all_but_the_further_bytes_of_its_epilogue() -> None:
+    product = node("mm", 1, 800, 100, flops=1_000_000)
+    epilogue = node("add", 2, 200, 100, inputs=("mm", "residual"))
+    assert shares([product, epilogue], 10.0) == {"net.py:1": 0.9, "net.py:2": 0.1}, "100 more bytes take a second"
+    assert shares([product, node("relu", 2, 100, 100, inputs=("mm",))], 10.0) == {"net.py:1": 1.0}
+    assert shares([product, epilogue], 0.5) == {"net.py:1": 0.0, "net.py:2": 1.0}, "measured is less than the model"
+    assert shares([product, epilogue], 10.0, None) == {"net.py:1": 1.0}
+
+
+def test_what_a_pass_has_made_without_a_line_has_no_part() -> None:
+    made = node("clone", 9, 900, 900)._replace(stack=(), modules=())
+    assert shares([made, node("a", 1, 100, 100)], 1.0) == {"net.py:1": 1.0}
+    (part,) = parts_of([made], "Net", (), PEAKS)
+    assert (part.frames, part.modules) == ((), (PathPart("Net"),)) and shares_of([part], 1.0) == [1.0]
+    (part,) = parts_of([], "Net", (Origin("/w/train.py", 3),), None)
+    assert [step.name for step in part.frames] == ["train.py:3"]
+
+
+@pytest.fixture(scope="module", params=["training", "graphs"])
+def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    store = tmp_path_factory.mktemp("measures") / "runs.db"
+    store.write_bytes(gzip.decompress((RECORDED / f"{request.param}.db.gz").read_bytes()))
+    with Store(str(store)) as runs:
+        return opened(str(RECORDED / f"{request.param}.json.gz"), runs, runs.find_run())
+
+
+def test_the_kernels_of_a_gpu_add_up_by_module_and_by_line(found: Profile) -> None:
+    for tree in (found.by_module, found.by_frame):
+        adds_up(tree)
+        assert tree.nodes[0].inclusive[0] == pytest.approx(found.device_seconds)
+        assert tree.nodes[0].inclusive[2] == pytest.approx(sum(one.moved_bytes or 0 for one in found.kernels))
+    lines = {node.line: node.exclusive[0] for node in found.by_frame.nodes if node.exclusive[0] and node.file}
+    assert set(lines) == {one.line for one in found.lines}
+    assert all(
+        seconds <= sum(one.seconds for one in found.lines if one.line == line) for line, seconds in lines.items()
+    )
+
+
+def test_a_table_has_the_largest_rows_and_says_how_many_more(found: Profile) -> None:
+    paint = Paint(io.StringIO())
+    short, long = profile_lines(found, paint, 4), profile_lines(found, paint, show_all=True)
+    assert "(--all)" not in "\n".join(long)
+    assert sum(line.startswith(("module ", "line ", "kernel ")) for line in short) == 3
+    more = [int(number) for number in re.findall(r"… and (\d+) \w+ more \(--all\)", "\n".join(short))]
+    assert more[:2] == [len(folded(found.by_module).nodes) - 4, len(chained(found.by_frame).nodes) - 4]
+    assert len(long) == len(short) + sum(more) - len(more)
