@@ -171,8 +171,9 @@ def with_callers(store_path: Path, folder: Path) -> str:
         stage = StageRef("0/0/backward-graph", "backward-graph", "python", len(text))
         store.put_stage(run, "0/0", stage, text, 20)
         store.put_stage_data(run, "0/0/dynamo-graph", _stack_of_relu(file, library))
-        called = {"callers": (Origin(library, 40), Origin(file, 20)), "backward_callers": (Origin(file, 21),)}
-        store.put_compile(run, dataclasses.replace(_compile("0/0", file, 11, CompileOutcome.GRAPH_BREAK), **called))
+        compile = _compile("0/0", file, 11, CompileOutcome.GRAPH_BREAK)
+        callers, backward_callers = (Origin(library, 40), Origin(file, 20)), (Origin(file, 21),)
+        store.put_compile(run, dataclasses.replace(compile, callers=callers, backward_callers=backward_callers))
         store.put_kernel(run, dataclasses.replace(report.kernels[0], lines=(FileLines(library, (30,)),)))
     return library
 

@@ -108,14 +108,14 @@ def proven(spec: RunSpec, texts: dict[str, str]) -> tuple[Proof, dict[str, objec
     folder = Path(spec.script).parent
     with Prover(spec, shared_worker()) as prover:
         states: list[dict[str, object]] = []
-        run = prover._run
+        run = prover.run
 
         def noted(*arguments: object, **options: object) -> object:
             made = run(*arguments, **options)  # type: ignore[arg-type]
             states.append(dict(state(folder)))
             return made
 
-        prover._run = noted  # type: ignore[method-assign,assignment]
+        prover.run = noted  # type: ignore[method-assign,assignment]
         (finding,) = prover.begin().findings
         proof, _ = prover.prove(texts, finding)
     return proof, states[0], dict(state(folder))
