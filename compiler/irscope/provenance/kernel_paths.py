@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from irscope.ir.modules import attribute_path
 from irscope.ir.nodes import Frame, NodeFacts, facts_of
@@ -97,7 +97,7 @@ class KernelPaths:
         if code.id not in self._nodes:
             graph = _last_graph(compile, chain.is_backward(code))
             facts = () if graph is None else facts_of(self._store.stage_data(self._run, graph.id))
-            self._nodes[code.id] = {node.name: node for node in facts}
+            self._nodes[code.id] = {node.name: node for node in _with_modules(facts)}
         known = self._nodes[code.id]
         nodes = [known[name] for name in dict.fromkeys(names) if name in known]
         if not known or any(node.stack or node.modules for node in nodes):
@@ -133,6 +133,18 @@ def keep_paths(store: Store, run: str) -> None:
             )
             if known != kernel:
                 store.put_kernel(run, known)
+
+
+def _with_modules(nodes: Iterable[NodeFacts]) -> Iterator[NodeFacts]:
+    """Nodes in the order of their graph.  Where autograd adds up gradients it tells the line alone: the module is that of
+    the node before it with the same call stack."""
+    last: dict[tuple[Frame, ...], tuple[tuple[str, str], ...]] = {}
+    for node in nodes:
+        if node.modules:
+            last[node.stack] = node.modules
+        elif node.stack in last and node.stack:
+            node = node._replace(modules=last[node.stack])
+        yield node
 
 
 def _last_graph(compile: Compile, backward: bool) -> StageRef | None:
