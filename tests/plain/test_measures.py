@@ -18,6 +18,7 @@ from irscope.measures.splitting import parts_of, shares_of
 from irscope.measures.tree import Measure, Path, PathPart, PathTree, chained, folded, tree_of
 from irscope.profiling.profile import Profile
 from irscope.protocol import Origin, from_json, to_json
+from irscope.provenance.kernel_paths import _with_modules
 from irscope.store.store import Store
 
 RECORDED = FilePath(__file__).parent / "profiles"
@@ -116,6 +117,12 @@ def test_what_a_pass_has_made_without_a_line_has_no_part() -> None:
     assert (part.frames, part.modules) == ((), (PathPart("Net"),)) and shares_of([part], 1.0) == [1.0]
     (part,) = parts_of([], "Net", (Origin("/w/train.py", 3),), None)
     assert [step.name for step in part.frames] == ["train.py:3"]
+
+
+def test_a_sum_of_gradients_is_in_the_module_of_its_line() -> None:
+    first, other, last = node("a", 1, 8, 8), node("b", 2, 8, 8), node("c", 1, 8, 8)
+    nodes = [first, last._replace(modules=()), node("d", 3, 8, 8)._replace(modules=()), other]
+    assert [each.modules for each in _with_modules(nodes)] == [first.modules, first.modules, (), other.modules]
 
 
 @pytest.fixture(scope="module", params=["training", "graphs"])

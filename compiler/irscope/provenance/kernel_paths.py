@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from irscope.ir.modules import COMPILED_MODULE, attribute_path
@@ -158,9 +158,22 @@ def _by_graph(data: Any) -> list[dict[str, NodeFacts]]:
     inner = data.get("subgraphs") if isinstance(data, dict) else None
     parts = [data, *inner.values()] if isinstance(inner, dict) else [data]
     nodes = (
-        (node for node in facts_of(part) if node.op != "get_attr" and "subgraph" not in node.target) for part in parts
+        (node for node in _with_modules(facts_of(part)) if node.op != "get_attr" and "subgraph" not in node.target)
+        for part in parts
     )
     return [{node.name: node for node in graph} for graph in nodes]
+
+
+def _with_modules(nodes: Iterable[NodeFacts]) -> Iterator[NodeFacts]:
+    """Nodes in the order of their graph.  Where autograd adds up gradients it tells the line alone: the module is that of
+    the node before it with the same call stack."""
+    last: dict[tuple[Frame, ...], tuple[tuple[str, str], ...]] = {}
+    for node in nodes:
+        if node.modules:
+            last[node.stack] = node.modules
+        elif node.stack in last and node.stack:
+            node = node._replace(modules=last[node.stack])
+        yield node
 
 
 def _last_graph(compile: Compile, backward: bool) -> StageRef | None:
