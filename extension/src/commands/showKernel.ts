@@ -150,8 +150,9 @@ async function pickKernel(
     if (JSON.stringify(now) !== shown) {
       shown = JSON.stringify(now); // New items take the mark from a list for a moment, so they come only with news.
       list.items = choicesOf(now, uri);
-      const same = list.items.filter(({ kernel }) => kernel?.uri === marked?.uri && kernel?.name === marked?.name);
-      list.activeItems = marked === undefined ? list.activeItems : same;
+      if (marked !== undefined) {
+        list.activeItems = list.items.filter(({ kernel }) => kernel?.uri === marked.uri && kernel.name === marked.name);
+      }
     }
     list.placeholder = running
       ? vscode.l10n.t("{0} so far came from line {1}; the run goes on", units.kernelsOf(now), line + 1)
