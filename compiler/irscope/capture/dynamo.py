@@ -103,9 +103,7 @@ class DynamoCapture(Capture):
         changed = book.compiles.note(record, name, shown)
         if changed is not None:
             book.put_compile(changed)
-        kind = self.EVENTS.get(record.event)
-        text = "" if kind is None else clean(record)
-        backward = kind is not None and self.is_backward(kind, text)
+        kind, text, backward = self._stage_of(record)
         if (going_on := book.compiles.get(name)) is not None:
             self.progress.phase(record.event, going_on, backward)
         if self.is_about_the_script(record):
@@ -120,6 +118,14 @@ class DynamoCapture(Capture):
         data = self.data_of(record, name, kind, backward)
         id = book.put_stage(name, kind.name, text, record.attempt, data, backward)
         self.stage_written(record, kind, id, text, backward, data)
+
+    def _stage_of(self, record: Record) -> tuple[StageKind | None, str, bool]:
+        """The kind of the stage that a record carries, None if it carries none; its text; whether it is of a backward."""
+        kind = self.EVENTS.get(record.event)
+        if kind is None:
+            return None, "", False
+        text = clean(record)
+        return kind, text, self.is_backward(kind, text)
 
     def _see_bytecode(self, _original: types.CodeType, modified: types.CodeType) -> None:
         if (current := self.book.current()) is not None:

@@ -147,15 +147,7 @@ def entry_being_compiled() -> Entry:
 def _name_of_program(program: Any, arguments: Any) -> str:
     if not callable(program):
         return ""
-    owner = getattr(program, "__self__", None)
-    for _ in range(_MOST_DECORATORS):
-        if isinstance(program, functools.partial):
-            program = program.func
-        elif isinstance(program, (types.FunctionType, types.MethodType)) and hasattr(program, "__wrapped__"):
-            program = program.__wrapped__
-        else:
-            break
-        owner = owner if owner is not None else getattr(program, "__self__", None)
+    program, owner = _undecorated(program)
     if not hasattr(program, "__qualname__"):
         return type(program).__name__  # a module, or another object that can be called
     function = str(getattr(program, "__name__", ""))
@@ -166,6 +158,20 @@ def _name_of_program(program: Any, arguments: Any) -> str:
     is_method = owner is not None and not isinstance(owner, (type, types.ModuleType))
     name = f"{type(owner).__name__}.{function}" if is_method else qualified_name(program.__qualname__)
     return name if name.rpartition(".")[2].isidentifier() else ""
+
+
+def _undecorated(program: Any) -> tuple[Any, Any]:
+    """A program without what is around it, and the object whose method it is; None if it is no method."""
+    owner = getattr(program, "__self__", None)
+    for _ in range(_MOST_DECORATORS):
+        if isinstance(program, functools.partial):
+            program = program.func
+        elif isinstance(program, (types.FunctionType, types.MethodType)) and hasattr(program, "__wrapped__"):
+            program = program.__wrapped__
+        else:
+            break
+        owner = owner if owner is not None else getattr(program, "__self__", None)
+    return program, owner
 
 
 _MOST_DECORATORS = 100

@@ -53,9 +53,18 @@ def parts_of(
         return (Part((PathPart(program),), tuple(called), 1.0),)
     told = [node for node in nodes if node.stack or node.modules] or list(nodes)
     main = max((node for node in told if node.flops), key=lambda node: node.flops or 0, default=None)
-    seconds = [_extra_seconds(node, nodes, peaks) if main else _seconds(node, peaks) for node in told]
-    if main is None and not any(seconds):
-        seconds = [1.0] * len(told)
+    if main is None:
+        seconds = [_seconds(node, peaks) for node in told]
+        seconds = seconds if any(seconds) else [1.0] * len(told)
+    else:
+        seconds = [_extra_seconds(node, nodes, peaks) for node in told]
+    return _by_path(told, seconds, main, program, called)
+
+
+def _by_path(
+    told: Sequence[NodeFacts], seconds: Sequence[float], main: NodeFacts | None, program: str, called: Sequence[PathPart]
+) -> tuple[Part, ...]:
+    """One part for each path of the nodes."""
     found: dict[tuple[Path, Path], Part] = {}
     for node, mine in zip(told, seconds, strict=True):
         if mine or node is main:

@@ -122,6 +122,7 @@ function columnBeside(uri: vscode.Uri): vscode.ViewColumn {
 
 const MOST_OPS = 5;
 const MOST_LINES = 4;
+const MOST_OF_HEADING = 28;
 
 const LANGUAGES: Partial<Record<string, string>> = {
   cpp: "C++",
@@ -149,8 +150,9 @@ async function pickKernel(
     if (JSON.stringify(now) !== shown) {
       shown = JSON.stringify(now); // New items take the mark from a list for a moment, so they come only with news.
       list.items = choicesOf(now, uri);
-      const same = list.items.filter(({ kernel }) => kernel?.uri === marked?.uri && kernel?.name === marked?.name);
-      list.activeItems = marked === undefined ? list.activeItems : same;
+      if (marked !== undefined) {
+        list.activeItems = list.items.filter(({ kernel }) => kernel?.uri === marked.uri && kernel.name === marked.name);
+      }
     }
     list.placeholder = running
       ? vscode.l10n.t("{0} so far came from line {1}; the run goes on", units.kernelsOf(now), line + 1)
@@ -184,18 +186,27 @@ async function pickKernel(
 
 function choicesOf(kernels: KernelChoice[], uri: vscode.Uri): Choice[] {
   const choices: Choice[] = [];
-  let heading: string | undefined;
   const several = new Set(kernels.map(({ compile }) => compile)).size > 1;
+  let [program, group] = ["", ""];
   for (const kernel of kernels) {
-    const parts = [several ? compileOf(kernel) : "", kernel.direction, kernel.heading];
-    const own = parts.filter((part) => part !== "").join(" · ");
-    if (own !== heading) {
-      heading = own;
-      choices.push({ label: visible(own), kind: vscode.QuickPickItemKind.Separator });
+    const own = [several ? compileOf(kernel) : "", kernel.direction].filter((part) => part !== "").join(" · ");
+    if (choices.length === 0 || own !== program || kernel.heading !== group) {
+      const heading = [own === program ? "" : own, endOf(kernel.heading)].filter((part) => part !== "").join(" · ");
+      choices.push({ label: visible(heading), kind: vscode.QuickPickItemKind.Separator });
+      [program, group] = [own, kernel.heading];
     }
     choices.push(choiceOf(kernel, uri));
   }
   return choices;
+}
+
+/** The end of a module's path: the editor draws a heading beside the first item below it, which needs room, too. */
+function endOf(group: string): string {
+  let end = group;
+  while (end.length > MOST_OF_HEADING && end.includes(".")) {
+    end = end.slice(end.indexOf(".") + 1);
+  }
+  return end === group ? group : `…${end}`;
 }
 
 function compileOf({ compile, function: name }: KernelChoice): string {
@@ -206,12 +217,13 @@ function compileOf({ compile, function: name }: KernelChoice): string {
 function choiceOf(kernel: KernelChoice, uri: vscode.Uri): Choice {
   const shown = kernel.ops.slice(0, MOST_OPS).join(" · ") + (kernel.ops.length > MOST_OPS ? " · …" : "");
   const facts = [LANGUAGES[kernel.language] ?? kernel.language, kernel.bytes === 0 ? "" : units.size(kernel.bytes)];
-  const module = kernel.module === kernel.heading ? "" : kernel.module; // Else the heading says it.
   return {
     kernel,
     label: `$(circuit-board) ${withoutIcons(shown === "" ? kernel.name : shown)}`,
     description: withoutIcons(facts.filter((fact) => fact !== "").join(" · ")),
-    detail: withoutIcons([originsOf(kernel, uri), module, kernel.name].filter((part) => part !== "").join(" · ")),
+    detail: withoutIcons(
+      [originsOf(kernel, uri), kernel.module, kernel.name].filter((part) => part !== "").join(" · "),
+    ),
     buttons: kernel.innermost ? [TO_LIBRARY] : [],
   };
 }

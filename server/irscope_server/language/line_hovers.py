@@ -44,8 +44,7 @@ async def line_text(context: SourceContext, key: FileKey, line: int, column: int
         calls_text(context, view, {old + 1 for old in ran}, {op.compile for op in ops}),
     ]
     if ops:  # else a collective may be there all the same: a function of PyTorch's starts it
-        by_line = kernels_by_line(context, key)
-        kernels = tuple({(k.stage, k.name): k for number in here for k in by_line.get(number, ())}.values())
+        kernels = kernels_of_lines(context, key, here)
         flops = sum(view.facts.flops.get(view.key, {}).get(old + 1, 0) for old in ran)
         texts.insert(0, statement_text(statement, ops, kernels, flops, view.facts))
     said = "\n\n".join(filter(None, texts))
@@ -56,23 +55,33 @@ async def line_text(context: SourceContext, key: FileKey, line: int, column: int
 def calls_text(context: SourceContext, view: LineView, lines: set[int], within: set[str]) -> str:
     """What lines (1-based) of a file call that was compiled, and where the compiles are called that they are in."""
     report = (context.results.deep(view.ended.key) or view.ended).report
-    called, callers = [], {}
-    for compile in report.compiles:
-        for is_backward, places in enumerate((compile.callers, compile.backward_callers)):
-            mine = [line for line in places if file_key(line.file) == view.key and line.line in lines]
-            if mine and compile.id not in within:
-                of_compile = (k for k in report.kernels if k.compile == compile.id)
-                kernels = [k for k in of_compile if not is_backward or chain.is_of_backward(k.stage)]
-                name = words.code_span(compile.title)
-                count = f", {kernels_text(kernels)}" if kernels else ""
-                called.append(f"{'Runs the backward of' if is_backward else 'Calls'} {name}{count}")
-        call = next((line for line in compile.callers if is_user_file(line.file)), None)
-        if compile.id in within and call is not None and file_key(call.file) != view.key:
-            callers[call] = compile.title
-    for call, title in list(callers.items())[:_MOST_CALLERS]:
-        label = words.markdown(f"{os.path.basename(call.file)}:{call.line}")
-        called.append(f"In {words.code_span(title)}, called from [{label}]({context.uri_of(call.file)}#L{call.line})")
+    called = [
+        _called_text(report, compile, is_backward)
+        for compile in report.compiles
+        for is_backward, places in ((False, compile.callers), (True, compile.backward_callers))
+        if compile.id not in within
+        and any(place.line in lines and file_key(place.file) == view.key for place in places)
+    ]
+    calls = {_users_call(compile): compile.title for compile in report.compiles if compile.id in within}
+    for call, title in list(calls.items())[:_MOST_CALLERS]:
+        if call is not None and file_key(call.file) != view.key:
+            label = words.markdown(f"{os.path.basename(call.file)}:{call.line}")
+            place = f"[{label}]({context.uri_of(call.file)}#L{call.line})"
+            called.append(f"In {words.code_span(title)}, called from {place}")
     return "\n\n".join(called[:_MOST_CALLERS])
+
+
+def _called_text(report: Report, compile: Compile, is_backward: bool) -> str:
+    """That a line calls a compile, or runs its backward, with its kernels."""
+    of_compile = (kernel for kernel in report.kernels if kernel.compile == compile.id)
+    kernels = [kernel for kernel in of_compile if not is_backward or chain.is_of_backward(kernel.stage)]
+    count = f", {kernels_text(kernels)}" if kernels else ""
+    return f"{'Runs the backward of' if is_backward else 'Calls'} {words.code_span(compile.title)}{count}"
+
+
+def _users_call(compile: Compile) -> Origin | None:
+    """The innermost of the user's lines that call a compile."""
+    return next((line for line in compile.callers if is_user_file(line.file)), None)
 
 
 def _is_code(statement: Statement, text: str, line: int, column: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from irscope.protocol import Kernel
@@ -105,3 +105,9 @@ def kernels_by_line(context: SourceContext, key: FileKey) -> dict[int, tuple[Ker
         if by_line:
             return by_line
     return {}
+
+
+def kernels_of_lines(context: SourceContext, key: FileKey, lines: Iterable[int]) -> tuple[Kernel, ...]:
+    """The kernels of several lines (0-based, as the text is now), each once."""
+    by_line = kernels_by_line(context, key)
+    return tuple({(kernel.stage, kernel.name): kernel for line in lines for kernel in by_line.get(line, ())}.values())
