@@ -77,7 +77,12 @@ def _difference(original: list[Any], other: list[Any], number: int) -> str:
 
 
 @pytest.mark.parametrize(
-    "names", [pytest.param(DAILY, id="daily"), pytest.param(tuple(EFFECTS), marks=pytest.mark.nightly)]
+    "names",
+    [
+        pytest.param(DAILY, id="daily"),
+        # Two scripts: a proof sees the first 64 programs of one.
+        *(pytest.param(tuple(EFFECTS)[half::2], marks=pytest.mark.nightly, id=f"half {half}") for half in (0, 1)),
+    ],
 )
 def test_each_effect_is_seen(names: tuple[str, ...], tmp_path: Path, shared_worker: Worker | None) -> None:
     effects = {name: EFFECTS[name] for name in names}
