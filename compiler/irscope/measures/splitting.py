@@ -62,7 +62,11 @@ def parts_of(
 
 
 def _by_path(
-    told: Sequence[NodeFacts], seconds: Sequence[float], main: NodeFacts | None, program: str, called: Sequence[PathPart]
+    told: Sequence[NodeFacts],
+    seconds: Sequence[float],
+    main: NodeFacts | None,
+    program: str,
+    called: Sequence[PathPart],
 ) -> tuple[Part, ...]:
     """One part for each path of the nodes."""
     found: dict[tuple[Path, Path], Part] = {}

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from irscope.comparing.ranks.exposure import OverlapRow, beside, overlap_rows, way
-from irscope.protocol import CollectiveOverlap, Kernel
+from irscope.protocol import CollectiveOverlap, Compile, Kernel, Origin, Report
 from irscope.provenance import chain
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary import units
@@ -15,7 +15,7 @@ from irscope_server.base import words
 from irscope_server.base.texts import FileKey, file_key
 from irscope_server.language.context import SourceContext
 from irscope_server.language.line_facts import LineFacts, Op, short_target, symbols_in
-from irscope_server.language.line_views import LineView, kernels_by_line, kernels_text, line_view
+from irscope_server.language.line_views import LineView, kernels_of_lines, kernels_text, line_view
 from irscope_server.language.statements import Statement, statement_of_line
 from irscope_server.language.type_labels import ops_in_order, symbol_rows, value_label
 
