@@ -177,8 +177,7 @@ class Trying:
             if chain is not None:
                 text, proof, more = chain
                 fix = chained([fix, *more], edits_between(before, text))
-        # A loop that is not unrolled has fewer operations, too, but that is for a recompilation.  Nothing counts the bodies of
-        # torch.cond and while_loop.
+        # A loop that is not unrolled has fewer operations, too.  Nothing counts the bodies of torch.cond and while_loop.
         is_counted = not any(name in text and name not in before for name in (".cond(", "while_loop("))
         if proof.status is Status.VERIFIED and proof.gain is not None and finding.kind == "graph-break" and is_counted:
             had, has = proof.gain.operations

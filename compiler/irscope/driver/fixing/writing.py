@@ -34,10 +34,8 @@ def _changed(path: str, before: str, text: str) -> bytes:
     try:
         data = read_bounded(path)
     except OSError as error:
-        why = error.strerror or error
-        raise LookupError(
-            f"{path} cannot be read any more ({why}). Nothing is written; run the command again."
-        ) from None
+        lost = f"{path} cannot be read any more ({error.strerror or error})."
+        raise LookupError(f"{lost} Nothing is written; run the command again.") from None
     if decode_source(data) != before:
         raise LookupError(f"{path} was changed meanwhile. Nothing is written; run the command again.")
     mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""

@@ -10,7 +10,7 @@ from collections import Counter
 
 from irscope.driver.driver import RunSpec
 from irscope.driver.trials.gains import MeasuredGain, measure
-from irscope.driver.trials.proving import Proof, Prover, Status, Trial
+from irscope.driver.trials.proving import Proof, Prover, Status
 from irscope.fixing.rules.sizes import static_sizes
 from irscope.fixing.texts import applied
 from irscope.protocol import Finding, Fix
@@ -42,7 +42,10 @@ def measured_static_sizes(prover: Prover, spec: RunSpec, file: str) -> StaticSiz
         return None
     changed = {file: applied(text, fix.edits)}
     proof, trial = prover.prove(changed, None, may_come=_is_of_sizes)
-    sizes = _most_compiles(trial)
+    compiles = Counter(
+        (compile.file, compile.line, compile.function) for compile in trial.compiles if compile.graph_ops
+    )
+    sizes = max(compiles.values(), default=0)
     why_not = "" if sizes <= MOST_SIZES else f"One function would have {sizes} compiles."
     if proof.status is not Status.VERIFIED or why_not:
         return StaticSizes(fix, file, proof, None, proof.reason or why_not)
@@ -52,12 +55,6 @@ def measured_static_sizes(prover: Prover, spec: RunSpec, file: str) -> StaticSiz
 
 def _is_of_sizes(finding: Finding) -> bool:
     return finding.code in _OF_SIZES
-
-
-def _most_compiles(trial: Trial) -> int:
-    """How often the function was compiled that was compiled most."""
-    counts = Counter((one.file, one.line, one.function) for one in trial.compiles if one.graph_ops)
-    return max(counts.values(), default=0)
 
 
 def _why_not(gain: MeasuredGain) -> str:

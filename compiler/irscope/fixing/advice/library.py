@@ -55,9 +55,7 @@ def advice_in_library(spot: Spot, advise: Callable[[Spot], Advice]) -> Advice:
     where = f"{os.path.basename(place.file)}, line {place.range.start.line}"
     what = f"{spot.short(spot.expression or spot.statement)} runs code of a library, and there {told.what} ({where})"
     options = tuple(option for option in told.options if option.anywhere)
-    do = (
-        "Call it outside of the compiled code" if context.traced else "Compile a function that does not reach that line"
-    )
+    do = "Call it outside of the compiled code" if context.traced else "Compile a function without that line"
     if not is_torch_file(place.file):  # PyTorch's own breaks are meant, as those of its optimizers
         do += ", or change that line of the library"
     return Advice(what, told.why, (*options, Option(do)))
