@@ -225,7 +225,8 @@ async def stages(server: IrscopeServer, params: StagesOfParams) -> StagesResult:
         return StagesResult(name, stages_of(await server.archive.report(name)), "")
     if document is None:
         return StagesResult(None, (), NOT_A_FILE)
-    deep, reason = await deep_run(server, document, params.run, params.pipeline)
+    enough = None if params.run else _has_stages
+    deep, reason = await deep_run(server, document, params.run, params.pipeline, enough)
     if deep is None:
         return StagesResult(None, (), reason)
     newest = deep.report
@@ -235,6 +236,10 @@ async def stages(server: IrscopeServer, params: StagesOfParams) -> StagesResult:
     if not listed and not reason:
         reason = f"The run has no stages. {deep.report.outcome.message}".strip()
     return StagesResult(deep.run or None, listed, reason)
+
+
+def _has_stages(so_far: Ended) -> bool:
+    return any(compile.stages for compile in so_far.report.compiles)
 
 
 async def text_of_document(server: IrscopeServer, params: UriParams) -> DocumentResult:

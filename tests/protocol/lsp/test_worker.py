@@ -71,7 +71,9 @@ async def test_down_to_the_kernel_of_a_line(at_work: AtWork, tmp_path: Path) -> 
     assert source.languageId == "cpp" and "#include" in source.text
     caller = await editor.request("irscope/document", uri=kernels["extern"].uri)
     assert "extern_kernels.mm(" in caller.text.split("\n")[kernels["extern"].line]
-    stages = (await editor.request("irscope/stagesOf", uri=uri)).stages
+    so_far = (await editor.request("irscope/stagesOf", uri=uri)).stages
+    assert "output-code" in {stage.name for stage in so_far}
+    stages = (await editor.request("irscope/stagesOf", uri=uri, run=True)).stages  # when the run has ended
     names = [stage.name for stage in stages if stage.compile == "0/0"]
     assert {"bytecode", "dynamo-graph", "inference-graph", "post-grad-graph", "output-code", "kernel"} <= set(names)
     told: set[str] = set()
