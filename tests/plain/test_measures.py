@@ -145,13 +145,13 @@ def test_the_kernels_of_a_gpu_add_up_by_module_and_by_line(found: Profile) -> No
     )
 
 
-def test_a_table_has_the_largest_rows_and_says_how_many_more(found: Profile) -> None:
+def test_a_table_has_the_largest_rows_and_says_how_many_more(found: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")  # a row that is too long for the terminal is two
     paint = Paint(io.StringIO())
     short, long = profile_lines(found, paint, 4), profile_lines(found, paint, show_all=True)
     assert "(--all)" not in "\n".join(long)
     assert sum(line.startswith(("module ", "line ", "kernel ")) for line in short) == 3
     more = [int(number) for number in re.findall(r"… and (\d+) \w+ more \(--all\)", "\n".join(short))]
     assert more[:2] == [len(folded(found.by_module).nodes) - 4, len(chained(found.by_frame).nodes) - 4]
-    # Which frames are a library's depends on what is known of the other machine: more of them may be one row.
     as_one = len(found.by_frame.nodes) - len(chained(found.by_frame).nodes)
     assert len(long) == len(short) + sum(more) - len(more) + as_one
