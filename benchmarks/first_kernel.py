@@ -160,7 +160,7 @@ def measure(rounds: int, layers: int, folder: Path, python: str, with_plain: boo
     document = {"uri": uri, "languageId": "python", "version": 1, "text": script.text}
     begun = time.perf_counter()
     editor.send({"method": "textDocument/didOpen", "params": {"textDocument": document}})
-    for state in ("starting", "ready"):  # where there is no worker yet the state is "ready", too
+    for state in ("starting", "ready"):  # before there is a worker, the state says "ready" as well
         wanted = ("irscope/worker", state)
         begun = editor.wait_for(begun, lambda method, params, it=wanted: (method, params.get("state")) == it)
     for number in range(rounds):

@@ -161,7 +161,7 @@ def _name_of_program(program: Any, arguments: Any) -> str:
 
 
 def _undecorated(program: Any) -> tuple[Any, Any]:
-    """A program without what is around it, and the object whose method it is; None if it is no method."""
+    """A program without its decorators, and the object that it is a method of; None for a plain function."""
     owner = getattr(program, "__self__", None)
     for _ in range(_MOST_DECORATORS):
         if isinstance(program, functools.partial):
