@@ -229,8 +229,8 @@ def _imports(tree: ast.Module) -> Iterator[str]:
 
 def rows(project: Mapping[str, Any], trees: Mapping[str, ast.Module], lines: Mapping[str, int]) -> Iterator[Row]:
     """All rows of the table, from the project's settings, the syntax of all modules, and how many lines each has."""
-    rooms = tuple(f"{room}/" for room in ROOMS)
-    fixing = {file: tree for file, tree in trees.items() if file.startswith(rooms) or file in OF_FIXES}
+    folders = tuple(f"{room}/" for room in ROOMS)
+    fixing = {file: tree for file, tree in trees.items() if file.startswith(folders) or file in OF_FIXES}
     total = sum(lines[file] for file in fixing)
     rooms = rooms_with_rules(trees)
     yield Row(

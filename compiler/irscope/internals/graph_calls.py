@@ -115,7 +115,7 @@ class GraphCalls:
     def _note(self, graph: Any) -> None:
         if (known := self._graphs.get(id(graph))) is None:
             return
-        # The engine of autograd runs the backward of a GPU in a thread of its own, in which no line of Python called it.
+        # The engine of autograd runs the backward of a GPU in its own thread, in which no line of Python called it.
         lines = calling_lines(callers()) or self._backward
         if (*known, lines) not in self._told:
             self._told.add((*known, lines))

@@ -73,7 +73,7 @@ def lowered_graph() -> Any:
 
 def kernel_stacks() -> dict[str, list[str]]:
     """The stacks of the kernels whose code has been generated, by ``name:call_number``, until their graph has been
-    compiled: only then PyTorch's trace has them.  Empty where Inductor is not imported, as when a trace is opened."""
+    compiled: only then PyTorch's trace has them.  Empty if Inductor is not imported, as when a trace is opened."""
     return dict(_STACKS.find() or {}) if _HOME in sys.modules else {}
 
 

@@ -39,7 +39,7 @@ class Part:
 def parts_of(
     nodes: Sequence[NodeFacts], program: str, callers: Sequence[Origin], peaks: Peaks | None
 ) -> tuple[Part, ...]:
-    """The parts of a kernel; one if nothing is known of its nodes.
+    """The parts of a kernel; one if nothing is known about its nodes.
 
     Parameters
     ----------

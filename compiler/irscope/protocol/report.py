@@ -268,7 +268,7 @@ class CaptureGap:
 
 
 FULL_RUN = "what a full run finds"
-"""The subject of a gap that tells of the lane, not of the capture: the report has it as `Report.may_differ`."""
+"""The subject of a gap that is about the lane, not about the capture: the report has it as `Report.may_differ`."""
 
 
 @dataclass(frozen=True)

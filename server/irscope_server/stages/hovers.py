@@ -147,7 +147,7 @@ def _computed(nodes: tuple[Item, ...]) -> Iterator[str]:
 
 
 def _called_from(stage: StageRef, origins: Iterable[Origin], run: RunReader, uri_of: UriOf) -> str:
-    """The user's line that calls the compiled code, or runs its backward; empty where that is among the origins."""
+    """The user's line that calls the compiled code, or runs its backward; empty if that is among the origins."""
     compile = next((one for one in run.report.compiles if stage in one.stages), None)
     if compile is None:
         return ""

@@ -324,7 +324,7 @@ def not_run(trial: Trial) -> str:
     return trial.outcome.message if trial.outcome.kind is OutcomeKind.ENVIRONMENT_ERROR else ""
 
 
-_LANE = "graphs compiled by AOTAutograd, as in the full pipeline; if the script's own back end does not use it, by that"
+_LANE = "graphs compiled by AOTAutograd, as in the full pipeline; if the script's own backend does not use it, by that"
 
 
 def _same_line(old: Finding, new: Finding, matches: Mapping[str, LineMatch]) -> bool:

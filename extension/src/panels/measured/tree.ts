@@ -7,7 +7,7 @@ import type { Box } from "../time/layout";
 
 const TONES = ["kernels", "inductor", "aot", "dynamo", "eager"];
 
-/** A box, with what else is known of it. */
+/** A box, with what else is known about it. */
 export interface PathBox extends Box {
   place: Place | undefined;
   possible: number;

@@ -132,7 +132,7 @@ class MeasuredView implements View {
   private drawTree(boxes: PathBox[]): void {
     if (boxes.length === 0) {
       const part = this.part.toLowerCase();
-      this.body.replaceChildren(notice(`No ${part} to show.`, `Nothing is known of the ${part} of the kernels.`));
+      this.body.replaceChildren(notice(`No ${part} to show.`, `Nothing is known about the ${part} of the kernels.`));
       return;
     }
     this.tree.take(boxes);
