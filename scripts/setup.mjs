@@ -153,6 +153,9 @@ export async function ensureCodeServer() {
       const node = path.join(partial, "node_modules", nodePackage());
       const withNode = {
         ...env,
+        // What npm compiles for it, SQLite above all, does next to nothing here: optimizing it takes a minute, and saves none.
+        CFLAGS: "-O0",
+        CXXFLAGS: "-O0",
         PATH: `${path.join(node, "bin")}${path.delimiter}${env["PATH"]}`,
         npm_config_nodedir: node,
       };

