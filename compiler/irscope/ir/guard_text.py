@@ -48,8 +48,9 @@ class FailedGuard:
         For a guard on a size: the size of the compiled code, and that of the call; empty for other guards.
     state
         For a guard on the state of PyTorch as a whole: the first one that changed, by PyTorch's name (``grad_mode``);
-        empty
-        if PyTorch does not tell.
+        empty if PyTorch does not tell.  Inference mode, which shows in the dispatch keys of tensors, is one, too.
+    changes
+        How many things must be other ones for the guard to hold: the states, if there are several.
     """
 
     text: str
@@ -62,6 +63,7 @@ class FailedGuard:
     other: str = ""
     sizes: tuple[int, ...] = ()
     state: str = ""
+    changes: int = 1
 
 
 def parse_failed_guard(reason: str) -> FailedGuard:
@@ -130,10 +132,14 @@ def _of_tensor(text: str, source: str, rest: str, frames: tuple[tuple[str, int],
         return FailedGuard(text, source, code, f"it {now} requires grad", frames)
     if kind == "dispatch key set" and (devices := _changed_device(values)):
         return FailedGuard(text, source, "recompile-device", devices, frames)
+    if kind == "dispatch key set" and (inference := _changed_inference(values))[0]:
+        return FailedGuard(text, source, code, inference[1], frames, state=inference[0])
     if kind == "dispatch key set" and (changed := _changed_keys(values)):
         return FailedGuard(text, source, code, changed, frames)
     if match := _EXPECTED.search(values.strip(" .")):
-        return FailedGuard(text, source, code, f"{kind} {match['expected']} → {match['actual']}", frames)
+        what = f"{kind} {match['expected']} → {match['actual']}"
+        # Another number of dimensions is also another list of sizes.
+        return FailedGuard(text, source, code, what, frames, changes=2 if kind == "rank" else 1)
     return FailedGuard(text, source, code, rest.rstrip("."), frames)
 
 
@@ -151,6 +157,22 @@ def _key_sets(values: str) -> tuple[list[str], list[str]] | None:
     """The dispatch keys that were expected, and those that came."""
     sets = [re.findall(r"\w+", keys) for keys in re.findall(r"DispatchKeySet\(([^)]*)\)", values)]
     return (sets[0], sets[1]) if len(sets) == 2 else None
+
+
+_INFERENCE = (
+    ("ADInplaceOrView", "inference_tensor", "an inference tensor"),
+    ("Autograd", "inference_mode", "used in inference mode"),
+)
+"""Dispatch keys that a tensor lacks if it was made, or is used, in ``torch.inference_mode``; a state, and words for it."""
+
+
+def _changed_inference(values: str) -> tuple[str, str]:
+    """The state of `_INFERENCE` that changed, and what changed; both empty if none did."""
+    for key, state, what in _INFERENCE:
+        was, is_now = (any(name.startswith(key) for name in names) for names in _key_sets(values) or ([], []))
+        if was != is_now:
+            return state, f"it is {what} now" if was else f"it was {what} when this was compiled"
+    return "", ""
 
 
 def _changed_keys(values: str) -> str:
@@ -258,7 +280,8 @@ def readable_size(source: str) -> str:
 
 
 def _of_global_state(text: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
-    state = next(iter(text.partition(":")[2].split()), "")
+    states = text.partition(":")[2].split()
     any_of_them = "global state of PyTorch changed (grad mode, autocast, default dtype, …)"
-    what = f"global state changed: {state}" if state else any_of_them
-    return FailedGuard(text, "", "recompile-global-state", what, frames, state=state)
+    what = f"global state changed: {', '.join(states)}" if states else any_of_them
+    state, changes = states[0] if states else "", max(len(states), 1)
+    return FailedGuard(text, "", "recompile-global-state", what, frames, state=state, changes=changes)

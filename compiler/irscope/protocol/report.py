@@ -9,7 +9,7 @@ import dataclasses
 import enum
 from collections.abc import Sequence
 
-from irscope.protocol.facts import FindingFacts
+from irscope.protocol.facts import FindingFacts, RecompilationFacts
 from irscope.protocol.fixes import Fix
 from irscope.protocol.jobs import BucketSplit, Collective, CollectiveOverlap, CollectiveWait, Piece
 from irscope.protocol.places import Range
@@ -136,9 +136,10 @@ class Finding:
     """What is known about it, of the kinds that declare such facts; None in runs of older versions of irscope."""
 
     @property
-    def cause(self) -> tuple[str, str, str, Range]:
+    def cause(self) -> tuple[str, str, str, str, Range]:
         """Two reports with the same cause are one finding."""
-        return (self.kind, self.code, self.file, self.range)
+        state = self.facts.state if isinstance(self.facts, RecompilationFacts) else ""
+        return (self.kind, self.code, state, self.file, self.range)
 
 
 def causes_only(findings: Sequence[Finding]) -> list[Finding]:

@@ -62,6 +62,7 @@ _WRAPPERS = ("len", "list", "dict", "tuple", "set", "type", "iter", "next", "id"
 _WRAPPED = "fn"
 """PyTorch's name for a compiled module of `torch.nn`: what is compiled is a function around it."""
 _NUMBER = re.compile(r"-?\d[\d.e+-]*")
+_MOST_NAMED = 7
 _LEFT = "___stack"  # PyTorch's name for what lay on the stack at a graph break
 
 
@@ -69,23 +70,43 @@ _LEFT = "___stack"  # PyTorch's name for what lay on the stack at a graph break
 class Trigger:
     """What is known when a guard has failed, before the recompilation begins.
 
-    ``guards`` are those of the reasons, the newest compile's first; ``now`` is what the first one's source is at this
-    moment.
+    Parameters
+    ----------
+    guards
+        The first guard that failed of each older compile, the newest one's first; those of the reasons.
+    nearest
+        The index of the compile with the smallest change, whose guard is the cause.
+    also
+        What else fails of that compile.
+    call
+        The user's call.
+    now
+        What the cause's source is at this moment.
     """
 
     guards: tuple[FailedGuard, ...]
+    nearest: int
+    also: tuple[FailedGuard, ...]
     call: Related | None
     now: Now
+
+    @property
+    def guard(self) -> FailedGuard:
+        """The cause."""
+        return self.guards[self.nearest] if self.guards else UNKNOWN
 
 
 def trigger(payload: str) -> Trigger:
     """From a ``recompile_reasons`` record, on the stack of the call that did not fit."""
     from irscope.findings.recompiling.facts import Now
+    from irscope.findings.recompiling.nearest import nearest
     from irscope.findings.recompiling.now import now
 
     guards = tuple(parse_failed_guard(reason) for reason in reasons_in(payload))
-    current = now(guards[0].source) if guards else Now()
-    return Trigger(tuple(_with_names(guard) for guard in guards), call_site(), current)
+    index, also = nearest(guards) if guards else (0, ())
+    current = now(guards[index].source) if guards else Now()
+    named = tuple(_with_names(guard) for guard in guards)
+    return Trigger(named, index, tuple(_with_names(guard) for guard in also), call_site(), current)
 
 
 def _with_names(guard: FailedGuard) -> FailedGuard:
@@ -137,14 +158,14 @@ def call_site() -> Related | None:
 def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Finding, Facts] | None:
     """The finding of a recompilation that has begun, and what it is made from; ``moment.compile`` is the new compile.
 
-    It is at what the newest failed guard watches: the parameter in the signature, else the expression in the
+    It is at what the failed guard of the nearest older compile watches: the parameter in the signature, else the expression in the
     body or the use of the global, else the function's name.  A value that a graph break left for the code after it
     is at the break.
     """
     compile, call = moment.compile, trigger.call
     if compile is None:
         return None
-    guard = trigger.guards[0] if trigger.guards else UNKNOWN
+    guard = trigger.guard
     left = _left_by_break(guard, compile, moment.known.findings)
     place = left or watched_place(guard, compile)
     if place is None and call is not None:
@@ -161,9 +182,10 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Findi
         subject = argument.expression if (argument := facts.argument(guard.source)) is not None else ""
         if not subject and guard.source.startswith(_WRAPPED) and _root(guard.source) == _WRAPPED:
             subject = name + guard.source.removeprefix(_WRAPPED)
-    what = f"`{name}` was compiled again: {change_of(trigger, left, subject)}."
+    what = f"`{name}` was compiled again: {change_of(trigger, left, subject)}{_and_more(facts)}."
     known = _known(facts, words.marks, source_of(guard, left, subject))
-    earlier = [f"{i + 2}. {each.text}" for i, each in enumerate(trigger.guards[1:8])]
+    also = [f"- {about(f'`{other.source}`', other.what)}" for other in trigger.also[:_MOST_NAMED]]
+    older = [f"- {other.text}" for other in facts.older[:_MOST_NAMED]]
     finding = Finding(
         kind=KIND.id,
         code=guard.code,
@@ -172,7 +194,8 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Findi
         explanation="\n".join(
             [
                 f"The guard that failed: {guard.text or 'unknown'}",
-                *(["Guards of older compiles that failed too:", *earlier] if earlier else []),
+                *(["Guards of the same compile that failed too:", *also] if also else []),
+                *(["Of other older compiles, which are further away or older:", *older] if older else []),
                 *_all_sizes(known),
             ]
         ),
@@ -203,6 +226,12 @@ def _known(facts: Facts, marks: Marks | None, source: str) -> RecompilationFacts
     )
 
 
+def _and_more(facts: Facts) -> str:
+    """The first thing of another sort that changed, too, as the rest of a sentence."""
+    other = next((other for other in facts.also if other.code != facts.guard.code), None)
+    return "" if other is None else f"; and {about(f'`{other.source}`' if other.source else '', other.what)}"
+
+
 def _all_sizes(known: RecompilationFacts) -> list[str]:
     """All sizes that changed, if they are more than the one that the guard names."""
     changed = [f"`{size.path}` in dimension {i}" for size in known.varying for i in size.dimensions]
@@ -220,7 +249,15 @@ def _facts(
     cut = moment.known.compiles.goes_on_after_a_break(compile)
     function = function_of(compile) if mine else None
     reader = function_around(place[0], place[1].start.line) or function
-    return Facts(guard, trigger.guards[1:], trigger.now, calls, function, place[0], reader, cut)
+    frame = compile.id.rpartition("/")[0]
+    again = any(
+        isinstance(finding.facts, RecompilationFacts)
+        and finding.kind == KIND.id
+        and (finding.code, finding.facts.state, finding.facts.source) == (guard.code, guard.state, guard.source)
+        and any(earlier.rpartition("/")[0] == frame for earlier in finding.compiles)
+        for finding in moment.known.findings
+    )
+    return Facts(guard, trigger.also, trigger.guards, again, trigger.now, calls, function, place[0], reader, cut)
 
 
 def change_of(trigger: Trigger, left: tuple[str, Range] | None = None, name: str = "") -> str:
@@ -233,7 +270,7 @@ def change_of(trigger: Trigger, left: tuple[str, Range] | None = None, name: str
     name
         What the user calls the guarded thing, if it is not what the guard calls it.
     """
-    guard, current = trigger.guards[0] if trigger.guards else UNKNOWN, trigger.now
+    guard, current = trigger.guard, trigger.now
     source = source_of(guard, left, name)
     subject = f"`{source}`" if source else "a value" if guard.source.startswith(_LEFT) else ""
     is_now = ""

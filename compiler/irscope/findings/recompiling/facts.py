@@ -39,9 +39,13 @@ class Facts:
     Parameters
     ----------
     guard
-        The newest guard that failed.
-    older
-        The guards of older compiles that failed too, newest first.
+        The guard that failed of the nearest older compile.
+    also
+        What else fails of it.
+    guards
+        The first guard that failed of each older compile, newest first.
+    is_again
+        Whether the function was compiled for the same cause before.
     now
         What the guarded thing is now.
     calls
@@ -57,13 +61,20 @@ class Facts:
     """
 
     guard: FailedGuard
-    older: tuple[FailedGuard, ...]
+    also: tuple[FailedGuard, ...]
+    guards: tuple[FailedGuard, ...]
+    is_again: bool
     now: Now
     calls: Sequence[Call]
     function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | None
     file: str
     reader: ast.AST | None
     is_cut: bool
+
+    @property
+    def older(self) -> tuple[FailedGuard, ...]:
+        """The guards of other older compiles that failed too, newest first."""
+        return tuple(guard for guard in self.guards if guard is not self.guard)
 
     @functools.cached_property
     def sites(self) -> tuple[CallSite, CallSite] | None:
@@ -102,7 +113,7 @@ class Facts:
 
     def earlier_values(self) -> list[str]:
         """The values of the guarded thing in older compiles, oldest first, where the guards tell them."""
-        mine = [guard for guard in (*reversed(self.older), self.guard) if guard.source == self.guard.source]
+        mine = [guard for guard in reversed(self.guards) if guard.source == self.guard.source]
         return [guard.was for guard in mine if guard.was]
 
     def grows(self) -> list[str] | None:

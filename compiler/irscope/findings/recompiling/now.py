@@ -14,11 +14,11 @@ from typing import Any
 
 from irscope.findings.recompiling.facts import Now
 from irscope.internals.dynamo_frames import variables_of_the_call
+from irscope.internals.failing_guards import MISSING
 from irscope.ir.guard_text import type_name
 
 _STEP = re.compile(r"\.(?P<attribute>[^\W\d]\w*)|\[(?P<key>'[^']*'|\d+)\]")
 _LONGEST = 40
-_MISSING = object()
 _CELL = re.compile(r"^(?P<function>.+)\.__closure__\[(?P<index>\d+)\]\.cell_contents(?P<rest>.*)$")
 
 
@@ -29,13 +29,13 @@ def now(source: str) -> Now:
     attributes are read from instance dictionaries, items and lengths from plain lists, tuples and dicts.
     """
     if source.startswith("len(") and source.endswith(")"):
-        thing = _thing(source[4:-1])
+        thing = value_of(source[4:-1])
         return Now(str(len(thing)), "int") if type(thing) in (list, tuple, dict, set, str, deque) else Now()
-    thing = _thing(source)
-    if thing is _MISSING:
+    thing = value_of(source)
+    if thing is MISSING:
         return Now()
     kind = type_name(f"{type(thing).__module__}.{type(thing).__qualname__}")
-    owner = _thing(source.rpartition(".")[0]) if "." in source else None
+    owner = value_of(source.rpartition(".")[0]) if "." in source else None
     return Now(_text(thing), kind, isinstance(owner, sys.modules["torch"].nn.Module))
 
 
@@ -44,20 +44,21 @@ def free_variable(source: str) -> str:
     ``g.__closure__[0].cell_contents`` it is ``limit``."""
     if (match := _CELL.match(source)) is None:
         return source
-    code = getattr(_thing(match["function"]), "__code__", None)
+    code = getattr(value_of(match["function"]), "__code__", None)
     names = code.co_freevars if isinstance(code, types.CodeType) else ()
     index = int(match["index"])
     return f"{names[index]}{match['rest']}" if index < len(names) else source
 
 
-def _thing(source: str) -> Any:
+def value_of(source: str) -> Any:
+    """What a guard's source names, or `MISSING`; no code of the user is called."""
     if (cell := _CELL.match(source)) is not None:
-        return _follow(_cell(_thing(cell["function"]), int(cell["index"])), cell["rest"])
+        return _follow(_cell(value_of(cell["function"]), int(cell["index"])), cell["rest"])
     root = re.match(r"[^\W\d]\w*", source)
     for names in variables_of_the_call() if root is not None else ():
         if root is not None and root[0] in names:
             return _follow(names[root[0]], source[root.end() :])
-    return _MISSING
+    return MISSING
 
 
 def _cell(function: Any, index: int) -> Any:
@@ -65,23 +66,23 @@ def _cell(function: Any, index: int) -> Any:
     try:
         return cells[index].cell_contents
     except (IndexError, ValueError):  # an empty cell
-        return _MISSING
+        return MISSING
 
 
 def _follow(value: Any, path: str) -> Any:
     while path:
         match = _STEP.match(path)
         if match is None:
-            return _MISSING
+            return MISSING
         path = path[match.end() :]
         if match["attribute"]:
             value = _attribute(value, match["attribute"])
         elif type(value) in (list, tuple) and match["key"].isdigit() and int(match["key"]) < len(value):
             value = value[int(match["key"])]
         elif type(value) is dict and match["key"].startswith("'"):
-            value = value.get(match["key"][1:-1], _MISSING)
+            value = value.get(match["key"][1:-1], MISSING)
         else:
-            return _MISSING
+            return MISSING
     return value
 
 
@@ -89,11 +90,11 @@ def _attribute(value: Any, name: str) -> Any:
     try:
         own: dict[str, Any] = object.__getattribute__(value, "__dict__")
     except AttributeError:
-        return _MISSING
+        return MISSING
     for names in (own, own.get("_modules"), own.get("_parameters"), own.get("_buffers")):
         if isinstance(names, dict) and name in names:
             return names[name]
-    return vars(type(value)).get(name, _MISSING)
+    return vars(type(value)).get(name, MISSING)
 
 
 def _text(value: Any) -> str | None:

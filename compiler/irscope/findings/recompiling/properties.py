@@ -33,6 +33,11 @@ def stride_changed(facts: Facts) -> Words:
 
 def dispatch_changed(facts: Facts) -> Words:
     """PyTorch dispatches the operations of a tensor in another way."""
+    if facts.guard.state:
+        return Words(
+            "One compile in inference mode and one outside of it.",
+            ("Call it in one of them alone, or warm up both. `torch.no_grad()` shares the dispatch keys of training.",),
+        )
     if "Conjugate" in facts.guard.what:
         hint = _converted(facts, ".resolve_conj()", "It copies a conjugated tensor.")
     else:
