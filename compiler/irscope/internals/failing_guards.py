@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from irscope.internals.frames import FrameLook
+from irscope.internals.modes import unseen
 
 _REASONS = "get_and_maybe_log_recompilation_reasons"
 _GUARDS = "torch/_dynamo/guards.py"
@@ -21,9 +22,7 @@ ENTRIES = FrameLook(
     function=_REASONS,
     file=_GUARDS,
     local="cache_entries",
-    fits=lambda value: (
-        isinstance(value, Sequence) and all(hasattr(_root(entry), "get_leaf_guards") for entry in value)
-    ),
+    fits=lambda value: isinstance(value, Sequence) and all(hasattr(_root(entry), "get_leaf_guards") for entry in value),
     versions="2.13 and 2.14",
 )
 _MOST_MANAGERS = 20_000
@@ -66,11 +65,18 @@ def _failing(root: Any, variables: Mapping[str, Any], value_of: ValueOf) -> Iter
         guards = [guard for guard in manager.get_leaf_guards() if callable(guard)]
         value = variables if manager is root else value_of(source) if guards else MISSING
         for guard in guards if value is not MISSING else ():
-            if not guard(value):
+            if not _holds(guard, value):
                 yield from _words(guard.verbose_code_parts(), source, value)
         waiting += manager.get_child_managers()
         for pair in manager.get_key_value_managers().values() if hasattr(manager, "get_key_value_managers") else ():
             waiting += [part for part in pair if part is not None]
+
+
+def _holds(guard: Any, value: Any) -> bool:
+    try:
+        return bool(guard(value))
+    except Exception:  # a guard on the items of a list, asked of a number; PyTorch asks for the type before
+        return False
 
 
 def _words(parts: Sequence[str], source: str, value: Any) -> Iterator[str]:
@@ -79,7 +85,9 @@ def _words(parts: Sequence[str], source: str, value: Any) -> Iterator[str]:
         if changed := _changed_states(text):
             yield f"GLOBAL_STATE changed: {' '.join(changed)}"
     elif text.startswith("check_tensor("):
-        yield from (f"tensor '{source}' {change}" for change in _changes_of_tensor(text, value))
+        with unseen():
+            changes = list(_changes_of_tensor(text, value))
+        yield from (f"tensor '{source}' {change}" for change in changes)
     elif text:
         yield text
 
@@ -89,10 +97,9 @@ def _words(parts: Sequence[str], source: str, value: Any) -> Iterator[str]:
 
 def _changed_states(text: str) -> list[str]:
     """The names of the states that are not what a guard expects, from its text, which ends with them as JSON."""
-    from torch._C._dynamo.guards import GlobalStateGuard
-
+    now_guarded: Any = sys.modules["torch"]._C._dynamo.guards.GlobalStateGuard()
     expected, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
-    now = json.loads(GlobalStateGuard().__getstate__())
+    now = json.loads(now_guarded.__getstate__())
     return [name.removesuffix("_state") for name in now if name in expected and expected[name] != now[name]]
 
 

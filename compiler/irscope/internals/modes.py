@@ -46,12 +46,17 @@ def plain_modes() -> Iterator[None]:
         yield
 
 
+def unseen() -> Any:
+    """A context in which modes of the user's do not see that properties of tensors are read."""
+    return _NO_FUNCTIONS.get()()
+
+
 def sizes_of(tensor: Any) -> tuple[int, ...] | None:
     """The sizes of a plain tensor, without the knowledge of a mode of the user's; None if it has none (a nested one).
 
     A symbolic size, which has no value yet, is -1.
     """
-    with _NO_FUNCTIONS.get()():
+    with unseen():
         if tensor.is_nested:
             return None
         return tuple(size if type(size) is int else -1 for size in tensor.shape)

@@ -50,5 +50,5 @@ def run_all(folder: Path, name: str, scripts: Sequence[Path]) -> Ran:
     ran = run_forked(driver, folder / f"{name}.db", "fast", [str(out), *map(str, scripts)], cwd=str(folder))
     assert out.exists(), ran.stderr[-3000:]
     assert out.read_text() == "{}"
-    assert ran.report.capture_gaps == ()
+    assert ran.report.capture_gaps == (), ran.report.capture_gaps
     return ran

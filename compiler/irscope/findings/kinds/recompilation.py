@@ -180,9 +180,8 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Findi
     if not is_user_file(compile.file) and facts.sites is not None:  # the user knows the call, not the function
         name = facts.sites[1].callee or name
         subject = argument.expression if (argument := facts.argument(guard.source)) is not None else ""
-        if not subject and guard.source.startswith(_WRAPPED) and _root(guard.source) == _WRAPPED:
-            subject = name + guard.source.removeprefix(_WRAPPED)
-    what = f"`{name}` was compiled again: {change_of(trigger, left, subject)}{_and_more(facts)}."
+        subject = subject or _of_wrapped(guard.source, name)
+    what = f"`{name}` was compiled again: {change_of(trigger, left, subject)}{_and_more(facts, '' if is_user_file(compile.file) else name)}."
     known = _known(facts, words.marks, source_of(guard, left, subject))
     also = [f"- {about(f'`{other.source}`', other.what)}" for other in trigger.also[:_MOST_NAMED]]
     older = [f"- {other.text}" for other in facts.older[:_MOST_NAMED]]
@@ -226,10 +225,19 @@ def _known(facts: Facts, marks: Marks | None, source: str) -> RecompilationFacts
     )
 
 
-def _and_more(facts: Facts) -> str:
-    """The first thing of another sort that changed, too, as the rest of a sentence."""
+def _and_more(facts: Facts, name: str) -> str:
+    """The first thing of another sort that changed, too, as the rest of a sentence; ``name`` is what the user
+    calls a compiled module of `torch.nn`, if it is one."""
     other = next((other for other in facts.also if other.code != facts.guard.code), None)
-    return "" if other is None else f"; and {about(f'`{other.source}`' if other.source else '', other.what)}"
+    if other is None:
+        return ""
+    source = _of_wrapped(other.source, name) or other.source
+    return f"; and {about(f'`{source}`' if source else '', other.what)}"
+
+
+def _of_wrapped(source: str, name: str) -> str:
+    """A part of a compiled module of `torch.nn`, by what the user calls that module; empty for other sources."""
+    return name + source.removeprefix(_WRAPPED) if name and _root(source) == _WRAPPED == source[: len(_WRAPPED)] else ""
 
 
 def _all_sizes(known: RecompilationFacts) -> list[str]:

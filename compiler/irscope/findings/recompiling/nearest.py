@@ -35,10 +35,10 @@ def nearest(reasons: Sequence[FailedGuard]) -> tuple[int, tuple[FailedGuard, ...
 
 
 def _distance(guards: Iterable[FailedGuard]) -> tuple[int, int]:
-    """How many things changed, and how many of them are properties of tensors: among as many, a value is less than these.
+    """How many things changed, and how many of them are more than a value or a size: a dtype, a device, ….
 
     What changed in the same way in several tensors is one.
     """
     of_tensors = {(guard.code, guard.what): guard.changes for guard in guards if guard.text.startswith("tensor ")}
     others = {guard.text: guard.changes for guard in guards if not guard.text.startswith("tensor ")}
-    return sum(of_tensors.values()) + sum(others.values()), len(of_tensors)
+    return sum(of_tensors.values()) + sum(others.values()), sum(code != "recompile-size" for code, _ in of_tensors)

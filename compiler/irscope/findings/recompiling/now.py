@@ -79,6 +79,8 @@ def _follow(value: Any, path: str) -> Any:
             value = _attribute(value, match["attribute"])
         elif type(value) in (list, tuple) and match["key"].isdigit() and int(match["key"]) < len(value):
             value = value[int(match["key"])]
+        elif match["key"].isdigit() and isinstance(value, sys.modules["torch"].nn.Module):  # a part of a ModuleList
+            value = _attribute(value, match["key"])
         elif type(value) is dict and match["key"].startswith("'"):
             value = value.get(match["key"][1:-1], MISSING)
         else:
@@ -87,6 +89,8 @@ def _follow(value: Any, path: str) -> Any:
 
 
 def _attribute(value: Any, name: str) -> Any:
+    if type(value) is types.FunctionType and name == "__code__":
+        return value.__code__
     try:
         own: dict[str, Any] = object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -94,7 +98,8 @@ def _attribute(value: Any, name: str) -> Any:
     for names in (own, own.get("_modules"), own.get("_parameters"), own.get("_buffers")):
         if isinstance(names, dict) and name in names:
             return names[name]
-    return vars(type(value)).get(name, MISSING)
+    of_class = vars(type(value)).get(name, MISSING)
+    return MISSING if hasattr(type(of_class), "__get__") else of_class  # a property is code; a slot is not the value
 
 
 def _text(value: Any) -> str | None:

@@ -6,7 +6,7 @@ import re
 
 from irscope.findings.recompiling.facts import Facts
 from irscope.findings.recompiling.uses import uses
-from irscope.findings.recompiling.words import MOST_TWO, Words
+from irscope.findings.recompiling.words import Words, one_for_each_of_two
 from irscope.protocol import GRAD_MODE, Severity
 
 _DTYPES = {
@@ -68,7 +68,7 @@ def requires_grad_changed(facts: Facts) -> Words:
     argument = facts.argument(facts.guard.source)
     source = argument.expression if argument is not None else facts.guard.source
     return Words(
-        f"{MOST_TWO}, one with gradients and one without.",
+        one_for_each_of_two(facts, "one with gradients and one without"),
         (f"Both are normal if you train and evaluate. For inference alone pass `{source}.detach()`.",)
         if argument is not None and argument.written
         else ("Set `requires_grad` before the first call, or warm up both.",),
@@ -99,7 +99,7 @@ def _name(facts: Facts) -> str:
 def training_changed(facts: Facts) -> Words:
     """A module is in the other of its two modes."""
     return Words(
-        f"{MOST_TWO}, one for train mode and one for eval mode.",
+        one_for_each_of_two(facts, "one for train mode and one for eval mode"),
         ("Train and eval mode are different programs, so this is normal. Warm up both before you measure.",),
         Severity.HINT,
     )
@@ -109,7 +109,7 @@ def global_state_changed(facts: Facts) -> Words:
     """A setting of PyTorch as a whole changed."""
     if facts.guard.state == GRAD_MODE:
         return Words(
-            f"{MOST_TWO}, one with grad mode and one without.",
+            one_for_each_of_two(facts, "one with grad mode and one without"),
             ("This is normal where training and evaluation alternate. Warm up both before you measure.",),
             Severity.HINT,
         )
@@ -156,7 +156,7 @@ def object_changed(facts: Facts) -> Words:
 
 def aliasing_changed(facts: Facts) -> Words:
     """Two arguments are one tensor in one of the two calls: the newest one, or the one that was compiled for."""
-    more = f"{MOST_TWO}, one for one tensor and one for two."
+    more = one_for_each_of_two(facts, "one for one tensor and one for two")
     first = "were one object" in facts.guard.what
     argument = facts.argument(facts.guard.other, first) if facts.guard.other else None
     line = _place(facts, first)

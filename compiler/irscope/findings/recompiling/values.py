@@ -5,7 +5,7 @@ from __future__ import annotations
 from irscope.findings.recompiling.facts import Facts
 from irscope.findings.recompiling.sizes import zero_or_one
 from irscope.findings.recompiling.uses import growth, uses
-from irscope.findings.recompiling.words import DYNAMIC, EACH_VALUE, MOST_TWO, Words
+from irscope.findings.recompiling.words import DYNAMIC, EACH_VALUE, Words, one_for_each_of_two
 from irscope.protocol import Severity
 
 _INTEGERS = "torch._dynamo.config.allow_unspec_int_on_nn_module = True"
@@ -43,7 +43,7 @@ def value(facts: Facts) -> Words:
             else f"`{guard.source}` is a constant of the compiled code"
         )
         return Words(
-            f"{MOST_TWO}, one for `True` and one for `False`.",
+            one_for_each_of_two(facts, "one for `True` and one for `False`"),
             (f"{hint}, so this is normal. Warm up both before you measure.",),
         )
     if was == "None" or facts.now.text == "None":

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from irscope.protocol import Fix, Marks, Severity
 from irscope.vocabulary.records import dataclass
 
+if TYPE_CHECKING:
+    from irscope.findings.recompiling.facts import Facts
+
 DYNAMIC = "`torch.compile(..., dynamic=True)`"
 EACH_VALUE = "Each new value is one more compile, up to the recompile limit."
-MOST_TWO = "At most two compiles"
 
 
 @dataclass(frozen=True)
@@ -33,3 +37,10 @@ class Words:
     severity: Severity | None = None
     fixes: tuple[Fix, ...] = ()
     marks: Marks | None = None
+
+
+def one_for_each_of_two(facts: Facts, which: str) -> str:
+    """How many compiles a thing with two states makes: two, if it has not been the cause before."""
+    if facts.is_again:
+        return f"Two compiles, {which}, for each combination of what else changes."
+    return f"At most two compiles, {which}."
