@@ -75,7 +75,7 @@ def _failing(root: Any, variables: Mapping[str, Any], value_of: ValueOf) -> Iter
 def _holds(guard: Any, value: Any) -> bool:
     try:
         return bool(guard(value))
-    except Exception:  # a guard on the items of a list, asked of a number; PyTorch asks for the type before
+    except Exception:  # noqa: BLE001  a guard on the items of a list, asked of a number: PyTorch checks the type before
         return False
 
 
