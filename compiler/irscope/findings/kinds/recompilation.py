@@ -181,7 +181,8 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Findi
         name = facts.sites[1].callee or name
         subject = argument.expression if (argument := facts.argument(guard.source)) is not None else ""
         subject = subject or _of_wrapped(guard.source, name)
-    what = f"`{name}` was compiled again: {change_of(trigger, left, subject)}{_and_more(facts, '' if is_user_file(compile.file) else name)}."
+    more = _and_more(facts, "" if is_user_file(compile.file) else name)
+    what = f"`{name}` was compiled again: {change_of(trigger, left, subject)}{more}."
     known = _known(facts, words.marks, source_of(guard, left, subject))
     also = [f"- {about(f'`{other.source}`', other.what)}" for other in trigger.also[:_MOST_NAMED]]
     older = [f"- {other.text}" for other in facts.older[:_MOST_NAMED]]
