@@ -85,23 +85,20 @@ def _in_slice_or_index(spot: Spot, what: str) -> Advice:
             caveat = f"If `{name}` holds numbers; `torch.stack` if it holds tensors."
             option = Option(option.do, option.code, caveat)
         return Advice(what, _WHY, (option,), node.slice)
-    if call is not None and (values := _mapped(spot, call)) is not None:
+    if call is not None and (values := _mapped(call)) is not None:
         option = replacing(spot, call, f"list({spot.tight(values)}.unbind())", _KEEP_ELEMENTS, _ELEMENTS)
         return Advice(what, _WHY, (option, capture), values)
     return Advice(what, _WHY, (capture,), spot.expression)
 
 
-def _mapped(spot: Spot, call: ast.Call) -> ast.expr | None:
+def _mapped(call: ast.Call) -> ast.expr | None:
     """The tensor of ``map(float, x)`` or ``list(map(float, x))``."""
-    if (
-        spot.source.full_name(call.func) in ("list", "tuple")
-        and len(call.args) == 1
-        and isinstance(call.args[0], ast.Call)
-    ):
-        call = call.args[0]
-    if spot.source.full_name(call.func) != "map" or len(call.args) != 2:
-        return None
-    return call.args[1] if spot.source.full_name(call.args[0]) in ("float", "int", "bool") else None
+    match call:
+        case ast.Call(func=ast.Name(id="list" | "tuple"), args=[ast.Call() as mapped]):
+            return _mapped(mapped)
+        case ast.Call(func=ast.Name(id="map"), args=[ast.Name(id="float" | "int" | "bool"), values]):
+            return values
+    return None
 
 
 def element_of_tensor(spot: Spot, node: ast.Subscript) -> Option:

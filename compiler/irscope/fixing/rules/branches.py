@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from irscope.fixing.conditions import condition_of, decided, is_flag
 from irscope.fixing.edits import statements
-from irscope.fixing.model import Example, Proposal, Rule
+from irscope.fixing.model import OF_VALUES, Example, Proposal, Rule
 from irscope.fixing.predication import RETURNED, Flattening, bound_before
 from irscope.fixing.source import Source, parse_expression, tight
 from irscope.protocol import Finding, FixMethod, Range
@@ -198,4 +198,4 @@ _EXAMPLES = (
         "n = x.norm()\nx = torch.where(n > 1, x / torch.where((n > 1), n, torch.ones_like(n)), x)\nreturn x",
     ),
 )
-RULE = Rule("branches", ("graph-break",), _propose, ("GB0170", "GB0124", "GB0033"), examples=_EXAMPLES)
+RULE = Rule("branches", "graph-break", _propose, OF_VALUES, examples=_EXAMPLES)

@@ -135,4 +135,4 @@ _EXAMPLES = (
         above=_LAYERS,
     ),
 )
-RULE = Rule("dropped layers", ("graph-break",), _propose, ("GB0170",), examples=_EXAMPLES)
+RULE = Rule("dropped layers", "graph-break", _propose, ("GB0170",), examples=_EXAMPLES)
