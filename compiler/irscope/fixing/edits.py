@@ -100,8 +100,7 @@ def _comments(tokens: Sequence[tokenize.TokenInfo]) -> list[str]:
 
 def _comments_of(source: Syntax, edit: Edit) -> list[str]:
     """The comments in the text of an edit, which is indented from its second line on."""
-    start = edit.range.start
-    lead = source.lines[start.line - 1][: start.column]
+    lead, _ = beside(source.lines, edit.range)
     return _comments(tokens_of(edit.text if lead.strip() else lead + edit.text))
 
 

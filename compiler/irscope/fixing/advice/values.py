@@ -68,11 +68,9 @@ def _as_symbol(spot: Spot) -> Option:
 def _decide_by_tensor(spot: Spot, keep: Option) -> Option:
     """A number that an ``if`` uses later: no setting helps, the decision itself has to go."""
     later = decision_later(spot).strip()
-    return Option(
-        "Keep it a tensor, and write what depends on it with torch.where or torch.cond",
-        f"{keep.code}\n{later}   # this line will be the next break" if later else keep.code,
-        "`capture_scalar_outputs` does not help here: Python still has to decide.",
-    )
+    do = "Keep it a tensor, and write what depends on it with torch.where or torch.cond"
+    code = f"{keep.code}\n{later}   # this line will be the next break" if later else keep.code
+    return Option(do, code, "`capture_scalar_outputs` does not help here: Python still has to decide.")
 
 
 def _in_slice_or_index(spot: Spot, what: str) -> Advice:

@@ -65,7 +65,8 @@ def _checks(source: Source, decision: ast.If | ast.Assert, torch: str) -> list[s
     match decision:
         case ast.Assert(test=test, msg=message):
             operands = _operands(test, ast.And)
-            checks = [source.code(operand) if _is_comparison(operand) else "" for operand in operands]
+            are_comparisons = all(isinstance(operand, ast.Compare) and len(operand.ops) == 1 for operand in operands)
+            checks = [*map(source.code, operands)] if are_comparisons else [""]
         case ast.If(test=test, body=[ast.Raise(exc=ast.Call() | ast.Name() as error, cause=None)]):
             message = next(iter(getattr(error, "args", ())), None)
             checks = [opposite(source, operand) for operand in _operands(test, ast.Or)]
@@ -74,10 +75,6 @@ def _checks(source: Source, decision: ast.If | ast.Assert, torch: str) -> list[s
     is_text = isinstance(message, ast.Constant) and isinstance(message.value, str)
     words = f", lambda: {source.code(message)}" if message is not None and is_text else ""
     return [f"{torch}._check({check}{words})" for check in checks] if all(checks) else []
-
-
-def _is_comparison(test: ast.expr) -> bool:
-    return isinstance(test, ast.Compare) and len(test.ops) == 1
 
 
 def _operands(test: ast.expr, word: type[ast.boolop]) -> list[ast.expr]:

@@ -68,8 +68,8 @@ def _with_operator(source: Source, function: Function, torch: str) -> str:
     if function.returns is None and closes is not None:
         place = source.position(closes.end())
         changes.append(Edit(Range(place, place), f" -> {torch}.Tensor"))
-    typed = {param: f"{param.arg}: {torch}.Tensor" for param in params if param.annotation is None}
-    return source.changed(typed, changes)
+    untyped = [param for param in params if param.annotation is None]
+    return source.changed({param: f"{param.arg}: {torch}.Tensor" for param in untyped}, changes)
 
 
 def _keeps_state(function: Function) -> bool:
