@@ -141,7 +141,7 @@ def entry_being_compiled() -> Entry:
         if not inside:
             inside = is_in(code, _CONVERT_FRAME)
         elif COMPILED_CALL.is_at(frame):
-            program = "" if between else _name_of_program(frame.f_locals.get("fn"), frame.f_locals.get("args"))
+            program = "" if between else name_of_program(frame.f_locals.get("fn"), frame.f_locals.get("args"))
             lines = (*calling_lines(callers_of_compiled_code()), *asking_line(frame.f_locals.get("self")))
             return Entry(program, lines, module_class)
         else:
@@ -156,7 +156,15 @@ def _class_of_module(names: Mapping[str, Any]) -> str:
     return type(owner).__name__ if isinstance(owner, sys.modules["torch"].nn.Module) else ""
 
 
-def _name_of_program(program: Any, arguments: Any) -> str:
+def name_of_program(program: Any, arguments: Any = ()) -> str:
+    """What was passed to ``torch.compile``: the class of a module, or a function without its decorators; empty if it has no
+    name.
+
+    Parameters
+    ----------
+    arguments
+        Those of its call, which tell the class of the object if the methods of a class were passed.
+    """
     if not callable(program):
         return ""
     program, owner = _undecorated(program)

@@ -34,7 +34,7 @@ def asking_hook() -> Hook:
     """Notes where ``torch.compile`` is called, for `asking_line`."""
 
     def apply(eval_frame: types.ModuleType) -> Undo:
-        cls: Any = vars(eval_frame)["_TorchDynamoContext"]
+        cls: Any = vars(eval_frame)["OptimizeContext"]  # another context switches Dynamo off around compiled code
         make = cls.__init__
 
         @functools.wraps(make)
