@@ -98,18 +98,18 @@ class ProgramCapture(Capture):
                 told[lines] = self._begun
             elif lines not in told:
                 told[lines] = next(iter(told.values()))
-                self._called(told[lines], lines)
+                self._called_again(told[lines], lines)
             return lowered[0](*args, **kwargs)
 
         return as_module(program, called) if isinstance(program, sys.modules["torch"].nn.Module) else called
 
-    def _called(self, name: str, lines: Lines) -> None:
+    def _called_again(self, name: str, lines: Lines) -> None:
         """Keeps further lines that call a program, and that which passed it to ``torch.compile``, with its compile."""
         if (compile := self._compiles.get(name)) is not None:
             known = dict.fromkeys([*compile.callers, *(Origin(*line) for line in lines)])
-            self._put(dataclasses.replace(compile, callers=tuple(known)[:_MOST_CALLERS]))
+            self._put_compile(dataclasses.replace(compile, callers=tuple(known)[:_MOST_CALLERS]))
 
-    def _put(self, compile: Compile) -> None:
+    def _put_compile(self, compile: Compile) -> None:
         self._compiles[compile.id] = compile
         self.book.put_compile(compile)
 
@@ -121,7 +121,7 @@ class ProgramCapture(Capture):
         called = tuple(Origin(*line) for line in dict.fromkeys(lines))
         compile = Compile(name, *place, CompileOutcome.RUNNING, 0, 0, 0.0, program=title, callers=called)
         self._begun = name
-        self._put(compile)
+        self._put_compile(compile)
         self.book.operations[name] = 0
         return compile
 
@@ -144,7 +144,7 @@ class ProgramCapture(Capture):
             self._is_lowering = False
             seconds = round(time.perf_counter() - start, 6)
             ops = self.book.operations[name]
-            self._put(dataclasses.replace(compile, outcome=outcome, graph_ops=ops, seconds=seconds))
+            self._put_compile(dataclasses.replace(compile, outcome=outcome, graph_ops=ops, seconds=seconds))
 
 
 @contextlib.contextmanager
