@@ -113,20 +113,29 @@ class ProgramCapture(Capture):
         self._compiles[compile.id] = compile
         self.book.put_compile(compile)
 
-    def begin(self, program: Program, lines: Lines) -> Compile:
-        """A new compile of the run, of a program, and the lines that call it."""
+    def begin(self, function: str, file: str, line: int, program: str = "", lines: Lines = ()) -> Compile:
+        """A new compile of the run, of what is defined at a place.
+
+        Parameters
+        ----------
+        program
+            The name of what was passed to ``torch.compile``.
+        lines
+            Those that call it.
+        """
         name = f"{self._count}/0"
         self._count += 1
-        place, title = place_of(program), name_of_program(program)
-        called = tuple(Origin(*line) for line in dict.fromkeys(lines))
-        compile = Compile(name, *place, CompileOutcome.RUNNING, 0, 0, 0.0, program=title, callers=called)
+        called = tuple(Origin(*line) for line in dict.fromkeys(lines))[:_MOST_CALLERS]
+        compile = Compile(
+            name, function, file, line, CompileOutcome.RUNNING, 0, 0, 0.0, program=program, callers=called
+        )  # fmt: skip
         self._begun = name
         self._put_compile(compile)
         self.book.operations[name] = 0
         return compile
 
     def _compiled(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], lines: Lines) -> Program:
-        compile = self.begin(program, lines)
+        compile = self.begin(*place_of(program), name_of_program(program), lines)
         name, self.not_called = compile.id, type(self).not_called
         start, outcome = time.perf_counter(), CompileOutcome.ERROR
         self._is_lowering = True
