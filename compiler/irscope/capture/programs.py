@@ -125,9 +125,9 @@ class ProgramCapture(Capture):
         """
         name = f"{self._count}/0"
         self._count += 1
-        called = tuple(Origin(*line) for line in dict.fromkeys(lines))[:_MOST_CALLERS]
+        callers = tuple(Origin(*each) for each in dict.fromkeys(lines))[:_MOST_CALLERS]
         compile = Compile(
-            name, function, file, line, CompileOutcome.RUNNING, 0, 0, 0.0, program=program, callers=called
+            name, function, file, line, CompileOutcome.RUNNING, 0, 0, 0.0, program=program, callers=callers
         )  # fmt: skip
         self._begun = name
         self._put_compile(compile)
