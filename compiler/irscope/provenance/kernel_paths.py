@@ -110,7 +110,10 @@ class KernelPaths:
         return self._nodes_above(elements())
 
     def _compiled_class(self, compile: Compile, code: StageRef) -> str:
-        """The class of the module whose ``forward`` was compiled, which is around all; empty if it was another function."""
+        """The class of the module whose method was compiled, or called what was compiled: it is around all.  Empty if
+        there is none."""
+        if compile.module_class:
+            return compile.module_class
         owner, _, function = compile.qualified.rpartition(".")
         paths = (
             node.modules[0][0]
