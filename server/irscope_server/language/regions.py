@@ -31,7 +31,7 @@ async def regions(context: SourceContext, params: UriParams) -> RegionsResult:
     view = await line_view(context, document.key)
     shown: list[Region] = list(_functions(view)) if view else []
     shown += _breaks(context, document.key)
-    shown += _kernels(kernels_by_line(context, document.key))
+    shown += _kernels(kernels_by_line(context, document.key)[1])
     if context.settings.measured_time:
         shown += _measured(context, document.key, await context.profiles.touching(document.key))
     shown.sort(key=lambda region: (region.line, -region.end_line, region.kind))
