@@ -228,13 +228,13 @@ function choiceOf(kernel: KernelChoice, uri: vscode.Uri): Choice {
   };
 }
 
-/** @param uri the document that is asked about; where a kernel has no lines in it, or many, the innermost one is named */
-function originsOf(kernel: KernelChoice, uri: vscode.Uri): string {
-  const inner = kernel.innermost;
-  const own = kernel.origins.filter((origin) => inner === null || sameUri(origin.uri, uri.toString()));
+/** The innermost line where that is in another file or there are many here, else those of the document that is asked about. */
+function originsOf({ innermost, origins }: KernelChoice, uri: vscode.Uri): string {
+  const isHere = innermost === null || sameUri(innermost.uri, uri.toString());
+  const own = origins.filter((origin) => innermost === null || sameUri(origin.uri, uri.toString()));
   const lines = [...new Set(own.map((origin) => origin.line + 1))].sort((a, b) => a - b);
-  if (inner !== null && (lines.length === 0 || lines.length > MOST_LINES)) {
-    return `${path.basename(vscode.Uri.parse(inner.uri, true).fsPath)}:${inner.line + 1}`;
+  if (innermost !== null && (!isHere || lines.length === 0 || lines.length > MOST_LINES)) {
+    return `${path.basename(vscode.Uri.parse(innermost.uri, true).fsPath)}:${innermost.line + 1}`;
   }
   if (lines.length === 0) {
     return "";

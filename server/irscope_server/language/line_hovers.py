@@ -16,7 +16,7 @@ from irscope_server.base.stage_uris import uri_of_stage
 from irscope_server.base.texts import FileKey, file_key
 from irscope_server.language.context import SourceContext
 from irscope_server.language.line_facts import LineFacts, Op, short_target, symbols_in
-from irscope_server.language.line_views import LineView, kernels_of_lines, kernels_text, line_view
+from irscope_server.language.line_views import LineView, kernels_of_lines, kernels_text, line_view, short_kernel
 from irscope_server.language.statements import Statement, statement_of_line
 from irscope_server.language.type_labels import ops_in_order, symbol_rows, value_label
 
@@ -144,5 +144,5 @@ def _kernels_row(run: str, kernels: tuple[Kernel, ...]) -> str:
 
 
 def _kernel_link(run: str, kernel: Kernel) -> str:
-    name = words.code_span(kernel.name)
+    name = words.code_span(short_kernel(kernel.name))
     return f"[{name}]({uri_of_stage(run, kernel.stage, kernel.language)})" if kernel.is_generated else name

@@ -17,6 +17,7 @@ from irscope_server.running.results import Ended
 
 _MOST_OTHERS = 4
 """Runs of other entries whose graphs are looked through for a file."""
+_MOST_OF_NAME, _END_OF_NAME = 48, 12
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,11 @@ def kernels_text(kernels: Sequence[Kernel]) -> str:
     """``2 kernels and 1 library call``."""
     generated = sum(kernel.is_generated for kernel in kernels)
     return units.kernels(generated, len(kernels) - generated)
+
+
+def short_kernel(name: str) -> str:
+    """Beginning and end of a kernel's name: it lists all its operations, and the number at its end tells it from others."""
+    return name if len(name) <= _MOST_OF_NAME else f"{name[: _MOST_OF_NAME - _END_OF_NAME - 1]}…{name[-_END_OF_NAME:]}"
 
 
 def kernels_by_line(context: SourceContext, key: FileKey) -> tuple[str, dict[int, tuple[Kernel, ...]]]:

@@ -13,7 +13,7 @@ from irscope_server.base.params import UriParams
 from irscope_server.base.results import Region, RegionKind, RegionsResult
 from irscope_server.base.texts import FileKey
 from irscope_server.language.context import SourceContext
-from irscope_server.language.line_views import LineView, kernels_by_line, kernels_text, line_view
+from irscope_server.language.line_views import LineView, kernels_by_line, kernels_text, line_view, short_kernel
 from irscope_server.language.measured_lines import lines_with_time
 from irscope_server.running.measured import Measured
 
@@ -117,7 +117,7 @@ def _names(kernels: tuple[Kernel, ...]) -> tuple[str, ...]:
 
 
 def _kernel_text(kernels: tuple[Kernel, ...]) -> str:
-    shown = ", ".join(_names(kernels)[:_MOST_NAMES])
+    shown = ", ".join(map(short_kernel, _names(kernels)[:_MOST_NAMES]))
     more = f" and {len(kernels) - _MOST_NAMES} more" if len(kernels) > _MOST_NAMES else ""
     return f"In {kernels_text(kernels)}: {shown}{more}"
 
