@@ -77,7 +77,13 @@ const LONG = ["start", "source", "debugging", "rendering", "view", "graphStates"
  * views than `linkedViews` does, in the same way; `comparisonPage` shows the table of `viewComparison`; `library` walks
  * where the tests of the protocol go, with real models.
  */
-const NIGHTLY = ["tutorial.test.mjs", "library.test.mjs", "l10n.test.mjs", "linkedViews.test.mjs", "viewComparison.test.mjs"];
+const NIGHTLY = [
+  "tutorial.test.mjs",
+  "library.test.mjs",
+  "l10n.test.mjs",
+  "linkedViews.test.mjs",
+  "viewComparison.test.mjs",
+];
 
 /**
  * Tests that run in Node: rendering, packing, isolation, the scripts. Two files at a time, each in a process of its own:

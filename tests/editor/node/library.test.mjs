@@ -23,7 +23,7 @@ const PYTHON = process.env[PYTHON_VARIABLE] || VENV_PYTHON;
  * @property {string} model as the user names it: the class that was compiled
  * @property {string} call the line of the script that calls it
  * @property {string} backward the line that runs the backward
- * @property {RegExp} heading one of those in the list: a module's path, as the user would write it
+ * @property {RegExp} heading one of those in the list: the end of a module's path, layers that repeat as one
  * @property {RegExp} file of the library
  * @property {string} script
  */
@@ -35,7 +35,7 @@ const WALKS = {
     model: "LlamaForCausalLM",
     call: "out = compiled(",
     backward: "out.loss.backward()",
-    heading: /model\.layers\.0–1\.self_attn ×2/,
+    heading: /layers\.0–1\.self_attn ×2/,
     file: /modeling_llama\.py:\d+/,
     script: `\
 import torch
@@ -77,7 +77,7 @@ if __name__ == "__main__":
     model: "Scorer",
     call: "scores = scorer(",
     backward: "scores.sum().backward()",
-    heading: /backbone\.layers\.0–1\.self_attn ×2/,
+    heading: /layers\.0–1\.self_attn ×2/,
     file: /modeling_llama\.py:\d+/,
     script: `\
 import torch
@@ -128,7 +128,7 @@ scores.sum().backward()
     model: "UNet2DModel",
     call: "noise = compiled(",
     backward: "noise.square().mean().backward()",
-    heading: /down_blocks\.0\.resnets\.0/,
+    heading: /0–1\.resnets\.0\.norm1 ×2/,
     file: /(resnet|unet_2d|unet_2d_blocks|embeddings|attention_processor)\.py:\d+/,
     script: `\
 import torch
@@ -185,7 +185,8 @@ function walked(title, { model, call, backward, heading, file, script }) {
   });
   const list = () => workbench.page.locator(".quick-input-widget:visible");
   const rows = () => workbench.page.locator(".quick-input-list .monaco-list-row");
-  const active = (/** @type {RegExp | string} */ name) => workbench.page.locator(".tab.active.selected", { hasText: name });
+  const active = (/** @type {RegExp | string} */ name) =>
+    workbench.page.locator(".tab.active.selected", { hasText: name });
   const hover = () => workbench.page.locator(".monaco-hover:not(.hidden) .hover-contents");
 
   /** The kernels of a line of the script. @param {string} text */
@@ -243,7 +244,9 @@ function walked(title, { model, call, backward, heading, file, script }) {
     }
     await active(/^(?!train).*\.py/).waitFor();
     await workbench.command("Show or Focus Hover");
-    const back = hover().getByText(/^train\.py:\d+$/).first();
+    const back = hover()
+      .getByText(/^train\.py:\d+$/)
+      .first();
     await back.waitFor();
     await workbench.screenshot(`${picture}-library-line`);
     await back.click();
