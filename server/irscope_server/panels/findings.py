@@ -152,7 +152,7 @@ def _result(
 
 def _why_none(report: Report) -> str:
     if report.compiles:
-        return f"This run has no findings. {summary(report)}"
+        return summary(report)
     return f"Nothing was compiled in this run. {report.outcome.message}".strip()
 
 

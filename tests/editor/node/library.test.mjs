@@ -156,7 +156,8 @@ noise.square().mean().backward()
 const RAW_NAME = /_modules|__dict__|_orig_mod|L\['/;
 
 for (const [title, walk] of Object.entries(WALKS)) {
-  const found = spawnSync(PYTHON, ["-c", `import ${walk.library}`]).status === 0;
+  const look = `import importlib.util, sys; sys.exit(importlib.util.find_spec("${walk.library}") is None)`;
+  const found = spawnSync(PYTHON, ["-c", look]).status === 0;
   const missing = `${title}: ${PYTHON} has no ${walk.library} (${PYTHON_VARIABLE} names another interpreter)`;
   (found ? describe : describe.skip)(found ? title : missing, () => walked(title, walk));
 }
