@@ -244,11 +244,22 @@ function walked(title, { model, call, backward, heading, file, script }) {
       await workbench.page.keyboard.press("Enter");
     }
     await active(/^(?!train).*\.py/).waitFor();
-    await workbench.command("Show or Focus Hover");
     const back = hover()
       .getByText(/^train\.py:\d+$/)
       .first();
-    await back.waitFor();
+    // The first time, the graphs of the run are read first, and there is no hover yet.
+    await until(
+      async () => {
+        await workbench.page.keyboard.press("Escape");
+        await workbench.command("Show or Focus Hover");
+        return back
+          .waitFor({ timeout: 5_000 })
+          .then(() => true)
+          .catch(() => false);
+      },
+      (shown) => shown,
+      "the hover with the call",
+    );
     await workbench.screenshot(`${picture}-library-line`);
     await back.click();
     await active("train.py").waitFor();
