@@ -40,14 +40,17 @@ async def line_text(context: SourceContext, key: FileKey, line: int, column: int
     ran = [old for number in here if (old := back.exact(number)) is not None]
     ops = [op for old in ran for op in view.ops_at(range(old, old + 1))]
     overlaps = view.facts.overlaps.get(view.key, {})
+    lines = {old + 1 for old in ran}
     texts = [
         overlap_text([overlap for old in ran for overlap in overlaps.get(old + 1, ())]),
-        calls_text(context, view, {old + 1 for old in ran}, {op.compile for op in ops}),
+        calls_text(context, view, lines, {op.compile for op in ops}),
     ]
+    run, kernels = kernels_of_lines(context, key, here)
     if ops:  # else a collective may be there all the same: a function of PyTorch's starts it
-        run, kernels = kernels_of_lines(context, key, here)
         flops = sum(view.facts.flops.get(view.key, {}).get(old + 1, 0) for old in ran)
         texts.insert(0, statement_text(statement, ops, _kernels_row(run, kernels), flops, view.facts))
+    elif kernels and not texts[-1]:  # what lays out an input comes from the first line that looks at it
+        texts += [_kernels_row(run, kernels), calls_text(context, view, lines, {kernel.compile for kernel in kernels})]
     said = "\n\n".join(filter(None, texts))
     note = "\n\n*Before your edit.*" if view.stale else ""
     return said + note if said else ""
