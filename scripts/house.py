@@ -31,7 +31,7 @@ ROOMS = (
     "compiler/irscope/driver/trials",
 )
 """Where the fixing feature is: the first makes fixes, the second has them tried and writes them, the third runs the trials."""
-OF_FIXES = ("compiler/irscope/events/break_words.py", "compiler/irscope/usercode/caught_errors.py")
+OF_FIXES = ("compiler/irscope/usercode/caught_errors.py",)
 """Modules of other rooms that fixes alone use: a module does not leave the count by moving."""
 SHOWN = "server/irscope_server/language/tried_fixes.py"
 """Decides which fixes are offered, outside of these rooms."""

@@ -74,9 +74,16 @@ const LONG = ["start", "source", "debugging", "rendering", "view", "graphStates"
 /**
  * What only `npm run test:all` runs, and who asks for it: the tutorial goes where `rendering` and `source` go; that VS Code
  * takes the files of a translation is its own affair, and models' tests look at what is in ours; `gpuViews` links more
- * views than `linkedViews` does, in the same way; `comparisonPage` shows the table of `viewComparison`.
+ * views than `linkedViews` does, in the same way; `comparisonPage` shows the table of `viewComparison`; `library` walks
+ * where the tests of the protocol go, with real models.
  */
-const NIGHTLY = ["tutorial.test.mjs", "l10n.test.mjs", "linkedViews.test.mjs", "viewComparison.test.mjs"];
+const NIGHTLY = [
+  "tutorial.test.mjs",
+  "library.test.mjs",
+  "l10n.test.mjs",
+  "linkedViews.test.mjs",
+  "viewComparison.test.mjs",
+];
 
 /**
  * Tests that run in Node: rendering, packing, isolation, the scripts. Two files at a time, each in a process of its own:

@@ -10,9 +10,9 @@ import pytest
 from irscope.events.break_message import BreakMessage
 from irscope.events.stack import FramePlace
 from irscope.fixing import advice
-from irscope.fixing.advice import RULES, BreakContext, Edit, Option, Words, words_for
+from irscope.fixing.advice import RULES, BreakContext, Option, Words, words_for
 from irscope.fixing.advice.spot import Spot
-from irscope.protocol import Position, Range
+from irscope.protocol import Edit, Position, Range
 from irscope.usercode.source import node_at_range
 
 DOCS = Path(__file__).parents[2] / "docs" / "findings" / "graph-break.md"

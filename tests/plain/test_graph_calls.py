@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from typing import Any
 
+import pytest
+from irscope.internals import graph_calls
 from irscope.internals.graph_calls import GraphCalls, Lines
 
 
@@ -37,3 +40,27 @@ def test_a_graph_in_the_place_of_one_that_is_gone_has_lines_of_its_own() -> None
     undo()
     assert [call[:2] for call in told] == [("0/0", True), ("0/0#2", True)]
     assert {call[2][0][0] for call in told} == {__file__}
+
+
+class Options:
+    """What ``torch.compile`` makes of its options."""
+
+
+def test_a_further_call_of_torch_compile_leads_to_the_code_that_it_reuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = Options(), Options()
+    asked: dict[Any, Lines] = {first: (("train.py", 3),), second: (("train.py", 7),)}
+    monkeypatch.setattr(graph_calls, "_ASKED", asked)
+    wrapper: dict[str, Callable[..., Any]] = {}
+    exec(compile("def call(self, graph): return graph(1)", "/lib/torch/_dynamo/eval_frame.py", "exec"), wrapper)
+    told: list[Lines] = []
+    calls = GraphCalls(lambda: "0/0", lambda compile, backward, lines: told.append(lines))
+    module = types.ModuleType("output_code")
+    module.CompiledFxGraph = CompiledFxGraph  # type: ignore[attr-defined]
+    undo = calls.hooks()[0].apply(module)
+    graph = CompiledFxGraph()
+    graph.post_compile((), None, {})
+    for options in (first, second, second):  # called from one line
+        wrapper["call"](options, graph)
+    undo()
+    assert [lines[-1] for lines in told] == [("train.py", 3), ("train.py", 7)]
+    assert len({lines[:-1] for lines in told}) == 1

@@ -57,8 +57,8 @@ class NodeWriter:
         return found
 
     def class_name(self, cls: Any) -> str:
-        """The name of a class, which PyTorch gives as the class or as text."""
-        return cls if isinstance(cls, str) else str(getattr(cls, "__qualname__", cls))
+        """The name of a class, which PyTorch gives as the class, or as text with the module of Python."""
+        return cls.rpartition(".")[2] if isinstance(cls, str) else str(getattr(cls, "__qualname__", cls))
 
 
 class _Table:

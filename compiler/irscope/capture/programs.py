@@ -15,10 +15,17 @@ from typing import Any
 from irscope.capture.base import Capture
 from irscope.capture.run_book import RunBook
 from irscope.internals import compile_calls
+from irscope.internals.dynamo_frames import name_of_program
+from irscope.internals.frames import callers
+from irscope.internals.graph_calls import Lines, calling_lines
 from irscope.internals.hooks import Hook
-from irscope.protocol import CaptureGap, Compile, CompileOutcome
+from irscope.protocol import CaptureGap, Compile, CompileOutcome, Origin
 
 Program = Callable[..., Any]
+
+
+_MOST_CALLERS = 200
+"""Lines kept of those that call a compile."""
 
 
 class NotLoweredError(Exception):
@@ -42,6 +49,7 @@ class ProgramCapture(Capture):
     def __init__(self, book: RunBook) -> None:
         super().__init__(book)
         self._as_python: dict[int, str] = {}
+        self._compiles: dict[str, Compile] = {}
 
     def lower(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile) -> Program:
         """Compiles a program and puts its stages.
@@ -63,6 +71,7 @@ class ProgramCapture(Capture):
         return [compile_calls.hook(self._take)]
 
     _count = 0
+    _begun = ""
     _is_lowering = False
     not_called = "see the findings and gaps"
     """Why the script calls the program as it is though it could be lowered; set by `lower`."""
@@ -73,32 +82,60 @@ class ProgramCapture(Capture):
 
     def _take(self, program: Program) -> Program:
         lowered: list[Program] = []
+        asked, told = calling_lines(callers())[:1], dict[Lines, str]()
 
         @functools.wraps(program)
         def called(*args: Any, **kwargs: Any) -> Any:
             if self._is_lowering:  # it is a part of the program that is being compiled
                 return program(*args, **kwargs)
+            lines = calling_lines(callers()) + asked
             if not lowered:
-                found = [program]
-                self.book.caught(lambda: found.append(self._compiled(program, args, kwargs)))
+                found, self._begun = [program], ""
+                self.book.caught(lambda: found.append(self._compiled(program, args, kwargs, lines)))
                 lowered.append(found[-1])
                 if found[-1] is program:
                     self._as_python[id(program)] = f"{place_of(program)[0]} runs as Python: {self.not_called}"
+                told[lines] = self._begun
+            elif lines not in told:
+                told[lines] = next(iter(told.values()))
+                self._called_again(told[lines], lines)
             return lowered[0](*args, **kwargs)
 
         return as_module(program, called) if isinstance(program, sys.modules["torch"].nn.Module) else called
 
-    def begin(self, function: str, file: str, line: int) -> Compile:
-        """A new compile of the run, of what is defined at a place."""
+    def _called_again(self, name: str, lines: Lines) -> None:
+        """Keeps further lines that call a program, and that which passed it to ``torch.compile``, with its compile."""
+        if (compile := self._compiles.get(name)) is not None:
+            known = dict.fromkeys([*compile.callers, *(Origin(*line) for line in lines)])
+            self._put_compile(dataclasses.replace(compile, callers=tuple(known)[:_MOST_CALLERS]))
+
+    def _put_compile(self, compile: Compile) -> None:
+        self._compiles[compile.id] = compile
+        self.book.put_compile(compile)
+
+    def begin(self, function: str, file: str, line: int, program: str = "", lines: Lines = ()) -> Compile:
+        """A new compile of the run, of what is defined at a place.
+
+        Parameters
+        ----------
+        program
+            The name of what was passed to ``torch.compile``.
+        lines
+            Those that call it.
+        """
         name = f"{self._count}/0"
         self._count += 1
-        compile = Compile(name, function, file, line, CompileOutcome.RUNNING, 0, 0, 0.0)
-        self.book.put_compile(compile)
+        callers = tuple(Origin(*each) for each in dict.fromkeys(lines))[:_MOST_CALLERS]
+        compile = Compile(
+            name, function, file, line, CompileOutcome.RUNNING, 0, 0, 0.0, program=program, callers=callers
+        )  # fmt: skip
+        self._begun = name
+        self._put_compile(compile)
         self.book.operations[name] = 0
         return compile
 
-    def _compiled(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
-        compile = self.begin(*place_of(program))
+    def _compiled(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], lines: Lines) -> Program:
+        compile = self.begin(*place_of(program), name_of_program(program), lines)
         name, self.not_called = compile.id, type(self).not_called
         start, outcome = time.perf_counter(), CompileOutcome.ERROR
         self._is_lowering = True
@@ -116,7 +153,7 @@ class ProgramCapture(Capture):
             self._is_lowering = False
             seconds = round(time.perf_counter() - start, 6)
             ops = self.book.operations[name]
-            self.book.put_compile(dataclasses.replace(compile, outcome=outcome, graph_ops=ops, seconds=seconds))
+            self._put_compile(dataclasses.replace(compile, outcome=outcome, graph_ops=ops, seconds=seconds))
 
 
 @contextlib.contextmanager

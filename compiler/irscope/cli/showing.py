@@ -329,12 +329,12 @@ def _called_lines(trail: LineTrail, paint: Paint, most: int | None) -> list[str]
         kernels = count(len(called.kernels), "kernel")
         lines.append(f"  calls {side}{paint(called.compile, 'cyan')} {printable(called.title)}: {kernels}")
         shown = 0
-        for group in groups_of(called.kernels):
+        for group in groups_of(called.kernels, {called.compile: called.title}):
             if most is not None and shown >= most:
                 lines.append(paint(f"    … and {count(len(called.kernels) - shown)} more (--all)", "dim"))
                 break
             kind = f"  {paint(printable(group.module_class), 'dim')}" if group.module_class != group.title else ""
-            lines.append(f"    {printable(group.title) or 'outside of modules'}{kind}")
+            lines.append(f"    {printable(group.title)}{kind}")
             left = group.kernels if most is None else group.kernels[: most - shown]
             lines += [f"      {_called_line(kernel, paint)}" for kernel in left]
             shown += len(left)

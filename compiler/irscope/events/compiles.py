@@ -140,6 +140,7 @@ class CompileBook:
             qualified=name_of_code(code) if code is not None else qualified_name_at(file, plain_name(function), line),
             program=entry.program,
             callers=tuple(Origin(*line) for line in dict.fromkeys(entry.callers))[:_MOST_CALLERS],
+            module_class=entry.module_class,
         )
 
     def failed(self, name: str) -> Compile | None:

@@ -11,12 +11,8 @@ DYNAMIC_CAVEAT = "All sizes are then dynamic from the first compile. Code for fi
 
 def compiling(source: Source) -> list[ast.expr]:
     """The calls of ``torch.compile``, the bare decorators of that name, and calls of a module's ``compile``, in order."""
-    bare = [
-        decorator
-        for node in source.nodes
-        for decorator in getattr(node, "decorator_list", ())
-        if source.full_name(decorator) == "torch.compile"
-    ]
+    decorators = [decorator for node in source.nodes for decorator in getattr(node, "decorator_list", ())]
+    bare = [decorator for decorator in decorators if source.full_name(decorator) == "torch.compile"]
     calls = [call for call in source.all(ast.Call) if _compiles(source, call)]
     return sorted([*bare, *calls], key=source.span)
 

@@ -21,10 +21,8 @@ def needed_by(function: Function, source: Source) -> list[Statement]:
     """
     others = [node for node in source.tree.body if isinstance(node, Statement) and node is not function]
     operators = {"::".join(names) for names in _OPERATOR.findall(source.code(function))}
-    decorators = {node: getattr(node, "decorator_list", []) for node in others}
-    needed = [
-        node for node in others if operators & {text.value for text in source.all(ast.Constant, decorators[node])}
-    ]
+    decorators = {node: source.all(ast.Constant, getattr(node, "decorator_list", [])) for node in others}
+    needed = [node for node in others if operators & {text.value for text in decorators[node]}]
     for node in needed:  # it grows
         called, name = {part.id for part in source.all(ast.Name, node)}, getattr(node, "name", "")
         for other in [other for other in others if other not in needed]:

@@ -60,21 +60,16 @@ def removal(source: Syntax, node: ast.AST) -> Edit:
     """Takes a statement or a decorator away."""
     where = source.range(node)
     start, end = where.start, where.end
+    before, rest = beside(source.lines, where)
     if isinstance(node, ast.stmt) and len(source.block(node)) == 1 and source.parent(node) is not source.tree:
         return statements(source, where, "pass")
     if not isinstance(node, ast.stmt) or owns_lines(source.lines, where):
-        return _whole_lines(source, where)
-    rest = source.lines[end.line - 1][end.column :]
+        last = min(Position(end.line + 1, 0), source.position(len(source.text)))
+        return Edit(Range(Position(start.line, 0), last), "")
     if rest.lstrip().startswith(";"):
         after = rest.lstrip()[1:].lstrip()
         return Edit(Range(start, Position(end.line, end.column + len(rest) - len(after))), "")
-    before = source.lines[start.line - 1][: start.column].rstrip()
-    return Edit(Range(Position(start.line, len(before.removesuffix(";").rstrip())), end), "")
-
-
-def _whole_lines(source: Syntax, where: Range) -> Edit:
-    end = min(Position(where.end.line + 1, 0), source.position(len(source.text)))
-    return Edit(Range(Position(where.start.line, 0), end), "")
+    return Edit(Range(Position(start.line, len(before.rstrip().removesuffix(";").rstrip())), end), "")
 
 
 def argument(source: Syntax, call: ast.expr, name: str, value: str) -> Edit:
@@ -105,8 +100,7 @@ def _comments(tokens: Sequence[tokenize.TokenInfo]) -> list[str]:
 
 def _comments_of(source: Syntax, edit: Edit) -> list[str]:
     """The comments in the text of an edit, which is indented from its second line on."""
-    start = edit.range.start
-    lead = source.lines[start.line - 1][: start.column]
+    lead, _ = beside(source.lines, edit.range)
     return _comments(tokens_of(edit.text if lead.strip() else lead + edit.text))
 
 
@@ -133,9 +127,14 @@ def _indent_at(source: Syntax, place: Position) -> str:
 # --- lines ----------------------------------------------------------------------------------------------------------------
 
 
+def beside(lines: Sequence[str], where: Range) -> tuple[str, str]:
+    """What is before and after a range on its lines."""
+    return lines[where.start.line - 1][: where.start.column], lines[where.end.line - 1][where.end.column :]
+
+
 def owns_lines(lines: Sequence[str], where: Range) -> bool:
     """Whether nothing else is on the lines of a range."""
-    before, behind = lines[where.start.line - 1][: where.start.column], lines[where.end.line - 1][where.end.column :]
+    before, behind = beside(lines, where)
     return not before.strip() and (not behind.strip() or behind.lstrip().startswith("#"))
 
 

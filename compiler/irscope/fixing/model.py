@@ -78,6 +78,10 @@ def _sides(diff: str) -> tuple[str, str]:
     return before, after
 
 
+OF_VALUES = ("GB0170", "GB0124", "GB0033")
+"""The codes of breaks where Python asks for the value of a tensor."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """Changes of one sort.
@@ -86,12 +90,12 @@ class Rule:
     ----------
     name
         For the tests and the benchmark.
-    kinds
-        Ids of the kinds of findings that it is asked about.
+    kind
+        The id of the kind of findings that it is asked about.
     propose
         Gives candidates for a finding; none if it does not fit.  It may raise ValueError: then there are no more.
     codes
-        Codes that it is asked about; empty: all of its kinds.
+        Codes that it is asked about; empty: all of its kind.
     leaves_out
         Whether it leaves the finding out of compiled code, and repairs nothing.
     examples
@@ -99,7 +103,7 @@ class Rule:
     """
 
     name: str
-    kinds: tuple[str, ...]
+    kind: str
     propose: Callable[[Source, Finding], Iterator[Proposal]]
     codes: tuple[str, ...] = ()
     leaves_out: bool = False
@@ -107,4 +111,4 @@ class Rule:
 
     def fits(self, finding: Finding) -> bool:
         """Whether it is asked about a finding."""
-        return finding.kind in self.kinds and (not self.codes or finding.code in self.codes)
+        return finding.kind == self.kind and (not self.codes or finding.code in self.codes)

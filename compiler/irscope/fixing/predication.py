@@ -170,11 +170,8 @@ class Flattening:
             raise ValueError("there are too many branches")
         test = self._replaced(flat, self._condition(node.test))
         yes, no = self.block(node.body, flat.values), self.block(otherwise, flat.values)
-        changed = [
-            name
-            for name in dict.fromkeys([*yes.values, *no.values])
-            if yes.values.get(name, name) != no.values.get(name, name)
-        ]
+        names = dict.fromkeys([*yes.values, *no.values])
+        changed = [name for name in names if yes.values.get(name, name) != no.values.get(name, name)]
         local = [name for name in changed if not all(self._has_value(name, side) for side in (yes, no))]
         changed = [name for name in changed if name not in local or name == RETURNED]
         if RETURNED in changed and not (RETURNED in yes.values and RETURNED in no.values):
@@ -190,7 +187,7 @@ class Flattening:
             made = [chosen(self._torch, name, *pair) for pair in pairs]
         flat.lines += [*yes.lines, *no.lines]
         flat.values.update(zip(changed, made, strict=True))
-        for name in {*yes.values, *no.values} - {*changed, *local}:
+        for name in names.keys() - {*changed, *local}:
             flat.values[name] = yes.values.get(name, name)
 
     def _has_value(self, name: str, side: Flat) -> bool:

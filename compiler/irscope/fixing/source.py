@@ -8,7 +8,7 @@ import tokenize
 from collections.abc import Collection, Mapping, Sequence
 
 from irscope.fixing import edits, top_level
-from irscope.fixing.edits import dedented, indent_of, owns_lines, reindented
+from irscope.fixing.edits import beside, dedented, indent_of, owns_lines, reindented
 from irscope.fixing.syntax import Syntax, parsed, tokens_of
 from irscope.fixing.texts import applied
 from irscope.protocol import Edit, Position, Range
@@ -16,11 +16,14 @@ from irscope.usercode import effects
 from irscope.usercode.bindings import bound, dotted, targets_of
 from irscope.usercode.source import parse, read_source
 
+Changes = Mapping[ast.AST, str | None]
+"""The code that is put in the place of nodes; None takes a statement or a decorator away."""
+
 
 class Source(Syntax):
     """One file.  Raises ValueError for a text that is not Python, too long or nested too deeply."""
 
-    def code(self, node: ast.AST, changes: Mapping[ast.AST, str | None] | None = None) -> str:
+    def code(self, node: ast.AST, changes: Changes | None = None) -> str:
         """The text of a node as it is written, with those changes that are inside of it (`changed`); a statement at the margin.
 
         An expression has no parentheses of its own.  A node that is not of the text is written out.
@@ -55,26 +58,23 @@ class Source(Syntax):
             line -= 1
         return line
 
-    def code_with_comments(self, statement: ast.stmt, changes: Mapping[ast.AST, str | None] | None = None) -> str:
+    def code_with_comments(self, statement: ast.stmt, changes: Changes | None = None) -> str:
         """The code of a statement with those changes that are inside of it, with the comments above it and at the end of its
         last line, unless they are of others on its lines."""
         where, text = self.range(statement), self.changed(_inside(statement, changes or {}))
-        lead, rest = (
-            self.lines[where.start.line - 1][: where.start.column],
-            self.lines[where.end.line - 1][where.end.column :],
-        )
+        lead, rest = beside(self.lines, where)
         first = where.start if lead.strip() else Position(self.comments_above(statement), 0)
         end = self.offset(where.end) + (0 if rest.lstrip().startswith(";") else len(rest))
         code = text[self.offset(first) : len(text) - len(self.text) + end].strip()
         return code if lead.strip() else dedented(code, lead)
 
-    def block_code(self, block: Sequence[ast.stmt], changes: Mapping[ast.AST, str | None] | None = None) -> str:
+    def block_code(self, block: Sequence[ast.stmt], changes: Changes | None = None) -> str:
         """The same of several statements, with the empty lines between them."""
         gaps = ["" if self.lines[self.comments_above(statement) - 1].strip() else "\n" for statement in block]
         codes = [self.code_with_comments(statement, changes) for statement in block]
         return "\n".join(f"{gap}{code}" for gap, code in zip(gaps, codes, strict=True)).strip("\n")
 
-    def changed(self, changes: Mapping[ast.AST, str | None], more: Sequence[Edit] = ()) -> str:
+    def changed(self, changes: Changes, more: Sequence[Edit] = ()) -> str:
         """The text with code in the place of nodes, and with more changes, as `above` and `importing` make them.
 
         The code of a statement is one or several statements at the margin; None takes a statement or a decorator away.
@@ -82,7 +82,7 @@ class Source(Syntax):
         """
         return applied(self.text, self.edits(changes, more))
 
-    def edits(self, changes: Mapping[ast.AST, str | None], more: Sequence[Edit] = ()) -> tuple[Edit, ...]:
+    def edits(self, changes: Changes, more: Sequence[Edit] = ()) -> tuple[Edit, ...]:
         """The edits that make the text that `changed` gives."""
         return edits.with_comments(self, [*more, *(self._edit(node, code) for node, code in changes.items())])
 
@@ -113,7 +113,7 @@ class Source(Syntax):
         modules = {alias.name for statement in imports for alias in statement.names if not alias.asname}
         if line in self.lines or line.removeprefix("import ") in modules:
             return []
-        return [top_level.import_change(self, line, self.top_statement(node) if node is not None else None)]
+        return [top_level.import_change(self, line, self.top_statement(node))]
 
     def setting(self, line: str, *modules: str) -> Edit:
         """Adds a setting of PyTorch below the imports, with modules that it needs."""
@@ -131,9 +131,8 @@ class Source(Syntax):
     @functools.cached_property
     def names(self) -> frozenset[str]:
         """Every name in the file."""
-        return frozenset(token.string for token in self.tokens if token.type == tokenize.NAME) | frozenset(
-            node.id for node in self.nodes if isinstance(node, ast.Name)
-        )
+        in_strings = {node.id for node in self.nodes if isinstance(node, ast.Name)}
+        return frozenset(in_strings.union(token.string for token in self.tokens if token.type == tokenize.NAME))
 
     def fresh(self, wanted: str, taken: Collection[str] = ()) -> str:
         """A name that the file does not have, and that is not taken."""
@@ -183,7 +182,7 @@ class Source(Syntax):
         return effects.effects_of(self.tree).can_be_left_out(statement)
 
 
-def _inside(node: ast.AST, changes: Mapping[ast.AST, str | None]) -> dict[ast.AST, str | None]:
+def _inside(node: ast.AST, changes: Changes) -> dict[ast.AST, str | None]:
     return {part: changes[part] for part in ast.walk(node) if part in changes}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from irscope.fixing.compile_calls import compiling
 from irscope.fixing.edits import reindented
-from irscope.fixing.source import Source
+from irscope.fixing.source import Changes, Source
 from irscope.fixing.syntax import Function
 from irscope.fixing.texts import applied
 from irscope.protocol import Edit, Position, Range
@@ -71,11 +71,7 @@ def split(source: Source, function: Function, plain: str, inner: str) -> str:
 
 
 def with_before(
-    source: Source,
-    function: Function,
-    lines: Sequence[str],
-    passed: Mapping[str, str],
-    changes: Mapping[ast.AST, str | None],
+    source: Source, function: Function, lines: Sequence[str], passed: Mapping[str, str], changes: Changes
 ) -> str:
     """The text with a plain function that does something first, and then calls the rest, which is compiled.
 

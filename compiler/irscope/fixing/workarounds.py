@@ -78,12 +78,10 @@ def _with_draws(fix: Fix, alone: Fix, text: str, there: Finding, library: str) -
 
 def _copies(there: Finding, text: str, library: str) -> Iterator[tuple[Fix, tuple[Edit, ...]]]:
     """What rules propose for a finding at a library's line, with the edits that do it in the user's text."""
-    small = about_one_function(library, there.range.start.line)
+    small, module = about_one_function(library, there.range.start.line), module_of(there.file)
     for fix in proposals(there, small) if small else ():
         try:
-            edits = _in_place(
-                source_of(text), module_of(there.file), source_of(small), Source(applied(small, fix.edits))
-            )
+            edits = _in_place(source_of(text), module, source_of(small), Source(applied(small, fix.edits)))
         except ValueError:
             continue
         if edits:

@@ -121,30 +121,50 @@ class Entry(NamedTuple):
         function without its decorators.
     callers
         The lines that called the compiled function, innermost first, and the line that called ``torch.compile``.
+    module_class
+        The class of the module whose method the code is, or else of the innermost one whose method called it inside the
+        program.
     """
 
     program: str = ""
     callers: Lines = ()
+    module_class: str = ""
 
 
 def entry_being_compiled() -> Entry:
     """How the code that is about to be compiled was reached, at the record ``dynamo_start``."""
     inside, between = False, False
+    call = call_to_compile()
+    module_class = _class_of_module(call[1]) if call is not None else ""
     for frame in callers():
         code = frame.f_code
         if not inside:
             inside = is_in(code, _CONVERT_FRAME)
         elif COMPILED_CALL.is_at(frame):
-            program = "" if between else _name_of_program(frame.f_locals.get("fn"), frame.f_locals.get("args"))
-            return Entry(
-                program, (*calling_lines(callers_of_compiled_code()), *asking_line(frame.f_locals.get("self")))
-            )
+            program = "" if between else name_of_program(frame.f_locals.get("fn"), frame.f_locals.get("args"))
+            lines = (*calling_lines(callers_of_compiled_code()), *asking_line(frame.f_locals.get("self")))
+            return Entry(program, lines, module_class)
         else:
             between = between or not (is_in(code, _MODULE) or is_in(code, "torch/_dynamo/"))
+            module_class = module_class or _class_of_module(frame.f_locals)
     return Entry()
 
 
-def _name_of_program(program: Any, arguments: Any) -> str:
+def _class_of_module(names: Mapping[str, Any]) -> str:
+    """The class of the module whose method has these local variables; empty if it is not the method of a module."""
+    owner = names.get("self")
+    return type(owner).__name__ if isinstance(owner, sys.modules["torch"].nn.Module) else ""
+
+
+def name_of_program(program: Any, arguments: Any = ()) -> str:
+    """What was passed to ``torch.compile``: the class of a module, or a function without its decorators; empty if it has no
+    name.
+
+    Parameters
+    ----------
+    arguments
+        Those of its call, which tell the class of the object if the methods of a class were passed.
+    """
     if not callable(program):
         return ""
     program, owner = _undecorated(program)

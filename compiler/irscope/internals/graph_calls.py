@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from irscope.internals.frames import callers
+from irscope.internals.frames import callers, is_in
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
 from irscope.usercode.user_files import is_package_file, is_user_file
 
@@ -34,7 +34,7 @@ def asking_hook() -> Hook:
     """Notes where ``torch.compile`` is called, for `asking_line`."""
 
     def apply(eval_frame: types.ModuleType) -> Undo:
-        cls: Any = vars(eval_frame)["_TorchDynamoContext"]
+        cls: Any = vars(eval_frame)["OptimizeContext"]  # another context switches Dynamo off around compiled code
         make = cls.__init__
 
         @functools.wraps(make)
@@ -53,6 +53,21 @@ def asking_line(context: Any) -> Lines:
         return _ASKED.get(context, ())
     except TypeError:
         return ()
+
+
+def _line_that_asked() -> Lines:
+    """The line that called ``torch.compile`` for the function whose compiled code is being called.  Another than that of
+    its compile, if a further call of ``torch.compile`` reuses that."""
+    for frame in callers():
+        if _has_wrapper(frame.f_code) and (line := asking_line(frame.f_locals.get("self"))):
+            return line
+    return ()
+
+
+@functools.lru_cache(maxsize=4096)
+def _has_wrapper(code: types.CodeType) -> bool:
+    """Whether code is of the file with what ``torch.compile`` puts around a function."""
+    return is_in(code, "torch/_dynamo/eval_frame.py")
 
 
 class GraphCalls:
@@ -116,7 +131,7 @@ class GraphCalls:
         if (known := self._graphs.get(id(graph))) is None:
             return
         # The engine of autograd runs the backward of a GPU in its own thread, in which no line of Python called it.
-        lines = calling_lines(callers()) or self._backward
+        lines = (calling_lines(callers()) or self._backward) + _line_that_asked()
         if (*known, lines) not in self._told:
             self._told.add((*known, lines))
             self._called(*known, lines)

@@ -197,6 +197,9 @@ class Compile:
     files and of libraries but torch."""
     backward_callers: tuple[Origin, ...] = ()
     """The same of its backward."""
+    module_class: str = ""
+    """The class of the ``nn.Module`` whose method it is, or of the one whose method called it when a graph break leaves a
+    function alone; empty outside of modules, and in runs of older versions of irscope."""
 
     @property
     def function_name(self) -> str:
@@ -249,7 +252,8 @@ class Kernel:
     """The path of the ``nn.Module`` that most of what it computes is in, from the module that was compiled: ``layers.0.mlp``.
     Of a library function that is called in several the one around them."""
     module_class: str = ""
-    """The class of that module; with an empty path that of the compiled module itself."""
+    """The class of that module; with an empty path that of the compiled module itself, or of the one that called the
+    compiled function.  Empty for what is outside of modules: only what was compiled is around that."""
     lines: tuple[FileLines, ...] = ()
     """All lines that led to what it computes, but those of torch: from the user's call down to the innermost."""
 

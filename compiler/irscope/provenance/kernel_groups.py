@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from irscope.protocol import Kernel
 from irscope.provenance import chain
@@ -21,9 +21,9 @@ class KernelGroup:
     ----------
     title
         The path of the module with ranges in place of numbers, and how many modules it stands for; the class where the
-        path is empty; empty outside of all modules.
+        path is empty; outside of all modules the name of what was compiled, which is around them.
     module_class
-        The class of the modules.
+        The class of the modules; empty outside of these.
     """
 
     title: str
@@ -31,16 +31,24 @@ class KernelGroup:
     kernels: tuple[Kernel, ...]
 
 
-def groups_of(kernels: Iterable[Kernel]) -> tuple[KernelGroup, ...]:
-    """The kernels by compile, side and module, in the order of the first of each."""
+def groups_of(kernels: Iterable[Kernel], titles: Mapping[str, str]) -> tuple[KernelGroup, ...]:
+    """The kernels by compile, side and module, in the order of the first of each.
+
+    Parameters
+    ----------
+    titles
+        By the ID of a compile the name of what was compiled.
+    """
     groups: dict[tuple[str, bool, str, str], list[Kernel]] = {}
     for kernel in kernels:
         is_backward = chain.is_of_backward(kernel.stage)
         key = (kernel.compile, is_backward, without_numbers(kernel.module), kernel.module_class)
         groups.setdefault(key, []).append(kernel)
     return tuple(
-        KernelGroup(repeated_title({kernel.module for kernel in mine}) or kind, kind, tuple(mine))
-        for (_, _, _, kind), mine in groups.items()
+        KernelGroup(
+            repeated_title({kernel.module for kernel in mine}) or kind or titles.get(compile, ""), kind, tuple(mine)
+        )
+        for (compile, _, _, kind), mine in groups.items()
     )
 
 

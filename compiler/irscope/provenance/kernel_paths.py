@@ -76,7 +76,7 @@ class KernelPaths:
             nodes = []
         both = any(chain.is_backward(stage) for stage in codes.values())
         direction = ("backward" if chain.is_backward(code) else "forward") if both else ""
-        ops = _ops(nodes) if kernel.is_generated else (kernel.name.rpartition(".")[2],)
+        ops = _ops(nodes) if kernel.is_generated else (_op(kernel.name),)
         modules = _modules(nodes, kernel.is_generated)
         if not modules and (compiled_class := self._compiled_class(compile, code)):
             modules = (("", compiled_class),)
@@ -110,7 +110,10 @@ class KernelPaths:
         return self._nodes_above(elements())
 
     def _compiled_class(self, compile: Compile, code: StageRef) -> str:
-        """The class of the module whose ``forward`` was compiled, which is around all; empty if it was another function."""
+        """The class of the module whose method was compiled, or called what was compiled: it is around all.  Empty if
+        there is none."""
+        if compile.module_class:
+            return compile.module_class
         owner, _, function = compile.qualified.rpartition(".")
         paths = (
             node.modules[0][0]
@@ -188,13 +191,17 @@ def _last_graph(compile: Compile, backward: bool) -> StageRef | None:
 
 
 def _ops(nodes: Iterable[NodeFacts]) -> tuple[str, ...]:
-    """``aten._softmax.default`` is ``softmax``."""
     names = []
     for node in nodes:
         if node.op.startswith("call_") and (target := node.original_aten or node.target):
-            names.append((target.split(".")[1:] or [target])[0].removeprefix("_"))
+            names.append(_op(target))
     own = [name for name in names if name not in VIEWS and f"_{name}" not in VIEWS]
     return tuple(dict.fromkeys(own or names))
+
+
+def _op(target: str) -> str:
+    """``softmax`` of ``aten._softmax.default``, ``cumsum`` of ``torch.ops.aten.cumsum.default``."""
+    return (target.removeprefix("torch.ops.").split(".")[1:] or [target])[0].removeprefix("_")
 
 
 def _modules(nodes: Sequence[NodeFacts], is_one: bool) -> Modules:

@@ -1,7 +1,7 @@
 /** Every command of the extension, by its id in package.json. The server's own commands are `irscope.server.*`. */
 
 import * as vscode from "vscode";
-import { columnOf, showSource } from "../host/documents";
+import type { LineOf } from "../host/documents";
 import type { Place } from "../protocol";
 import type { Element } from "../host/runItems";
 import { chooseTarget } from "./chooseTarget";
@@ -82,11 +82,11 @@ function commandsOfElements(services: Services): Commands {
     "irscope.openStage": async (uri: string, line?: number) => {
       await documents.show(uri, line === undefined ? {} : { line });
     },
-    "irscope.showPlace": (place: Place) => showPlace(place),
+    "irscope.showPlace": (place: LineOf) => documents.open(place),
     "irscope.openSource": async (element: Element | undefined) => {
       const place = element === undefined ? undefined : sourceOf(element);
       if (place !== undefined) {
-        await showPlace(place);
+        await documents.open(place);
       }
     },
     "irscope.showStageGraph": async (element: Element | undefined) => {
@@ -106,16 +106,7 @@ function commandsOfElements(services: Services): Commands {
   };
 }
 
-/** Shows a line of a file, where the file is open already. */
-async function showPlace(place: { uri: string; line?: number }): Promise<void> {
-  const column = columnOf(vscode.Uri.parse(place.uri));
-  await showSource(place.uri, {
-    ...(place.line === undefined ? {} : { line: place.line }),
-    ...(column === undefined ? {} : { column }),
-  });
-}
-
-function sourceOf(element: Element): { uri: string; line?: number } | undefined {
+function sourceOf(element: Element): LineOf | undefined {
   switch (element.kind) {
     case "script":
     case "run":

@@ -5,7 +5,7 @@
 
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { columnOf, partsOf, sameUri, SCHEME, showSource } from "../host/documents";
+import { partsOf, sameUri } from "../host/documents";
 import { choose } from "../host/lists";
 import { withoutIcons } from "../host/plainText";
 import { showWithLog } from "../host/problems";
@@ -24,19 +24,11 @@ export async function goToLibraryLine(services: Services, given?: Partial<Place>
   const [only, another] = lines;
   const chosen = another === undefined ? only : await chooseLine(lines);
   if (chosen !== undefined) {
-    await showLibraryLine(chosen);
+    await services.documents.open(chosen);
   } else if (only === undefined) {
     const text = vscode.l10n.t("No other line of Python is known to have led to line {0}.", place.line + 1);
     void showWithLog("information", text);
   }
-}
-
-/** Shows a line of a file where that is open already, else beside what it became. */
-export async function showLibraryLine({ uri, line }: Place): Promise<void> {
-  const { visibleTextEditors } = vscode.window;
-  const source = visibleTextEditors.find(({ document }) => document.uri.scheme !== SCHEME);
-  const column = columnOf(vscode.Uri.parse(uri, true)) ?? source?.viewColumn ?? vscode.ViewColumn.Beside;
-  await showSource(uri, { line, column });
 }
 
 /** The lines of other files that a line came from, or that it led to; each once. */

@@ -13,7 +13,6 @@ import type { KernelChoice, KernelsAt, Place } from "../protocol";
 import { showWithLog } from "../host/problems";
 import { KernelsAtRequest } from "../host/requests";
 import { activePythonFile, requireTrust, withRunProgress, type Services } from "./context";
-import { showLibraryLine } from "./libraryLine";
 import { newList } from "../host/lists";
 import type { Server } from "../host/server";
 
@@ -32,7 +31,7 @@ export async function showKernel(services: Services, place?: Partial<Place>): Pr
   const [only, another] = found.kernels;
   const later = found.running ? new LaterKernels(services.server, found, uri, line) : undefined;
   const kernel =
-    another === undefined ? only : await pickKernel(found.kernels, at, later).finally(() => later?.dispose());
+    another === undefined ? only : await pickKernel(services, found.kernels, at, later).finally(() => later?.dispose());
   if (kernel !== undefined) {
     await services.documents.show(kernel.uri, {
       line: kernel.line,
@@ -139,6 +138,7 @@ type Choice = vscode.QuickPickItem & { kernel?: KernelChoice };
 
 /** @param later what fills the list while the run goes on; what is marked in it stays marked */
 async function pickKernel(
+  { documents }: Services,
   kernels: KernelChoice[],
   { uri, line }: { uri: vscode.Uri; line: number },
   later: LaterKernels | undefined,
@@ -172,7 +172,7 @@ async function pickKernel(
   list.onDidTriggerItemButton(({ item: { kernel } }) => {
     if (kernel?.innermost) {
       list.hide();
-      void showLibraryLine(kernel.innermost);
+      void documents.open(kernel.innermost);
     }
   });
   const chosen = await new Promise<KernelChoice | undefined>((resolve) => {
@@ -228,13 +228,13 @@ function choiceOf(kernel: KernelChoice, uri: vscode.Uri): Choice {
   };
 }
 
-/** @param uri the document that is asked about; where a kernel has no lines in it, or many, the innermost one is named */
-function originsOf(kernel: KernelChoice, uri: vscode.Uri): string {
-  const inner = kernel.innermost;
-  const own = kernel.origins.filter((origin) => inner === null || sameUri(origin.uri, uri.toString()));
+/** The innermost line where that is in another file or there are many here, else those of the document that is asked about. */
+function originsOf({ innermost, origins }: KernelChoice, uri: vscode.Uri): string {
+  const isHere = innermost === null || sameUri(innermost.uri, uri.toString());
+  const own = origins.filter((origin) => innermost === null || sameUri(origin.uri, uri.toString()));
   const lines = [...new Set(own.map((origin) => origin.line + 1))].sort((a, b) => a - b);
-  if (inner !== null && (lines.length === 0 || lines.length > MOST_LINES)) {
-    return `${path.basename(vscode.Uri.parse(inner.uri, true).fsPath)}:${inner.line + 1}`;
+  if (innermost !== null && (!isHere || lines.length === 0 || lines.length > MOST_LINES)) {
+    return `${path.basename(vscode.Uri.parse(innermost.uri, true).fsPath)}:${innermost.line + 1}`;
   }
   if (lines.length === 0) {
     return "";

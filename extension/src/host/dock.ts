@@ -1,12 +1,12 @@
 /** The view in the panel area: pipeline, findings, compile time, memory and changes of the run that the editor is about. */
 
 import * as vscode from "vscode";
-import { columnOf, SCHEME, showSource, wireUri, type Documents } from "./documents";
+import { SCHEME, wireUri, type Documents } from "./documents";
 import { askServer, fill, type Host } from "./panelHost";
 import type { Subject, Tab, ToPanel } from "../panels/messages";
 import { REGISTRY, TABS } from "../panels/registry";
 import type { SubjectOf } from "../panels/results";
-import type { Place, RunItem } from "../protocol";
+import type { RunItem } from "../protocol";
 import { SubjectOfRequest } from "./requests";
 import { messageOf, ServerUnavailable, type Server } from "./server";
 import { usesTorch } from "./torchFiles";
@@ -95,7 +95,7 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
       requests: REQUESTS,
       ask: (request) => askServer(this.server, request),
       drawn: (what) => this.drawn.fire(what),
-      open: (place, preserveFocus) => this.open(place, preserveFocus),
+      open: (place, preserveFocus) => this.documents.open(place, preserveFocus),
       show: (_, subject) => this.showGraph(subject),
     };
     fill(view.webview, this.extensionUri, { name: "dock", title: "IRScope" }, host);
@@ -116,12 +116,6 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
       this.tellCursor(vscode.window.activeTextEditor);
     }
     void this.findSubject();
-  }
-
-  private async open({ uri, line }: Place, preserveFocus: boolean): Promise<void> {
-    const target = vscode.Uri.parse(uri, true);
-    const options = { line, column: columnFor(target), preserveFocus };
-    await (target.scheme === SCHEME ? this.documents.show(uri, options) : showSource(uri, options));
   }
 
   // --- what the editor is about ---
@@ -220,20 +214,4 @@ function subjectFrom({ run, deep, compile, stage }: SubjectOf): Subject | undefi
 export function titleOf({ script, lane }: RunItem): string {
   const name = script.slice(script.lastIndexOf("/") + 1);
   return lane === "fast" ? vscode.l10n.t("{0}, fast run", name) : vscode.l10n.t("{0}, deep run", name);
-}
-
-/** Where a document opens: where it is open, else stages beside the source and sources beside the stages. */
-function columnFor(target: vscode.Uri): vscode.ViewColumn {
-  const open = columnOf(target);
-  if (open !== undefined) {
-    return open;
-  }
-  const sameKind = vscode.window.visibleTextEditors.find(
-    ({ document }) =>
-      (document.uri.scheme === SCHEME) === (target.scheme === SCHEME) && document.uri.scheme !== "output",
-  );
-  return (
-    sameKind?.viewColumn ??
-    (vscode.window.activeTextEditor === undefined ? vscode.ViewColumn.One : vscode.ViewColumn.Beside)
-  );
 }

@@ -41,6 +41,13 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     return showLine(document, options);
   }
 
+  /** Shows a place: where it is open, else stages beside the sources and sources beside the stages. */
+  async open({ uri, line }: LineOf, preserveFocus = false): Promise<void> {
+    const target = vscode.Uri.parse(uri, true);
+    const options = { ...(line === undefined ? {} : { line }), column: columnFor(target), preserveFocus };
+    await (target.scheme === SCHEME ? this.show(uri, options) : showSource(uri, options));
+  }
+
   dispose(): void {
     this.registration.dispose();
   }
@@ -53,6 +60,12 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     const known = await vscode.languages.getLanguages();
     return known.includes(wanted) ? vscode.languages.setTextDocumentLanguage(document, wanted) : document;
   }
+}
+
+/** A line (0-based) of a document, or the document. */
+export interface LineOf {
+  uri: string;
+  line?: number;
 }
 
 export interface ShowOptions {
@@ -81,6 +94,21 @@ export function columnOf(uri: vscode.Uri): vscode.ViewColumn | undefined {
   return vscode.window.tabGroups.all.find((group) =>
     group.tabs.some((tab) => tab.input instanceof vscode.TabInputText && tab.input.uri.toString() === uri.toString()),
   )?.viewColumn;
+}
+
+function columnFor(target: vscode.Uri): vscode.ViewColumn {
+  const open = columnOf(target);
+  if (open !== undefined) {
+    return open;
+  }
+  const sameKind = vscode.window.visibleTextEditors.find(
+    ({ document }) =>
+      (document.uri.scheme === SCHEME) === (target.scheme === SCHEME) && document.uri.scheme !== "output",
+  );
+  return (
+    sameKind?.viewColumn ??
+    (vscode.window.activeTextEditor === undefined ? vscode.ViewColumn.One : vscode.ViewColumn.Beside)
+  );
 }
 
 /** The run that an `irscope:` document belongs to, and its stage as the document's path names it (with extension). */

@@ -23,6 +23,7 @@ import {
   type ServerOptions,
 } from "vscode-languageclient/node";
 import type { Channels } from "./channels";
+import { LINK_COMMAND, withCommands } from "./hoverLinks";
 import { findInterpreter, nameOf, onMayHaveChanged, type Interpreter } from "./interpreter";
 import { OneAtATime } from "./oneAtATime";
 import { withoutIcons } from "./plainText";
@@ -241,6 +242,16 @@ export class Server implements vscode.Disposable {
         },
       },
       middleware: {
+        provideHover: async (document, position, token, next) => {
+          const hover = await next(document, position, token);
+          for (const content of hover?.contents ?? []) {
+            if (content instanceof vscode.MarkdownString) {
+              content.value = withCommands(content.value);
+              content.isTrusted = { enabledCommands: [LINK_COMMAND] };
+            }
+          }
+          return hover;
+        },
         workspace: {
           configuration: (params) =>
             params.items.map(({ section, scopeUri }) => {

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from collections.abc import Sequence
 
 from irscope.findings.kinds import compiled_code_error
 from irscope.protocol import Finding, Kernel, Report
 from irscope.provenance.kernels import output_code_of
 from irscope.store.store import Store
-from irscope.vocabulary import units
 
 from irscope_server.app.deep_run import NOT_TRUSTED, deep_run, no_entry, wait_for
 from irscope_server.app.server import IrscopeServer
+from irscope_server.base.compiled import compiles_text
 from irscope_server.base.context import ReadContext
 from irscope_server.base.params import (
     CheckParams,
@@ -48,7 +47,6 @@ from irscope_server.stages.tree import run_item, run_tree, stages_of
 
 NOT_A_FILE = "This document is not a file and cannot be run. Save it first."
 _MOST_LINES = 12
-_MOST_COMPILES = 3
 _NOTHING_TO_CHECK = "This file has no known error in compiled code, so there is nothing to check."
 
 
@@ -281,18 +279,8 @@ def _why_none(deep: Ended, line: int, by_line: dict[int, Sequence[Kernel]], reas
 
 
 def _looked_at(report: Report) -> str:
-    """``Looked at run 20261128-101500-ab: 0/0 LlamaForCausalLM (20 kernels), 1/0 step (no kernels).``"""
-    calls = Counter(kernel.compile for kernel in report.kernels if not kernel.is_generated)
-    generated = Counter(kernel.compile for kernel in report.kernels if kernel.is_generated)
-    compiles = [compile for compile in report.compiles if compile.id in generated or compile.id in calls]
-    compiles = compiles or list(report.compiles)
-    shown = [
-        f"{compile.id} {compile.title} ({units.kernels(generated[compile.id], calls[compile.id])})"
-        for compile in compiles[:_MOST_COMPILES]
-    ]
-    if len(compiles) > _MOST_COMPILES:
-        shown.append(f"and {units.count(len(compiles) - _MOST_COMPILES, 'more compile', 'more compiles')}")
-    return f"Looked at run {report.run}: {', '.join(shown) or 'nothing was compiled'}."
+    """``Looked at run 20261128-101500-ab: 0/0 LlamaForCausalLM (20 kernels).``"""
+    return f"Looked at run {report.run}: {compiles_text(report) or 'nothing was compiled'}."
 
 
 def statement_around(text: str, line: int) -> tuple[int, int]:

@@ -12,10 +12,11 @@ from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary import units
 
 from irscope_server.base import words
+from irscope_server.base.stage_uris import uri_of_stage
 from irscope_server.base.texts import FileKey, file_key
 from irscope_server.language.context import SourceContext
 from irscope_server.language.line_facts import LineFacts, Op, short_target, symbols_in
-from irscope_server.language.line_views import LineView, kernels_of_lines, kernels_text, line_view
+from irscope_server.language.line_views import LineView, kernels_of_lines, kernels_text, line_view, short_kernel
 from irscope_server.language.statements import Statement, statement_of_line
 from irscope_server.language.type_labels import ops_in_order, symbol_rows, value_label
 
@@ -39,14 +40,17 @@ async def line_text(context: SourceContext, key: FileKey, line: int, column: int
     ran = [old for number in here if (old := back.exact(number)) is not None]
     ops = [op for old in ran for op in view.ops_at(range(old, old + 1))]
     overlaps = view.facts.overlaps.get(view.key, {})
+    lines = {old + 1 for old in ran}
     texts = [
         overlap_text([overlap for old in ran for overlap in overlaps.get(old + 1, ())]),
-        calls_text(context, view, {old + 1 for old in ran}, {op.compile for op in ops}),
+        calls_text(context, view, lines, {op.compile for op in ops}),
     ]
+    run, kernels = kernels_of_lines(context, key, here)
     if ops:  # else a collective may be there all the same: a function of PyTorch's starts it
-        kernels = kernels_of_lines(context, key, here)
         flops = sum(view.facts.flops.get(view.key, {}).get(old + 1, 0) for old in ran)
-        texts.insert(0, statement_text(statement, ops, kernels, flops, view.facts))
+        texts.insert(0, statement_text(statement, ops, _kernels_row(run, kernels), flops, view.facts))
+    elif kernels and not texts[-1]:  # what lays out an input comes from the first line that looks at it
+        texts += [_kernels_row(run, kernels), calls_text(context, view, lines, {kernel.compile for kernel in kernels})]
     said = "\n\n".join(filter(None, texts))
     note = "\n\n*Before your edit.*" if view.stale else ""
     return said + note if said else ""
@@ -110,9 +114,7 @@ def _overlap_row(row: OverlapRow) -> str:
     return f"{words.code_span(row.title)}{calls} {words.markdown(said)}"
 
 
-def statement_text(
-    statement: Statement, ops: list[Op], kernels: tuple[Kernel, ...], flops: int, facts: LineFacts
-) -> str:
+def statement_text(statement: Statement, ops: list[Op], kernels: str, flops: int, facts: LineFacts) -> str:
     """The operations of the newest compile that has some, what they give, the kernels that they are in; empty if
     they only look at sizes."""
     label = value_label(statement.values, ops)
@@ -129,13 +131,21 @@ def statement_text(
         parts.append(units.flops(flops))
     rows = [" · ".join(parts)]
     if kernels:
-        rows.append(_kernels_row(kernels))
+        rows.append(kernels)
     all_symbols = facts.symbols.get(compile, {})
     symbols = [all_symbols[name] for name in symbols_in(label[0] if label else "") if name in all_symbols]
     return "\n\n".join([*rows, *symbol_rows(symbols)])
 
 
-def _kernels_row(kernels: tuple[Kernel, ...]) -> str:
-    links = ", ".join(words.code_span(kernel.name) for kernel in kernels[:_MOST_KERNELS])
+def _kernels_row(run: str, kernels: tuple[Kernel, ...]) -> str:
+    """The kernels of a line with links to their texts; empty without any."""
+    if not kernels:
+        return ""
+    links = ", ".join(_kernel_link(run, kernel) for kernel in kernels[:_MOST_KERNELS])
     more = f" and {len(kernels) - _MOST_KERNELS} more" if len(kernels) > _MOST_KERNELS else ""
     return f"In {kernels_text(kernels)}: {links}{more}"
+
+
+def _kernel_link(run: str, kernel: Kernel) -> str:
+    name = words.code_span(short_kernel(kernel.name))
+    return f"[{name}]({uri_of_stage(run, kernel.stage, kernel.language)})" if kernel.is_generated else name

@@ -17,6 +17,7 @@ from irscope_server.running.results import Ended
 
 _MOST_OTHERS = 4
 """Runs of other entries whose graphs are looked through for a file."""
+_MOST_OF_NAME, _END_OF_NAME = 48, 12
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,13 @@ def kernels_text(kernels: Sequence[Kernel]) -> str:
     return units.kernels(generated, len(kernels) - generated)
 
 
-def kernels_by_line(context: SourceContext, key: FileKey) -> dict[int, tuple[Kernel, ...]]:
-    """The kernels of each line (0-based, as the text is now) in the newest deep run that has results for a file.
+def short_kernel(name: str) -> str:
+    """Beginning and end of a kernel's name: it lists all its operations, and the number at its end tells it from others."""
+    return name if len(name) <= _MOST_OF_NAME else f"{name[: _MOST_OF_NAME - _END_OF_NAME - 1]}…{name[-_END_OF_NAME:]}"
+
+
+def kernels_by_line(context: SourceContext, key: FileKey) -> tuple[str, dict[int, tuple[Kernel, ...]]]:
+    """The newest deep run that has results for a file, and the kernels of each line (0-based, as the text is now) in it.
 
     A line that was edited has none; a kernel that is called twice is there once.
     """
@@ -103,11 +109,12 @@ def kernels_by_line(context: SourceContext, key: FileKey) -> dict[int, tuple[Ker
             if (line := line_map.exact(ran - 1)) is not None
         }
         if by_line:
-            return by_line
-    return {}
+            return deep.run, by_line
+    return "", {}
 
 
-def kernels_of_lines(context: SourceContext, key: FileKey, lines: Iterable[int]) -> tuple[Kernel, ...]:
-    """The kernels of several lines (0-based, as the text is now), each once."""
-    by_line = kernels_by_line(context, key)
-    return tuple({(kernel.stage, kernel.name): kernel for line in lines for kernel in by_line.get(line, ())}.values())
+def kernels_of_lines(context: SourceContext, key: FileKey, lines: Iterable[int]) -> tuple[str, tuple[Kernel, ...]]:
+    """The run and the kernels of several lines (0-based, as the text is now), each once."""
+    run, by_line = kernels_by_line(context, key)
+    found = {(kernel.stage, kernel.name): kernel for line in lines for kernel in by_line.get(line, ())}
+    return run, tuple(found.values())

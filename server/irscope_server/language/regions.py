@@ -13,7 +13,7 @@ from irscope_server.base.params import UriParams
 from irscope_server.base.results import Region, RegionKind, RegionsResult
 from irscope_server.base.texts import FileKey
 from irscope_server.language.context import SourceContext
-from irscope_server.language.line_views import LineView, kernels_by_line, kernels_text, line_view
+from irscope_server.language.line_views import LineView, kernels_by_line, kernels_text, line_view, short_kernel
 from irscope_server.language.measured_lines import lines_with_time
 from irscope_server.running.measured import Measured
 
@@ -31,7 +31,7 @@ async def regions(context: SourceContext, params: UriParams) -> RegionsResult:
     view = await line_view(context, document.key)
     shown: list[Region] = list(_functions(view)) if view else []
     shown += _breaks(context, document.key)
-    shown += _kernels(kernels_by_line(context, document.key))
+    shown += _kernels(kernels_by_line(context, document.key)[1])
     if context.settings.measured_time:
         shown += _measured(context, document.key, await context.profiles.touching(document.key))
     shown.sort(key=lambda region: (region.line, -region.end_line, region.kind))
@@ -117,7 +117,7 @@ def _names(kernels: tuple[Kernel, ...]) -> tuple[str, ...]:
 
 
 def _kernel_text(kernels: tuple[Kernel, ...]) -> str:
-    shown = ", ".join(_names(kernels)[:_MOST_NAMES])
+    shown = ", ".join(map(short_kernel, _names(kernels)[:_MOST_NAMES]))
     more = f" and {len(kernels) - _MOST_NAMES} more" if len(kernels) > _MOST_NAMES else ""
     return f"In {kernels_text(kernels)}: {shown}{more}"
 

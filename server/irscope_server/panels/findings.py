@@ -13,6 +13,7 @@ from irscope.store.store import Store
 from irscope.vocabulary.units import ranks_named
 
 from irscope_server.base import words
+from irscope_server.base.compiled import summary
 from irscope_server.base.context import ReadContext
 from irscope_server.base.messages import Encoded
 from irscope_server.base.params import PanelRequest
@@ -151,7 +152,7 @@ def _result(
 
 def _why_none(report: Report) -> str:
     if report.compiles:
-        return "This run has no findings: no graph break, no recompilation."
+        return summary(report)
     return f"Nothing was compiled in this run. {report.outcome.message}".strip()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from irscope_server.base.compiled import summary
 from irscope_server.base.context import Document, EditorContext
 from irscope_server.base.functions import uses_torch
 from irscope_server.base.results import FileState
@@ -51,7 +52,7 @@ class FileStates:
         stale = editor.texts.are_edited(newest.texts)
         if stale:
             parts.append("Edited since the last run. Its findings are shown where their lines are now.")
-        parts.append(outcome.message)
+        parts += filter(None, [outcome.message, summary((deep or newest).report)])
         if newest.report.may_differ and (deep is None or deep.source != newest.source):
             coming = ": the full run is on its way" if plan.settings.deep_when_idle else " from a full run"
             parts.append(f"What was found may differ{coming}.")

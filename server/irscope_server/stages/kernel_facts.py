@@ -26,7 +26,7 @@ def kernel_choices(
         path = paths.of(kernel)
         module, module_class = path.modules[-1] if path.modules else ("", "")
         known[dataclasses.replace(kernel, module=module, module_class=module_class)] = path
-    headed = [(group.title, kernel) for group in groups_of(known) for kernel in group.kernels]
+    headed = [(group.title, kernel) for group in groups_of(known, compiles) for kernel in group.kernels]
     items = kernel_items(report, [kernel for _, kernel in headed], uri_of, text_of)
     choices = []
     for (heading, kernel), item in zip(headed, items, strict=True):

@@ -33,16 +33,21 @@ class GraphModule(torch.nn.Module):
 @pytest.fixture
 def project(tmp_path: Path, play: Play) -> tuple[Path, Path]:
     """A script, and the file of a library whose model it compiles: a kernel forward and one backward."""
+    return play_project(tmp_path, play, LIBRARY, GRAPH)
+
+
+def play_project(tmp_path: Path, play: Play, text: str, graph: str) -> tuple[Path, Path]:
+    """As `project`, with a text of the library and a graph of its model."""
     script, library = tmp_path / "train.py", tmp_path / "site-packages" / "lib.py"
     library.parent.mkdir()
     script.write_text(TRAIN)
-    library.write_text(LIBRARY)
+    library.write_text(text)
     calls = {
         "callers": (Origin(str(script), CALL + 1), Origin(str(script), 2)),
         "backward_callers": (Origin(str(script), BACKWARD + 1), Origin(str(script), 2)),
     }
     model = compile_of(str(library), "0/0", "wrapper", 4, program="Model", **calls)
-    stages = [[to_json(stage("0/0", "dynamo-graph")), GRAPH.format(file=library)]]
+    stages = [[to_json(stage("0/0", "dynamo-graph")), graph.format(file=library)]]
     for name in ("kernel/k0", "kernel-backward/k1"):
         stages.append([to_json(stage("0/0", name, "cpp")), "void k() {}\n"])
     kernels = [
@@ -108,3 +113,17 @@ async def test_hovers_lead_from_the_call_and_back_to_it(start_editor: StartEdito
     inside = editor.open(library)
     link = f"[train.py:{CALL + 1}]({uri}#L{CALL + 1})"
     assert (await hover(editor, inside, SINE, "called")).endswith(f"In `Model`, called from {link}")
+
+
+async def test_a_line_that_only_looks_at_a_size_names_its_kernel_and_the_call(
+    start_editor: StartEditor, play: Play, tmp_path: Path
+) -> None:
+    text = LIBRARY.replace("        return", "        n = x.shape\n        return")
+    script, library = play_project(tmp_path, play, text, GRAPH.replace(":5 in", ":6 in"))
+    editor = await start_editor(playing=True, settings={"run": {"onSave": "off"}})
+    uri = editor.open(script)
+    await names(editor, uri, CALL, run=True)
+    inside = editor.open(library)
+    said = await hover(editor, inside, SINE, "called")
+    assert said.startswith("In 2 kernels: [`k0`](irscope:/")
+    assert said.endswith(f"In `Model`, called from [train.py:{CALL + 1}]({uri}#L{CALL + 1})")

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from advice_cases import CASES, BreakCase
 from advice_runs import Session, session
-from irscope.fixing.advice import Edit, Option
+from irscope.fixing.advice import Option
+from irscope.protocol import Edit
 
 
 @pytest.fixture(scope="module")

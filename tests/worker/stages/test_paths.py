@@ -34,11 +34,14 @@ def train(x):
     return model(x)
 
 
-model = torch.compile(Net())
+net = Net()
+model = torch.compile(net)
 x = torch.randn(2, 4)
 first = train(x)
 second = model(x)
 second.sum().backward()
+again = torch.compile(net)
+again(x)
 layer = torch.compile(torch.nn.TransformerEncoderLayer(16, 2, batch_first=True))
 layer(torch.randn(2, 3, 16)).sum().backward()
 """
@@ -79,6 +82,19 @@ first, second = Block(), Block()
 for block in (first, second):
     block.compile()
 second(first(x)).sum().backward()
+
+
+def helper(x):
+    print("now")
+    return x.cos() * 2
+
+
+class Broken(torch.nn.Module):
+    def forward(self, x):
+        return helper(x)
+
+
+torch.compile(Broken())(x)
 """
 )
 NAMED = """\
@@ -173,8 +189,9 @@ def test_every_line_that_calls_compiled_code_leads_to_its_kernels(tmp_path: Path
     assert [gap.what for gap in ran.report.capture_gaps if "call" in gap.what] == []
     net, layer = ran.report.compiles
     assert (net.title, layer.title) == ("Net", "TransformerEncoderLayer")
-    called = ["return model(x)", "first = train(x)", "second = model(x)", "model = torch.compile(Net())"]
-    assert sorted(lines_of(ran, net)) == sorted([*called, "def forward(self, x):"])
+    called = ["return model(x)", "first = train(x)", "second = model(x)", "model = torch.compile(net)"]
+    reused = ["again = torch.compile(net)", "again(x)"]
+    assert sorted(lines_of(ran, net)) == sorted([*called, *reused, "def forward(self, x):"])
     assert lines_of(ran, net, backward=True) == ["second.sum().backward()"]
     assert lines_of(ran, layer, backward=True) == ["layer(torch.randn(2, 3, 16)).sum().backward()"]
     by_line = kernels_by_line(ran.report)
@@ -200,8 +217,10 @@ def test_every_line_that_calls_compiled_code_leads_to_its_kernels(tmp_path: Path
 
 def test_kernels_of_nested_regions_and_of_blocks_have_their_paths(tmp_path: Path) -> None:
     ran = run_forked(write(tmp_path, KINDS), tmp_path / "runs.db", "deep")
-    stack, block = ran.report.compiles
+    stack, block, *broken = ran.report.compiles
     assert (stack.title, block.title) == ("Stack", "Block")
+    alone = [kernel for kernel in ran.report.kernels if kernel.compile in {compile.id for compile in broken}]
+    assert {(kernel.module, kernel.module_class) for kernel in alone} == {("", "Broken")}  # of a function alone
     text = Path(ran.report.script).read_text(encoding="utf-8").split("\n")
     inner = "return torch.nn.functional.gelu(self.fc(x))"
     kernels = [kernel for kernel in ran.report.kernels if kernel.compile == stack.id]

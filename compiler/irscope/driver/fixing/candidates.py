@@ -54,9 +54,8 @@ class Tried:
     @property
     def left_to_python(self) -> Candidate | None:
         """What is verified as well and repairs nothing."""
-        return next(
-            (one for one in self.candidates if not one.fix.repairs and one.proof.status is Status.VERIFIED), None
-        )
+        others = (one for one in self.candidates if not one.fix.repairs)
+        return next((one for one in others if one.proof.status is Status.VERIFIED), None)
 
 
 @dataclass(frozen=True)

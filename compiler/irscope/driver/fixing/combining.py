@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from irscope.driver.fixing.candidates import Candidate, Together, Tried
 from irscope.driver.fixing.trying import Trying
-from irscope.driver.trials.proving import Proof, Prover, Status
+from irscope.driver.trials.proving import Proof, Prover, Status, are_alike
 from irscope.fixing.texts import applied, joined_lines
 from irscope.protocol import Edit, Finding
 
@@ -71,8 +71,7 @@ def _again(trying: Trying, made: Together, finding: Finding) -> Together:
     if text is None or trying.has_ended:
         return made
     _, trial = trying.prover.prove(made.texts, made.fixed[0])
-    same = (finding.kind, finding.code, finding.file)
-    left = [now for now in trial.findings if (now.kind, now.code, now.file) == same]
+    left = [now for now in trial.findings if are_alike(now, finding)]
     fixes = (fix for now in left for fix in trying.fixes_in(now, finding.file, text) if fix.repairs)
     for fix in itertools.takewhile(lambda _: not trying.has_ended, fixes):
         trying.on_try(f"with the others: {fix.title}")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from irscope.driver.fixing.candidates import Candidate, Patch, Tried
-from irscope.driver.trials.proving import Proof, Prover, Status, Trial
+from irscope.driver.trials.proving import Proof, Prover, Status, Trial, are_alike
 from irscope.fixing.library_to_python import caveat_of, plain_functions
 from irscope.fixing.places import in_library
 from irscope.fixing.proposals import chained, proposals, together
@@ -119,9 +119,8 @@ class Trying:
             return list(finding.fixes)
         proposed = self._proposed(finding, text)
         # The other forms of a change of the finding's own come first.
-        order = [
-            fix for own in finding.fixes for fix in (*(form for form in proposed if form.identity == own.identity), own)
-        ]
+        forms = ([*(form for form in proposed if form.identity == own.identity), own] for own in finding.fixes)
+        order = [*itertools.chain.from_iterable(forms)]
         of_causes = () if texts else self._of_causes(finding, text)
         here = {fix.identity: fix for fix in reversed((*order, *proposed)) if fix.file in ("", finding.file)}
         pairs = ((cause, fix) for cause in of_causes for fix in reversed(here.values()))
@@ -193,9 +192,7 @@ class Trying:
         """Leaves more functions to Python: those of a finding that comes, or that is still there, since one finding may
         be of several functions."""
         for _ in range(_LONGEST_CHAIN):
-            alike = [
-                one for one in trial.findings if (one.kind, one.code, one.file) == (finding.kind, finding.code, file)
-            ]
+            alike = [one for one in trial.findings if are_alike(one, dataclasses.replace(finding, file=file))]
             left = proof.adds if proof.has_removed(finding) else (*alike, *proof.adds)
             found = [fix for one in left for fix in plain_functions(one, text, trial.compiles, self.prover.text_of)]
             changed = applied(text, found[0].edits) if found else text

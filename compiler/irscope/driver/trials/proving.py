@@ -283,9 +283,7 @@ def _decided(
     """What follows from a trial; ``finding`` is what must be gone."""
 
     def same(old: Finding, new: Finding) -> bool:
-        if (old.kind, old.code, old.file) != (new.kind, new.code, new.file):
-            return False
-        return _same_line(old, new, matches) and _same_cause(old, new, matches)
+        return are_alike(old, new) and _same_line(old, new, matches) and _same_cause(old, new, matches)
 
     removes = tuple(old for old in original.findings if not any(same(old, new) for new in trial.findings))
     adds = tuple(new for new in trial.findings if not any(same(old, new) for old in original.findings))
@@ -325,6 +323,11 @@ def not_run(trial: Trial) -> str:
 
 
 _LANE = "graphs compiled by AOTAutograd, as in the full pipeline; if the script's own backend does not use it, by that"
+
+
+def are_alike(old: Finding, new: Finding) -> bool:
+    """Whether two findings are of one sort, in one file."""
+    return (old.kind, old.code, old.file) == (new.kind, new.code, new.file)
 
 
 def _same_line(old: Finding, new: Finding, matches: Mapping[str, LineMatch]) -> bool:

@@ -42,10 +42,8 @@ def measured_static_sizes(prover: Prover, spec: RunSpec, file: str) -> StaticSiz
         return None
     changed = {file: applied(text, fix.edits)}
     proof, trial = prover.prove(changed, None, may_come=_is_of_sizes)
-    compiles = Counter(
-        (compile.file, compile.line, compile.function) for compile in trial.compiles if compile.graph_ops
-    )
-    sizes = max(compiles.values(), default=0)
+    functions = ((compile.file, compile.line, compile.function) for compile in trial.compiles if compile.graph_ops)
+    sizes = max(Counter(functions).values(), default=0)
     why_not = "" if sizes <= MOST_SIZES else f"One function would have {sizes} compiles."
     if proof.status is not Status.VERIFIED or why_not:
         return StaticSizes(fix, file, proof, None, proof.reason or why_not)

@@ -30,9 +30,8 @@ from irscope.fixing.advice.model import Advice, BreakContext, Option, Words
 from irscope.fixing.advice.origin import origin_of
 from irscope.fixing.advice.plain import PLAIN
 from irscope.fixing.advice.spot import Spot
-from irscope.protocol import Edit
 
-__all__ = ["RULES", "BreakContext", "Edit", "Option", "Words", "words_for"]
+__all__ = ["RULES", "BreakContext", "Option", "Words", "words_for"]
 
 _MOST_OPTIONS = 3
 

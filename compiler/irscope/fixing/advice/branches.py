@@ -13,14 +13,13 @@ from irscope.fixing.advice.spot import Spot
 from irscope.fixing.choosing import is_no_tensor
 from irscope.fixing.edits import statements
 from irscope.fixing.predication import Flat, Flattening, bound_before
-from irscope.fixing.rules.branches import chosen_expression, flattened
+from irscope.fixing.rules.branches import BOTH, chosen_expression, flattened
 from irscope.fixing.source import Source, parse_expression
 from irscope.fixing.syntax import Function
 from irscope.protocol import FixMethod, Range
 from irscope.usercode.bindings import targets_of
 
 _WHY = "A graph has no branches: while it is traced, tensors have shapes but no values."
-_BOTH = "Both sides are computed, and their shapes must broadcast."
 _ASSERTED = "A failure is then a RuntimeError with this text, and on a GPU it arrives later."
 _COND = (
     "Only one side runs; both must give tensors of the same shape and dtype, and none may change or return an input."
@@ -107,7 +106,7 @@ def _chosen(spot: Spot, decision: ast.If | ast.IfExp) -> tuple[Option, ...]:
             return replacing(spot, decision, code, do, caveat)
         return option(do, code, caveat, spot.edits({}, statements(spot.source, place, code)))
 
-    where = made(FixMethod.CHOOSE_BY_VALUE, code, _BOTH)
+    where = made(FixMethod.CHOOSE_BY_VALUE, code, BOTH)
     cond, is_heavy = _with_cond(code, spot.torch)
     if cond is None:
         return (where,)
@@ -171,7 +170,7 @@ def _under_flags(spot: Spot, decision: ast.If) -> Option | None:
         straight = _flattened(spot, ast.If(asked, decision.body, []), decision)
         if straight is None or spot.source.all(ast.Return, decision):
             return None
-        under = option(FixMethod.CHOOSE_BY_VALUE, straight[1], _BOTH)
+        under = option(FixMethod.CHOOSE_BY_VALUE, straight[1], BOTH)
     body = under.code.replace("\n", "\n    ")
     code = f"if {' and '.join(map(spot.text, flags))}:\n    {body}"
     return dataclasses.replace(under, code=code, edits=spot.edits({decision: code}))

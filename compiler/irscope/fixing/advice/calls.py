@@ -97,9 +97,8 @@ def _unknown(spot: Spot) -> Advice:
     match, why = _CONTEXT.search(spot.cause.context), spot.cause.explanation
     if match is not None:
         is_c_code = "builtin" in why or "C extension" in spot.cause.context
-        reason = (
-            "is C code and has no Python bytecode to follow" if is_c_code else "PyTorch has marked as not to be traced"
-        )
+        reason = "is C code and has no Python bytecode to follow"
+        reason = reason if is_c_code else "PyTorch has marked as not to be traced"
         why = f"It calls `{match['module']}.{match['name']}`, which {reason}."
     options = in_caller(spot) if spot.alone else some(hoist(spot, spot.call), custom_op(spot, spot.call))
     return Advice(f"{spot.short(spot.expression)} calls code that Dynamo does not trace", why, options)

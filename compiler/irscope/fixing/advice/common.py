@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import loaded_names
+from irscope.fixing.splitting import is_method, parameters
 from irscope.protocol import Edit, FixMethod
 from irscope.usercode.bindings import last_word
 from irscope.usercode.effects import effects_of
@@ -103,10 +104,9 @@ def called(spot: Spot, *passed: str) -> str:
     function = next((f for f in reversed(spot.functions) if not isinstance(f, ast.Lambda)), None)
     if function is None:
         return f"compiled({', '.join(['...', *passed])})"
-    names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
-    in_class = isinstance(spot.source.parent(function), ast.ClassDef)
+    in_class = is_method(spot.source, function)
     name = "model" if in_class and function.name == "forward" else function.name
-    return f"{name}({', '.join([*names[in_class:], *passed])})"
+    return f"{name}({', '.join([*parameters(function)[in_class:], *passed])})"
 
 
 def pass_in(spot: Spot, node: ast.expr | None, caveat: str = ONCE_PER_VALUE, form: str = "{}") -> Option | None:
@@ -171,11 +171,9 @@ def custom_op(spot: Spot, call: ast.Call | None) -> Option | None:
         f"def _({', '.join(names)}):\n"
         f"    return torch.empty_like({names[0]})   # shape and dtype of the result"
     )
-    return Option(
-        f"Make it an operator that the graph calls as a whole (then call `{name}_op`)",
-        code,
-        "For functions of tensors that return a new tensor; it needs `register_autograd` for training.",
-    )
+    do = f"Make it an operator that the graph calls as a whole (then call `{name}_op`)"
+    caveat = "For functions of tensors that return a new tensor; it needs `register_autograd` for training."
+    return Option(do, code, caveat)
 
 
 def some(*options: Option | None) -> tuple[Option, ...]:

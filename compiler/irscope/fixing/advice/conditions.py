@@ -18,25 +18,23 @@ def decision_at(spot: Spot) -> Decision | None:
     """The ``if``, ``while``, ``assert`` or conditional expression whose condition the break is in."""
     if isinstance(spot.node, Decision):
         return spot.node
-    child: ast.AST | None = spot.node
-    for node in spot.ancestors:
+    for child, node in itertools.pairwise(spot.source.around(spot.node)):
         match node:
             case ast.If() | ast.While() | ast.IfExp() | ast.Assert():
                 return node if node.test is child else None
+            case ast.Call(func=ast.Name(id="bool" | "float" | "all" | "any") | ast.Attribute(attr="item")):
+                pass
             case (
-                ast.BoolOp()
+                ast.Attribute(attr="item")
+                | ast.BoolOp()
                 | ast.UnaryOp()
                 | ast.Compare()
                 | ast.BinOp()
                 | ast.NamedExpr()
-                | ast.Attribute(attr="item")
             ):
-                pass
-            case ast.Call(func=ast.Name(id="bool" | "float" | "all" | "any") | ast.Attribute(attr="item")):
                 pass
             case _:
                 return None
-        child = node
     return None
 
 

@@ -35,14 +35,11 @@ def unsupported_context(spot: Spot) -> Advice:
     return Advice(what, why, _read_outside(spot, block) if has_names else (moved,))
 
 
-def opened(spot: Spot) -> Advice | None:
-    """``with open(…) as file:``, where the call in its head breaks; None for another place."""
+def opened(spot: Spot) -> tuple[Option, ...]:
+    """``with open(…) as file:``, where the call in its head breaks; nothing for another place."""
     block = _with(spot)
-    if block is None or not any(item.context_expr is spot.expression for item in block.items):
-        return None
-    what = f"{spot.short(spot.expression)} opens a file while tracing"
-    why = "A graph holds operations on tensors; files must be read or written before or after it."
-    return Advice(what, why, _read_outside(spot, block))
+    is_head = block is not None and any(item.context_expr is spot.expression for item in block.items)
+    return _read_outside(spot, block) if block is not None and is_head else ()
 
 
 def _read_outside(spot: Spot, block: ast.With) -> tuple[Option, ...]:

@@ -6,7 +6,7 @@ import ast
 import contextlib
 import re
 
-from irscope.fixing.advice import arrays, calls, contexts, output
+from irscope.fixing.advice import arrays, calls, output
 from irscope.fixing.advice.branches import data_dependent_branch
 from irscope.fixing.advice.common import around, called, hoist, int_from_caller, replacing, some
 from irscope.fixing.advice.conditions import decision_at, failed_assertion
@@ -86,7 +86,7 @@ _BUILTINS = {
     "exec": _evaluated,
     "globals": _namespace,
     "locals": _namespace,
-    "open": lambda spot: contexts.opened(spot) or calls.skipped_call(spot),
+    "open": calls.skipped_call,
     "input": calls.skipped_call,
 }
 
@@ -158,12 +158,10 @@ def _length_of_text(spot: Spot) -> Advice | None:
 
 def import_failed(spot: Spot) -> Advice:
     """An ``import`` that fails while tracing."""
-    statement = spot.statement
+    statement, parent = spot.statement, spot.source.parent(spot.statement)
     what = f"{spot.short(statement)} fails"
     why = "The import is run while the graph is traced, and the module or name is not there."
-    if not isinstance(statement, (ast.Import, ast.ImportFrom)) or not isinstance(
-        spot.source.parent(statement), Function
-    ):
+    if not isinstance(statement, (ast.Import, ast.ImportFrom)) or not isinstance(parent, Function):
         return Advice(what, why)
     names = [alias.asname or alias.name.split(".")[0] for alias in statement.names]
     missing = "".join(f"\n    {name} = None" for name in names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
-from irscope.fixing.advice import arrays, output, randomness
+from irscope.fixing.advice import arrays, contexts, output, randomness
 from irscope.fixing.advice.common import around, guard, hoist, pass_in, plain_rule, replacing, some
 from irscope.fixing.advice.model import Option
 from irscope.fixing.advice.spot import Spot
@@ -41,7 +41,9 @@ def _computed_before(spot: Spot) -> tuple[Option, ...]:
 
 
 def _opened(spot: Spot) -> tuple[Option, ...]:
-    """``open(…)`` outside of a ``with``: what is read may be passed in, the file itself breaks again."""
+    """``open(…)``; outside of a ``with``, what is read may be passed in, the file itself breaks again."""
+    if options := contexts.opened(spot):
+        return options
     *_, whole = (spot.call, *spot.methods(spot.call))
     if whole is not spot.call:
         return some(hoist(spot, whole), pass_in(spot, whole))

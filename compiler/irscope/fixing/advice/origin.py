@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Iterator
 
-from irscope.events.break_words import places_of_tensors
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import bound_names, loaded_names
 from irscope.usercode.bindings import targets_of
 from irscope.usercode.user_files import is_user_file
+from irscope.vocabulary.patterns import pattern
 
+_COMPUTED = pattern(r'# File "(?P<file>[^"]+)", line (?P<line>\d+), in \S+?, code: (?P<code>.*)')
+_ATTRIBUTED = pattern(
+    r'^  \w*Tensor\w*\(.*\) originated from:\n  File "(?P<file>[^"]+)", line (?P<line>\d+)\n\s*(?P<code>.*)$',
+    re.MULTILINE,
+)
 _LONGEST_CHAIN = 3
 Assignment = ast.Assign | ast.AugAssign | ast.AnnAssign
 
@@ -21,7 +27,7 @@ def origin_of(spot: Spot, value: ast.expr) -> str:
     steps = list(_assignments(spot, value))
     said = {line for _, line in steps}
     here = spot.context.range.start.line
-    for file, line, code in places_of_tensors(spot.context.payload):
+    for file, line, code in _places_of_tensors(spot.context.payload):
         elsewhere = os.path.realpath(file) != os.path.realpath(spot.context.file)
         if is_user_file(file) and (elsewhere or line not in {here, *said}):
             place = f"{os.path.basename(file)}, line {line}" if elsewhere else f"line {line}"
@@ -57,3 +63,10 @@ def _assignments(spot: Spot, value: ast.expr) -> Iterator[tuple[str, int]]:
     arguments = bound_names(spot.functions[0].args) - seen - {"self"}
     for name in [name for name in names if name in arguments][:1]:
         yield f"the argument `{name}`", spot.functions[0].lineno
+
+
+def _places_of_tensors(payload: str) -> Iterator[tuple[str, int, str]]:
+    """Where the tensors of a break were computed, as PyTorch says it: files, lines and their code."""
+    for places in (_COMPUTED, _ATTRIBUTED):
+        for match in places.finditer(payload):
+            yield match["file"], int(match["line"]), match["code"].strip()

@@ -8,11 +8,11 @@ import contextlib
 import functools
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from irscope.events.break_message import BreakMessage
 from irscope.fixing.advice.model import BreakContext
-from irscope.fixing.source import Source, bound_names, loaded_names, source_of_file, tight
+from irscope.fixing.source import Changes, Source, bound_names, loaded_names, source_of_file, tight
 from irscope.protocol import Edit
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -141,9 +141,7 @@ class Spot:
         """How the file calls torch; `edits` imports it where the file does not."""
         return self.source.module_name("torch") or "torch"
 
-    def edits(
-        self, changes: Mapping[ast.AST, str | None], *more: Edit, above: str = "", importing: str = ""
-    ) -> tuple[Edit, ...]:
+    def edits(self, changes: Changes, *more: Edit, above: str = "", importing: str = "") -> tuple[Edit, ...]:
         """The edits that put code in the place of nodes (`Source.changed`); none if they cannot be made.
 
         ``above`` are lines for above the statement of the module that the node is in, ``importing`` is for the imports.
@@ -161,6 +159,5 @@ class Spot:
 @functools.lru_cache(maxsize=16)
 def _bound_before(tree: ast.Module, top: ast.stmt | None) -> frozenset[str]:
     """The names that the statements of a file before one of them bind; the same place may break at each compile."""
-    return frozenset(
-        name for node in itertools.takewhile(lambda node: node is not top, tree.body) for name in bound_names(node)
-    )
+    above = itertools.takewhile(lambda node: node is not top, tree.body)
+    return frozenset(name for node in above for name in bound_names(node))

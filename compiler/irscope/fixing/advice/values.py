@@ -68,11 +68,9 @@ def _as_symbol(spot: Spot) -> Option:
 def _decide_by_tensor(spot: Spot, keep: Option) -> Option:
     """A number that an ``if`` uses later: no setting helps, the decision itself has to go."""
     later = decision_later(spot).strip()
-    return Option(
-        "Keep it a tensor, and write what depends on it with torch.where or torch.cond",
-        f"{keep.code}\n{later}   # this line will be the next break" if later else keep.code,
-        "`capture_scalar_outputs` does not help here: Python still has to decide.",
-    )
+    do = "Keep it a tensor, and write what depends on it with torch.where or torch.cond"
+    code = f"{keep.code}\n{later}   # this line will be the next break" if later else keep.code
+    return Option(do, code, "`capture_scalar_outputs` does not help here: Python still has to decide.")
 
 
 def _in_slice_or_index(spot: Spot, what: str) -> Advice:
@@ -85,23 +83,20 @@ def _in_slice_or_index(spot: Spot, what: str) -> Advice:
             caveat = f"If `{name}` holds numbers; `torch.stack` if it holds tensors."
             option = Option(option.do, option.code, caveat)
         return Advice(what, _WHY, (option,), node.slice)
-    if call is not None and (values := _mapped(spot, call)) is not None:
+    if call is not None and (values := _mapped(call)) is not None:
         option = replacing(spot, call, f"list({spot.tight(values)}.unbind())", _KEEP_ELEMENTS, _ELEMENTS)
         return Advice(what, _WHY, (option, capture), values)
     return Advice(what, _WHY, (capture,), spot.expression)
 
 
-def _mapped(spot: Spot, call: ast.Call) -> ast.expr | None:
+def _mapped(call: ast.Call) -> ast.expr | None:
     """The tensor of ``map(float, x)`` or ``list(map(float, x))``."""
-    if (
-        spot.source.full_name(call.func) in ("list", "tuple")
-        and len(call.args) == 1
-        and isinstance(call.args[0], ast.Call)
-    ):
-        call = call.args[0]
-    if spot.source.full_name(call.func) != "map" or len(call.args) != 2:
-        return None
-    return call.args[1] if spot.source.full_name(call.args[0]) in ("float", "int", "bool") else None
+    match call:
+        case ast.Call(func=ast.Name(id="list" | "tuple"), args=[ast.Call() as mapped]):
+            return _mapped(mapped)
+        case ast.Call(func=ast.Name(id="map"), args=[ast.Name(id="float" | "int" | "bool"), values]):
+            return values
+    return None
 
 
 def element_of_tensor(spot: Spot, node: ast.Subscript) -> Option:

@@ -19,7 +19,6 @@ from irscope.fixing.syntax import Function, is_docstring, is_simple
 from irscope.protocol import Finding, RelatedRole
 from irscope.usercode.bindings import last_word
 from irscope.usercode.effects import effects_of
-from irscope.vocabulary.records import dataclass
 
 _TITLE = "Do it after the compiled code, with what that returns"
 _CAVEAT = "A plain function runs around the compiled one, and waits for the values."
@@ -46,25 +45,21 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         if statement not in function.body:
             return
         parts = _parts(source, function, statement)
-        if parts.kept or not is_method(source, function) or function.decorator_list:
+        _, kept, _ = parts
+        if kept or not is_method(source, function) or function.decorator_list:
             plain = {**around, breaks: f"@{source.torch}.compiler.disable"} if breaks is not function else around
             yield from _split(source, function, parts, plain)
             return
         around[function] = f"@{source.torch}.compiler.disable(recursive=False)"
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """The docstring of a function and readings of clocks at its beginning, what stays compiled, and what is done after it."""
-
-    leading: list[ast.stmt]
-    kept: list[ast.stmt]
-    moved: list[ast.stmt]
+_Parts = tuple[list[ast.stmt], list[ast.stmt], list[ast.stmt]]
+"""The docstring of a function and readings of clocks at its beginning, what stays compiled, and what is done after it."""
 
 
 def _split(source: Source, function: Function, parts: _Parts, plain: Mapping[Function, str]) -> Iterator[Proposal]:
     """The text in which some statements are done after the rest, with decorators of functions that become plain, too."""
-    kept, moved = parts.kept, parts.moved
+    leading, kept, moved = parts
     if not _can_be_moved(source, function, moved):
         return
     changes, results, bound = dict[ast.AST, str | None](), dict[str, str](), set[str]()
@@ -75,14 +70,11 @@ def _split(source: Source, function: Function, parts: _Parts, plain: Mapping[Fun
         bound |= changed_names(statement)
     inside = {inner for node in changes for inner in ast.walk(node)}
     read = [name.id for name in source.all(ast.Name, moved) if isinstance(name.ctx, ast.Load) and name not in inside]
-    given = {
-        name: name
-        for name in read
-        if name in changed_names(*kept) - {*parameters(function)[: is_method(source, function)]}
-    }
+    passed = changed_names(*kept) - {*parameters(function)[: is_method(source, function)]}
+    given = {name: name for name in read if name in passed}
     given |= {name: code for code, name in results.items()}
     if given:
-        text = with_after(source, function, parts.leading, kept, given, source.block_code(moved, changes), plain)
+        text = with_after(source, function, leading, kept, given, source.block_code(moved, changes), plain)
         yield Proposal(_TITLE, _CAVEAT, text, last=True)
 
 
@@ -107,7 +99,7 @@ def _parts(source: Source, function: Function, first: ast.stmt) -> _Parts:
         is_apart = is_apart and not bound & {*loaded_names(statement)} and not (bound | read) & changed_names(statement)
         is_early = not moved and statement is not first
         (kept if is_early or (moved and is_apart) else moved).append(statement)
-    return _Parts(leading, kept, moved)
+    return leading, kept, moved
 
 
 def _is_reading(source: Source, statement: ast.stmt) -> bool:
@@ -137,47 +129,43 @@ def _is_of_tensors(source: Source, node: ast.expr) -> bool:
     return is_asked or is_result or is_tensor(source, node)
 
 
-RULE = Rule(
-    "after the call",
-    ("graph-break",),
-    _propose,
-    examples=(
-        Example.script("""
-              logged = []
+_EXAMPLES = (
+    Example.script("""
+          logged = []
 
-              @torch.compile(backend="eager")
-            + def f_before(x):
-            +     y = x.sin()
-            +     mean_value = y.mean()
-            +     return y, mean_value
-            +
-            +
-            + @torch.compiler.disable(recursive=False)
-              def f(x):
-            -     y = x.sin()
-            +     y, mean_value = f_before(x)
-            -     logged.append(y.mean().item())
-            +     logged.append(mean_value.item())
-                  return y
+          @torch.compile(backend="eager")
+        + def f_before(x):
+        +     y = x.sin()
+        +     mean_value = y.mean()
+        +     return y, mean_value
+        +
+        +
+        + @torch.compiler.disable(recursive=False)
+          def f(x):
+        -     y = x.sin()
+        +     y, mean_value = f_before(x)
+        -     logged.append(y.mean().item())
+        +     logged.append(mean_value.item())
+              return y
 
-              f(torch.ones(4))
-        """),
-        Example.script("""
-              class Net(torch.nn.Module):
-            +     @torch.compiler.disable(recursive=False)
-                  def forward(self, x):
-            -         y = x.cos()
-            -         return y, {"largest": y.max().item()}
-            +         y, max_value = self.forward_before(x)
-            +         return y, {"largest": max_value.item()}
-            +
-            +     def forward_before(self, x):
-            +         y = x.cos()
-            +         max_value = y.max()
-            +         return y, max_value
+          f(torch.ones(4))
+    """),
+    Example.script("""
+          class Net(torch.nn.Module):
+        +     @torch.compiler.disable(recursive=False)
+              def forward(self, x):
+        -         y = x.cos()
+        -         return y, {"largest": y.max().item()}
+        +         y, max_value = self.forward_before(x)
+        +         return y, {"largest": max_value.item()}
+        +
+        +     def forward_before(self, x):
+        +         y = x.cos()
+        +         max_value = y.max()
+        +         return y, max_value
 
-              net = torch.compile(Net(), backend="eager")
-              net(torch.ones(4))
-        """),
-    ),
+          net = torch.compile(Net(), backend="eager")
+          net(torch.ones(4))
+    """),
 )
+RULE = Rule("after the call", "graph-break", _propose, examples=_EXAMPLES)

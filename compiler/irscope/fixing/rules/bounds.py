@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from irscope.events.break_message import DATA_DEPENDENT_GUARD
 from irscope.fixing.conditions import opposite, tensor_of
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source
@@ -16,6 +17,7 @@ _TITLE = "Let the number be a symbol of the graph, and check its bounds there"
 _CAVEAT = "The setting is for all compiled functions of the process."
 _CHECKS = " A failed check is a RuntimeError, without the values of the message."
 _SETTING = "capture_scalar_outputs"
+_CLAMPS: dict[type[ast.cmpop], str] = {ast.Gt: "min", ast.GtE: "min", ast.Lt: "max", ast.LtE: "max"}
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
@@ -53,9 +55,8 @@ def _numbers(source: Source, function: Function) -> set[str]:
 
 
 def _is_number(source: Source, node: ast.expr) -> bool:
-    return tensor_of(source, node, "int") is not None or (
-        isinstance(node, ast.Call) and last_word(node.func) == "tolist"
-    )
+    is_list = isinstance(node, ast.Call) and last_word(node.func) == "tolist"
+    return is_list or tensor_of(source, node, "int") is not None
 
 
 def _checks(source: Source, decision: ast.If | ast.Assert, torch: str) -> list[str]:
@@ -64,7 +65,8 @@ def _checks(source: Source, decision: ast.If | ast.Assert, torch: str) -> list[s
     match decision:
         case ast.Assert(test=test, msg=message):
             operands = _operands(test, ast.And)
-            checks = [source.code(operand) if _is_comparison(operand) else "" for operand in operands]
+            are_comparisons = all(isinstance(operand, ast.Compare) and len(operand.ops) == 1 for operand in operands)
+            checks = [*map(source.code, operands)] if are_comparisons else [""]
         case ast.If(test=test, body=[ast.Raise(exc=ast.Call() | ast.Name() as error, cause=None)]):
             message = next(iter(getattr(error, "args", ())), None)
             checks = [opposite(source, operand) for operand in _operands(test, ast.Or)]
@@ -73,10 +75,6 @@ def _checks(source: Source, decision: ast.If | ast.Assert, torch: str) -> list[s
     is_text = isinstance(message, ast.Constant) and isinstance(message.value, str)
     words = f", lambda: {source.code(message)}" if message is not None and is_text else ""
     return [f"{torch}._check({check}{words})" for check in checks] if all(checks) else []
-
-
-def _is_comparison(test: ast.expr) -> bool:
-    return isinstance(test, ast.Compare) and len(test.ops) == 1
 
 
 def _operands(test: ast.expr, word: type[ast.boolop]) -> list[ast.expr]:
@@ -89,53 +87,32 @@ def _operands(test: ast.expr, word: type[ast.boolop]) -> list[ast.expr]:
 def _clamped(source: Source, decision: ast.If | ast.Assert) -> list[str]:
     """``if n > limit: n = limit`` as ``n = min(n, limit)``."""
     match decision:
-        case ast.If(
-            test=ast.Compare(
-                left=ast.Name(id=name),
-                ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE() as operator],
-                comparators=[limit],
-            ),
-            body=[ast.Assign(targets=[ast.Name(id=target)], value=value)],
-        ) if name == target and source.code(value) == source.code(limit):
-            function = "min" if isinstance(operator, (ast.Gt, ast.GtE)) else "max"
-            return [f"{name} = {function}({name}, {source.code(limit)})"]
+        case ast.If(test=ast.Compare(left=ast.Name(id=name), ops=[sign], comparators=[limit]), body=[statement]):
+            function = _CLAMPS.get(type(sign))
+            if function is not None and ast.unparse(statement) == f"{name} = {ast.unparse(limit)}":
+                return [f"{name} = {function}({name}, {source.code(limit)})"]
     return []
 
 
+_SCRIPT = """
+      import torch
+    + import torch._dynamo
+    +
+    + torch._dynamo.config.capture_scalar_outputs = True
+
+
+      @torch.compile(backend="eager")
+      def f(x):
+          n = x.sum().item()
+    -     if n > 8:
+    -         {}
+    +     {}
+          return x[:n] + 1
+
+      f(torch.ones(4, dtype=torch.long))
+"""
 _EXAMPLES = (
-    Example.script("""
-          import torch
-        + import torch._dynamo
-        +
-        + torch._dynamo.config.capture_scalar_outputs = True
-
-
-          @torch.compile(backend="eager")
-          def f(x):
-              n = x.sum().item()
-        -     if n > 8:
-        -         raise ValueError("too many")
-        +     torch._check(n <= 8, lambda: "too many")
-              return x[:n] + 1
-
-          f(torch.ones(4, dtype=torch.long))
-    """),
-    Example.script("""
-          import torch
-        + import torch._dynamo
-        +
-        + torch._dynamo.config.capture_scalar_outputs = True
-
-
-          @torch.compile(backend="eager")
-          def f(x):
-              n = x.sum().item()
-        -     if n > 8:
-        -         n = 8
-        +     n = min(n, 8)
-              return x[:n] + 1
-
-          f(torch.ones(4, dtype=torch.long))
-    """),
+    Example.script(_SCRIPT.format('raise ValueError("too many")', 'torch._check(n <= 8, lambda: "too many")')),
+    Example.script(_SCRIPT.format("n = 8", "n = min(n, 8)")),
 )
-RULE = Rule("bounds", ("graph-break",), _propose, ("GB0124", "GB0033", "data-dependent-guard"), examples=_EXAMPLES)
+RULE = Rule("bounds", "graph-break", _propose, ("GB0124", "GB0033", DATA_DEPENDENT_GUARD), examples=_EXAMPLES)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from irscope.fixing.conditions import condition_of, decided, is_flag
 from irscope.fixing.edits import statements
-from irscope.fixing.model import Example, Proposal, Rule
+from irscope.fixing.model import OF_VALUES, Example, Proposal, Rule
 from irscope.fixing.predication import RETURNED, Flattening, bound_before
 from irscope.fixing.source import Source, parse_expression, tight
 from irscope.protocol import Finding, FixMethod, Range
@@ -20,7 +20,7 @@ _ROOT_TITLE = f"{_TITLE.title}, and take the root or logarithm of 1 where a side
 _IN_PLACE_TITLE = f"{_TITLE.title}, in place"
 _ROOTS = frozenset({"sqrt", "rsqrt", "log", "log2", "log10", "reciprocal"})
 """Functions whose gradient at zero is not finite."""
-_CAVEAT = "Both sides are computed, and their shapes must broadcast."
+BOTH = "Both sides are computed, and their shapes must broadcast."
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
@@ -39,7 +39,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         with contextlib.suppress(ValueError):
             straight = flattened(text, outer, torch, in_place)
             if straight is not None:
-                yield Proposal(does, _CAVEAT, text.changed({}, [statements(text, *straight)]))
+                yield Proposal(does, BOTH, text.changed({}, [statements(text, *straight)]))
 
 
 def _of_chain(source: Source, finding: Finding, torch: str) -> Iterator[Proposal]:
@@ -50,7 +50,7 @@ def _of_chain(source: Source, finding: Finding, torch: str) -> Iterator[Proposal
         return
     text = chosen_expression(source, whole, torch)
     if text is not None:
-        yield Proposal(_TITLE, _CAVEAT, source.changed({whole: text}))
+        yield Proposal(_TITLE, BOTH, source.changed({whole: text}))
 
 
 def chosen_expression(source: Source, node: ast.expr, torch: str) -> str | None:
@@ -198,4 +198,4 @@ _EXAMPLES = (
         "n = x.norm()\nx = torch.where(n > 1, x / torch.where((n > 1), n, torch.ones_like(n)), x)\nreturn x",
     ),
 )
-RULE = Rule("branches", ("graph-break",), _propose, ("GB0170", "GB0124", "GB0033"), examples=_EXAMPLES)
+RULE = Rule("branches", "graph-break", _propose, OF_VALUES, examples=_EXAMPLES)

@@ -67,4 +67,4 @@ _EXAMPLES = (
         "_ITEMS",
     ),
 )
-RULE = Rule("constants", ("graph-break",), _propose, examples=_EXAMPLES)
+RULE = Rule("constants", "graph-break", _propose, examples=_EXAMPLES)

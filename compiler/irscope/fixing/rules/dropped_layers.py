@@ -100,11 +100,12 @@ def _assigned(statement: ast.stmt) -> str | None:
     return None
 
 
-_LAYERS = "layers = [torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)]"
+def _example(diff: str) -> Example:
+    return Example.body(diff, above="layers = [torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)]")
+
 
 _EXAMPLES = (
-    Example.body(
-        """
+    _example("""
           for layer in layers:
         -     if torch.rand([]) < 0.5:
         -         continue
@@ -114,11 +115,8 @@ _EXAMPLES = (
         +     if skipped is not None:
         +         x = torch.where(skipped, x_before, x)
           return x
-    """,
-        above=_LAYERS,
-    ),
-    Example.body(
-        """
+    """),
+    _example("""
           for layer in layers:
               drop = False
         -     if torch.rand([]) < 0.5:
@@ -131,8 +129,6 @@ _EXAMPLES = (
         +     if drop is not False:
         +         x = torch.where(drop, x_before, x)
           return x
-    """,
-        above=_LAYERS,
-    ),
+    """),
 )
-RULE = Rule("dropped layers", ("graph-break",), _propose, ("GB0170",), examples=_EXAMPLES)
+RULE = Rule("dropped layers", "graph-break", _propose, ("GB0170",), examples=_EXAMPLES)

@@ -68,9 +68,8 @@ def _with_operator(source: Source, function: Function, torch: str) -> str:
     if function.returns is None and closes is not None:
         place = source.position(closes.end())
         changes.append(Edit(Range(place, place), f" -> {torch}.Tensor"))
-    return source.changed(
-        {param: f"{param.arg}: {torch}.Tensor" for param in params if param.annotation is None}, changes
-    )
+    untyped = [param for param in params if param.annotation is None]
+    return source.changed({param: f"{param.arg}: {torch}.Tensor" for param in untyped}, changes)
 
 
 def _keeps_state(function: Function) -> bool:
@@ -107,4 +106,4 @@ _AS_IT_IS = HALVED.replace("import torch", "import torch\nimport torch._dynamo")
     "def halved", "@torch._dynamo.nonstrict_trace\ndef halved"
 )
 _EXAMPLES = (Example(HALVED, _AS_IT_IS, is_script=True), _OPERATOR)
-RULE = Rule("helpers", ("graph-break",), _propose, examples=_EXAMPLES)
+RULE = Rule("helpers", "graph-break", _propose, examples=_EXAMPLES)

@@ -6,8 +6,9 @@ import ast
 import contextlib
 from collections.abc import Iterator
 
+from irscope.events.break_message import DATA_DEPENDENT_GUARD
 from irscope.fixing.conditions import tensor_of
-from irscope.fixing.model import Example, Proposal, Rule
+from irscope.fixing.model import OF_VALUES, Example, Proposal, Rule
 from irscope.fixing.source import Source
 from irscope.protocol import Finding
 
@@ -47,6 +48,4 @@ _EXAMPLES = (
         "return x + torch.tensor((1, 2, 3, 5, 8)).take(torch.as_tensor(x.argmax()).long())",
     ),
 )
-RULE = Rule(
-    "lookups", ("graph-break",), _propose, ("GB0124", "GB0033", "GB0170", "data-dependent-guard"), examples=_EXAMPLES
-)
+RULE = Rule("lookups", "graph-break", _propose, (*OF_VALUES, DATA_DEPENDENT_GUARD), examples=_EXAMPLES)

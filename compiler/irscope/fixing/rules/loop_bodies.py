@@ -44,11 +44,8 @@ def _is_only_work(source: Source, function: Function, loop: ast.For) -> bool:
         return False
     others = [statement for statement in function.body if statement is not loop]
     calls = source.all(ast.Call, [*others, loop.iter])
-    return (
-        all(map(is_simple, others))
-        and not source.all(_WORK, others)
-        and all(source.code(call.func) in _LENGTHS for call in calls)
-    )
+    asks_lengths = all(source.code(call.func) in _LENGTHS for call in calls)
+    return asks_lengths and all(map(is_simple, others)) and not source.all(_WORK, others)
 
 
 def _with_body_apart(source: Source, function: Function, loop: ast.For) -> str | None:
@@ -63,11 +60,9 @@ def _with_body_apart(source: Source, function: Function, loop: ast.For) -> str |
     name, result = source.fresh(f"{function.name}_turn"), ", ".join(changed)
     turn = function_code(source, name, given, f"{source.block_code(loop.body)}\nreturn {result}")
     first, end = source.comments_above(loop.body[0]), source.range(*loop.body).end
-    place = Range(
-        Position(first, 0), min(Position(end.line, len(source.lines[end.line - 1])), source.range(function).end)
-    )
+    end = min(Position(end.line, len(source.lines[end.line - 1])), source.range(function).end)
     indent = source.lines[loop.body[0].lineno - 1][: source.range(loop.body[0]).start.column]
-    call = Edit(place, f"{indent}{result} = {name}({', '.join(given)})")
+    call = Edit(Range(Position(first, 0), end), f"{indent}{result} = {name}({', '.join(given)})")
     return split(source, function, undecorated(source, function, call), turn)
 
 
@@ -110,4 +105,4 @@ _EXAMPLES = (
               g([torch.ones(4)] * n)
     """),
 )
-RULE = Rule("loop bodies", ("recompilation",), _propose, ("recompile-value", "recompile-condition"), examples=_EXAMPLES)
+RULE = Rule("loop bodies", "recompilation", _propose, ("recompile-value", "recompile-condition"), examples=_EXAMPLES)

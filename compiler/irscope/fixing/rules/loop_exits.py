@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from irscope.fixing.choosing import chosen
 from irscope.fixing.edits import statements
-from irscope.fixing.model import Example, Proposal, Rule
+from irscope.fixing.model import OF_VALUES, Example, Proposal, Rule
 from irscope.fixing.predication import Flat, Flattening, assignments, bound_before
 from irscope.fixing.source import Source
 from irscope.protocol import Finding
@@ -105,4 +105,4 @@ _EXAMPLES = (
           return x
     """),
 )
-RULE = Rule("loop exits", ("graph-break",), _propose, ("GB0170", "GB0124", "GB0033"), examples=_EXAMPLES)
+RULE = Rule("loop exits", "graph-break", _propose, OF_VALUES, examples=_EXAMPLES)

@@ -75,20 +75,15 @@ def _arguments(source: Source, call: ast.Call) -> dict[str, str]:
     return given | {keyword.arg or "**": source.code(keyword.value) for keyword in call.keywords}
 
 
+_ADDED = (
+    "return torch.zeros(8, dtype=torch.long, device={0}.device)"
+    ".scatter_add(0, {0}.long(), torch.ones_like({0}, dtype=torch.long))"
+)
+_CALLS = "f(torch.tensor([1, 2, 2]))"
 _EXAMPLES = (
-    Example(
-        "return torch.bincount(x, minlength=8)",
-        "return torch.zeros(8, dtype=torch.long, device=x.device)"
-        ".scatter_add(0, x.long(), torch.ones_like(x, dtype=torch.long))",
-        "f(torch.tensor([1, 2, 2]))",
-    ),
-    Example(
-        "return (x + 1).bincount(minlength=8)",
-        "return torch.zeros(8, dtype=torch.long, device=(x + 1).device)"
-        ".scatter_add(0, (x + 1).long(), torch.ones_like((x + 1), dtype=torch.long))",
-        "f(torch.tensor([1, 2, 2]))",
-    ),
+    Example("return torch.bincount(x, minlength=8)", _ADDED.format("x"), _CALLS),
+    Example("return (x + 1).bincount(minlength=8)", _ADDED.format("(x + 1)"), _CALLS),
     Example("return x[x > 0].sum()", "return torch.where(x > 0, x, 0).sum()"),
     Example("return torch.masked_select(x, x > 0).mean()", "return torch.where(x > 0, x, 0).sum() / (x > 0).sum()"),
 )
-RULE = Rule("masks", ("graph-break",), _propose, ("GB0036",), examples=_EXAMPLES)
+RULE = Rule("masks", "graph-break", _propose, ("GB0036",), examples=_EXAMPLES)

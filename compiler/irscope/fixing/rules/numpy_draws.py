@@ -12,9 +12,9 @@ import os
 import re
 from collections.abc import Iterator
 
-from irscope.fixing.model import Example, Proposal, Rule
+from irscope.fixing.model import OF_VALUES, Example, Proposal, Rule
 from irscope.fixing.source import Source, bound_names
-from irscope.fixing.splitting import renamed, with_body
+from irscope.fixing.splitting import given_parameters, renamed, with_body
 from irscope.protocol import Finding
 
 _TITLE = "Draw with NumPy in one operation of the graph"
@@ -79,11 +79,10 @@ class _Helper:
     def can_be_operator(self) -> bool:
         """Whether it draws, its result depends on its arguments, torch, NumPy and builtins alone, and it leaves the
         tensors and lists that it gets as they are, as far as the code shows."""
-        given, words = self.function.args, map(self.source.full_name, self._nodes)
+        words = map(self.source.full_name, self._nodes)
         has_schema = bool(self.types) and all(self.types.values())
-        is_open = (
-            given.vararg or given.kwarg or given.kwonlyargs or any(isinstance(node, _OPEN) for node in self._nodes)
-        )
+        given = given_parameters(self.source, self.function)
+        is_open = given is None or any(isinstance(node, _OPEN) for node in self._nodes)
         if not has_schema or is_open or not any(word.startswith("numpy.random.") for word in words):
             return False
         hints = [getattr(node, field, None) for node in self._nodes for field in ("annotation", "returns")]
@@ -227,6 +226,4 @@ _EXAMPLES = (
         is_script=True,
     ),
 )
-RULE = Rule(
-    "NumPy draws", ("graph-break",), _propose, ("GB0033", "GB0124", "GB0170", "GB0206", "GB0007"), examples=_EXAMPLES
-)
+RULE = Rule("NumPy draws", "graph-break", _propose, (*OF_VALUES, "GB0206", "GB0007"), examples=_EXAMPLES)

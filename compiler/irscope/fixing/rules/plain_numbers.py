@@ -6,7 +6,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.fixing.model import Example, Proposal, Rule
+from irscope.events.break_message import DATA_DEPENDENT_GUARD
+from irscope.fixing.model import OF_VALUES, Example, Proposal, Rule
 from irscope.fixing.source import Source, changed_names
 from irscope.fixing.syntax import is_simple
 from irscope.protocol import Finding
@@ -110,10 +111,4 @@ _EXAMPLES = (
           f(torch.ones(4))
     """),
 )
-RULE = Rule(
-    "plain numbers",
-    ("graph-break",),
-    _propose,
-    ("GB0170", "GB0033", "GB0124", "data-dependent-guard"),
-    examples=_EXAMPLES,
-)
+RULE = Rule("plain numbers", "graph-break", _propose, (*OF_VALUES, DATA_DEPENDENT_GUARD), examples=_EXAMPLES)

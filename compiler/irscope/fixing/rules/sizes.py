@@ -93,10 +93,5 @@ _EXAMPLES = (
         +     g(x)
     """),
 )
-RULE = Rule(
-    "sizes",
-    ("recompilation",),
-    _propose,
-    ("recompile-size", "recompile-value", "recompile-condition"),
-    examples=_EXAMPLES,
-)
+_CODES = ("recompile-size", "recompile-value", "recompile-condition")
+RULE = Rule("sizes", "recompilation", _propose, _CODES, examples=_EXAMPLES)

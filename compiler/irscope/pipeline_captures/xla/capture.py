@@ -14,6 +14,7 @@ from irscope.capture.run_book import RunBook
 from irscope.events.stack import live_places
 from irscope.internals import compile_calls
 from irscope.internals.exporting import flatten
+from irscope.internals.graph_calls import Lines
 from irscope.internals.hooks import Hook, Undo
 from irscope.internals.lazy_tensors import bridge_hook, hook
 from irscope.pipeline_captures.xla import findings
@@ -78,10 +79,10 @@ class XlaCapture(ProgramCapture):
             self._compilers[id(program)] = compile(program, **options)
         return self._take(program)
 
-    def _compiled(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+    def _compiled(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], lines: Lines) -> Program:
         own = self._compilers.get(id(program))
         if not _is_on_device(program, args, kwargs):
-            return super()._compiled(program, args, kwargs)
+            return super()._compiled(program, args, kwargs, lines)
         if own is None:
             return program  # its operations are the script's
 
