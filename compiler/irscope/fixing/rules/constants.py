@@ -36,9 +36,8 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     for value in reversed(values):
         if not isinstance(value, (ast.Constant, ast.Name)) and _is_constant(source, value, given.keys()):
             constant = source.fresh(f"_{name.strip('_').upper()}")
-            inside = {
-                part: tight(source.code(given[part.id])) for part in source.all(ast.Name, value) if part.id in given
-            }
+            names = [part for part in source.all(ast.Name, value) if part.id in given]
+            inside = {part: tight(source.code(given[part.id])) for part in names}
             code = dedented(source.code(value, inside), " " * source.position(source.span(statement)[0]).column)
             line = source.above(statement, f"{constant} = {whole(code)}")
             yield Proposal(FixMethod.COMPUTE_ONCE, _CAVEAT, source.changed({value: constant}, [line]))
@@ -46,8 +45,12 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 
 def _given(source: Source, function: ast.AST) -> dict[str, ast.expr]:
-    """The local names that are bound once, to a constant."""
-    stored = Counter(name.id for name in source.all(ast.Name, function) if not isinstance(name.ctx, ast.Load))
+    """The local names that are bound once, to a constant, and of which no attribute or item is read: both may change it."""
+    names = source.all(ast.Name, function)
+    stored = Counter(
+        name.id for name in names
+        if not isinstance(name.ctx, ast.Load) or isinstance(source.parent(name), (ast.Attribute, ast.Subscript))
+    )  # fmt: skip
     stored.update(part.arg for part in source.all(ast.arg, function))
     return {
         target.id: node.value for node in source.all(ast.Assign, function)
@@ -66,26 +69,16 @@ def _is_constant(source: Source, value: ast.expr, given: Collection[str] = ()) -
     return names <= own | source.imports.keys() | source.constants.keys() | set(dir(builtins)) | set(given)
 
 
-def _example(imports: str, body: str, value: str, name: str) -> Example:
-    """A function that computes a value, which becomes a constant above it."""
+def _example(imports: str, body: str, value: str, name: str, above: str = "") -> Example:
+    """A function that computes a value, which becomes a constant above it, perhaps with what the function had before it."""
     script = (
         f"{imports}\nimport torch\nABOVE\n\n@torch.compile(backend='eager')\ndef f(x):\n"
         f"{textwrap.indent(body, '    ')}\n\nf(torch.ones(4))"
     )
-    after = script.replace("ABOVE", f"\n{name} = {value}\n").replace("VALUE", name)
+    after = script.replace("VALUE", name).replace("ABOVE", f"\n{name} = {above or value}\n")
     return Example(script.replace("ABOVE", "").replace("VALUE", value), after, is_script=True)
 
 
-_NAMES = """\
-import numpy as np
-import torch
-
-{above}@torch.compile(backend="eager")
-def f(x):
-    names = {names}
-    return x * {value}
-
-f(torch.ones(4))"""
 _EXAMPLES = (
     _example("import json", "scale = VALUE\nreturn x * scale\n", """json.loads('{"x": 2.0}')["x"]""", "_SCALE"),
     _example(
@@ -94,15 +87,12 @@ _EXAMPLES = (
         "[float(number) for number in np.linspace(0, 0.1, 4)]",
         "_ITEMS",
     ),
-    Example(
-        _NAMES.format(above="", names='np.array(["a", "b"])', value="len(names)"),
-        _NAMES.format(above='_NAMES = np.array(["a", "b"])\n\n\n', names="_NAMES", value="len(names)"),
-        is_script=True,
-    ),
-    Example(
-        _NAMES.format(above='NAMES = np.array(["a", "b"])\n\n\n', names="NAMES", value="len(names)"),
-        _NAMES.format(above='NAMES = np.array(["a", "b"])\n_VALUE = len(NAMES)\n\n\n', names="NAMES", value="_VALUE"),
-        is_script=True,
+    _example(
+        "import numpy as np",
+        "names = np.array(['a', 'b'])\nreturn x * VALUE\n",
+        "len(names)",
+        "_VALUE",
+        "len(np.array(['a', 'b']))",
     ),
 )
 RULE = Rule("constants", ("graph-break",), _propose, examples=_EXAMPLES)
