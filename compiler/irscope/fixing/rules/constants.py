@@ -37,7 +37,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         if not isinstance(value, (ast.Constant, ast.Name)) and _is_constant(source, value, given.keys()):
             constant = source.fresh(f"_{name.strip('_').upper()}")
             names = [part for part in source.all(ast.Name, value) if part.id in given]
-            inside = {part: tight(source.code(given[part.id])) for part in names}
+            inside: dict[ast.AST, str | None] = {part: tight(source.code(given[part.id])) for part in names}
             code = dedented(source.code(value, inside), " " * source.position(source.span(statement)[0]).column)
             line = source.above(statement, f"{constant} = {whole(code)}")
             yield Proposal(FixMethod.COMPUTE_ONCE, _CAVEAT, source.changed({value: constant}, [line]))
