@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import types
 
 import pytest
-from irscope.runner.leaves import leaves
+from irscope.runner.leaves import difference, leaves
 
 
 @pytest.mark.parametrize(("one", "other"), [([1], (1,)), ([], ()), ({"a": [2]}, {"a": (2,)})])
@@ -14,3 +15,26 @@ def test_a_list_is_not_a_tuple(one: object, other: object, monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(Tensor=type("Tensor", (), {})))
     assert leaves(one) == leaves(type(one)(one))  # type: ignore[call-arg]
     assert leaves(one) != leaves(other)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "words"),
+    [
+        (math.inf, math.inf, ""),
+        (-math.inf, math.inf, "inf in place of -inf"),
+        (math.inf, 3.0, "3.0 in place of inf"),
+        (3.0, math.inf, "inf in place of 3.0"),
+        (1.0, 1.000001, ""),
+        (1.0, 1.001, "1.001 in place of 1.0"),
+        (math.nan, math.nan, ""),
+        (math.nan, 1.0, "1.0 in place of nan"),
+        (1.0, math.nan, "nan in place of 1.0"),
+        (complex(1, math.inf), complex(1, math.inf), ""),
+    ],
+)
+def test_infinity_is_near_itself_only(
+    before: complex, now: complex, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The best loss so far of a schedule is infinite at first: a lost update of it is a difference, and it by itself none."""
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(Tensor=type("Tensor", (), {})))
+    assert difference(before, now) == (words, True)

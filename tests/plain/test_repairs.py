@@ -103,11 +103,20 @@ def test_fixes_that_go_together_need_one_trial_and_others_are_added_one_by_one()
     assert fixed("", -1) == ({"user.py": alone}, (FINDING,), ["", late], [])
 
 
+ALONE = Proof(Status.UNPROVEN, "", (), (FINDING,))
+
+
 @pytest.mark.parametrize(
-    ("undone", "fixed"), [(False, ("x", "other")), (True, ("x",))], ids=["in the changed text", "undoes the first"]
+    ("undone", "second", "fixed"),
+    [
+        pytest.param(False, None, ("x", "other"), id="in the changed text"),
+        pytest.param(True, None, ("x",), id="undoes the first"),
+        pytest.param(False, ALONE, ("x", "other"), id="leads to another finding by itself"),
+        pytest.param(False, dataclasses.replace(ALONE, adds=()), ("x",), id="is not proven by itself"),
+    ],
 )
 def test_what_overlaps_is_proposed_again_in_the_changed_text(
-    undone: bool, fixed: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    undone: bool, second: Proof | None, fixed: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both repairs write the first line anew, so only one of them fits the original's text."""
     other = dataclasses.replace(FINDING, range=Range(Position(1, 4), Position(1, 5)))
@@ -132,7 +141,7 @@ def test_what_overlaps_is_proposed_again_in_the_changed_text(
         Tried(one, (Candidate(Fix("", "", (Edit(Range(Position(1, 0), Position(1, 5)), text),)), "user.py", proof),))
         for one, text, proof in (
             (FINDING, "new = y", Proof(Status.VERIFIED, "", (FINDING,))),
-            (other, "x = z", Proof(Status.VERIFIED, "", (other,))),
+            (other, "x = z", second or Proof(Status.VERIFIED, "", (other,))),
         )
     ]
     monkeypatch.setattr("irscope.driver.fixing.trying.proposals", propose)

@@ -123,7 +123,7 @@ def _only_in_one(expected: dict[str, Any], found: dict[str, Any]) -> str:
             return f"it raises {call['raised']} only {side}"
     place = next(place for place in (*expected, *found) if (place in expected) != (place in found))
     if not place.startswith(CHANGED):
-        return f"{place} is only there {'before' if place in expected else 'now'}"
+        return f"{place} is {'missing now' if place in expected else 'new'}"
     now = "is not changed" if place in expected else "is changed, too"
     return f"{place.removeprefix(CHANGED)} {now}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import dataclasses
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -197,8 +198,7 @@ def difference(expected: Leaf, found: Leaf, slack: int = 1) -> tuple[str, bool]:
     if type(expected) is not type(found):
         return f"a {type(found).__name__} in place of a {type(expected).__name__}", True
     if isinstance(expected, (float, complex)) and expected == expected:
-        near = abs(expected - found) <= 1e-5 * max(abs(expected), 1e-6)
-        return ("" if near else f"{found} in place of {expected}"), True
+        return ("" if _is_near(expected, found) else f"{found} in place of {expected}"), True
     same = expected == found or (expected != expected and found != found)
     return ("" if same else f"{str(found)[:60]} in place of {str(expected)[:60]}"), True
 
@@ -207,10 +207,14 @@ def _type_difference(expected: Leaf, found: Leaf, torch: Any) -> tuple[str, bool
     tensor, number = (expected, found) if isinstance(expected, torch.Tensor) else (found, expected)
     if isinstance(number, (bool, int, float)) and tensor.numel() == 1 and not tensor.is_complex():
         value = tensor.detach().double().item()
-        if abs(value - float(number)) <= 1e-5 * max(abs(value), 1e-6) or (value != value and number != number):
+        if _is_near(value, float(number)) or (value != value and number != number):
             words = ("a tensor", "a Python number") if tensor is found else ("a Python number", "a tensor")
             return f"{words[0]} in place of {words[1]} of the same value", False
     return f"a {type(found).__name__} in place of a {type(expected).__name__}", True
+
+
+def _is_near(expected: complex, found: complex) -> bool:
+    return cmath.isclose(expected, found, rel_tol=1e-5, abs_tol=1e-11)  # infinity is near infinity only
 
 
 def _tensor_difference(expected: Any, found: Any, slack: int) -> str:

@@ -6,6 +6,7 @@ changes nothing, and only the end of the script shows what it wrote.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import os
@@ -50,12 +51,13 @@ def state_at_the_end(program: Any, arguments: Any, also: Collection[str]) -> dic
 
 
 def putting_back(program: Any) -> list[Callable[[], None]]:
-    """What gives the modules, optimizers and schedules that a program uses the state that they have now.
+    """What gives the modules, optimizers and schedules that a program uses, and the search for modules, the state that they
+    have now.
 
     A program that is a training step then begins each call from the same parameters, gradients and averages.
     """
     torch: Any = sys.modules["torch"]
-    undo: list[Callable[[], None]] = []
+    undo: list[Callable[[], None]] = [functools.partial(sys.path.__setitem__, slice(None), list(sys.path))]
     for _, value in _roots(program, (), ()):
         if isinstance(value, torch.nn.Module):
             undo += [_tensor_back(tensor) for tensor in (*value.parameters(), *value.buffers())]

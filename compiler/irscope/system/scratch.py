@@ -16,6 +16,7 @@ import itertools
 import os
 import re
 import shutil
+import stat
 import struct
 import sys
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ _BIND, _RECURSIVE, _PRIVATE = 1 << 12, 1 << 14, 1 << 18  # of <linux/mount.h>
 _MOUNT_SETATTR, _READ_ONLY = 442, 1
 _SET_INTERFACE_FLAGS, _UP_AND_RUNNING = 0x8914, 0x41  # of <linux/sockios.h>, <linux/if.h>
 _SYSTEM = ("/proc", "/sys", "/dev")
-_READ_ONLY_FOLDERS = ("/boot", "/etc", "/run", "/usr")
+_READ_ONLY_FOLDERS = ("/boot", "/etc", "/usr")
 """No script writes there; each overlay takes time.  The same holds for folders that are empty."""
 _SHARED_MEMORY = "/dev/shm"
 _MOST_LAYERS = 256
@@ -82,7 +83,8 @@ def _cover(folder: str, option: str) -> None:
     kept = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     layers = os.path.join(folder, _LAYERS)
     os.mkdir(layers, 0o700)
-    folders = [*itertools.islice(_folders("/", mounts), _MOST_LAYERS)]
+    parts = [*_folders("/", mounts)]
+    folders = [*itertools.islice(filter(os.path.isdir, parts), _MOST_LAYERS)]
     for in_memory in (False, True):  # in a container the file system of temporary files is itself an overlay
         if in_memory:
             _mount("tmpfs", layers, "tmpfs")
@@ -98,6 +100,8 @@ def _cover(folder: str, option: str) -> None:
         _mount("tmpfs", memory, "tmpfs")
         if not _overlaid(_SHARED_MEMORY, memory, 0, option):
             _mount("tmpfs", _SHARED_MEMORY, "tmpfs")
+    for path in (path for path in parts if not os.path.isdir(path)):
+        _mount("/dev/null", path, flags=_BIND)
     _mount(f"/proc/self/fd/{kept}", folder, flags=_BIND)
     for path, is_writable in mounts.items():
         if is_writable and path not in covered and not _is_system(path):
@@ -132,7 +136,10 @@ def _overlaid(path: str, layers: str, at: int, option: str) -> bool:
 
 
 def _folders(path: str, mounts: dict[str, bool], is_writable: bool = True) -> Iterator[str]:
-    """The highest folders from a path on that have no mount below them; a layer of an overlay must not have any."""
+    """The highest folders from a path on that have no mount below them; a layer of an overlay must not have any.
+
+    And the sockets of other programs that are in none of them: in an overlay nobody listens at them.
+    """
     is_writable = mounts.get(path, is_writable)
     if _is_system(path) or path in _READ_ONLY_FOLDERS:
         return
@@ -142,6 +149,8 @@ def _folders(path: str, mounts: dict[str, bool], is_writable: bool = True) -> It
             for entry in sorted(entries, key=lambda entry: entry.name):
                 if entry.is_dir(follow_symlinks=False):
                     yield from _folders(entry.path, mounts, is_writable)
+                elif stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode):
+                    yield entry.path
         elif is_writable and any(entries):
             yield path
 

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Sequence
 
 from irscope.driver.fixing.candidates import Candidate, Together, Tried
-from irscope.driver.fixing.trying import Trying
+from irscope.driver.fixing.trying import Trying, what_is_compiled
 from irscope.driver.trials.proving import Proof, Prover, Status, are_alike
 from irscope.fixing.texts import applied, joined_lines
 from irscope.protocol import Edit, Finding
@@ -24,18 +24,24 @@ def combined(trying: Trying, tried: Sequence[Tried]) -> Together:
     text with the others.
     """
     repaired = [(one.finding, best) for one in tried if (best := one.verified) is not None]
-    texts = _texts(trying.prover, [best for _, best in _needed(repaired)])
-    if len(repaired) > 1 and texts and not trying.has_ended:
-        trying.on_try("all fixes together")
-        proof, _ = trying.prover.prove(texts, repaired[0][0])
-        findings = tuple(finding for finding, _ in repaired)
-        if proof.status is Status.VERIFIED and proof.has_removed(*findings):
-            return Together(texts, proof, findings)
-    made = one_by_one(trying, repaired)
-    for finding, _ in repaired:
-        if finding not in made.fixed and made.texts:
-            made = _again(trying, made, finding)
+    made = _at_once(trying, repaired) or one_by_one(trying, repaired)
+    for one in tried:
+        # What leads to another finding by itself may not do so with the others.
+        if made.texts and one.finding not in made.fixed and (one.verified or any(c.proof.adds for c in one.candidates)):
+            made = _again(trying, made, one.finding)
     return made
+
+
+def _at_once(trying: Trying, repaired: Sequence[Repaired]) -> Together | None:
+    """All repairs that are needed, if they are verified together."""
+    texts = _texts(trying.prover, [best for _, best in _needed(repaired)])
+    if len(repaired) < 2 or not texts or trying.has_ended:
+        return None
+    trying.on_try("all fixes together")
+    proof, _ = trying.prover.prove(texts, repaired[0][0])
+    findings = tuple(finding for finding, _ in repaired)
+    verified = proof.status is Status.VERIFIED and proof.has_removed(*findings)
+    return Together(texts, proof, findings) if verified else None
 
 
 def one_by_one(trying: Trying, repaired: Sequence[Repaired]) -> Together:
@@ -80,6 +86,7 @@ def _again(trying: Trying, made: Together, finding: Finding) -> Together:
             proof, _ = trying.prover.prove(texts, finding)
             if proof.status is Status.VERIFIED:
                 proof = trying.prover.both_sides(proof, made.texts, texts)
+            _, proof = what_is_compiled(finding, fix, proof, text, texts[finding.file])
             if proof.status is Status.VERIFIED and proof.has_removed(*made.fixed):
                 return _with(made, texts, proof, finding)
     return made

@@ -176,14 +176,7 @@ class Trying:
             if chain is not None:
                 text, proof, more = chain
                 fix = chained([fix, *more], edits_between(before, text))
-        # A loop that is not unrolled has fewer operations, too.  Nothing counts the bodies of torch.cond and while_loop.
-        is_counted = not any(name in text and name not in before for name in (".cond(", "while_loop("))
-        if proof.status is Status.VERIFIED and proof.gain is not None and finding.kind == "graph-break" and is_counted:
-            had, has = proof.gain.operations
-            lost = f"Not compiled any more: {had - has} of {count(had, 'operation')}." if has < had else ""
-            if fix.repairs and has < had / 2:  # then it moves the work, and not what breaks it
-                proof = proof.but(Status.UNPROVEN, lost)
-            fix = dataclasses.replace(fix, caveat=together([fix.caveat, lost]))
+        fix, proof = what_is_compiled(finding, fix, proof, before, text)
         return Candidate(fix, file, proof)
 
     def _more_plain(
@@ -242,6 +235,19 @@ class Trying:
             if proof.status is Status.UNPROVEN and proof.adds and best is None:
                 best = (changed, proof, fix)
         return best
+
+
+def what_is_compiled(finding: Finding, fix: Fix, proof: Proof, before: str, text: str) -> tuple[Fix, Proof]:
+    """A fix of a graph break that says how many operations are not compiled with it, and is not verified if most are not."""
+    # A loop that is not unrolled has fewer operations, too.  Nothing counts the bodies of torch.cond and while_loop.
+    is_counted = not any(name in text and name not in before for name in (".cond(", "while_loop("))
+    if proof.status is Status.VERIFIED and proof.gain is not None and finding.kind == "graph-break" and is_counted:
+        had, has = proof.gain.operations
+        lost = f"Not compiled any more: {had - has} of {count(had, 'operation')}." if has < had else ""
+        if fix.repairs and has < had / 2:  # then it moves the work, and not what breaks it
+            proof = proof.but(Status.UNPROVEN, lost)
+        fix = dataclasses.replace(fix, caveat=together([fix.caveat, lost]))
+    return fix, proof
 
 
 def _of_library(fix: Fix) -> Fix:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import builtins
 import textwrap
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 
 from irscope.fixing.edits import dedented
 from irscope.fixing.model import Example, Proposal, Rule
-from irscope.fixing.source import Source, bound_names, whole
+from irscope.fixing.source import Source, bound_names, tight, whole
 from irscope.protocol import Finding, FixMethod
 
 _CHANGING = (
@@ -21,40 +22,60 @@ _CAVEAT = "It is then the same in every call."
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
-    statement = source.statement(source.at(finding.range))
-    if statement is None or source.function(statement) is None:
+    node = source.at(finding.range)
+    statement, function = source.statement(node), source.function(node)
+    if statement is None or function is None or isinstance(statement, ast.Expr):
         return
+    name, values = "value", [outer for outer in source.around(node) if isinstance(outer, ast.expr)]
     match statement:
         case ast.For(iter=value):  # what a loop runs over
-            name = "items"
+            name, values = "items", [*values, value]
         case ast.Assign(targets=[ast.Name(id=name), *_], value=value):
-            pass
-        case _:
+            values.append(value)
+    given = _given(source, function)
+    for value in reversed(values):
+        if not isinstance(value, (ast.Constant, ast.Name)) and _is_constant(source, value, given.keys()):
+            constant = source.fresh(f"_{name.strip('_').upper()}")
+            names = [part for part in source.all(ast.Name, value) if part.id in given]
+            inside: dict[ast.AST, str | None] = {part: tight(source.code(given[part.id])) for part in names}
+            code = dedented(source.code(value, inside), " " * source.position(source.span(statement)[0]).column)
+            line = source.above(statement, f"{constant} = {whole(code)}")
+            yield Proposal(FixMethod.COMPUTE_ONCE, _CAVEAT, source.changed({value: constant}, [line]))
             return
-    if not isinstance(value, (ast.Constant, ast.Name)) and _is_constant(source, value):
-        constant = source.fresh(f"_{name.strip('_').upper()}")
-        code = dedented(source.code(value), " " * source.position(source.span(statement)[0]).column)
-        line = source.above(statement, f"{constant} = {whole(code)}")
-        yield Proposal(FixMethod.COMPUTE_ONCE, _CAVEAT, source.changed({value: constant}, [line]))
 
 
-def _is_constant(source: Source, value: ast.expr) -> bool:
-    """Whether an expression reads only modules, builtins, names of its own and constants of the file, and nothing that changes."""
+def _given(source: Source, function: ast.AST) -> dict[str, ast.expr]:
+    """The local names that are bound once, to a constant, and of which no attribute or item is read: both may change it."""
+    names = source.all(ast.Name, function)
+    stored = Counter(
+        name.id for name in names
+        if not isinstance(name.ctx, ast.Load) or isinstance(source.parent(name), (ast.Attribute, ast.Subscript))
+    )  # fmt: skip
+    stored.update(part.arg for part in source.all(ast.arg, function))
+    return {
+        target.id: node.value for node in source.all(ast.Assign, function)
+        for target in node.targets
+        if isinstance(target, ast.Name) and stored[target.id] == 1 and _is_constant(source, node.value)
+    }  # fmt: skip
+
+
+def _is_constant(source: Source, value: ast.expr, given: Collection[str] = ()) -> bool:
+    """Whether an expression reads only modules, builtins, names of its own, constants of the file and given names, and nothing that changes."""
     calls = [source.full_name(call.func) for call in source.all(ast.Call, value)]
     if any(call == name or (name.endswith(".") and call.startswith(name)) for call in calls for name in _CHANGING):
         return False
     own = {name for loop in source.all(ast.comprehension, value) for name in bound_names(loop.target)}
     names = {name.id for name in source.all(ast.Name, value)}
-    return names <= own | source.imports.keys() | source.constants.keys() | set(dir(builtins))
+    return names <= own | source.imports.keys() | source.constants.keys() | set(dir(builtins)) | set(given)
 
 
-def _example(imports: str, body: str, value: str, name: str) -> Example:
-    """A function that computes a value, which becomes a constant above it."""
+def _example(imports: str, body: str, value: str, name: str, above: str = "") -> Example:
+    """A function that computes a value, which becomes a constant above it, perhaps with what the function had before it."""
     script = (
         f"{imports}\nimport torch\nABOVE\n\n@torch.compile(backend='eager')\ndef f(x):\n"
         f"{textwrap.indent(body, '    ')}\n\nf(torch.ones(4))"
     )
-    after = script.replace("ABOVE", f"\n{name} = {value}\n").replace("VALUE", name)
+    after = script.replace("VALUE", name).replace("ABOVE", f"\n{name} = {above or value}\n")
     return Example(script.replace("ABOVE", "").replace("VALUE", value), after, is_script=True)
 
 
@@ -65,6 +86,13 @@ _EXAMPLES = (
         "for rate in VALUE:\n    x = x * rate\nreturn x\n",
         "[float(number) for number in np.linspace(0, 0.1, 4)]",
         "_ITEMS",
+    ),
+    _example(
+        "import numpy as np",
+        "names = np.array(['a', 'b'])\nreturn x * VALUE\n",
+        "len(names)",
+        "_VALUE",
+        "len(np.array(['a', 'b']))",
     ),
 )
 RULE = Rule("constants", "graph-break", _propose, examples=_EXAMPLES)
