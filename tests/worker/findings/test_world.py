@@ -1,4 +1,4 @@
-"""Compiled training steps after public reports (`tests/data/world`): nothing tells the user to leave a step out."""
+"""Scripts after public reports (`tests/data/world`): what is said of them is what was found out without irscope."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from irscope.driver.driver import RunSpec
 from irscope.driver.trials.proving import Prover, Status
-from irscope.protocol import Lane
+from irscope.protocol import Lane, RecompilationFacts
 from irscope.worker.client import Worker
 from support import run_captured
 
@@ -51,3 +51,35 @@ def test_a_step_that_is_left_out_is_never_verified(name: str, tmp_path: Path, sh
     assert (proof.status, by_run.status) == (Status.UNPROVEN, Status.DISPROVEN), by_run.reason
     assert "opt.step()" in proof.reason
     assert "The results differ" in by_run.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "causes"),
+    [
+        (
+            "nearest",
+            [
+                ("grad_mode", ["0/1", "0/3"]),
+                ("x", ["0/2"]),
+                ("num_threads", ["0/4"]),
+                ("inference_mode", ["0/5"]),
+                ("inference_tensor", ["0/6"]),
+            ],
+        ),
+        ("nearest_dtype", [("x", ["0/1"]), ("flip", ["0/2", "0/4"]), ("x", ["0/3"])]),
+        ("cache_len", [("x", ["0/1"])]),
+    ],
+)
+def test_the_cause_is_the_smallest_change(
+    name: str, causes: list[tuple[str, list[str]]], tmp_path: Path, shared_worker: Worker | None
+) -> None:
+    ran = run_captured(SCRIPTS / f"{name}.py", tmp_path / "runs.db", worker=shared_worker)
+    facts = [(finding, finding.facts) for finding in ran.findings("recompilation")]
+    found = [
+        (known.state or known.source, list(finding.compiles))
+        for finding, known in facts
+        if isinstance(known, RecompilationFacts)
+    ]
+    assert sorted(found, key=lambda cause: cause[1]) == causes
+    if name == "cache_len":
+        assert "; and `cache.seen` was 0 when this was compiled" in facts[0][0].message

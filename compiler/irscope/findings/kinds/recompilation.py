@@ -195,7 +195,7 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Findi
             [
                 f"The guard that failed: {guard.text or 'unknown'}",
                 *(["Guards of the same compile that failed too:", *also] if also else []),
-                *(["Of other older compiles, which are further away or older:", *older] if older else []),
+                *(["Guards of other older compiles that failed:", *older] if older else []),
                 *_all_sizes(known),
             ]
         ),
