@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 _MOST_KEPT = 64
 """Contents whose trials are kept."""
 
-Cause = tuple[str, str, str, object]
+Cause = tuple[str, str, str, str, object]
 Stamp = tuple[int, int]
 
 
