@@ -54,6 +54,10 @@ class CompileBook:
         """The compiles of the function that begins at a line, in the order of their start."""
         return [compile for compile in self._compiles.values() if (compile.file, compile.line) == (file, line)]
 
+    def programs(self) -> set[str]:
+        """The functions, in PyTorch's numbers, that were passed to ``torch.compile`` themselves."""
+        return {name.rpartition("/")[0] for name, compile in self._compiles.items() if compile.program}
+
     def goes_on_after_a_break(self, compile: Compile) -> bool:
         """Whether a graph break cuts a compile's function, so that the rest of it is compiled for itself."""
         resumed = f"{RESUME_PREFIX}{compile.function}_at_"

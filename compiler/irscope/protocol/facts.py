@@ -41,7 +41,7 @@ class Marks:
     made: tuple[tuple[str, str], ...]
     """Names that arguments of the call get before it, each with the argument's code.  The call passes the names."""
     marked: tuple[str, ...]
-    """The calls that mark: ``torch._dynamo.mark_dynamic(x, 0)``."""
+    """The calls that mark: ``torch._dynamo.mark_dynamic(x, 0)``, or ``if x is not None: …`` if it was no tensor at first."""
     are_unbacked: bool
     """Whether the sizes may be 0 and 1, too."""
 

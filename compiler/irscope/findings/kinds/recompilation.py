@@ -229,7 +229,9 @@ def _known(facts: Facts, marks: Marks | None, source: str) -> RecompilationFacts
 def _and_more(facts: Facts, name: str) -> str:
     """The first thing of another sort that changed, too, as the rest of a sentence; ``name`` is what the user
     calls a compiled module of `torch.nn`, if it is one."""
-    other = next((other for other in facts.also if other.code != facts.guard.code), None)
+    parts = tuple(f"{facts.guard.source}{sign}" for sign in ".[" if facts.guard.source)
+    others = (other for other in facts.also if other.code != facts.guard.code and not other.source.startswith(parts))
+    other = next(others, None)
     if other is None:
         return ""
     source = _of_wrapped(other.source, name) or other.source

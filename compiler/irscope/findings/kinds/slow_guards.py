@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from irscope.findings.detector import Detector
@@ -25,6 +26,9 @@ KIND = FindingKind(
     order=150,
 )
 _GUARD = re.compile(r"\+- [A-Z_]+: ")
+_ITEM = re.compile(r"\+- EQUALS_MATCH: [LG]\[[^ ]*?\.(?P<name>\w+)\[\d+\] == ")
+"""A guard on a number in a list that an object has as an attribute."""
+_MOST_GUARDS = 0.5
 # PyTorch measures one single check with cold caches, and on a slow or busy machine that takes milliseconds for eighty
 # guards.  With warm caches thousands take a thirtieth of what they take with cold ones, so this much must be left.
 _WARM_SHARE = 0.1
@@ -55,13 +59,31 @@ def detect(moment: Moment) -> Iterator[Finding]:
         message=f"{count(guards, 'guard')} are checked before every call, which takes {duration(warm / 1e6)}, and {duration(latency / 1e6)} with cold caches.",
         explanation="Before compiled code runs, Python checks that everything it was compiled for still holds. Many parameters, modules and globals make many checks.",
         hints=(
-            "Compile a larger region once (the whole model rather than each layer), so that fewer guarded entries are made.",
+            *_what_is_guarded(text, guards),
+            *_larger_region(moment),
             "`torch.compile(..., options={'guard_filter_fn': torch.compiler.skip_guard_on_inbuilt_nn_modules_unsafe})` drops guards on modules that you promise not to change.",
         ),
         severity=KIND.severity,
     )
     if finding is not None:
         yield finding
+
+
+def _what_is_guarded(text: str, guards: int) -> Iterator[str]:
+    """Where most guards are on the numbers of lists of one name: what to make of them."""
+    for name, items in Counter(match["name"] for match in _ITEM.finditer(text)).most_common(1):
+        if items > guards * _MOST_GUARDS:
+            yield f"{items:,} of these are on the numbers in lists named `{name}`: each is a constant of the compiled code. Make each list a tensor (in a module by `self.register_buffer`), or compute once, outside of the compiled function, what it needs of the list."
+
+
+def _larger_region(moment: Moment) -> Iterator[str]:
+    """Where several things are compiled, each by itself."""
+    compile = moment.compile
+    if (
+        compile is not None
+        and len({other.callers for other in moment.known.compiles.of_function(compile.file, compile.line)}) > 1
+    ):
+        yield "Compile a larger region once (the whole model rather than each layer), so that fewer guarded entries are made."
 
 
 DETECTORS = (Detector("dynamo_cpp_guards_str", detect),)

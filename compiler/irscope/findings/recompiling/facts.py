@@ -25,11 +25,17 @@ class Now:
         The name of its type; None if the thing is not found.
     of_module
         Whether it is an attribute of a module.
+    container
+        The name of the type of a thing whose length is guarded; empty for others.
+    is_member
+        Whether it is a member of an enum.
     """
 
     text: str | None = None
     type: str | None = None
     of_module: bool = False
+    container: str = ""
+    is_member: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ be compiled again.
 
 from __future__ import annotations
 
+import enum
 import re
 import sys
 import types
@@ -30,13 +31,16 @@ def now(source: str) -> Now:
     """
     if source.startswith("len(") and source.endswith(")"):
         thing = value_of(source[4:-1])
-        return Now(str(len(thing)), "int") if type(thing) in (list, tuple, dict, set, str, deque) else Now()
+        if type(thing) not in (list, tuple, dict, set, str, deque):
+            return Now()
+        return Now(str(len(thing)), "int", container=type(thing).__name__)
     thing = value_of(source)
     if thing is MISSING:
         return Now()
     kind = type_name(f"{type(thing).__module__}.{type(thing).__qualname__}")
     owner = value_of(source.rpartition(".")[0]) if "." in source else None
-    return Now(_text(thing), kind, isinstance(owner, sys.modules["torch"].nn.Module))
+    is_member = isinstance(type(thing), enum.EnumMeta)
+    return Now(_text(thing), kind, isinstance(owner, sys.modules["torch"].nn.Module), is_member=is_member)
 
 
 def free_variable(source: str) -> str:

@@ -141,6 +141,11 @@ def _wrapped(facts: Facts, form: str) -> str:
 
 def object_changed(facts: Facts) -> Words:
     """An argument is another object than the one that the code was compiled for."""
+    if facts.now.is_member:
+        return Words(
+            "One compile for each member that is passed, and no more.",
+            (f"`{facts.guard.source}` is a member of an enum, so this is normal. Warm up each before you measure.",),
+        )
     if "decision" in uses(facts.file, facts.reader, facts.guard.source):
         return Words(
             "One compile for each object.",

@@ -67,14 +67,18 @@ def _marks(facts: Facts, mark: str) -> Marks | None:
             name = argument.parameter.replace("*", "argument")
             name = name if name not in names else f"{name}_input"
             made.append((name, argument.expression))
-        marked.append(f"{mark}({name}, {dims[0] if len(dims) == 1 else list(dims)})")
+        at_first = path in facts.calls[0].tensors  # an argument that is None in the first call is a tensor in others
+        only = "" if at_first else f"if {name} is not None: "
+        marked.append(f"{only}{mark}({name}, {dims[0] if len(dims) == 1 else list(dims)})")
     return Marks(line, tuple(made), tuple(marked), are_unbacked=mark == _UNBACKED)
 
 
 def _before_the_call(marks: Marks) -> str:
     passed = " and ".join(f"`{name}`" for name, _ in marks.made)
     then = f", and pass {passed} in the call" if passed else ""
-    return f"Before the call on line {marks.line}: `{'; '.join(marks.statements)}`{then}"
+    # A statement with a condition cannot stand behind another one on its line.
+    between = "`, `" if any(statement.startswith("if ") for statement in marks.statements) else "; "
+    return f"Before the call on line {marks.line}: `{between.join(marks.statements)}`{then}"
 
 
 def zero_or_one(facts: Facts) -> Words:

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 
 from irscope.usercode.source import parents
 
+_SAME_ITEMS = ("enumerate", "zip", "reversed", "sorted", "list", "tuple", "iter")
+"""Builtins that give the items of what they get."""
 _GROWING_CALLS = ("append", "appendleft", "extend", "insert", "add", "update", "setdefault")
 
 
 def uses(file: str, function: ast.AST | None, source: str) -> set[str]:
-    """What a function uses a name or an attribute chain for: ``decision``, ``arithmetic``, ``range``, ``other``."""
+    """What a function uses a name or an attribute chain for: ``decision``, ``arithmetic``, ``range``, ``loop``,
+    ``other``."""
     above = parents(file)
     return (
         {_use(node, above) for node in ast.walk(function) if _is_read(node, source)} if function is not None else set()
@@ -55,11 +58,18 @@ def _use(node: ast.AST, above: dict[ast.AST, ast.AST]) -> str:
     while parent is not None and not isinstance(parent, ast.stmt):
         if isinstance(parent, ast.BinOp):
             return "arithmetic" if not _decides(parent, above) else "decision"
+        if isinstance(parent, ast.comprehension) and parent.iter is child:
+            return "loop"
+        if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id in _SAME_ITEMS:
+            child, parent = parent, above.get(parent)
+            continue
         if isinstance(parent, ast.Call):
             return "range" if isinstance(parent.func, ast.Name) and parent.func.id == "range" else "other"
         if _is_test(parent, child):
             return "decision"
         child, parent = parent, above.get(parent)
+    if isinstance(parent, (ast.For, ast.AsyncFor)) and parent.iter is child:
+        return "loop"
     return "decision" if parent is not None and _is_test(parent, child) else "other"
 
 

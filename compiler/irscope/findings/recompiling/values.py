@@ -52,12 +52,7 @@ def value(facts: Facts) -> Words:
             (f"Warm up both before you measure, or pass always the same sort of `{guard.source}`.",),
         )
     if guard.source.startswith("len("):
-        return Words(
-            "Each new length is one more compile, up to the recompile limit.",
-            (
-                f"Use few lengths of `{guard.source[4:-1]}`: a loop over it is unrolled. Or pass one tensor (`torch.stack`), with operations on the whole of it and no loop.",
-            ),
-        )
+        return _length(facts, guard.source[4:-1])
     if "decision" in used:
         return Words(EACH_VALUE if not _is_number(was) else "", _deciding(facts))
     if "range" in used:
@@ -70,6 +65,31 @@ def value(facts: Facts) -> Words:
     if _is_number(was):
         return _number(facts, used)
     return Words(EACH_VALUE, (f"Use few values of `{guard.source}`: it is a constant of the compiled code.",))
+
+
+def _length(facts: Facts, thing: str) -> Words:
+    """The length of a list, or how many keys a dictionary has."""
+    if facts.calls and thing == facts.calls[-1].parameters.keywords:
+        return Words(
+            "One compile for each set of keyword arguments.",
+            (
+                "Pass the same keyword arguments in each call. Two sets, as for the first and for later steps of generation, are normal: warm up both before you measure.",
+            ),
+        )
+    if facts.now.container == "dict":
+        return Words(
+            "Each new number of keys is one more compile, up to the recompile limit.",
+            (
+                f"PyTorch guards on how many keys `{thing}` has where the function reads or writes one. Pass only those that the function reads (of a TensorDict `select(...)`), or the tensors themselves.",
+            ),
+        )
+    is_loop = "loop" in uses(facts.file, facts.reader, thing)
+    unrolled = ": a loop over it is unrolled" if is_loop else ": it is a constant of the compiled code"
+    tensor = ", with operations on the whole of it and no loop" if is_loop else ""
+    return Words(
+        "Each new length is one more compile, up to the recompile limit.",
+        (f"Use few lengths of `{thing}`{unrolled}. Or pass one tensor (`torch.stack`){tensor}.",),
+    )
 
 
 def _deciding(facts: Facts) -> tuple[str, ...]:
