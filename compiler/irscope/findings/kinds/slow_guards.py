@@ -78,11 +78,7 @@ def _what_is_guarded(text: str, guards: int) -> Iterator[str]:
 
 def _larger_region(moment: Moment) -> Iterator[str]:
     """Where several things are compiled, each by itself."""
-    compile = moment.compile
-    if (
-        compile is not None
-        and len({other.callers for other in moment.known.compiles.of_function(compile.file, compile.line)}) > 1
-    ):
+    if len(moment.known.compiles.programs()) > 1:
         yield "Compile a larger region once (the whole model rather than each layer), so that fewer guarded entries are made."
 
 
