@@ -716,7 +716,7 @@ def f(x, mode):
 
 for mode in (*Mode, *Mode):
     f(torch.ones(4), mode)
-""", "this is normal", by_hand(), "One compile for each object", left=1)  # fmt: skip
+""", "this is normal", by_hand(), "One compile for each member that is passed, and no more", left=1)  # fmt: skip
 ALIASED = """
 @torch.compile
 def f(x, y):
