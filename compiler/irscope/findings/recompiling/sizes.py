@@ -67,7 +67,7 @@ def _marks(facts: Facts, mark: str) -> Marks | None:
             name = argument.parameter.replace("*", "argument")
             name = name if name not in names else f"{name}_input"
             made.append((name, argument.expression))
-        at_first = path in facts.calls[0].tensors  # an argument that is None in the first call is a tensor in others
+        at_first = path in facts.calls[0].tensors  # an argument may be None in the first call and a tensor in others
         only = "" if at_first else f"if {name} is not None: "
         marked.append(f"{only}{mark}({name}, {dims[0] if len(dims) == 1 else list(dims)})")
     return Marks(line, tuple(made), tuple(marked), are_unbacked=mark == _UNBACKED)
@@ -76,7 +76,7 @@ def _marks(facts: Facts, mark: str) -> Marks | None:
 def _before_the_call(marks: Marks) -> str:
     passed = " and ".join(f"`{name}`" for name, _ in marks.made)
     then = f", and pass {passed} in the call" if passed else ""
-    # A statement with a condition cannot stand behind another one on its line.
+    # A statement with a condition must be the first one on its line.
     between = "`, `" if any(statement.startswith("if ") for statement in marks.statements) else "; "
     return f"Before the call on line {marks.line}: `{between.join(marks.statements)}`{then}"
 
