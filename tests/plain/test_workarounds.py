@@ -65,9 +65,7 @@ USER = "import torch\nfrom deciding import Rule\n\nrule = torch.compile(Rule())\
 
 def finding(line: int) -> Finding:
     at = Range(Position(line, 0), Position(line, 4))
-    cause = Related(FILE, at, "", RelatedRole.CAUSE)
-    place = Range(Position(5, 0), Position(5, 18))
-    return Finding("graph-break", "GB0170", Severity.WARNING, "", "", (), None, "user.py", place, 1, (), (cause,))
+    return Finding("graph-break", "GB0170", Severity.WARNING, "", "", (), None, FILE, at, 1, (), ())
 
 
 Propose = Callable[[Finding, str], list[Fix]]
