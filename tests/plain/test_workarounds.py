@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 
 import pytest
+from irscope.fixing.places import in_library
 from irscope.fixing.texts import applied, edits_between
 from irscope.fixing.workarounds import about_one_function, as_patches, module_of, workarounds
 from irscope.protocol import Finding, Fix, Position, Range, Related, RelatedRole, Severity
@@ -65,9 +66,7 @@ USER = "import torch\nfrom deciding import Rule\n\nrule = torch.compile(Rule())\
 
 def finding(line: int) -> Finding:
     at = Range(Position(line, 0), Position(line, 4))
-    cause = Related(FILE, at, "", RelatedRole.CAUSE)
-    place = Range(Position(5, 0), Position(5, 18))
-    return Finding("graph-break", "GB0170", Severity.WARNING, "", "", (), None, "user.py", place, 1, (), (cause,))
+    return Finding("graph-break", "GB0170", Severity.WARNING, "", "", (), None, FILE, at, 1, (), ())
 
 
 Propose = Callable[[Finding, str], list[Fix]]
@@ -245,9 +244,12 @@ def test_only_what_matters_is_read() -> None:
     assert about_one_function("def f(:", 1) == about_one_function(LIBRARY, 2) == ""
 
 
-def test_a_finding_of_the_user_has_no_workaround() -> None:
-    own = dataclasses.replace(finding(3), related=())
-    assert not made(own, USER, LIBRARY, replacing("x", "y"))
+def test_a_finding_of_the_user_is_in_no_library_unless_its_cause_is() -> None:
+    there = finding(3)
+    own = dataclasses.replace(there, file="user.py", range=Range(Position(5, 0), Position(5, 18)))
+    cause = Related(FILE, there.range, "", RelatedRole.CAUSE)
+    assert in_library(own) is None
+    assert in_library(dataclasses.replace(own, related=(cause,))) == there
 
 
 def test_the_name_of_a_module() -> None:

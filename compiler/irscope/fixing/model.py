@@ -96,8 +96,6 @@ class Rule:
         Gives candidates for a finding; none if it does not fit.  It may raise ValueError: then there are no more.
     codes
         Codes that it is asked about; empty: all of its kind.
-    leaves_out
-        Whether it leaves the finding out of compiled code, and repairs nothing.
     examples
         What it does to some texts.
     """
@@ -106,7 +104,6 @@ class Rule:
     kind: str
     propose: Callable[[Source, Finding], Iterator[Proposal]]
     codes: tuple[str, ...] = ()
-    leaves_out: bool = False
     examples: tuple[Example, ...] = ()
 
     def fits(self, finding: Finding) -> bool:

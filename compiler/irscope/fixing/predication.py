@@ -172,7 +172,9 @@ class Flattening:
         yes, no = self.block(node.body, flat.values), self.block(otherwise, flat.values)
         names = dict.fromkeys([*yes.values, *no.values])
         changed = [name for name in names if yes.values.get(name, name) != no.values.get(name, name)]
-        local = [name for name in changed if not all(self._has_value(name, side) for side in (yes, no))]
+        # What only one side gives a value is not read after both.
+        one_sided = [name for name in changed if name not in yes.values or name not in no.values]
+        local = [name for name in one_sided if name not in self._bound and "." not in name]
         changed = [name for name in changed if name not in local or name == RETURNED]
         if RETURNED in changed and not (RETURNED in yes.values and RETURNED in no.values):
             raise ValueError("only one side returns")
@@ -189,10 +191,6 @@ class Flattening:
         flat.values.update(zip(changed, made, strict=True))
         for name in names.keys() - {*changed, *local}:
             flat.values[name] = yes.values.get(name, name)
-
-    def _has_value(self, name: str, side: Flat) -> bool:
-        """Whether a name has a value after a side; what only one side gives a value is not read after both."""
-        return name in side.values or name in self._bound or "." in name
 
     # --- texts --------------------------------------------------------------------------------------------------------
 

@@ -54,8 +54,10 @@ def _inserted(source: Syntax, text: str, after: ast.stmt | None, lead: int, trai
     if after is not None and following and source.first_line(following[0]) <= (after.end_lineno or 0):
         where = Position(following[0].lineno, following[0].col_offset)  # two statements on one line
         return Edit(Range(where, where), "; ".join(text.split("\n")) + "; ")
-    row = (after.end_lineno or 1) if after is not None else _comments_at_top(lines)
-    if after is None:
+    if after is not None:
+        row = after.end_lineno or 1
+    else:  # below the comments at the beginning: a shebang, the encoding, a licence
+        row = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
         lead = 1 if row else 0
     blank, wanted = _blank_lines(source, row, following, trail)
     where, start = Position(row + 1, 0), "\n" * lead
@@ -105,8 +107,3 @@ def _settings_after(source: Syntax, after: ast.stmt | None) -> ast.stmt | None:
     following = source.following(after) if after is not None else []
     settings = list(itertools.takewhile(lambda statement: _SETTING.match(ast.unparse(statement)), following))
     return settings[-1] if settings else None
-
-
-def _comments_at_top(lines: Sequence[str]) -> int:
-    """How many lines at the beginning of a file are comments: a shebang, the encoding, a licence."""
-    return next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))

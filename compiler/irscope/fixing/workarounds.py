@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from irscope.fixing.definitions import imports_for, needed_by, text_of
 from irscope.fixing.edits import reindented
-from irscope.fixing.places import in_library, path_in_library
+from irscope.fixing.places import path_in_library
 from irscope.fixing.proposals import THEN, proposals, together
 from irscope.fixing.source import Source, source_of
 from irscope.fixing.syntax import Function
@@ -40,17 +40,16 @@ _SHORT, _MOST_CALLED = 60, 8
 """Lines of a function, and functions, that a function calls and that are looked at with it."""
 
 
-def workarounds(finding: Finding, text: str, library: str) -> Iterator[Fix]:
+def workarounds(there: Finding, text: str, library: str) -> Iterator[Fix]:
     """Changes of the user's text that put what the rules make of a library's function in its place.
 
     Parameters
     ----------
+    there
+        The finding at the library's line (`in_library`).
     text, library
-        The user's file, and the library's file in which the cause of the finding lies.
+        The user's file, and the library's file.
     """
-    there = in_library(finding)
-    if there is None:
-        return
     for fix, edits in _copies(there, text, library):
         title = f"{fix.title}{_IN_A_COPY}{os.path.basename(there.file)}"
         alone = Fix(title, together([fix.caveat, _CAVEAT]), edits, of_library=fix)

@@ -150,13 +150,10 @@ class Trying:
     def _workarounds(self, finding: Finding, text: str) -> Iterator[Fix]:
         """Changes of the user's text for a break in a library."""
         there = in_library(finding) if self._with_rules else None
-        if there is None:
-            return
-        try:
-            library = self._libraries.setdefault(there.file, self.prover.text_of(there.file))
-        except OSError:
-            return
-        yield from workarounds(finding, text, library)
+        with contextlib.suppress(OSError):
+            if there is not None:
+                library = self._libraries.setdefault(there.file, self.prover.text_of(there.file))
+                yield from workarounds(there, text, library)
 
     def _candidate(self, finding: Finding, fix: Fix, file: str) -> Candidate:
         if self.is_over:

@@ -88,10 +88,9 @@ def sparse(spot: Spot) -> Advice:
             if parts is None and not _read_as_sparse(spot, call):
                 do = "Stay dense inside of compiled code"
                 option = replacing(spot, call, spot.text(value), do, "Uses more memory.")
-        case _, ast.Attribute(attr="to_dense") as attribute if isinstance(
-            dense := spot.source.parent(attribute), ast.Call
-        ):
-            option = hoist(spot, dense, _MADE_ONCE)
+        case _, ast.Attribute(attr="to_dense") as attribute:
+            dense = spot.source.parent(attribute)
+            option = hoist(spot, dense, _MADE_ONCE) if isinstance(dense, ast.Call) else None
     # Dynamo does not accept a view of a sparse tensor as an argument.
     caveat = "The clone is needed: without it, the argument is a view of a sparse tensor."
     passed = pass_in(spot, parts, caveat, "{}.clone()")

@@ -24,14 +24,9 @@ def decision_at(spot: Spot) -> Decision | None:
                 return node if node.test is child else None
             case ast.Call(func=ast.Name(id="bool" | "float" | "all" | "any") | ast.Attribute(attr="item")):
                 pass
-            case (
-                ast.Attribute(attr="item")
-                | ast.BoolOp()
-                | ast.UnaryOp()
-                | ast.Compare()
-                | ast.BinOp()
-                | ast.NamedExpr()
-            ):
+            case ast.Attribute(attr="item"):
+                pass
+            case ast.BoolOp() | ast.UnaryOp() | ast.Compare() | ast.BinOp() | ast.NamedExpr():
                 pass
             case _:
                 return None

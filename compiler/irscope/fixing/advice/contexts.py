@@ -74,8 +74,7 @@ def inside_context(spot: Spot) -> Advice:
 
 
 def _with(spot: Spot) -> ast.With | None:
-    kinds = (ast.With, ast.FunctionDef, ast.Lambda)
-    node = spot.source.first_around(spot.node, kinds) if spot.node is not None else None
+    node = spot.source.first_around(spot.node, (ast.With, ast.FunctionDef, ast.Lambda))
     return node if isinstance(node, ast.With) else None
 
 

@@ -44,12 +44,10 @@ def _range(spot: Spot) -> Advice:
         return Advice(what, why)
     masked = None
     match spot.source.parent(call):
-        case ast.For(target=ast.Name(id=step), body=[ast.Assign(targets=[ast.Name(id=target), *_], value=value)]) if (
-            len(call.args) == 1
-        ):
+        case ast.For(target=ast.Name(id=step), body=[ast.Assign(targets=[ast.Name(id=target), *_], value=value)]):
             line = f"{target} = torch.where({step} < {spot.text(count)}, {spot.text(value)}, {target})"
             do = "Run to a fixed bound, and change nothing after the end"
-            masked = Option(do, f"for {step} in range(MAX_STEPS):\n    {line}")
+            masked = Option(do, f"for {step} in range(MAX_STEPS):\n    {line}") if len(call.args) == 1 else None
     return Advice(what, why, some(int_from_caller(spot, count), masked), count)
 
 

@@ -37,19 +37,14 @@ class Spot:
     # --- the tree around the node -------------------------------------------------------------------------------------
 
     @functools.cached_property
-    def ancestors(self) -> list[ast.AST]:
-        """The node's parents, innermost first."""
-        return list(self.source.around(self.node))[1:] if self.node is not None else []
-
-    @functools.cached_property
     def statement(self) -> ast.stmt | None:
         """The innermost statement that holds the node, or is it."""
-        return self.source.statement(self.node) if self.node is not None else None
+        return self.source.statement(self.node)
 
     @functools.cached_property
     def functions(self) -> list[Function]:
         """The functions around the node, innermost first."""
-        return [node for node in self.ancestors if isinstance(node, Function)]
+        return [outer for outer in self.source.around(self.source.parent(self.node)) if isinstance(outer, Function)]
 
     @functools.cached_property
     def expression(self) -> ast.expr | None:

@@ -12,6 +12,7 @@ from irscope.fixing.edits import dedented
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source, bound_names, tight, whole
 from irscope.protocol import Finding, FixMethod
+from irscope.usercode.bindings import bound
 
 _CHANGING = (
     "time.", "datetime.", "random.", "secrets.", "uuid.", "os.", "sys.", "threading.", "platform.", "socket.",
@@ -46,16 +47,12 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 def _given(source: Source, function: ast.AST) -> dict[str, ast.expr]:
     """The local names that are bound once, to a constant, and of which no attribute or item is read: both may change it."""
-    names = source.all(ast.Name, function)
-    stored = Counter(
-        name.id for name in names
-        if not isinstance(name.ctx, ast.Load) or isinstance(source.parent(name), (ast.Attribute, ast.Subscript))
-    )  # fmt: skip
-    stored.update(part.arg for part in source.all(ast.arg, function))
+    times = Counter(name for node in ast.walk(function) for name, _ in bound(node))
+    opened = source.all((ast.Attribute, ast.Subscript), function)
+    times.update(part.id for node in opened for part in ast.iter_child_nodes(node) if isinstance(part, ast.Name))
     return {
-        target.id: node.value for node in source.all(ast.Assign, function)
-        for target in node.targets
-        if isinstance(target, ast.Name) and stored[target.id] == 1 and _is_constant(source, node.value)
+        name: value for node in source.all(ast.Assign, function) for name, value in bound(node)
+        if isinstance(value, ast.expr) and times[name] == 1 and _is_constant(source, value)
     }  # fmt: skip
 
 
@@ -69,10 +66,10 @@ def _is_constant(source: Source, value: ast.expr, given: Collection[str] = ()) -
     return names <= own | source.imports.keys() | source.constants.keys() | set(dir(builtins)) | set(given)
 
 
-def _example(imports: str, body: str, value: str, name: str, above: str = "") -> Example:
+def _example(body: str, value: str, name: str, above: str = "") -> Example:
     """A function that computes a value, which becomes a constant above it, perhaps with what the function had before it."""
     script = (
-        f"{imports}\nimport torch\nABOVE\n\n@torch.compile(backend='eager')\ndef f(x):\n"
+        f"import json\nimport numpy as np\nimport torch\nABOVE\n\n@torch.compile(backend='eager')\ndef f(x):\n"
         f"{textwrap.indent(body, '    ')}\n\nf(torch.ones(4))"
     )
     after = script.replace("VALUE", name).replace("ABOVE", f"\n{name} = {above or value}\n")
@@ -80,19 +77,12 @@ def _example(imports: str, body: str, value: str, name: str, above: str = "") ->
 
 
 _EXAMPLES = (
-    _example("import json", "scale = VALUE\nreturn x * scale\n", """json.loads('{"x": 2.0}')["x"]""", "_SCALE"),
+    _example("scale = VALUE\nreturn x * scale\n", """json.loads('{"x": 2.0}')["x"]""", "_SCALE"),
     _example(
-        "import numpy as np",
         "for rate in VALUE:\n    x = x * rate\nreturn x\n",
         "[float(number) for number in np.linspace(0, 0.1, 4)]",
         "_ITEMS",
     ),
-    _example(
-        "import numpy as np",
-        "names = np.array(['a', 'b'])\nreturn x * VALUE\n",
-        "len(names)",
-        "_VALUE",
-        "len(np.array(['a', 'b']))",
-    ),
+    _example("names = np.array(['a', 'b'])\nreturn x * VALUE", "len(names)", "_VALUE", "len(np.array(['a', 'b']))"),
 )
 RULE = Rule("constants", "graph-break", _propose, examples=_EXAMPLES)

@@ -66,10 +66,9 @@ def _kind(source: Source, copied: ast.expr) -> type[ast.expr] | None:
         return type(values[0]) if len(values) == 1 else None
     for entry in source.all(ast.Subscript, function.body):  # entries by texts, or by numbers
         match entry:
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() | int() as key)) if (
-                name in names
-            ):
-                return ast.Dict if isinstance(key, str) else ast.List
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() | int() as key)):
+                if name in names:
+                    return ast.Dict if isinstance(key, str) else ast.List
     return None
 
 

@@ -20,8 +20,7 @@ _CAVEAT = "Each turn is a call of the graph, and nothing is fused across turns. 
 _LENGTHS = ("range", "len", "enumerate", "zip", "reversed")
 _Nodes = tuple[type[ast.AST], ...]
 _ODD: _Nodes = (
-    ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal, ast.Delete, ast.Lambda, ast.Import,
-    ast.ImportFrom, ast.NamedExpr, *Definition,
+    ast.Return, ast.Break, ast.Continue, ast.Delete, ast.Lambda, ast.Import, ast.ImportFrom, ast.NamedExpr, *Definition,
 )  # fmt: skip
 _WORK: _Nodes = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.AugAssign)
 
@@ -39,8 +38,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 def _is_only_work(source: Source, function: Function, loop: ast.For) -> bool:
     """Whether a function computes nothing outside of the body of its loop: it names things, and returns one."""
-    inner = [node for statement in loop.body for node in ast.walk(statement)]
-    if loop.orelse or not source.owns_lines(*loop.body) or any(isinstance(node, _ODD) for node in inner):
+    if loop.orelse or not source.owns_lines(*loop.body) or source.all(_ODD, loop.body):
         return False
     others = [statement for statement in function.body if statement is not loop]
     calls = source.all(ast.Call, [*others, loop.iter])

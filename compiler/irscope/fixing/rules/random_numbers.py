@@ -18,10 +18,8 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         if code is not None:
             yield Proposal("Draw it with a function that Dynamo traces", "", source.changed({call: code}))
         match call.args:
-            case [ast.List(elts=items) | ast.Tuple(elts=items) as numbers] if (
-                name == "random.choice" and code and torch
-            ):
-                if items and all(map(is_number, items)):
+            case [ast.List(elts=items) | ast.Tuple(elts=items) as numbers] if items and all(map(is_number, items)):
+                if name == "random.choice" and code and torch:
                     index = f"{torch}.randint({len(items)}, ())"
                     yield _in_graph(source, call, f"{torch}.tensor({source.code(numbers)})[{index}]")
         if name in ("random.random", "random.uniform") and torch and isinstance(source.parent(call), ast.Compare):
