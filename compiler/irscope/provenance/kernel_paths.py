@@ -145,15 +145,18 @@ def keep_paths(store: Store, run: str) -> None:
     """Keeps the paths of the kernels of a run that has ended."""
     report = store.report(run)
     paths = KernelPaths(store, report)
-    with store.transaction():
-        for kernel in report.whole.kernels:
-            path = paths.of(kernel)
-            module, module_class = path.modules[-1] if path.modules else ("", "")
-            known = dataclasses.replace(
+    kernels = []
+    for kernel in report.whole.kernels:
+        path = paths.of(kernel)
+        module, module_class = path.modules[-1] if path.modules else ("", "")
+        kernels.append(
+            dataclasses.replace(
                 kernel, innermost=path.innermost, lines=path.lines, module=module, module_class=module_class
             )
-            if known != kernel:
-                store.put_kernel(run, known)
+        )
+    if kernels:
+        with store.transaction():
+            store.put_kernels(run, kernels)
 
 
 def _by_graph(data: Any) -> list[dict[str, NodeFacts]]:
