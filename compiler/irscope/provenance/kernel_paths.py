@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from irscope.ir.modules import COMPILED_MODULE, attribute_path
-from irscope.ir.nodes import Frame, NodeFacts, facts_of
+from irscope.ir.nodes import VIEWS, Frame, NodeFacts, facts_of
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, FileLines, Kernel, Origin, Report, StageRef
 from irscope.provenance import SOURCE, Element, Provenance, chain
 from irscope.provenance.kernels import elements_of, output_code_of
-from irscope.provenance.statements import VIEWS
 from irscope.store.store import Store
 from irscope.usercode.user_files import is_package_file, is_user_file
 from irscope.vocabulary.records import dataclass
