@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from facts import a_compile, a_finding, a_gap, a_kernel, a_range, a_stage, an_outcome
 from irscope.cli.main import main
-from irscope.protocol import Cost, Lane, OutcomeKind, RankReport
+from irscope.protocol import Cost, FileLines, Kernel, Lane, Origin, OutcomeKind, RankReport
 from irscope.store.store import Store, StoreError, default_path
 from irscope.store.upkeep import KEEP_BYTES
 from irscope.store.value_file import ValueWriter
@@ -203,10 +203,102 @@ def test_runs_of_the_version_before_keep_the_order_in_which_they_were_made(store
     store.put_ranks(first, 2, ranks)
     with sqlite3.connect(path) as db:
         db.execute("UPDATE runs SET started = 9e9 WHERE id = ?", (ahead,))
-        db.executescript("ALTER TABLE runs DROP COLUMN made; PRAGMA user_version = 9")
+        db.executescript("ALTER TABLE runs DROP COLUMN made; DROP TABLE places; PRAGMA user_version = 9")
     db.close()
     with Store(path) as again:
         assert [one.run for one in again.runs()] == [after, ahead, first, second]
+
+
+def kernels_in_a_library() -> list[Kernel]:
+    call = Origin("/home/me/model.py", 8)
+    lines = (FileLines("/home/me/model.py", (8,)), FileLines("/lib/llama.py", (30, 31)))
+    return [
+        dataclasses.replace(
+            a_kernel(), name=f"cpp_fused_{n}", stage=f"0/0/kernel/{n}", origins=(call,), lines=lines,
+            innermost=Origin("/lib/llama.py", 31), module=f"layers.{n}", module_class="Layer",
+        )
+        for n in range(8)
+    ]  # fmt: skip
+
+
+def test_what_kernels_have_in_common_is_stored_once(store: Store, path: str) -> None:
+    run, kernels = new_run(store), kernels_in_a_library()
+    for kernel in kernels:
+        store.put_kernel(run, dataclasses.replace(kernel, lines=(), innermost=None))
+    store.put_kernels(run, kernels)
+    assert store.report(run).kernels == tuple(kernels)
+    with sqlite3.connect(path) as db:
+        facts = "".join(text for (text,) in db.execute("SELECT facts FROM kernels UNION ALL SELECT facts FROM places"))
+    db.close()
+    assert facts.count("/lib/llama.py") == 2, "once in the innermost line, once in all lines"
+    assert store.runs_touching("/lib/llama.py") == [(run, "/home/me/model.py")]
+    changed = dataclasses.replace(kernels[0], lines=())
+    store.put_kernel(run, changed)  # with its lines themselves, beside others with numbers
+    assert store.report(run).kernels == (changed, *kernels[1:])
+    store.put_kernels(run, [changed, *kernels[1:]])
+    assert store.report(run).kernels == (changed, *kernels[1:])
+    store.delete(run)
+    with sqlite3.connect(path) as db:
+        assert not db.execute("SELECT * FROM places").fetchall()
+    db.close()
+
+
+def test_a_store_of_version_10_is_read_on(store: Store, path: str) -> None:
+    run, kernels = new_run(store), kernels_in_a_library()
+    for kernel in kernels:
+        store.put_kernel(run, kernel)
+    store.close()
+    with sqlite3.connect(path) as db:
+        db.executescript("DROP TABLE places; PRAGMA user_version = 10")
+    db.close()
+    with Store(path) as again:
+        assert again.report(run).kernels == tuple(kernels)
+        again.put_kernels(run, kernels)
+        assert again.report(run).kernels == tuple(kernels)
+
+
+@pytest.mark.parametrize(
+    ("places", "why"),
+    [
+        ("[]", "a kernel refers to line 0 of the run, which has 0"),
+        (None, "a kernel refers to line 0 of the run, which has 0"),
+        ('{"0": 1}', "dict where list or tuple is expected"),
+        ('["/lib/llama.py", 1, 2, 3]', "str where dict is expected"),
+        ("[0, 0, 0, 0]", "int where dict is expected"),
+        ('[{"file": "/lib/llama.py"}]', "Origin.line"),
+        ("[" * 100_000, "RecursionError"),
+    ],
+)
+def test_numbers_that_refer_to_nothing_are_refused(store: Store, path: str, places: str | None, why: str) -> None:
+    run, kernels = new_run(store), kernels_in_a_library()
+    for kernel in kernels:
+        store.put_kernel(run, kernel)
+    store.put_kernels(run, kernels)
+    with sqlite3.connect(path) as db:
+        db.execute(
+            "DELETE FROM places" if places is None else "UPDATE places SET facts = ?", (places,) * (places is not None)
+        )
+    db.close()
+    with pytest.raises(StoreError) as refused:
+        store.report(run)
+    assert why in str(refused.value)
+
+
+@pytest.mark.parametrize("number", ["-1", "99", "true", "1.5", '"0"', "[0]"])
+def test_a_number_that_no_line_has_is_refused(store: Store, path: str, number: str) -> None:
+    run, kernels = new_run(store), kernels_in_a_library()
+    for kernel in kernels:
+        store.put_kernel(run, kernel)
+    store.put_kernels(run, kernels)
+    with sqlite3.connect(path) as db:
+        changed = db.execute(
+            """UPDATE kernels SET facts = replace(facts, '"innermost": ', '"innermost": ' || ? || ', "x": ')""",
+            (number,),
+        )
+        assert changed.rowcount == len(kernels)
+    db.close()
+    with pytest.raises(StoreError, match=r"refers to line|where dict is expected"):
+        store.report(run)
 
 
 def test_a_run_is_found_by_each_path_that_leads_to_its_file(tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_a_store_of_version_4_is_read_on(path: str) -> None:
     db = sqlite3.connect(path)
     db.executescript(
         "ALTER TABLE texts DROP COLUMN pack; ALTER TABLE texts DROP COLUMN start; ALTER TABLE stages DROP COLUMN nodes;"
-        "ALTER TABLE runs DROP COLUMN pipeline; ALTER TABLE runs DROP COLUMN made; DROP TABLE packs; DROP TABLE trails; DROP TABLE comparisons; DROP TABLE profiles;"
+        "ALTER TABLE runs DROP COLUMN pipeline; ALTER TABLE runs DROP COLUMN made; DROP TABLE packs; DROP TABLE trails; DROP TABLE comparisons; DROP TABLE profiles; DROP TABLE places;"
         "PRAGMA user_version = 4"
     )
     db.close()
@@ -203,7 +203,7 @@ def test_a_run_of_version_6_went_through_inductor(path: str) -> None:
     db = sqlite3.connect(path)
     db.executescript(
         "ALTER TABLE runs DROP COLUMN pipeline; ALTER TABLE runs DROP COLUMN made;"
-        "DROP TABLE comparisons; DROP TABLE profiles; PRAGMA user_version = 6"
+        "DROP TABLE comparisons; DROP TABLE profiles; DROP TABLE places; PRAGMA user_version = 6"
     )
     db.close()
     with Store(path) as store:
@@ -220,7 +220,7 @@ def test_a_comparison_stays_as_long_as_one_of_its_runs(path: str) -> None:
         first, second = a_run(store, *versions()), a_run(store, *versions())
         assert store.newest_compared("/s.py") is None and store.comparison(first) is None
         store._db.executescript(
-            "ALTER TABLE runs DROP COLUMN made; DROP TABLE comparisons; DROP TABLE profiles; PRAGMA user_version = 7"
+            "ALTER TABLE runs DROP COLUMN made; DROP TABLE comparisons; DROP TABLE profiles; DROP TABLE places; PRAGMA user_version = 7"
         )
     with Store(path) as store:  # one of the version before
         script = store.report(first).script

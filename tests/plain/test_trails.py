@@ -106,7 +106,7 @@ def test_a_store_of_version_5_is_read_on(store: Store) -> None:
     with sqlite3.connect(path) as db:
         db.executescript(
             "ALTER TABLE runs DROP COLUMN pipeline; ALTER TABLE runs DROP COLUMN made; DROP TABLE trails;"
-            " DROP TABLE comparisons; DROP TABLE profiles; PRAGMA user_version = 5"
+            " DROP TABLE comparisons; DROP TABLE profiles; DROP TABLE places; PRAGMA user_version = 5"
         )
     db.close()
     with Store(path) as again:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 
@@ -31,6 +32,7 @@ def split_module(path: str, kind: str) -> tuple[Path, str]:
     return (head, *(part for part in rest if part not in _INNER))[:_DEEPEST], kind
 
 
+@functools.lru_cache(maxsize=4096)
 def attribute_path(path: str) -> str:
     """A module as an attribute of what was compiled: ``layers.0`` for ``L['self'].__dict__['_modules']['layers'].0``, and
     ``net.layers.0`` for ``G['net'].layers.0``; empty for the compiled module itself."""

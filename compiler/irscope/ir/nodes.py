@@ -83,8 +83,14 @@ class Value:
 _NO_VALUE = Value()
 
 
-@dataclass(frozen=True)
-class Frame:
+VIEWS = frozenset({
+    "view", "reshape", "_unsafe_view", "permute", "transpose", "t", "expand", "unsqueeze", "squeeze", "select", "slice",
+    "alias", "detach", "getitem", "as_strided", "clone", "convert_element_type", "_to_copy",
+})  # fmt: skip
+"""Operations that give their input's values in another form."""
+
+
+class Frame(NamedTuple):
     """A line of a node's stack trace; `line` is 1-based."""
 
     file: str

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from irscope.ir.modules import COMPILED_MODULE, attribute_path
-from irscope.ir.nodes import Frame, NodeFacts, facts_of
+from irscope.ir.nodes import VIEWS, Frame, NodeFacts, facts_of
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, FileLines, Kernel, Origin, Report, StageRef
 from irscope.provenance import SOURCE, Element, Provenance, chain
 from irscope.provenance.kernels import elements_of, output_code_of
-from irscope.provenance.statements import VIEWS
 from irscope.store.store import Store
 from irscope.usercode.user_files import is_package_file, is_user_file
 from irscope.vocabulary.records import dataclass
@@ -145,15 +144,18 @@ def keep_paths(store: Store, run: str) -> None:
     """Keeps the paths of the kernels of a run that has ended."""
     report = store.report(run)
     paths = KernelPaths(store, report)
-    with store.transaction():
-        for kernel in report.whole.kernels:
-            path = paths.of(kernel)
-            module, module_class = path.modules[-1] if path.modules else ("", "")
-            known = dataclasses.replace(
+    kernels = []
+    for kernel in report.whole.kernels:
+        path = paths.of(kernel)
+        module, module_class = path.modules[-1] if path.modules else ("", "")
+        kernels.append(
+            dataclasses.replace(
                 kernel, innermost=path.innermost, lines=path.lines, module=module, module_class=module_class
             )
-            if known != kernel:
-                store.put_kernel(run, known)
+        )
+    if kernels:
+        with store.transaction():
+            store.put_kernels(run, kernels)
 
 
 def _by_graph(data: Any) -> list[dict[str, NodeFacts]]:

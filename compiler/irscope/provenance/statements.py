@@ -15,14 +15,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
+from irscope.ir.nodes import VIEWS
 from irscope.provenance.elements import Item, Items
 from irscope.vocabulary.records import dataclass
-
-VIEWS = frozenset({
-    "view", "reshape", "_unsafe_view", "permute", "transpose", "t", "expand", "unsqueeze", "squeeze", "select", "slice",
-    "alias", "detach", "getitem", "as_strided", "clone", "convert_element_type", "_to_copy",
-})  # fmt: skip
-"""Operations that give their input's values in another form."""
 
 _ALSO: Mapping[str, str] = {
     "add": "addmm index_put scatter_add embedding_dense_backward cumsum",

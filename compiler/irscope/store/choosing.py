@@ -16,6 +16,8 @@ from irscope.vocabulary.suggestions import did_you_mean_id, listed
 
 _LIBRARY_CALL = f'"language": {json.dumps(LIBRARY)}'
 """What the facts of a kernel contain that is a library call; quotes inside of a name are escaped."""
+_WITH_FILES = ("compiles", "findings", "kernels", "places")
+"""The tables whose facts name the files that a run has to do with."""
 _OWN = """(NOT instr(facts, '"target": "') OR instr(facts, '"target": ""'))"""
 """Whether facts of a compile are of one of the script's own, not of a prediction for a target."""
 
@@ -36,9 +38,9 @@ def _touches(names: list[str]) -> tuple[str, list[str]]:
     """Whether facts of a run are about a file, as a condition and its values."""
     condition = " OR ".join(
         f"EXISTS (SELECT 1 FROM {table} WHERE run = runs.id AND ({' OR '.join(['instr(facts, ?)'] * len(names))}))"
-        for table in ("compiles", "findings", "kernels")
+        for table in _WITH_FILES
     )
-    return condition, [f'"file": {json.dumps(name)}' for name in names] * 3
+    return condition, [f'"file": {json.dumps(name)}' for name in names] * len(_WITH_FILES)
 
 
 def _is_whole(outcome: str | None) -> bool:

@@ -21,12 +21,14 @@ from irscope.vocabulary.records import dataclass
 
 STORE_LOG = "irscope.store"
 _LOG = logging.getLogger(STORE_LOG)
-VERSION = 10
+VERSION = 11
 _TRAILS = (
     "CREATE TABLE trails (run TEXT NOT NULL, compile TEXT NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (run, compile))"
 )
 _COMPARISONS = "CREATE TABLE comparisons (run TEXT PRIMARY KEY, digest BLOB NOT NULL)"
 _PROFILES = "CREATE TABLE profiles (run TEXT PRIMARY KEY, digest BLOB NOT NULL)"
+_PLACES = "CREATE TABLE places (run TEXT PRIMARY KEY, facts TEXT NOT NULL)"
+"""What the facts of a run's kernels refer to (`irscope.store.places`)."""
 _PIPELINE = f"pipeline TEXT NOT NULL DEFAULT '{DEFAULT_PIPELINE}'"
 _ADD_PIPELINE = f"ALTER TABLE runs ADD COLUMN {_PIPELINE}"
 _MADE = "made INTEGER NOT NULL DEFAULT 0"
@@ -54,10 +56,11 @@ CREATE TABLE gaps (run TEXT NOT NULL, what TEXT NOT NULL, why TEXT NOT NULL, PRI
 {_TRAILS};
 {_COMPARISONS};
 {_PROFILES};
+{_PLACES};
 {TABLES.strip()};
 """
 TABLES_OF_RUN = (
-    "compiles", "stages", "sources", "kernels", "findings", "gaps", "trails", "comparisons", "profiles",
+    "compiles", "stages", "sources", "kernels", "findings", "gaps", "trails", "comparisons", "profiles", "places",
 )  # fmt: skip
 """What a run has beside its row in ``runs``."""
 NEWEST_FIRST = "ORDER BY runs.made DESC, runs.rowid DESC"
@@ -69,12 +72,13 @@ USED_TEXTS = (
 """The digests of all texts that are needed."""
 _CHANGES = {
     0: _TABLES,
-    4: f"{CHANGES_FROM_4};\nALTER TABLE stages ADD COLUMN nodes INTEGER;\n{_TRAILS};\n{_ADD_PIPELINE};\n{_COMPARISONS};\n{_PROFILES};\n{_ADD_MADE}",
-    5: f"{_TRAILS};\n{_ADD_PIPELINE};\n{_COMPARISONS};\n{_PROFILES};\n{_ADD_MADE}",
-    6: f"{_ADD_PIPELINE};\n{_COMPARISONS};\n{_PROFILES};\n{_ADD_MADE}",
-    7: f"{_COMPARISONS};\n{_PROFILES};\n{_ADD_MADE}",
-    8: f"{_PROFILES};\n{_ADD_MADE}",
-    9: _ADD_MADE,
+    4: f"{CHANGES_FROM_4};\nALTER TABLE stages ADD COLUMN nodes INTEGER;\n{_TRAILS};\n{_ADD_PIPELINE};\n{_COMPARISONS};\n{_PROFILES};\n{_ADD_MADE};\n{_PLACES}",
+    5: f"{_TRAILS};\n{_ADD_PIPELINE};\n{_COMPARISONS};\n{_PROFILES};\n{_ADD_MADE};\n{_PLACES}",
+    6: f"{_ADD_PIPELINE};\n{_COMPARISONS};\n{_PROFILES};\n{_ADD_MADE};\n{_PLACES}",
+    7: f"{_COMPARISONS};\n{_PROFILES};\n{_ADD_MADE};\n{_PLACES}",
+    8: f"{_PROFILES};\n{_ADD_MADE};\n{_PLACES}",
+    9: f"{_ADD_MADE};\n{_PLACES}",
+    10: _PLACES,
 }
 """What makes a file of these versions one of the newest."""
 

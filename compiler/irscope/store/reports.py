@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from irscope.protocol import (
@@ -15,7 +15,6 @@ from irscope.protocol import (
     CollectiveWait,
     Compile,
     Finding,
-    Kernel,
     Outcome,
     OutcomeKind,
     Piece,
@@ -27,6 +26,7 @@ from irscope.protocol import (
 )
 from irscope.store.costs import with_costs
 from irscope.store.file import transaction
+from irscope.store.places import without_numbers
 from irscope.store.repeats import without_repeats
 
 
@@ -53,8 +53,9 @@ def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Rep
             )
         ]
         compiles = tuple(compile for compile in every if not compile.target)
-        kernels: list[Kernel] = list(_facts(db, Kernel, "kernels", run))
-        findings = list(_facts(db, Finding, "findings", run))
+        places = db.execute("SELECT facts FROM places WHERE run = ?", (run,)).fetchone()
+        kernels = without_numbers(_facts(db, "kernels", run), None if places is None else places[0])
+        findings = [from_json(Finding, json.loads(facts)) for facts in _facts(db, "findings", run)]
         gaps = [
             from_json(CaptureGap, to_json(CaptureGap(*gap)))
             for gap in db.execute("SELECT what, why FROM gaps WHERE run = ? ORDER BY rowid", (run,))
@@ -103,9 +104,8 @@ def _below_target(compile: Compile) -> Compile:
     return replace(compile, stages=tuple(replace(stage, target=compile.target) for stage in compile.stages))
 
 
-def _facts(db: sqlite3.Connection, cls: type, table: str, run: str) -> Iterator:  # type: ignore[type-arg]
-    for (facts,) in db.execute(f"SELECT facts FROM {table} WHERE run = ? ORDER BY position", (run,)):
-        yield from_json(cls, json.loads(facts))
+def _facts(db: sqlite3.Connection, table: str, run: str) -> list[str]:
+    return [facts for (facts,) in db.execute(f"SELECT facts FROM {table} WHERE run = ? ORDER BY position", (run,))]
 
 
 def _unfinished(seconds: float) -> Outcome:

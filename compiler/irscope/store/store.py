@@ -46,6 +46,7 @@ from irscope.store.file import (
     recovered,
     transaction,
 )
+from irscope.store.places import with_numbers
 from irscope.store.reader import StoreReader, made_texts
 from irscope.store.recovery import is_damage
 from irscope.store.texts import NO_TEXT, Texts
@@ -313,6 +314,15 @@ class Store(StoreReader):
             " ON CONFLICT DO UPDATE SET facts = excluded.facts",
             (run, kernel.stage, kernel.name, run, _dump(kernel)),
         )
+
+    def put_kernels(self, run: str, kernels: Sequence[Kernel]) -> None:
+        """Store all kernels of a run again, with what they have in common once."""
+        facts, places = with_numbers(kernels)
+        self._db.executemany(
+            "UPDATE kernels SET facts = ? WHERE run = ? AND stage = ? AND name = ?",
+            [(one, run, kernel.stage, kernel.name) for one, kernel in zip(facts, kernels, strict=True)],
+        )
+        self._db.execute("INSERT OR REPLACE INTO places VALUES (?, ?)", (run, places))
 
     def put_finding(self, run: str, finding: Finding) -> None:
         """Adds a finding or replaces the one with the same cause."""
