@@ -130,17 +130,22 @@ def _of_tensor(text: str, source: str, rest: str, frames: tuple[tuple[str, int],
     if kind == "requires_grad":
         now = "no longer" if "requires_grad=1" in values or "requires_grad=True" in values else "now"
         return FailedGuard(text, source, code, f"it {now} requires grad", frames)
-    if kind == "dispatch key set" and (devices := _changed_device(values)):
-        return FailedGuard(text, source, "recompile-device", devices, frames)
-    if kind == "dispatch key set" and (inference := _changed_inference(values))[0]:
-        return FailedGuard(text, source, code, inference[1], frames, state=inference[0])
-    if kind == "dispatch key set" and (changed := _changed_keys(values)):
-        return FailedGuard(text, source, code, changed, frames)
+    if kind == "dispatch key set" and (guard := _of_keys(text, source, values, frames)) is not None:
+        return guard
     if match := _EXPECTED.search(values.strip(" .")):
         what = f"{kind} {match['expected']} → {match['actual']}"
         # Another number of dimensions is also another list of sizes.
         return FailedGuard(text, source, code, what, frames, changes=2 if kind == "rank" else 1)
     return FailedGuard(text, source, code, rest.rstrip("."), frames)
+
+
+def _of_keys(text: str, source: str, values: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard | None:
+    """A guard on dispatch keys, which stand for a device, for inference mode, and for much else."""
+    state, inference = _changed_inference(values)
+    if devices := _changed_device(values):
+        return FailedGuard(text, source, "recompile-device", devices, frames)
+    changed = inference or _changed_keys(values)
+    return FailedGuard(text, source, "recompile-dispatch", changed, frames, state=state) if changed else None
 
 
 _DEVICE_KEYS = {"CPU": "cpu", "CUDA": "cuda", "MPS": "mps", "Meta": "meta", "XPU": "xpu"}

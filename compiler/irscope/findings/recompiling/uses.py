@@ -56,21 +56,24 @@ def _is_read(node: ast.AST, source: str) -> bool:
 def _use(node: ast.AST, above: dict[ast.AST, ast.AST]) -> str:
     child, parent = node, above.get(node)
     while parent is not None and not isinstance(parent, ast.stmt):
-        if isinstance(parent, ast.BinOp):
-            return "arithmetic" if not _decides(parent, above) else "decision"
-        if isinstance(parent, ast.comprehension) and parent.iter is child:
-            return "loop"
-        if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id in _SAME_ITEMS:
-            child, parent = parent, above.get(parent)
-            continue
-        if isinstance(parent, ast.Call):
-            return "range" if isinstance(parent.func, ast.Name) and parent.func.id == "range" else "other"
-        if _is_test(parent, child):
-            return "decision"
+        if use := _use_in(parent, child, above):
+            return use
         child, parent = parent, above.get(parent)
     if isinstance(parent, (ast.For, ast.AsyncFor)) and parent.iter is child:
         return "loop"
     return "decision" if parent is not None and _is_test(parent, child) else "other"
+
+
+def _use_in(parent: ast.AST, child: ast.AST, above: dict[ast.AST, ast.AST]) -> str:
+    """What an expression uses a part of it for; empty if its own use decides."""
+    if isinstance(parent, ast.BinOp):
+        return "decision" if _decides(parent, above) else "arithmetic"
+    if isinstance(parent, ast.comprehension) and parent.iter is child:
+        return "loop"
+    if isinstance(parent, ast.Call):
+        name = parent.func.id if isinstance(parent.func, ast.Name) else ""
+        return "" if name in _SAME_ITEMS else "range" if name == "range" else "other"
+    return "decision" if _is_test(parent, child) else ""
 
 
 def _decides(node: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:

@@ -151,8 +151,12 @@ class _FixedIndex:
     def __init__(self, source: Source, selection: _Selection, rows: set[str], shape: str) -> None:
         self._source, self._selection, self._torch, self._rows = source, selection, source.torch, rows
         branches: list[ast.If | ast.IfExp] = source.all((ast.If, ast.IfExp))
-        asking = [one for one in branches if any(_counts(node) and _reads(node, rows) for node in ast.walk(one.test))]
-        self._kept = [one.test for one in asking if isinstance(one, ast.If) and _adds_only(source, one, rows)]
+        asking = [
+            branch for branch in branches if any(_counts(node) and _reads(node, rows) for node in ast.walk(branch.test))
+        ]
+        self._kept = [
+            branch.test for branch in asking if isinstance(branch, ast.If) and _adds_only(source, branch, rows)
+        ]
         self._is_asked = len(self._kept) < len(asking)
         self._is_name = isinstance(selection.mask, ast.Name)
         self._mask = source.code(selection.mask) if self._is_name else source.fresh("mask")

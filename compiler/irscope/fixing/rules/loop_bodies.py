@@ -38,7 +38,11 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
 
 def _is_only_work(source: Source, function: Function, loop: ast.For) -> bool:
     """Whether a function computes nothing outside of the body of its loop: it names things, and returns one."""
-    if loop.orelse or not source.owns_lines(*loop.body) or source.all(_ODD, loop.body):
+    if (
+        loop.orelse
+        or not source.owns_lines(*loop.body)
+        or any(isinstance(node, _ODD) for part in loop.body for node in ast.walk(part))
+    ):
         return False
     others = [statement for statement in function.body if statement is not loop]
     calls = source.all(ast.Call, [*others, loop.iter])
