@@ -9,7 +9,7 @@ from typing import Any
 
 from irscope.protocol import FoundEvidence
 from irscope.runner.calls import CHANGED, FORM, REQUIRES, SHARED, WITHOUT
-from irscope.runner.leaves import OPAQUE, difference
+from irscope.runner.leaves import OPAQUE, difference, rounding_of_gradients
 from irscope.runner.library_state import POSITION
 from irscope.vocabulary.visible import bounded
 
@@ -19,6 +19,7 @@ _ROOT = re.compile(rf"(?:{CHANGED})?(?:self\.)?([^.\[]*)")
 _CHECKED = "RuntimeError"
 """What an assertion in a graph raises, whatever the original does."""
 _ENTRY = re.compile(r"\[\d+\]$")
+_GRADIENT = "gradient"
 _MOST_DIFFERENCES = 5
 _SLACK_AT_END = 8
 """How many times the rounding of one call is allowed in the state at the end: the steps of Adam add up."""
@@ -40,7 +41,7 @@ def compared(expected: dict[str, Any], found: dict[str, Any], answer: FoundEvide
     values = [(part, leaf) for part, one in expected.items() for leaf in one.values()]
     answer.tensors = sum(isinstance(leaf, torch.Tensor) for part, leaf in values)
     answer.opaque = sum(isinstance(leaf, str) and leaf.startswith(OPAQUE) for part, leaf in values)
-    answer.gradients = sum(place.startswith("gradient") for one in expected.values() for place in one)
+    answer.gradients = sum(place.startswith(_GRADIENT) for one in expected.values() for place in one)
     answer.failed = sum("raised" in one for one in expected.values())
     answer.zeroed = tuple(lost(WITHOUT, expected, found))[:_MOST_DIFFERENCES]
     answer.copied = tuple(lost(SHARED, expected, found))[:_MOST_DIFFERENCES]
@@ -87,10 +88,12 @@ def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[tuple[s
         if call.keys() != other.keys():
             differs.append((f"{name}: {_only_in_one(call, other)}", True))
             continue
+        floor = rounding_of_gradients(leaf for place, leaf in call.items() if place.startswith(_GRADIENT))
         for place, leaf in call.items():
             if place in (WITHOUT, SHARED, REQUIRES, FORM):
                 continue
-            words, of_numbers = difference(leaf, other[place], _SLACK_AT_END if is_end else 1)
+            slack = _SLACK_AT_END if is_end else 1
+            words, of_numbers = difference(leaf, other[place], slack, floor if place.startswith(_GRADIENT) else 0.0)
             # A number that is passed, or kept in a global, may become a tensor.
             may_change = not isinstance(leaf, torch.Tensor) if is_end else place.startswith("input")
             if words and (of_numbers or not may_change):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import cmath
 import dataclasses
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from irscope.runner.kept_state import is_own
 from irscope.runner.library_state import state_of_object
-from irscope.values.check.tolerance import RTOL
+from irscope.values.check.tolerance import RTOL, SLACK
 
 _DEPTH = 20
 _MOST_LEAVES = 10_000
@@ -184,15 +184,21 @@ def _is_dense(tensor: Any) -> bool:
 # --- comparing --------------------------------------------------------------------------------------------------------
 
 
-def difference(expected: Leaf, found: Leaf, slack: int = 1) -> tuple[str, bool]:
+def difference(expected: Leaf, found: Leaf, slack: int = 1, floor: float = 0.0) -> tuple[str, bool]:
     """How two leaves differ, in words, and whether the numbers do; an empty text if they are equal.
 
-    A number where the other has a tensor of the same value differs only in its type.  ``slack`` is how many times the usual
-    rounding is allowed.
+    A number where the other has a tensor of the same value differs only in its type.
+
+    Parameters
+    ----------
+    slack
+        How many times the usual rounding is allowed.
+    floor
+        What elements of tensors may be apart in any case.
     """
     torch: Any = sys.modules["torch"]
     if isinstance(expected, torch.Tensor) and isinstance(found, torch.Tensor):
-        return _tensor_difference(expected, found, slack), True
+        return _tensor_difference(expected, found, slack, floor), True
     if isinstance(expected, torch.Tensor) or isinstance(found, torch.Tensor):
         return _type_difference(expected, found, torch)
     if type(expected) is not type(found):
@@ -217,7 +223,7 @@ def _is_near(expected: complex, found: complex) -> bool:
     return cmath.isclose(expected, found, rel_tol=1e-5, abs_tol=1e-11)  # infinity is near infinity only
 
 
-def _tensor_difference(expected: Any, found: Any, slack: int) -> str:
+def _tensor_difference(expected: Any, found: Any, slack: int, floor: float) -> str:
     torch: Any = sys.modules["torch"]
     if expected.dtype != found.dtype:
         return f"{_name(found.dtype)} in place of {_name(expected.dtype)}"
@@ -232,15 +238,32 @@ def _tensor_difference(expected: Any, found: Any, slack: int) -> str:
     wide = torch.complex128 if expected.is_complex() else torch.float64
     left, right = expected.to("cpu", wide), found.to("cpu", wide)
     same = (left == right) | (left.isnan() & right.isnan())
-    finite = left[left.isfinite()]
-    rms = float(finite.abs().square().mean().sqrt()) if finite.numel() else 0.0
-    near = (left - right).abs() <= slack * rtol * (left.abs() + rms)
+    near = (left - right).abs() <= slack * rtol * (left.abs() + _rms(left)) + floor
     far = ~(same | (near & right.isfinite()))
     if not bool(far.any()):
         return ""
     where = int(far.reshape(-1).nonzero()[0])
     was, now = left.reshape(-1)[where].item(), right.reshape(-1)[where].item()
     return f"{int(far.sum())} of {far.numel()} elements differ; the first was {was:.6g}, now {now:.6g}"
+
+
+def rounding_of_gradients(gradients: Iterable[Leaf]) -> float:
+    """What a gradient that is zero may be instead, in the units of the gradients of the same call.
+
+    The bias of the keys of an attention, as an example, changes no result.  Its gradient is a sum that cancels, so only
+    the rounding of its terms is left, and these are as large as other gradients are.
+    """
+    torch: Any = sys.modules["torch"]
+    tensors = [leaf for leaf in gradients if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()]
+    plain = [tensor for tensor in tensors if tensor.layout is torch.strided and _name(tensor.dtype) in RTOL]
+    return max(
+        (SLACK * torch.finfo(tensor.dtype).eps * _rms(tensor.to("cpu", torch.float64)) for tensor in plain), default=0.0
+    )
+
+
+def _rms(tensor: Any) -> float:
+    finite = tensor[tensor.isfinite()]
+    return float(finite.abs().square().mean().sqrt()) if finite.numel() else 0.0
 
 
 def _name(dtype: Any) -> str:

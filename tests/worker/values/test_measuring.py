@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from irscope.runner.compared import differences
 from irscope.runner.tensors import largest_difference
 from irscope.values.check.measuring import Measure, measure, same_in_float64
 
@@ -103,3 +104,16 @@ def test_buffers_that_a_program_leaves_alone_are_not_written() -> None:
     assert (found, why) == ({"absolute": 0.0, "relative": 0.0, "dtype": "float32"}, "")
     assert same._version == before
     assert count.item() == 0
+
+
+@pytest.mark.parametrize(("noise", "differs"), [(4e-10, False), (4e-5, True)])
+def test_a_gradient_that_is_zero_may_be_what_rounding_leaves(noise: float, differs: bool) -> None:
+    """As that of the bias of an attention's keys: other gradients of the same call say how large rounding is."""
+    weight = torch.full((4,), 0.02)
+    before = {
+        "f#0: the run's inputs": {"gradient of state bias": torch.tensor([2e-10] * 4), "gradient of state w": weight}
+    }
+    now = {
+        "f#0: the run's inputs": {"gradient of state bias": torch.tensor([noise] * 4), "gradient of state w": weight}
+    }
+    assert bool(differences(before, now)) is differs
