@@ -106,14 +106,23 @@ def test_buffers_that_a_program_leaves_alone_are_not_written() -> None:
     assert count.item() == 0
 
 
-@pytest.mark.parametrize(("noise", "differs"), [(4e-10, False), (4e-5, True)])
-def test_a_gradient_that_is_zero_may_be_what_rounding_leaves(noise: float, differs: bool) -> None:
+@pytest.mark.parametrize(
+    ("noise", "dtype", "differs"),
+    [(4e-10, torch.float32, False), (4e-5, torch.float32, True), (4e-4, torch.bfloat16, True)],
+)
+def test_a_gradient_that_is_zero_may_be_what_rounding_leaves(noise: float, dtype: torch.dtype, differs: bool) -> None:
     """As that of the bias of an attention's keys: other gradients of the same call say how large rounding is."""
-    weight = torch.full((4,), 0.02)
+    weight = torch.full((4,), 0.02, dtype=dtype)
     before = {
-        "f#0: the run's inputs": {"gradient of state bias": torch.tensor([2e-10] * 4), "gradient of state w": weight}
+        "f#0: the run's inputs": {
+            "gradient of state bias": torch.tensor([2e-10] * 4, dtype=dtype),
+            "gradient of state w": weight,
+        }
     }
     now = {
-        "f#0: the run's inputs": {"gradient of state bias": torch.tensor([noise] * 4), "gradient of state w": weight}
+        "f#0: the run's inputs": {
+            "gradient of state bias": torch.tensor([noise] * 4, dtype=dtype),
+            "gradient of state w": weight,
+        }
     }
     assert bool(differences(before, now)) is differs
