@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -197,8 +198,15 @@ def cases() -> Iterator[tuple[str, bool]]:
 
 @pytest.mark.parametrize(("name", "is_there"), list(cases()))
 def test_files_are_old_or_new(
-    name: str, is_there: bool, commands: dict[str, Command], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str,
+    is_there: bool,
+    commands: dict[str, Command],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    now_in_reports = time.gmtime()  # a report says the minute, which may end between two attempts
+    monkeypatch.setattr(time, "gmtime", lambda *_: now_in_reports)
     command, folder = commands[name], tmp_path / "user"
     prepare(folder, command, is_there)
     old = contents(folder)
