@@ -44,10 +44,12 @@ async function runApiTests(report, grep, all) {
   console.log("\nIn the extension host");
   const fake = { IRSCOPE_LAUNCHER: path.join(HERE, "fake_server", "launch.py") };
   const common = { env: fake, settings: { "irscope.python": VENV_PYTHON }, folder: path.join(HERE, "workspace") };
-  const suites = ["api", ...(all ? ["api_failing"] : [])];
-  const [api, failing] = await runInExtensionHost({ ...common, suites, grep });
+  // `typing` types for a minute while deep runs go on.
+  const suites = ["api", ...(all ? ["api_typing", "api_failing"] : [])];
+  const [api, typing, failing] = await runInExtensionHost({ ...common, suites, grep });
   add(report, api?.results);
   if (all) {
+    add(report, typing?.results);
     const selfCheck = failing?.exit !== 0 && failing?.results.failed === 1;
     tell(report, selfCheck, "a failing test in the extension host fails the command");
   }
@@ -73,15 +75,20 @@ const LONG = ["start", "source", "debugging", "rendering", "view", "graphStates"
 
 /**
  * What only `npm run test:all` runs, and who asks for it: the tutorial goes where `rendering` and `source` go; that VS Code
- * takes the files of a translation is its own affair, and models' tests look at what is in ours; `gpuViews` links more
- * views than `linkedViews` does, in the same way; `comparisonPage` shows the table of `viewComparison`; `library` walks
- * where the tests of the protocol go, with real models.
+ * takes the files of a translation is its own affair, and models' tests look at what is in ours; `gpuViews` and
+ * `linkedViews` link on the screen what `linked` links in the extension host; `comparisonPage` shows the table of
+ * `viewComparison`; `library`, `pipelines` and `entries` walk where the tests of the protocol go; `hostile` shows in VS
+ * Code's own parts the texts that each panel's tests and `test_hostile_texts` look at.
  */
 const NIGHTLY = [
   "tutorial.test.mjs",
   "library.test.mjs",
   "l10n.test.mjs",
   "linkedViews.test.mjs",
+  "gpuViews.test.mjs",
+  "hostile.test.mjs",
+  "pipelines.test.mjs",
+  "entries.test.mjs",
   "viewComparison.test.mjs",
 ];
 

@@ -14,6 +14,13 @@ export function nightly(...cases) {
   return ALL ? cases : [];
 }
 
+/** A test of that sort. @param {string} title @param {Mocha.AsyncFunc} test */
+export function itNightly(title, test) {
+  if (ALL) {
+    it(title, test);
+  }
+}
+
 /** In what a panel is looked at, theme and width: each of them once, and all their pairs in `npm run test:all`. */
 export const LOOKS = /** @type {const} */ ([
   ["dark", 1340],

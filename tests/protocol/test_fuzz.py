@@ -14,7 +14,7 @@ import pytest
 
 TARGETS = ("lsp", "dap", "mcp", "pipe", "store", "trace")
 MINUTE = 60.0
-DAILY = 2.0
+DAILY = 1.0
 SEED = os.environ.get("IRSCOPE_FUZZ_SEED")
 """To repeat a failure; read here, since tests see none of irscope's variables."""
 

@@ -9,6 +9,7 @@ import * as fs from "node:fs";
 import * as path from "node:path";
 import { ROOT, VENV_PYTHON } from "../../../scripts/lib/paths.mjs";
 import { onScreen } from "../screen.mjs";
+import { itNightly } from "../themes.mjs";
 import { until } from "../until.mjs";
 
 const MAKE_RUN = `
@@ -174,51 +175,57 @@ describe("a debug session on the screen", () => {
     await inBothThemes("debug-step-back");
   });
 
-  it("stops at the first node whose compiled value is another one, with the value and what is to blame", async () => {
-    await workbench.page.keyboard.press("Shift+F5");
-    await frames().first().waitFor({ state: "hidden" });
-    await workbench.command("Debug: Select and Start Debugging");
-    await workbench.page.locator(".quick-input-list .monaco-list-row", { hasText: "Divergence" }).first().click();
-    await frames().first().waitFor({ timeout: 180_000 });
-    await until(
-      stack,
-      (all) =>
-        /^tanh = torch\.ops\.aten\.tanh\.default .*Post-grad graph/.test(all[0] ?? "") &&
-        /wrong\.py 12/.test(all.at(-1) ?? ""),
-      "the node, and the line of the source at the end of the stack",
-    );
-    const told = workbench.page.locator(".exception-widget").first();
-    // VS Code shows it when the frame is in focus; now and then it stops without giving it the focus.
-    for (let attempt = 0; attempt < 3 && !(await appears(told)); attempt += 1) {
-      await frames().first().click();
-    }
-    await told.filter({ hasText: "compiled aten.tanh.default computes a different number" }).waitFor();
-    await variables().first().locator(".monaco-tl-twistie").click(); // What the node is takes the room of the others.
-    await open("Compared");
-    await variables().filter({ hasText: "introduced_by" }).first().waitFor();
-    await open("Value");
-    await variables()
-      .filter({ hasText: "deviation" })
-      .or(variables().filter({ hasText: "mean" }))
-      .first()
-      .waitFor();
-    await inBothThemes("debug-divergence");
-  });
+  itNightly(
+    "stops at the first node whose compiled value is another one, with the value and what is to blame",
+    async () => {
+      await workbench.page.keyboard.press("Shift+F5");
+      await frames().first().waitFor({ state: "hidden" });
+      await workbench.command("Debug: Select and Start Debugging");
+      await workbench.page.locator(".quick-input-list .monaco-list-row", { hasText: "Divergence" }).first().click();
+      await frames().first().waitFor({ timeout: 180_000 });
+      await until(
+        stack,
+        (all) =>
+          /^tanh = torch\.ops\.aten\.tanh\.default .*Post-grad graph/.test(all[0] ?? "") &&
+          /wrong\.py 12/.test(all.at(-1) ?? ""),
+        "the node, and the line of the source at the end of the stack",
+      );
+      const told = workbench.page.locator(".exception-widget").first();
+      // VS Code shows it when the frame is in focus; now and then it stops without giving it the focus.
+      for (let attempt = 0; attempt < 3 && !(await appears(told)); attempt += 1) {
+        await frames().first().click();
+      }
+      await told.filter({ hasText: "compiled aten.tanh.default computes a different number" }).waitFor();
+      await variables().first().locator(".monaco-tl-twistie").click(); // What the node is takes the room of the others.
+      await open("Compared");
+      await variables().filter({ hasText: "introduced_by" }).first().waitFor();
+      await open("Value");
+      await variables()
+        .filter({ hasText: "deviation" })
+        .or(variables().filter({ hasText: "mean" }))
+        .first()
+        .waitFor();
+      await inBothThemes("debug-divergence");
+    },
+  );
 
-  it("shows the value of the frame as a picture, from the menu of a variable, and how far compiled code is off", async () => {
-    await variables().filter({ hasText: "mean" }).first().click({ button: "right" });
-    const item = workbench.page.locator(".monaco-menu .action-label", { hasText: "Show Value as Picture" }).first();
-    await item.waitFor();
-    await workbench.page.waitForTimeout(500); // A menu that has just come takes no click for a moment.
-    await item.click();
-    await item.waitFor({ state: "hidden" });
-    const panel = workbench.webview();
-    await panel.locator(".heatmap").waitFor({ timeout: 90_000 });
-    await panel.locator("h2", { hasText: "tanh" }).waitFor();
-    await panel.getByLabel("Compare").selectOption("compiled - float64");
-    await panel.locator("h2", { hasText: "compiled - float64" }).waitFor();
-    await inBothThemes("debug-value");
-  });
+  itNightly(
+    "shows the value of the frame as a picture, from the menu of a variable, and how far compiled code is off",
+    async () => {
+      await variables().filter({ hasText: "mean" }).first().click({ button: "right" });
+      const item = workbench.page.locator(".monaco-menu .action-label", { hasText: "Show Value as Picture" }).first();
+      await item.waitFor();
+      await workbench.page.waitForTimeout(500); // A menu that has just come takes no click for a moment.
+      await item.click();
+      await item.waitFor({ state: "hidden" });
+      const panel = workbench.webview();
+      await panel.locator(".heatmap").waitFor({ timeout: 90_000 });
+      await panel.locator("h2", { hasText: "tanh" }).waitFor();
+      await panel.getByLabel("Compare").selectOption("compiled - float64");
+      await panel.locator("h2", { hasText: "compiled - float64" }).waitFor();
+      await inBothThemes("debug-value");
+    },
+  );
 });
 
 /** Whether something is there within some seconds. @param {import("playwright-core").Locator} what */

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { FAKE, onScreen } from "../screen.mjs";
+import { itNightly } from "../themes.mjs";
 import { until as untilAsked } from "../until.mjs";
 
 describe("the graph panel", () => {
@@ -115,7 +116,7 @@ describe("the graph panel", () => {
     await panel.locator('#tree [aria-label^="mul, "]:not([aria-label$=", added"])').waitFor({ state: "attached" });
   });
 
-  it("comes back after a reload as it was left", async () => {
+  itNightly("comes back after a reload as it was left", async () => {
     const panel = await showGraph("Dynamo graph");
     await box(panel, "x").waitFor({ state: "attached" });
     await panel.locator("#search").fill("relu");

@@ -8,7 +8,7 @@ import * as fs from "node:fs";
 import * as path from "node:path";
 import { ROOT } from "../../../scripts/lib/paths.mjs";
 import { onScreen } from "../screen.mjs";
-import { nightly } from "../themes.mjs";
+import { itNightly, nightly } from "../themes.mjs";
 import { until } from "../until.mjs";
 
 const SCRIPT = "gpt_training.py";
@@ -219,7 +219,7 @@ describe("on the screen", () => {
     await workbench.screenshot("graph-to-source");
   });
 
-  it("the graph takes its colours from other themes too", async () => {
+  itNightly("the graph takes its colours from other themes too", async () => {
     const panel = workbench.webview();
     await panel.locator("#search").fill("");
     const drawn = () =>

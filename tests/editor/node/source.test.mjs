@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { onScreen } from "../screen.mjs";
-import { nightly } from "../themes.mjs";
+import { itNightly, nightly } from "../themes.mjs";
 import { until } from "../until.mjs";
 
 const RUN_MS = 300_000;
@@ -173,7 +173,7 @@ describe("around the code", () => {
     await workbench.command("File: Revert File");
   });
 
-  it("marks and hints in another theme", async () => {
+  itNightly("marks and hints in another theme", async () => {
     for (const [theme, name] of /** @type {const} */ ([
       ...nightly(["Light Modern", "light"]),
       ["Dark High Contrast", "high-contrast"],
@@ -186,7 +186,7 @@ describe("around the code", () => {
     }
   });
 
-  it("a cell of a notebook has its findings, marks and kernels", async () => {
+  itNightly("a cell of a notebook has its findings, marks and kernels", async () => {
     const { page } = workbench;
     await workbench.command("View: Close All Editors");
     await workbench.setTheme("Dark Modern");

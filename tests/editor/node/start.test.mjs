@@ -11,6 +11,7 @@ import { CACHE, ROOT } from "../../../scripts/lib/paths.mjs";
 import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
 import { launchBrowser } from "../browser.mjs";
 import { makeHome, pictureOfFailure } from "../home.mjs";
+import { itNightly } from "../themes.mjs";
 import { PATIENCE_MS, until } from "../until.mjs";
 import { Workbench } from "../workbench.mjs";
 
@@ -28,7 +29,7 @@ describe("npm start", () => {
 
   after(() => fs.rmSync(home, { recursive: true, force: true }));
 
-  it("prints the findings and opens the desktop editor where there is one", async () => {
+  itNightly("prints the findings and opens the desktop editor where there is one", async () => {
     const code = path.join(home, "code");
     fs.writeFileSync(code, `#!/bin/sh\nprintf '%s\\n' "$@" > '${home}/arguments'\n`, { mode: 0o755 });
     const { exit, output } = await start([], { PATH: `${home}:${process.env["PATH"]}` }).ended;

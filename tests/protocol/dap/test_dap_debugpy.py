@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from dap_client import Client
 from irscope.driver.debuggers import without_debugger
 from support import write
@@ -43,6 +44,7 @@ def printed(client: Client, category: str) -> str:
     return "".join(body["output"] for body in bodies if body.get("category") == category).replace("\r", "")
 
 
+@pytest.mark.nightly  # test_agents_in_script has both debuggers, too
 def test_both_stop_at_their_breakpoints_and_print_the_same(tmp_path: Path) -> None:
     script = write(tmp_path, SCRIPT)
     from_a_debugger = {

@@ -202,7 +202,7 @@ async def test_nothing_outlives_a_language_server_that_is_killed(
 
 
 @pytest.mark.parametrize(
-    ("before", "saves", "kilobytes"), [(6, 14, 2_000), pytest.param(40, 200, 4_000, marks=pytest.mark.nightly)]
+    ("before", "saves", "kilobytes"), [(4, 8, 2_000), pytest.param(40, 200, 4_000, marks=pytest.mark.nightly)]
 )
 async def test_many_saves_leave_nothing_behind(
     start_editor: StartEditor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int, saves: int, kilobytes: int

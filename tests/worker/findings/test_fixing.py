@@ -288,7 +288,7 @@ def in_the_shared_worker(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_on_the_command_line(tmp_path: Path, in_the_shared_worker: None) -> None:
     script = write(tmp_path, FORMS["branch"] + "\nprint('the end')\n")
     before = script.read_text()
-    ran = run_cli("fix", script, "--json", cwd=tmp_path)
+    ran = run_cli_forked("fix", script, "--json", cwd=tmp_path)
     data = json.loads(ran.stdout)
     assert script.read_text() == before
     assert [one["candidates"][0]["status"] for one in data["findings"]] == ["verified"]

@@ -129,6 +129,7 @@ def test_an_effect_is_never_left_out(with_effects: Prover, effect: str) -> None:
             assert proof.status is Status.UNPROVEN and what is not None and what[1] in statement, proof
 
 
+@pytest.mark.nightly  # a trial for each kind of output; test_fixing leaves a print out
 def test_output_is_left_out_as_before(tmp_path: Path) -> None:
     with begun(tmp_path, script_of(OUTPUT, OUTPUTS)) as prover:
         assert prover.original is not None

@@ -41,8 +41,8 @@ FRESH = [
     for kind in ("deep", "graph_break", "recompilation", "compile_error")
 ]
 """These run in a fresh process, as on the command line, the others in forks, as in the editor."""
-EACH_TIME = {"deep/clean", "graph_break/below_library"}
-"""Of these the first has the deep lane and the second the fast one: a fresh process for each is enough for `npm test`."""
+EACH_TIME = {"graph_break/below_library"}
+"""A fresh process for one is enough for `npm test`."""
 NO_LINES = "reasons of recompilations name no line of the user's, so they are at the parameter or the variable"
 OTHER_IDS = "PyTorch has other ids for some of these breaks, or breaks elsewhere"
 SINCE = {

@@ -34,7 +34,7 @@ SCRIPT = """\
         (run_forked, ("inductor", "not")),
         pytest.param(run_captured, ("aot_eager", "not"), marks=pytest.mark.nightly),
         pytest.param(run_captured, ("aot_eager", "compiled"), marks=pytest.mark.nightly),
-        (run_forked, ("aot_eager", "compiled")),
+        pytest.param(run_forked, ("aot_eager", "compiled"), marks=pytest.mark.nightly),
     ],
     ids=["inductor", "inductor in a fork", "aot_eager", "aot_eager again", "aot_eager again in a fork"],
 )

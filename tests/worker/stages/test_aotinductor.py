@@ -134,6 +134,7 @@ def test_a_statement_of_a_kernel_has_its_own_line(ran: Ran) -> None:
     assert (relu, line_of("relu") in exp) == ({line_of("relu")}, False)
 
 
+@pytest.mark.nightly  # a second package; kernels of other pipelines have theirs
 def test_a_kernel_has_assembly(ran: Ran) -> None:
     [kernel] = ran.kernels("cpp")
     with Store(ran.store) as store:

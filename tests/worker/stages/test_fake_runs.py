@@ -34,6 +34,7 @@ torch.nonzero(loss)
 """
 
 
+@pytest.mark.nightly  # one more model
 def test_a_model_larger_than_the_memory(tmp_path: Path, triton: None) -> None:
     ran = run_captured(write(tmp_path, SCRIPT), tmp_path / "runs.db", "deep", targets=("h100",), fake=True)
     assert ran.stdout.startswith("loss 0.0\nParameter(FakeTensor(") and "large" not in ran.stdout

@@ -457,6 +457,7 @@ with torch.no_grad():
 """
 
 
+@pytest.mark.nightly  # Triton itself compiles a second kernel
 def test_a_kernel_of_ones_own_in_compiled_code_with_triton_itself(tmp_path: Path, triton: None) -> None:
     """From the line that launches it and from each line in it; its helper, its machine code and its passes."""
     script = write(tmp_path, OWN.format(tests=str(REPOSITORY / "tests")))

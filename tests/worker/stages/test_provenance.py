@@ -94,15 +94,10 @@ OF_VERSIONS = {
     ),
     "t5": pytest.mark.since_torch("2.13", "Dynamo breaks where T5 copies its configuration"),
 }
-DAILY = ("vit",)  # trained and not, products of matrices and convolutions; embeddings: see the symbols below
-NAMES = [
-    pytest.param(
-        name, marks=[*filter(None, [OF_VERSIONS.get(name)]), *([] if name in DAILY else [pytest.mark.nightly])]
-    )
-    for name in MODELS
-]
+NAMES = [pytest.param(name, marks=[*filter(None, [OF_VERSIONS.get(name)])]) for name in MODELS]
 
 
+@pytest.mark.nightly  # a model of language with symbols is below, and asks the same
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_lost_without_a_reason(name: str, tmp_path: Path, shared_worker: Worker | None) -> None:
     both = name in ("vit", "mamba")

@@ -167,6 +167,7 @@ def test_a_script_that_names_cuda_runs_on_the_cpu(tmp_path: Path) -> None:
     assert "_scaled_dot_product_flash_attention_for_cpu_backward" in ran.text("0/0/joint-graph")
 
 
+@pytest.mark.nightly  # one more script
 def test_a_restart_that_only_the_compile_for_the_target_asks_for(tmp_path: Path) -> None:
     ran = run_forked(write(tmp_path, RESTARTED), tmp_path / "runs.db", "deep", targets=("cpu-avx2",), fake=True)
     assert ran.report.capture_gaps == ()
@@ -176,6 +177,7 @@ def test_a_restart_that_only_the_compile_for_the_target_asks_for(tmp_path: Path)
     assert "1e-05" in ran.text("0/0/cpu-avx2/joint-graph")
 
 
+@pytest.mark.nightly  # more targets
 def test_code_for_cpus_with_other_instructions(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled here, executed nowhere."""
     commands: list[str] = []
@@ -253,6 +255,7 @@ def test_attention_of_a_training_step_is_the_devices(tmp_path: Path, triton: Non
         assert 'amdgcn_target "amdgcn-amd-amdhsa--gfx942"' in ran.text(f"{kernel.stage}/amdgcn")
 
 
+@pytest.mark.nightly  # one more script
 def test_kernels_of_the_user_in_triton_and_cuda_graphs(tmp_path: Path, triton: None) -> None:
     ran = run_captured(write(tmp_path, OWN_KERNELS), tmp_path / "runs.db", "deep", targets=("h100",))
     assert ran.stdout == "as on the GPU\n"

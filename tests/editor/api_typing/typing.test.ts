@@ -7,11 +7,9 @@ import * as path from "node:path";
 import { performance } from "node:perf_hooks";
 import * as vscode from "vscode";
 import { RequestType } from "vscode-languageclient/node";
-import { closeAll, internals, until } from "./help";
+import { closeAll, internals, until } from "../api/help";
 
-/** At most: it is enough to type through `RUNS` deep runs and `KEYS` keys. `npm run test:all` goes on to the end. */
 const TYPING_MS = 60_000;
-const RUNS = process.env["IRSCOPE_TEST_ALL"] === undefined ? 2 : Infinity;
 const KEYS = 100;
 const CONTROL_MS = 8_000;
 const KEY_MS = 60;
@@ -70,15 +68,11 @@ function watchPauses(): () => Pause[] {
   };
 }
 
-/** Types into a comment at the end until it is enough or the time is over; returns how often. */
-async function type(
-  editor: vscode.TextEditor,
-  milliseconds: number,
-  isEnough: (typed: number) => boolean = () => false,
-): Promise<number> {
+/** Types into a comment at the end until the time is over; returns how often. */
+async function type(editor: vscode.TextEditor, milliseconds: number): Promise<number> {
   const end = Date.now() + milliseconds;
   let typed = 0;
-  for (; Date.now() < end && !isEnough(typed); typed += 1) {
+  for (; Date.now() < end; typed += 1) {
     const { document } = editor;
     const last = document.lineAt(document.lineCount - 1).range.end;
     const text = typed % 40 === 0 ? "\n# " : "typing "[typed % 7];
@@ -138,7 +132,7 @@ describe("typing", function () {
       }
     })();
     const watched = watchPauses();
-    const typed = await type(editor, TYPING_MS, (keys) => keys > KEYS && outcomes.length >= RUNS);
+    const typed = await type(editor, TYPING_MS);
     const pauses = watched();
     typing = false;
     const noted = fs.readFileSync(serverPauses, "utf8").trim().split("\n");
