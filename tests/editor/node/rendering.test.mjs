@@ -177,7 +177,7 @@ describe("on the screen", () => {
     await workbench.screenshot("tree");
   });
 
-  it("an FX graph is drawn, searched, walked with the keys and leads to the source", async () => {
+  itNightly("an FX graph is drawn, searched, walked with the keys and leads to the source", async () => {
     await workbench.command("View: Close All Editors");
     await workbench.open(SCRIPT);
     await workbench.command("IRScope: Show FX Graph");

@@ -50,7 +50,7 @@ describe("npm start", () => {
     assert.match(output, /Usage: npm start/);
   });
 
-  it("shows the first finding in a page while the editor for the browser is being built", async () => {
+  itNightly("shows the first finding in a page while the editor for the browser is being built", async () => {
     const running = start([], { PATH: withoutCode(), XDG_CACHE_HOME: path.join(home, "nothing-built") });
     let browser;
     try {

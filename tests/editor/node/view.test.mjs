@@ -10,7 +10,7 @@ import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
 import { launchBrowser } from "../browser.mjs";
 import { makeHome, pictureOfFailure } from "../home.mjs";
 import { load } from "../modules.mjs";
-import { nightly } from "../themes.mjs";
+import { itNightly, nightly } from "../themes.mjs";
 import { hostileStore, openPage, startView } from "../viewPage.mjs";
 
 const { TABS } = await load("panels/registry");
@@ -209,7 +209,7 @@ describe("irscope view", () => {
     });
   }
 
-  it("shows a run while it goes on", async () => {
+  itNightly("shows a run while it goes on", async () => {
     const { page } = await open();
     const slow = path.join(home, "slow.py");
     fs.writeFileSync(

@@ -9,6 +9,7 @@ import { VSIX } from "../../../scripts/package.mjs";
 import { makeHome } from "../home.mjs";
 import { LspClient } from "../lspClient.mjs";
 import { withTexts } from "../nls.mjs";
+import { itNightly } from "../themes.mjs";
 
 describe("the packed extension", () => {
   /** @type {string} */
@@ -127,7 +128,7 @@ describe("the packed extension", () => {
     assert.deepEqual(pinned, versions(project, ">=").sort());
   });
 
-  it("runs a script with an environment that holds only torch, and leaves it as it was", async () => {
+  itNightly("runs a script with an environment that holds only torch, and leaves it as it was", async () => {
     const python = makeTorchOnlyEnvironment(path.join(home, "venv"));
     const found = execFileSync(python, ["-c", PROBE], { encoding: "utf8" }).trim();
     assert.equal(found, "torch", "the environment holds torch and none of our libraries");

@@ -197,10 +197,11 @@ def test_an_operator_without_a_fake_kernel_is_named_where_it_is_called(tmp_path:
 # --- models -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly  # more models
 @pytest.mark.parametrize(
     "name",
     # `SCRIPT` is an MLP, whose lines and numbers the tests above look at.
-    ["gpt2", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("mlp", "conv", "bert", "vit"))],
+    ["gpt2", "mlp", "conv", "bert", "vit"],
 )
 def test_models(name: str, tmp_path: Path) -> None:
     """Numbers agree (the script checks them), and operations keep the lines of the model down to the lowest graph."""

@@ -146,9 +146,8 @@ class Told:
     recompilations: Counter[str]
 
 
-@pytest.mark.parametrize(
-    "names", [DAILY, *(pytest.param(each, marks=pytest.mark.nightly) for each in GROUPS)], ids="-".join
-)
+@pytest.mark.nightly  # more models; the fixes and the world have scripts of models
+@pytest.mark.parametrize("names", [DAILY, *GROUPS], ids="-".join)
 def test_models(names: tuple[str, ...], tmp_path: Path, shared_worker: Worker | None) -> None:
     script = tmp_path / "models.py"
     script.write_text(START + RESET.join(MODELS[name] for name in names), encoding="utf-8")

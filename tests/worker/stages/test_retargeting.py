@@ -148,6 +148,7 @@ def test_without_triton_a_gap_says_so(ran: Ran) -> None:
     assert ran.report.predictions[0].outcome is CompileOutcome.ERROR
 
 
+@pytest.mark.nightly  # test_cuda_names has what is changed in it
 def test_a_script_that_names_cuda_runs_on_the_cpu(tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("def moved(x):\n    return x.to('cuda', non_blocking=True)\n")
     script = write(tmp_path, ON_CUDA)
