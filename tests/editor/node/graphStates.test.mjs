@@ -153,37 +153,40 @@ describe("the graph panel", () => {
     await workbench.screenshot("graph-error");
   });
 
-  itNightly("50,000 nodes: little of it is laid out, clusters open by keys, and a long layout can be cancelled", async () => {
-    const panel = await showGraph("Large graph");
-    const boxes = async () => Number(await panel.locator("#canvas").getAttribute("data-boxes"));
-    await panel.locator("#summary", { hasText: "50,000 nodes" }).waitFor({ timeout: 60_000 });
-    await panel.locator('#tree [aria-label^="model.layers, "]').waitFor({ state: "attached" });
-    const first = await boxes();
-    assert.ok(first > 0 && first <= 200, `${first} boxes`);
-    await workbench.screenshot("graph-large");
-    await panel.locator("body").evaluate(expandAndCancel);
-    await panel.locator("#notice").waitFor({ state: "hidden" });
-    assert.equal(await boxes(), first, "what was shown is shown again");
-    await panel.locator("#collapse").click();
-    await until(async () => (await boxes()) < first, "all closed");
-    const tree = panel.locator("#tree");
-    await tree.focus();
-    await tree.press("Home");
-    await tree.press("End");
-    const closed = await boxes();
-    await tree.press("Enter");
-    await until(async () => (await boxes()) > closed, "Enter opens the cluster");
-    await tree.press("Control+ArrowDown");
-    await until(async () => /layers/.test(await panel.locator("#path").innerText()), "into the cluster");
-    await tree.press("Escape");
-    await tree.press("-");
-    await until(async () => (await boxes()) === closed, "and closes it");
-    await panel.locator("#search").fill("name:add_49999");
-    await panel.locator("#search").press("Enter");
-    await panel.locator("#details-name", { hasText: /^add_49999$/ }).waitFor({ timeout: 60_000 });
-    assert.match(await panel.locator("#path").innerText(), /model\.layers[^]*99/);
-    await workbench.screenshot("graph-large-found");
-  });
+  itNightly(
+    "50,000 nodes: little of it is laid out, clusters open by keys, and a long layout can be cancelled",
+    async () => {
+      const panel = await showGraph("Large graph");
+      const boxes = async () => Number(await panel.locator("#canvas").getAttribute("data-boxes"));
+      await panel.locator("#summary", { hasText: "50,000 nodes" }).waitFor({ timeout: 60_000 });
+      await panel.locator('#tree [aria-label^="model.layers, "]').waitFor({ state: "attached" });
+      const first = await boxes();
+      assert.ok(first > 0 && first <= 200, `${first} boxes`);
+      await workbench.screenshot("graph-large");
+      await panel.locator("body").evaluate(expandAndCancel);
+      await panel.locator("#notice").waitFor({ state: "hidden" });
+      assert.equal(await boxes(), first, "what was shown is shown again");
+      await panel.locator("#collapse").click();
+      await until(async () => (await boxes()) < first, "all closed");
+      const tree = panel.locator("#tree");
+      await tree.focus();
+      await tree.press("Home");
+      await tree.press("End");
+      const closed = await boxes();
+      await tree.press("Enter");
+      await until(async () => (await boxes()) > closed, "Enter opens the cluster");
+      await tree.press("Control+ArrowDown");
+      await until(async () => /layers/.test(await panel.locator("#path").innerText()), "into the cluster");
+      await tree.press("Escape");
+      await tree.press("-");
+      await until(async () => (await boxes()) === closed, "and closes it");
+      await panel.locator("#search").fill("name:add_49999");
+      await panel.locator("#search").press("Enter");
+      await panel.locator("#details-name", { hasText: /^add_49999$/ }).waitFor({ timeout: 60_000 });
+      assert.match(await panel.locator("#path").innerText(), /model\.layers[^]*99/);
+      await workbench.screenshot("graph-large-found");
+    },
+  );
 });
 
 /** The scale once nothing glides any more. @param {import("playwright-core").FrameLocator} panel */
