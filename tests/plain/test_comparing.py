@@ -21,7 +21,7 @@ from irscope.comparing.runs import Moved, diff_runs
 from irscope.ir.graphs import parse_graph
 from irscope.protocol import CaptureGap, Compile, CompileOutcome, Finding, Kernel, Lane, StageRef
 from irscope.store.store import Store
-from irscope_server.running.since_last_run import run_before
+from irscope_server.running.since_last_run import in_short, run_before
 
 GRAPHS = sorted((Path(__file__).parent / "graphs").glob("*.txt"))
 MODEL = "/home/me/model.py"
@@ -184,6 +184,29 @@ def test_compiles_are_followed_through_an_edit(store: Store) -> None:
     (change,) = found.compiles_changed
     assert (change.function, change.ops and (change.ops.before, change.ops.after)) == ("f", (7, 8))
     assert [compile.id for compile in found.compiles_gone] == ["1/0"] and not found.same
+
+
+def test_methods_of_one_name_are_paired_by_their_class(store: Store) -> None:
+    attention = a_compile(id="0/0", function="forward", qualified="Attention.forward", line=4)
+    net = a_compile(id="1/0", function="forward", qualified="Net.forward", line=9)
+    before = a_run(store, "old", compiles=(attention, net))
+    after = a_run(store, "new", compiles=(dataclasses.replace(net, id="0/0", line=20),))
+    found = diff_runs(store, before, after)
+    assert [compile.qualified for compile in found.compiles_gone] == ["Attention.forward"]
+    assert (found.compiles_same, found.compiles_new) == (1, ())
+
+
+def test_what_is_new_is_told_first_and_never_left_out(store: Store) -> None:
+    """A fix that brings four new findings is no good news."""
+    lost = [a_finding(code=f"GB{n}", kind=kind) for n, kind in enumerate(("graph-break", "skipped-frame", "compile-error"))]
+    new = [a_finding(code=f"N{n}", kind="recompilation") for n in range(3)] + [a_finding(code="N9", kind="graph-break")]
+    found = diff_runs(store, a_run(store, "1", tuple(lost)), a_run(store, "1", tuple(new)))
+    assert in_short(found) == "3 new recompiles · 1 new break · 1 break fixed · 2 other changes"
+    kinds = ("graph-break", "skipped-frame", "compile-error", "recompilation", "host-sync")
+    every = [a_finding(code=f"N{n}", kind=kind) for n, kind in enumerate(kinds)]
+    found = diff_runs(store, a_run(store, "1", (lost[0],)), a_run(store, "1", tuple(every)))
+    said = in_short(found).split(" · ")
+    assert len(said) == 6 and all(" new " in f" {each}" for each in said[:5]) and said[5] == "1 break fixed"
 
 
 def test_a_stage_that_only_names_other_lines_is_the_same(store: Store) -> None:

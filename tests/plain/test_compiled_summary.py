@@ -5,7 +5,7 @@ from __future__ import annotations
 from facts import a_compile, a_finding, a_kernel, an_outcome
 from irscope.protocol import Compile, Finding, Kernel, OutcomeKind, Report
 from irscope.provenance.kernel_paths import _op
-from irscope_server.base.compiled import compiles_text, summary
+from irscope_server.base.compiled import compiles_text
 from irscope_server.language.line_views import short_kernel
 
 ENDED = an_outcome(kind=OutcomeKind.COMPLETED)
@@ -15,19 +15,6 @@ def report(
     *findings: Finding, compiles: tuple[Compile, ...] = (a_compile(program="Model"),), kernels: tuple[Kernel, ...] = ()
 ) -> Report:
     return Report(1, "r1", "/home/me/main.py", "2.13.0", ENDED, compiles, findings, kernels, ())
-
-
-def test_a_run_without_findings_says_what_was_compiled() -> None:
-    call = a_kernel(name="extern_kernels.mm", language="extern")
-    said = summary(report(kernels=(a_kernel(), call)))
-    assert said == "Compiled 0/0 Model (1 kernel and 1 library call): no graph break, no recompilation."
-    assert summary(report()) == "Compiled 0/0 Model: no graph break, no recompilation.", "of a fast run"
-    assert summary(report(compiles=())) == ""
-
-
-def test_findings_are_counted() -> None:
-    found = (a_finding(), a_finding(code="GB0001"), a_finding(kind="fallback"))
-    assert summary(report(*found)) == "Compiled 0/0 Model: 2 graph breaks, no recompilation, 1 other finding."
 
 
 def test_only_compiles_with_kernels_are_named_and_few_of_them() -> None:

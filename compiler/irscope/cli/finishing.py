@@ -15,11 +15,11 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from irscope.cli.progress import ProgressLine
-from irscope.cli.report import report_lines, use_cells
+from irscope.cli.report import document, report_lines, use_cells
 from irscope.cli.text import Paint, to_stdout
 from irscope.driver.driver import RunSpec
 from irscope.findings.control import controlled, write_baseline
-from irscope.protocol import CaptureGap, Outcome, OutcomeKind, Report, to_json
+from irscope.protocol import CaptureGap, Outcome, OutcomeKind, Report
 from irscope.provenance.trails import keep_trails
 from irscope.store.store import Store
 from irscope.system.streams import OutputError
@@ -81,7 +81,7 @@ def finish_report(report: Report, options: argparse.Namespace) -> None:
 def print_report(report: Report, as_json: bool) -> None:
     """Prints the report of a run."""
     if as_json:
-        print(json.dumps(to_json(report), indent=1))
+        print(json.dumps(document(report), indent=1))
         sys.stdout.flush()
     else:
         to_stdout(report_lines(report, Paint(sys.stdout)))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections import Counter
+from typing import Any
 
 from irscope.cli.piece_tables import piece_lines
 from irscope.cli.rank_tables import rank_lines
 from irscope.cli.tables import listed_in, table
 from irscope.cli.text import Paint, short_path, terminal_width, width_of
-from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Range, Report, Severity, causes_only
+from irscope.findings.standing import Next, State, sentence, standing_of
+from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Range, Report, Severity, causes_only, to_json
 from irscope.store.store import Store
 from irscope.usercode.notebooks import notebook_of
 from irscope.usercode.source import line_text, use_overlays
@@ -35,9 +38,36 @@ def use_cells(store: Store, run: str) -> None:
     use_overlays(store.sources(run, notebook_of))
 
 
+_STANDING_STYLE = {State.FAILED: "red", State.CAUSES: "yellow", State.NOTHING: "magenta", State.CLEAN: "green"}
+
+
+def document(report: Report) -> dict[str, Any]:
+    """The report for `--json`, with how the run stands."""
+    standing = standing_of(report)
+    causes = [report.findings.index(finding) for finding in standing.causes]
+    return {
+        **to_json(report),
+        "standing": {
+            "state": standing.state.value,
+            "sentence": sentence(standing, report.outcome.message),
+            "causes": causes,
+            "seconds": round(standing.seconds, 6),
+            "compile_seconds": round(standing.compile_seconds, 6),
+        },
+    }
+
+
+_NEXT = {Next.FIX: "`irscope fix {}` tries fixes.", Next.PROFILE: "Next: `irscope profile {}` shows where the time goes."}
+
+
 def report_lines(report: Report, paint: Paint) -> list[str]:
-    """Everything that `irscope run` prints when the run has ended."""
+    """Everything that `irscope run` prints when the run has ended: first how it stands, and what is next."""
+    standing = standing_of(report)
     lines: list[str] = []
+    if not report.ranks:
+        words = {each: text.format(short_path(report.script)) for each, text in _NEXT.items()}
+        said = sentence(standing, report.outcome.message, words if os.path.isfile(report.script) else None)
+        lines += [*(paint(line, _STANDING_STYLE[standing.state], "bold") for line in _wrapped(said, "")), ""]
     for finding in causes_only(report.findings):
         lines += [*finding_lines(finding, paint), ""]
     if report.compiles:

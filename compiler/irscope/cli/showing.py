@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from irscope.cli.diffing import no_stage
-from irscope.cli.report import PREDICTED, report_lines, use_cells
+from irscope.cli.report import PREDICTED, document, report_lines, use_cells
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, left_out, path_in_package, print_json, short_path, to_stdout
 from irscope.findings.control import controlled
@@ -77,7 +77,7 @@ def show(options: argparse.Namespace) -> int:
         if options.compile is not None:
             return _compile(_find_compile(report, options.compile), options)
         if options.json:
-            print_json(to_json(report))
+            print_json(document(report))
         else:
             to_stdout(report_lines(report, Paint(sys.stdout)))
             _measured(store, run, options.all)

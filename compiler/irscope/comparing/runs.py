@@ -228,8 +228,11 @@ def _compiles(old: Report, new: Report, moved: Moved) -> tuple[_Pairs, tuple[Com
 
 
 def _name(compile: Compile) -> str:
-    """Without the numbers of a resume function's name, which shift with every edit."""
-    return re.sub(r"(torch_dynamo_resume_in_.*?)_at_\d+", r"\1", compile.function)
+    """With its classes: most methods are called ``forward``.  Without the numbers of a resume function's name, which shift
+    with every edit."""
+    around = compile.qualified.rpartition(".")[0]
+    function = re.sub(r"(torch_dynamo_resume_in_.*?)_at_\d+", r"\1", compile.function)
+    return f"{around}.{function}"
 
 
 def _compile_change(store: Store, old: Report, new: Report, a: Compile, b: Compile) -> CompileChange | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from irscope.protocol import Compile, Cost, Finding
 from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name
@@ -18,7 +18,7 @@ def with_costs(findings: Sequence[Finding], compiles: Sequence[Compile]) -> tupl
     )
 
 
-def _of_how_many(finding: Finding, by_id: dict[str, Compile]) -> str:
+def _of_how_many(finding: Finding, by_id: Mapping[str, Compile]) -> str:
     """For a recompilation: which of the function's recompilations it is."""
     frames = {_frame(name) for name in finding.compiles if name in by_id}
     if finding.kind != "recompilation" or not frames:
@@ -40,17 +40,19 @@ def _number(compile: str) -> int:
     return int(last) if last.isdigit() else 0
 
 
-def _cost(finding: Finding, by_id: dict[str, Compile]) -> Cost:
+def caused_by(finding: Finding, by_id: Mapping[str, Compile]) -> list[Compile]:
+    """The compiles that would not be there without it, of those of the run by their ids."""
     if finding.kind == "recompilation":
-        caused = [by_id[name] for name in finding.compiles if name in by_id]
-    elif finding.kind == "graph-break":
-        caused = _resumed(finding, by_id)
-    else:
-        return Cost(0.0, 0)
+        return [by_id[name] for name in finding.compiles if name in by_id]
+    return _resumed(finding, by_id) if finding.kind == "graph-break" else []
+
+
+def _cost(finding: Finding, by_id: Mapping[str, Compile]) -> Cost:
+    caused = caused_by(finding, by_id)
     return Cost(round(sum(compile.seconds for compile in caused), 6), sum(compile.graph_ops > 0 for compile in caused))
 
 
-def _resumed(finding: Finding, by_id: dict[str, Compile]) -> list[Compile]:
+def _resumed(finding: Finding, by_id: Mapping[str, Compile]) -> list[Compile]:
     """The compiles of the resume functions that go on after a break.
 
     Dynamo names them after the function that it was called for and the line that it had reached there, which for a

@@ -17,6 +17,13 @@ const ICONS: Record<WorkerState["state"], string> = {
   refused: "circle-slash",
 };
 
+const STANDING_ICONS: Record<NonNullable<FileState["standing"]>, string> = {
+  failed: "error",
+  causes: "warning",
+  nothing: "circle-slash",
+  clean: "check",
+};
+
 export class StatusItem implements vscode.Disposable {
   /** Public for tests: the editor gives no other way to read it. */
   readonly item = vscode.window.createStatusBarItem("irscope.status", vscode.StatusBarAlignment.Right, 90);
@@ -93,8 +100,9 @@ export class StatusItem implements vscode.Disposable {
     if (file?.limit !== undefined && file.limit !== null && file.limit !== "steady-state") {
       return ["watch", vscode.l10n.t("IRScope: stopped at limit"), text];
     }
-    if (file?.changed && file.state === "current") {
-      return ["diff", `IRScope: ${file.changed.text}`, text];
+    if (file?.state === "current" && file.standing !== undefined && file.standing !== null) {
+      const changed = file.changed ? ` · ${file.changed.text}` : "";
+      return [STANDING_ICONS[file.standing], `IRScope: ${file.label}${changed}`, text];
     }
     return [ICONS[state], "IRScope", text];
   }

@@ -207,7 +207,7 @@ export interface FindingGroup {
   places: FindingPlace[];
 }
 
-/** The findings of a run, by cause; `reason` says in words why there are none. */
+/** The findings of a run, by cause. */
 export interface Findings {
   run: string;
   /** The name of the pipeline that the run's programs went through. */
@@ -216,7 +216,8 @@ export interface Findings {
   groups: FindingGroup[];
   /** The seconds of all compiles together. */
   seconds: number;
-  reason: string;
+  /** How the run stands and what is next, in a sentence or two. */
+  standing: string;
 }
 
 /** A line with the time of all kernels that came from it; `possible` is the least that they can take. */

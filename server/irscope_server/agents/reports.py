@@ -27,6 +27,7 @@ def summary(report: Report) -> str:
     outcome = report["outcome"]
     lines = [
         f"{report['script']}: {outcome['kind']}: {bounded(outcome['message'], 1000)}",
+        *([report["standing"]["sentence"]] if "standing" in report else []),
         f"{len(report['findings'])} findings, {len(report['compiles'])} compiles, torch {report['torch']}",
     ]
     lines += listed(report, numbered(report))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from irscope.findings.kinds import graph_break, recompilation
+from irscope.findings.standing import Next, sentence, standing_of
 from irscope.protocol import Report
 from irscope.vocabulary import units
 
 _MOST_COMPILES = 3
-_COUNTED = {kind.id: kind.label.lower() for kind in (graph_break.KIND, recompilation.KIND)}
 
 
 def compiles_text(report: Report) -> str:
@@ -29,12 +28,10 @@ def compiles_text(report: Report) -> str:
     return ", ".join(shown)
 
 
-def summary(report: Report) -> str:
-    """``Compiled 0/0 LlamaForCausalLM (20 kernels): no graph break, no recompilation, 1 other finding.``; empty if nothing was
-    compiled."""
-    if not report.compiles:
-        return ""
-    found = Counter(finding.kind if finding.kind in _COUNTED else "" for finding in report.findings)
-    counts = [units.count(found[kind], name) if found[kind] else f"no {name}" for kind, name in _COUNTED.items()]
-    counts += [units.count(found[""], "other finding")] if found[""] else []
-    return f"Compiled {compiles_text(report)}: {', '.join(counts)}."
+NEXT = {Next.FIX: "A quick fix is offered there.", Next.PROFILE: "Next: Profile This File."}
+"""How what is next is done in an editor."""
+
+
+def standing_sentence(report: Report) -> str:
+    """How the run stands and what is next."""
+    return sentence(standing_of(report), report.outcome.message, NEXT)

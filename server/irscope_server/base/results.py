@@ -379,6 +379,10 @@ class FileState:
     limit: Limit | None
     """The limit that stopped the last run, if one did."""
     text: str
+    standing: Literal["failed", "causes", "nothing", "clean"] | None = None
+    """How the last run stands; None without one."""
+    label: str = ""
+    """The same in a few words: ``3 causes, 36 of 41 s``."""
     changed: Changed | None = None
     """Since the run before, in one line; None without one, or where one of the two did not run to its end."""
 

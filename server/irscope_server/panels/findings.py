@@ -13,7 +13,7 @@ from irscope.store.store import Store
 from irscope.vocabulary.units import ranks_named
 
 from irscope_server.base import words
-from irscope_server.base.compiled import summary
+from irscope_server.base.compiled import standing_sentence
 from irscope_server.base.context import ReadContext
 from irscope_server.base.messages import Encoded
 from irscope_server.base.params import PanelRequest
@@ -87,7 +87,7 @@ class FindingGroup:
 
 @dataclass(frozen=True)
 class FindingsResult:
-    """The findings of a run, by cause; `reason` says in words why there are none."""
+    """The findings of a run, by cause."""
 
     run: str
     pipeline: str
@@ -96,7 +96,8 @@ class FindingsResult:
     groups: tuple[FindingGroup, ...]
     seconds: float
     """The seconds of all compiles together."""
-    reason: str
+    standing: str
+    """How the run stands and what is next, in a sentence or two."""
 
 
 async def findings(context: ReadContext, params: FindingsParams, wishes: Wishes, severities: Severities) -> Encoded:
@@ -146,14 +147,8 @@ def _result(
         lane.value,
         tuple(found),
         round(sum(compile.seconds for compile in report.compiles), 6),
-        "" if found else _why_none(report),
+        standing_sentence(report),
     )
-
-
-def _why_none(report: Report) -> str:
-    if report.compiles:
-        return summary(report)
-    return f"Nothing was compiled in this run. {report.outcome.message}".strip()
 
 
 def _group(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from typing import Literal
 
-from irscope_server.base.compiled import summary
+from irscope.findings.standing import label, sentence, standing_of
+
+from irscope_server.base.compiled import NEXT
 from irscope_server.base.context import Document, EditorContext
 from irscope_server.base.functions import uses_torch
 from irscope_server.base.results import FileState
@@ -52,9 +55,13 @@ class FileStates:
         stale = editor.texts.are_edited(newest.texts)
         if stale:
             parts.append("Edited since the last run. Its findings are shown where their lines are now.")
-        parts += filter(None, [outcome.message, summary((deep or newest).report)])
+        report = newest.report if deep is None or not outcome.is_whole else deep.report
+        standing = standing_of(report)
+        parts.append(sentence(standing, report.outcome.message, NEXT))
         if newest.report.may_differ and (deep is None or deep.source != newest.source):
             coming = ": the full run is on its way" if plan.settings.deep_when_idle else " from a full run"
             parts.append(f"What was found may differ{coming}.")
         changed = self._since_last_run.of(plan.entry.key)
-        return FileState(uri, "stale" if stale else "current", entry, outcome.limit, " ".join(parts), changed)
+        text = " ".join(filter(None, parts))
+        state: Literal["stale", "current"] = "stale" if stale else "current"
+        return FileState(uri, state, entry, outcome.limit, text, standing.state.value, label(standing), changed)

@@ -1,4 +1,6 @@
-"""What a run changed since the run before it, in one line for the status item: ``1 break fixed · 2 kernels gained``.
+"""What a run changed since the run before it, in one line for the status item: ``1 new break · 2 recompiles fixed``.
+
+What is new comes first, and is never left out.
 
 It is what the panel *Changes* shows in full (`panels/changes.py`), without findings that the user does not want to see.
 """
@@ -62,14 +64,16 @@ def in_short(diff: RunDiff, hidden_before: Hidden = (), hidden: Hidden = ()) -> 
     hidden_before, hidden
         Causes of findings that the user does not want to see, of the older run and of the newer one.
     """
+    worse = _by_kind(diff.findings_new, hidden, "new ")
     parts = [f"{count} fixed" for count in _by_kind(diff.findings_gone, hidden_before)]
-    parts += _by_kind(diff.findings_new, hidden, "new ")
     new, gone = (_kernels(kernels) for kernels in (diff.kernels_new, diff.kernels_gone))
     changed = (new & gone).total()
     kernels = [(new.total() - changed, "gained"), (gone.total() - changed, "lost"), (changed, "changed")]
     parts += [f"{units.count(number, 'kernel')} {what}" for number, what in kernels if number]
-    if len(parts) > _MOST_PARTS:
-        parts = [*parts[: _MOST_PARTS - 1], f"{len(parts) - _MOST_PARTS + 1} other changes"]
+    most = max(_MOST_PARTS - len(worse), 1)  # what is new is said in any case
+    if len(parts) > most:
+        parts = [*parts[: most - 1], units.count(len(parts) - most + 1, "other change" if most > 1 else "change")]
+    parts = [*worse, *parts]
     before, after = diff.compile_seconds.before, diff.compile_seconds.after
     by = after - before
     least, share = (_LEAST_SECONDS, _LEAST_SHARE) if parts else (_LEAST_SECONDS_ALONE, _LEAST_SHARE_ALONE)

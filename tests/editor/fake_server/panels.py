@@ -196,6 +196,9 @@ def step(params: Json) -> Json:
     return {"uri": uri, "line": 2, "stage": target, "exact": True, "reason": ""}
 
 
+STANDING = f"3 causes cost 55 of 66 s of compile time. First: {MARKUP} (train.py:3). A quick fix is offered there."
+
+
 def findings(params: Json) -> Json:
     if params["run"] == EMPTY:
         return {
@@ -204,7 +207,7 @@ def findings(params: Json) -> Json:
             "lane": "fast",
             "groups": [],
             "seconds": 0,
-            "reason": "Nothing was compiled in this run.",
+            "standing": "Nothing was compiled in this run.",
         }
 
     def at(line: int, code: str, seconds: float, hidden: str = "", fixes: int = 0) -> Json:
@@ -229,7 +232,7 @@ def findings(params: Json) -> Json:
         group("recompile-limit", "GB0039", "warning", "`loss_of` reached the recompile limit (8).", [at(3, "def loss_of(x):", 0)]),
         group("compile-error", "InductorError", "error", "The compile failed.", [at(7, "return y", 0)]),
     ]  # fmt: skip
-    return {"run": RUN, "pipeline": "inductor", "lane": "deep", "groups": groups, "seconds": 66.1, "reason": ""}
+    return {"run": RUN, "pipeline": "inductor", "lane": "deep", "groups": groups, "seconds": 66.1, "standing": STANDING}
 
 
 NAMES = [

@@ -84,7 +84,7 @@ class FindingsView implements View {
     this.filter.hidden = data.groups.length === 0;
     if (data.groups.length === 0) {
       this.shownCount.textContent = "";
-      this.body.replaceChildren(notice("No findings.", data.reason, data.seconds === 0 ? runButton() : undefined));
+      this.body.replaceChildren(notice("No findings.", data.standing, data.seconds === 0 ? runButton() : undefined));
       return;
     }
     const groups = shownGroups(data, this.filter.value, this.hiddenBox.checked, this.sort);
@@ -99,16 +99,17 @@ class FindingsView implements View {
       this.body.replaceChildren(notice("No finding matches.", detail, clear));
       return;
     }
-    this.drawTable(groups, data.seconds);
+    this.drawTable(groups, data);
   }
 
-  private drawTable(groups: Shown[], total: number): void {
+  private drawTable(groups: Shown[], { seconds, standing }: Findings): void {
     const { activeElement } = document;
     const focused = activeElement instanceof HTMLElement ? activeElement.closest("tr")?.dataset["key"] : undefined;
     const rows = groups.flatMap((shown) =>
-      groupRows(shown, total, this.open.has(shown.key), () => this.toggle(shown.key)),
+      groupRows(shown, seconds, this.open.has(shown.key), () => this.toggle(shown.key)),
     );
     this.body.replaceChildren(
+      h("p", { class: "standing" }, standing),
       h(
         "table",
         { class: "findings", role: "treegrid", "aria-label": "Findings by cause" },

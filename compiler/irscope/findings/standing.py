@@ -1,0 +1,199 @@
+"""How a run stands, in one sentence: what its causes cost, which to begin with, or that nothing stands in the compiler's way.
+
+The terminal, the status item, the findings and agents show the sentence; what it says is in `Standing`.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import re
+from collections.abc import Callable, Mapping
+
+from irscope.findings.kinds import graph_break, recompilation
+from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Report, Severity, causes_only
+from irscope.store.costs import caused_by
+from irscope.vocabulary.records import dataclass
+from irscope.vocabulary.units import count, duration
+
+_HEAVY = 0.05
+"""Share of the compile time from which a finding counts as a cause, whatever its severity."""
+_MOST_LETTERS = 160
+_MOST_NAMES = 2
+_BAD = (Severity.ERROR, Severity.WARNING)
+
+
+class State(str, enum.Enum):
+    """How a run stands; the worst one is first."""
+
+    FAILED = "failed"
+    """The script failed, or irscope could not run it."""
+    CAUSES = "causes"
+    """Something stands in the compiler's way, or costs much of the compile time."""
+    NOTHING = "nothing"
+    """Nothing was compiled."""
+    CLEAN = "clean"
+    """Nothing stands in the compiler's way."""
+
+
+class Next(str, enum.Enum):
+    """What to do next."""
+
+    FIX = "fix"
+    """Something that irscope proposes a change for is among the causes."""
+    PROFILE = "profile"
+    """Nothing stops the compiler: what is left is how long a step takes."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a run stands.
+
+    Parameters
+    ----------
+    causes
+        Findings that are to be dealt with, the one that costs most first: errors and warnings, and what takes at least
+        5 % of the compile time.  No finding that another one explains.
+    seconds, compile_seconds
+        Of the compile time: that of the compiles that the causes brought about, each counted once, and all of it.
+    programs
+        What was compiled, by the names that the user passed, each once.
+    graphs
+        Compiled graphs.
+    breaks, recompilations
+        How many findings there are of these kinds.
+    whole
+        Whether the run came to its end: else there may be more.
+    """
+
+    state: State
+    causes: tuple[Finding, ...]
+    seconds: float
+    compile_seconds: float
+    programs: tuple[str, ...]
+    graphs: int
+    breaks: int
+    recompilations: int
+    whole: bool
+
+    @property
+    def next(self) -> Next | None:
+        """What to do next; None if that is in the sentence, or not known."""
+        if self.state is State.CAUSES:
+            return Next.FIX if any(finding.fixes for finding in self.causes) else None
+        return Next.PROFILE if self.state is State.CLEAN and self.whole else None
+
+
+def standing_of(report: Report, weight: Callable[[Finding], float] | None = None) -> Standing:
+    """How a run stands.
+
+    Parameters
+    ----------
+    weight
+        Measured seconds of a step that a finding costs, where there is a profile: the causes are in this order then.
+    """
+    whole_time = sum(compile.seconds for compile in report.compiles)
+    causes = [
+        finding
+        for finding in causes_only(report.findings)
+        if finding.severity in _BAD or finding.cost.seconds >= max(_HEAVY * whole_time, 1e-9)
+    ]
+    causes.sort(key=lambda finding: _order(finding, weight))
+    by_id = {compile.id: compile for compile in report.compiles}
+    caused = {compile.id: compile.seconds for finding in causes for compile in caused_by(finding, by_id)}
+    return Standing(
+        _state(report, causes),
+        tuple(causes),
+        sum(caused.values()),
+        whole_time,
+        tuple(dict.fromkeys(each.program or each.function_name for each in report.compiles)),
+        sum(each.outcome in (CompileOutcome.COMPILED, CompileOutcome.GRAPH_BREAK) for each in report.compiles),
+        *(sum(each.kind == kind.id for each in report.findings) for kind in (graph_break.KIND, recompilation.KIND)),
+        report.outcome.kind is OutcomeKind.COMPLETED,
+    )
+
+
+def _state(report: Report, causes: list[Finding]) -> State:
+    if report.outcome.kind in (OutcomeKind.SCRIPT_ERROR, OutcomeKind.CRASHED, OutcomeKind.ENVIRONMENT_ERROR):
+        return State.FAILED
+    if causes:
+        return State.CAUSES
+    return State.CLEAN if report.compiles else State.NOTHING
+
+
+def _order(finding: Finding, weight: Callable[[Finding], float] | None) -> tuple[object, ...]:
+    step = weight(finding) if weight is not None else 0.0
+    return (-step, finding.severity is not Severity.ERROR, -finding.cost.seconds, -finding.cost.graphs, -finding.count)
+
+
+def sentence(standing: Standing, message: str = "", next_words: Mapping[Next, str] | None = None) -> str:
+    """How a run stands and what is next, for people.
+
+    Parameters
+    ----------
+    message
+        How the run ended, as its outcome says it.
+    next_words
+        How what is next is done there where the sentence is shown.
+    """
+    said = [] if standing.whole and standing.state is not State.NOTHING else [_ended(message)]
+    if standing.causes:
+        said.append(_of_causes(standing))
+    elif standing.state is State.CLEAN:
+        said.append(_clean(standing))
+    if next_words and standing.next:
+        said.append(next_words[standing.next])
+    return " ".join(filter(None, said))
+
+
+def _ended(message: str) -> str:
+    """With a full stop: an exception's text has none."""
+    return message if message[-1:] in ("", ".", "!", "?") else f"{message}."
+
+
+def label(standing: Standing) -> str:
+    """The same in a few words: ``3 causes, 36 of 41 s``."""
+    if standing.causes and standing.state is State.CAUSES:
+        share = f", {_of(standing.seconds, standing.compile_seconds)}" if standing.seconds > 0 else ""
+        return f"{count(len(standing.causes), 'cause')}{share}"
+    return {State.FAILED: "the script failed", State.NOTHING: "nothing compiled"}.get(standing.state, "no breaks")
+
+
+def _of_causes(standing: Standing) -> str:
+    causes, first = standing.causes, standing.causes[0]
+    said = f"{count(len(causes), 'cause')} {'costs' if len(causes) == 1 else 'cost'}"
+    if standing.seconds > 0:
+        said += f" {_of(standing.seconds, standing.compile_seconds)} of compile time"
+    else:
+        said = f"{count(len(causes), 'cause')} {'stands' if len(causes) == 1 else 'stand'} in the compiler's way"
+    place = f"{os.path.basename(first.file)}:{first.range.start.line}"
+    return f"{said}{'. First' if len(causes) > 1 else ''}: {_short(first.message)} ({place})."
+
+
+def _of(part: float, whole: float) -> str:
+    """``36 of 41 s``; with both units where they differ."""
+    small, large = duration(part), duration(whole)
+    if small == large:
+        return f"all {large}"
+    amount, _, unit = small.rpartition(" ")
+    return f"{amount} of {large}" if unit and large.endswith(f" {unit}") else f"{small} of {large}"
+
+
+def _short(message: str) -> str:
+    """Its first sentence, without the full stop."""
+    first = re.split(r"(?<=[.!?])\s", message.strip(), maxsplit=1)[0].rstrip(".")
+    return first if len(first) <= _MOST_LETTERS else first[: _MOST_LETTERS - 1].rstrip() + "…"
+
+
+def _clean(standing: Standing) -> str:
+    names = list(standing.programs[:_MOST_NAMES])
+    more = len(standing.programs) - len(names)
+    named = ", ".join([*names, *([f"and {more} more"] if more else [])])
+    graphs = "one graph" if standing.graphs == 1 else count(standing.graphs, "graph")
+    breaks, recompilations = (
+        count(number, name) if number else f"no {name}s"
+        for number, name in ((standing.breaks, "graph break"), (standing.recompilations, "recompilation"))
+    )
+    nothing = "Nothing stops the compiler here." if standing.whole else "Nothing stopped the compiler up to there."
+    normal = ", all of them normal" if standing.breaks + standing.recompilations else ""
+    return f"{named}: {graphs}, {breaks}, {recompilations}{normal}. {nothing}"

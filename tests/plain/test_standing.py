@@ -1,0 +1,78 @@
+"""How a run stands, in a sentence, and what is to be dealt with first."""
+
+from __future__ import annotations
+
+from facts import a_compile, a_finding, an_outcome
+from irscope.findings.standing import Next, State, label, sentence, standing_of
+from irscope.protocol import Compile, CompileOutcome, Cost, Finding, Outcome, OutcomeKind, Report, Severity
+
+ENDED = an_outcome(kind=OutcomeKind.COMPLETED, message="The script ran to its end.")
+NORMAL = {"severity": Severity.HINT, "cost": Cost(0.0, 0)}
+
+
+def report(*findings: Finding, compiles: tuple[Compile, ...] = (), outcome: Outcome = ENDED) -> Report:
+    return Report(1, "r1", "/home/me/main.py", "2.13.0", outcome, compiles, findings, (), ())
+
+
+def compiles(*seconds: float) -> tuple[Compile, ...]:
+    """``Net`` and what it was compiled again for."""
+    return tuple(
+        a_compile(id=f"0/{n}", program="Net", outcome=CompileOutcome.COMPILED, seconds=each)
+        for n, each in enumerate(seconds)
+    )
+
+
+def again(number: int, line: int, seconds: float, **changes: object) -> Finding:
+    """A recompilation, at a line, that brought about one compile."""
+    made = a_finding(
+        kind="recompilation", message="`size` changed. It will again.", compiles=(f"0/{number}",),
+        cost=Cost(seconds, 1), **changes,
+    )  # fmt: skip
+    where = made.range
+    return a_finding(**{**vars(made), "range": type(where)(type(where.start)(line, 0), type(where.end)(line, 4))})
+
+
+def test_what_costs_most_is_first_and_each_compile_is_counted_once() -> None:
+    found = (again(1, 3, 2.0), again(2, 7, 30.0), again(2, 8, 30.0))
+    standing = standing_of(report(*found, compiles=compiles(5.0, 2.0, 30.0)))
+    assert [finding.range.start.line for finding in standing.causes] == [7, 8, 3]
+    assert (standing.state, standing.seconds, standing.compile_seconds) == (State.CAUSES, 32.0, 37.0)
+    assert sentence(standing) == "3 causes cost 32.0 of 37.0 s of compile time. First: `size` changed (model.py:7)."
+    assert label(standing) == "3 causes, 32.0 of 37.0 s"
+
+
+def test_measured_time_of_a_step_comes_before_compile_time() -> None:
+    found = (again(1, 3, 2.0), again(2, 7, 30.0))
+    standing = standing_of(report(*found, compiles=compiles(5.0, 2.0, 30.0)), lambda finding: finding.range.start.line == 3)
+    assert [finding.range.start.line for finding in standing.causes] == [3, 7]
+
+
+def test_a_hint_that_costs_much_is_a_cause_and_one_that_costs_little_is_not() -> None:
+    heavy = again(1, 3, 2.0, severity=Severity.HINT)
+    assert standing_of(report(heavy, compiles=compiles(5.0, 2.0))).causes == (heavy,)
+    light = again(1, 3, 0.1, severity=Severity.HINT)
+    assert standing_of(report(light, compiles=compiles(500.0, 0.1))).state is State.CLEAN
+
+
+def test_nothing_stops_the_compiler() -> None:
+    standing = standing_of(report(compiles=compiles(5.0)))
+    said = "Net: one graph, no graph breaks, no recompilations. Nothing stops the compiler here."
+    assert (sentence(standing, "ended"), label(standing)) == (said, "no breaks")
+    assert sentence(standing, "", {Next.FIX: "Fix it.", Next.PROFILE: "Profile it."}) == f"{said} Profile it."
+    normal = standing_of(report(a_finding(**NORMAL), compiles=compiles(5.0)))
+    assert "1 graph break, no recompilations, all of them normal. Nothing stops" in sentence(normal)
+
+
+def test_a_run_that_did_not_come_to_its_end_says_so_first() -> None:
+    cancelled = an_outcome(kind=OutcomeKind.CANCELLED, message="It was cancelled.")
+    standing = standing_of(report(compiles=compiles(5.0), outcome=cancelled))
+    assert sentence(standing, "It was cancelled.").startswith("It was cancelled. Net: one graph")
+    assert "up to there" in sentence(standing, "It was cancelled.") and standing.next is None
+    failed = standing_of(report(again(1, 3, 2.0), compiles=compiles(5.0, 2.0), outcome=an_outcome(message="ValueError: 3")))
+    assert (failed.state, label(failed)) == (State.FAILED, "the script failed")
+    assert sentence(failed, "ValueError: 3").startswith("ValueError: 3. 1 cause costs 2.0 of 7.0 s")
+
+
+def test_nothing_was_compiled() -> None:
+    standing = standing_of(report())
+    assert (standing.state, sentence(standing, "Nothing was compiled.")) == (State.NOTHING, "Nothing was compiled.")
