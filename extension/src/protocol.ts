@@ -360,7 +360,7 @@ export interface FileState {
   /** The limit that stopped the last run, if one did. */
   limit: "seconds" | "memory" | "output" | "steady-state" | null;
   text: string;
-  /** How the last run stands; null without one. */
+  /** How the last run went; null without one. */
   standing: "failed" | "causes" | "nothing" | "clean" | null;
   /** The same in a few words: `3 causes, 36 of 41 s`. */
   label: string;

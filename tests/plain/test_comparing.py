@@ -198,7 +198,9 @@ def test_methods_of_one_name_are_paired_by_their_class(store: Store) -> None:
 
 def test_what_is_new_is_told_first_and_never_left_out(store: Store) -> None:
     """A fix that brings four new findings is no good news."""
-    lost = [a_finding(code=f"GB{n}", kind=kind) for n, kind in enumerate(("graph-break", "skipped-frame", "compile-error"))]
+    lost = [
+        a_finding(code=f"GB{n}", kind=kind) for n, kind in enumerate(("graph-break", "skipped-frame", "compile-error"))
+    ]
     new = [a_finding(code=f"N{n}", kind="recompilation") for n in range(3)] + [a_finding(code="N9", kind="graph-break")]
     found = diff_runs(store, a_run(store, "1", tuple(lost)), a_run(store, "1", tuple(new)))
     assert in_short(found) == "3 new recompiles · 1 new break · 1 break fixed · 2 other changes"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from facts import a_compile, a_finding, a_kernel, an_outcome
+from facts import a_compile, a_kernel, an_outcome
 from irscope.protocol import Compile, Finding, Kernel, OutcomeKind, Report
 from irscope.provenance.kernel_paths import _op
 from irscope_server.base.compiled import compiles_text

@@ -14,6 +14,7 @@ from facts import a_compile, a_finding, a_gap, a_kernel, a_stage, an_outcome
 from irscope import protocol
 from irscope.cli.checked import Check, ScriptCheck
 from irscope.cli.graphing import Drawing
+from irscope.cli.report import ReportDocument
 from irscope.comparing.autotuning import TunedChange, TunedDiff, Won
 from irscope.comparing.graphs import GraphDiff, NodeChange
 from irscope.comparing.pipelines import Figure, Left, PipelineFigures, Timing
@@ -22,6 +23,7 @@ from irscope.comparing.versions.differences import Difference
 from irscope.comparing.versions.environments import EnvironmentChange
 from irscope.driver.search import Cause
 from irscope.driver.versions import VersionDiff, VersionSide
+from irscope.findings.standing import RunStanding
 from irscope.findings.verdicts import Measured, Verdict
 from irscope.ir.graphs import GraphNode
 from irscope.ir.guards import Guard, GuardList
@@ -172,7 +174,7 @@ def test_a_value_outside_its_enum() -> None:
 DOCUMENTED: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
-        protocol.Report, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Fix, protocol.Edit, protocol.Related, protocol.BreakFacts, protocol.RecompilationFacts, protocol.VaryingSize, protocol.Marks,
+        RunStanding, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Fix, protocol.Edit, protocol.Related, protocol.BreakFacts, protocol.RecompilationFacts, protocol.VaryingSize, protocol.Marks,
         protocol.RankReport, protocol.Collective, protocol.CollectiveOverlap, protocol.OverlapMove, protocol.BucketSplit, protocol.CollectiveWait, protocol.Piece,
         protocol.Range, protocol.Position, protocol.Kernel, protocol.FileLines, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
         LineTrail, CalledCompile, LineStep, StageElement, GraphNode, GuardList, Guard,
@@ -183,6 +185,7 @@ DOCUMENTED: dict[str, Any] = {
         VersionDiff, VersionSide, Difference, Cause, EnvironmentChange, KeyComparison, KeyDifference,
     )
 }  # fmt: skip
+DOCUMENTED["Report"] = ReportDocument
 
 
 def test_the_documentation_has_every_class() -> None:

@@ -1,4 +1,4 @@
-"""How a run stands, in a sentence, and what is to be dealt with first."""
+"""How a run went, in a sentence, and what is to be dealt with first."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def test_what_costs_most_is_first_and_each_compile_is_counted_once() -> None:
 
 def test_measured_time_of_a_step_comes_before_compile_time() -> None:
     found = (again(1, 3, 2.0), again(2, 7, 30.0))
-    standing = standing_of(report(*found, compiles=compiles(5.0, 2.0, 30.0)), lambda finding: finding.range.start.line == 3)
+    standing = standing_of(
+        report(*found, compiles=compiles(5.0, 2.0, 30.0)), lambda finding: finding.range.start.line == 3
+    )
     assert [finding.range.start.line for finding in standing.causes] == [3, 7]
 
 
@@ -68,7 +70,9 @@ def test_a_run_that_did_not_come_to_its_end_says_so_first() -> None:
     standing = standing_of(report(compiles=compiles(5.0), outcome=cancelled))
     assert sentence(standing, "It was cancelled.").startswith("It was cancelled. Net: one graph")
     assert "up to there" in sentence(standing, "It was cancelled.") and standing.next is None
-    failed = standing_of(report(again(1, 3, 2.0), compiles=compiles(5.0, 2.0), outcome=an_outcome(message="ValueError: 3")))
+    failed = standing_of(
+        report(again(1, 3, 2.0), compiles=compiles(5.0, 2.0), outcome=an_outcome(message="ValueError: 3"))
+    )
     assert (failed.state, label(failed)) == (State.FAILED, "the script failed")
     assert sentence(failed, "ValueError: 3").startswith("ValueError: 3. 1 cause costs 2.0 of 7.0 s")
 

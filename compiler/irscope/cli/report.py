@@ -11,12 +11,13 @@ from irscope.cli.piece_tables import piece_lines
 from irscope.cli.rank_tables import rank_lines
 from irscope.cli.tables import listed_in, table
 from irscope.cli.text import Paint, short_path, terminal_width, width_of
-from irscope.findings.standing import Next, State, sentence, standing_of
+from irscope.findings.standing import Next, RunStanding, State, documented, sentence, standing_of
 from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Range, Report, Severity, causes_only, to_json
 from irscope.store.store import Store
 from irscope.usercode.notebooks import notebook_of
 from irscope.usercode.source import line_text, use_overlays
 from irscope.vocabulary.lanes import DEFAULT_PIPELINE
+from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.units import count, duration, kernels, ranks_named
 from irscope.vocabulary.visible import printable
 
@@ -41,27 +42,26 @@ def use_cells(store: Store, run: str) -> None:
 _STANDING_STYLE = {State.FAILED: "red", State.CAUSES: "yellow", State.NOTHING: "magenta", State.CLEAN: "green"}
 
 
+@dataclass(frozen=True)
+class ReportDocument(Report):
+    """A report with how the run went, as `--json` prints it."""
+
+    standing: RunStanding = RunStanding()
+
+
 def document(report: Report) -> dict[str, Any]:
-    """The report for `--json`, with how the run stands."""
-    standing = standing_of(report)
-    causes = [report.findings.index(finding) for finding in standing.causes]
-    return {
-        **to_json(report),
-        "standing": {
-            "state": standing.state.value,
-            "sentence": sentence(standing, report.outcome.message),
-            "causes": causes,
-            "seconds": round(standing.seconds, 6),
-            "compile_seconds": round(standing.compile_seconds, 6),
-        },
-    }
+    """The report for `--json`."""
+    return to_json(ReportDocument(**vars(report), standing=documented(report)))  # type: ignore[no-any-return]
 
 
-_NEXT = {Next.FIX: "`irscope fix {}` tries fixes.", Next.PROFILE: "Next: `irscope profile {}` shows where the time goes."}
+_NEXT = {
+    Next.FIX: "`irscope fix {}` tries fixes.",
+    Next.PROFILE: "Next: `irscope profile {}` shows where the time goes.",
+}
 
 
 def report_lines(report: Report, paint: Paint) -> list[str]:
-    """Everything that `irscope run` prints when the run has ended: first how it stands, and what is next."""
+    """Everything that `irscope run` prints when the run has ended: first how it went, and what is next."""
     standing = standing_of(report)
     lines: list[str] = []
     if not report.ranks:

@@ -1,4 +1,4 @@
-"""How a run stands, in one sentence: what its causes cost, which to begin with, or that nothing stands in the compiler's way.
+"""How a run went, in one sentence: what its causes cost, which to begin with, or that nothing stops the compiler.
 
 The terminal, the status item, the findings and agents show the sentence; what it says is in `Standing`.
 """
@@ -24,16 +24,16 @@ _BAD = (Severity.ERROR, Severity.WARNING)
 
 
 class State(str, enum.Enum):
-    """How a run stands; the worst one is first."""
+    """How a run went; the worst one is first."""
 
     FAILED = "failed"
     """The script failed, or irscope could not run it."""
     CAUSES = "causes"
-    """Something stands in the compiler's way, or costs much of the compile time."""
+    """Something stops the compiler, or costs much of the compile time."""
     NOTHING = "nothing"
     """Nothing was compiled."""
     CLEAN = "clean"
-    """Nothing stands in the compiler's way."""
+    """Nothing stops the compiler."""
 
 
 class Next(str, enum.Enum):
@@ -47,7 +47,7 @@ class Next(str, enum.Enum):
 
 @dataclass(frozen=True)
 class Standing:
-    """How a run stands.
+    """How a run went.
 
     Parameters
     ----------
@@ -84,8 +84,31 @@ class Standing:
         return Next.PROFILE if self.state is State.CLEAN and self.whole else None
 
 
+@dataclass(frozen=True)
+class RunStanding:
+    """The same in a document; `causes` are indexes of the report's findings."""
+
+    state: State = State.NOTHING
+    sentence: str = ""
+    causes: tuple[int, ...] = ()
+    seconds: float = 0.0
+    compile_seconds: float = 0.0
+
+
+def documented(report: Report) -> RunStanding:
+    """How a run went, for who reads it as data."""
+    standing = standing_of(report)
+    return RunStanding(
+        standing.state,
+        sentence(standing, report.outcome.message),
+        tuple(report.findings.index(finding) for finding in standing.causes),
+        round(standing.seconds, 6),
+        round(standing.compile_seconds, 6),
+    )
+
+
 def standing_of(report: Report, weight: Callable[[Finding], float] | None = None) -> Standing:
-    """How a run stands.
+    """How a run went.
 
     Parameters
     ----------
@@ -108,7 +131,8 @@ def standing_of(report: Report, weight: Callable[[Finding], float] | None = None
         whole_time,
         tuple(dict.fromkeys(each.program or each.function_name for each in report.compiles)),
         sum(each.outcome in (CompileOutcome.COMPILED, CompileOutcome.GRAPH_BREAK) for each in report.compiles),
-        *(sum(each.kind == kind.id for each in report.findings) for kind in (graph_break.KIND, recompilation.KIND)),
+        sum(each.kind == graph_break.KIND.id for each in report.findings),
+        sum(each.kind == recompilation.KIND.id for each in report.findings),
         report.outcome.kind is OutcomeKind.COMPLETED,
     )
 
@@ -127,7 +151,7 @@ def _order(finding: Finding, weight: Callable[[Finding], float] | None) -> tuple
 
 
 def sentence(standing: Standing, message: str = "", next_words: Mapping[Next, str] | None = None) -> str:
-    """How a run stands and what is next, for people.
+    """How a run went and what is next, for people.
 
     Parameters
     ----------
@@ -165,7 +189,7 @@ def _of_causes(standing: Standing) -> str:
     if standing.seconds > 0:
         said += f" {_of(standing.seconds, standing.compile_seconds)} of compile time"
     else:
-        said = f"{count(len(causes), 'cause')} {'stands' if len(causes) == 1 else 'stand'} in the compiler's way"
+        said = f"{count(len(causes), 'cause')} to deal with"
     place = f"{os.path.basename(first.file)}:{first.range.start.line}"
     return f"{said}{'. First' if len(causes) > 1 else ''}: {_short(first.message)} ({place})."
 

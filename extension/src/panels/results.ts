@@ -216,7 +216,7 @@ export interface Findings {
   groups: FindingGroup[];
   /** The seconds of all compiles together. */
   seconds: number;
-  /** How the run stands and what is next, in a sentence or two. */
+  /** How the run went and what is next, in a sentence or two. */
   standing: string;
 }
 

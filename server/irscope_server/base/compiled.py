@@ -33,5 +33,5 @@ NEXT = {Next.FIX: "A quick fix is offered there.", Next.PROFILE: "Next: Profile 
 
 
 def standing_sentence(report: Report) -> str:
-    """How the run stands and what is next."""
+    """How the run went and what is next."""
     return sentence(standing_of(report), report.outcome.message, NEXT)

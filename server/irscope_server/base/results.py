@@ -380,7 +380,7 @@ class FileState:
     """The limit that stopped the last run, if one did."""
     text: str
     standing: Literal["failed", "causes", "nothing", "clean"] | None = None
-    """How the last run stands; None without one."""
+    """How the last run went; None without one."""
     label: str = ""
     """The same in a few words: ``3 causes, 36 of 41 s``."""
     changed: Changed | None = None

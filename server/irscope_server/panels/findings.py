@@ -97,7 +97,7 @@ class FindingsResult:
     seconds: float
     """The seconds of all compiles together."""
     standing: str
-    """How the run stands and what is next, in a sentence or two."""
+    """How the run went and what is next, in a sentence or two."""
 
 
 async def findings(context: ReadContext, params: FindingsParams, wishes: Wishes, severities: Severities) -> Encoded:

@@ -40,7 +40,10 @@ describe("the status item", () => {
     const editor = await openScript();
     await vscode.commands.executeCommand("irscope.run");
     const status = await item();
-    await until("the change", () => status.text === "$(warning) IRScope: 3 causes, 55 of 66 s · 1 <b>break</b> fixed · −0.4 s");
+    await until(
+      "the change",
+      () => status.text === "$(warning) IRScope: 3 causes, 55 of 66 s · 1 <b>break</b> fixed · −0.4 s",
+    );
     const said = await tooltip();
     assert.match(said, /\[1&nbsp;<b\\>break<\/b\\>.*\]\(command:irscope\.showChanges "/, "escaped");
     assert.deepEqual((status.tooltip as vscode.MarkdownString).isTrusted, {

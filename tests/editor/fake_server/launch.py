@@ -220,7 +220,15 @@ class Server:
         self.notify("irscope/worker", self.worker("ready", "Ready"))
         self.notify("irscope/runsChanged", {"run": RUN, "uri": self.uri, "running": False})
         changed = {"run": RUN, "since": "20261119-101500-fake", "text": "1 <b>break</b> fixed · −0.4 s"}
-        state = {"state": "current", "entry": None, "limit": None, "text": "", "changed": changed, "standing": "causes", "label": "3 causes, 55 of 66 s"}
+        state = {
+            "state": "current",
+            "entry": None,
+            "limit": None,
+            "text": "",
+            "changed": changed,
+            "standing": "causes",
+            "label": "3 causes, 55 of 66 s",
+        }
         self.notify("irscope/fileState", {"uri": self.uri, **state})
         return {"run": RUN, "outcome": outcome, "message": "", "compiles": 0 if "plain" in self.uri else 2}
 
