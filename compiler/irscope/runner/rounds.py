@@ -110,7 +110,7 @@ class Rounds:
         if torch.compiler.is_compiling():  # a part of a program that is noted already
             return
         modes = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
-        self._measured.append(Measured(program, compiled, cloned(args), cloned(kwargs), *modes, _user_line()))
+        self._measured.append(Measured(program, compiled, *cloned((args, kwargs)), *modes, _user_line()))
 
     # --- after the script ---------------------------------------------------------------------------------------------
 
