@@ -14,7 +14,7 @@ from irscope.cli.text import Paint
 from irscope.driver.opened_profile import opened
 from irscope.ir.kineto import read_events
 from irscope.ir.nodes import NO_FACTS, Frame, NodeFacts, Value
-from irscope.ir.roofline import Peaks
+from irscope.ir.roofline import Peaks, kernel_costs
 from irscope.measures.splitting import parts_of, shares_of
 from irscope.measures.tree import Measure, Path, PathPart, PathTree, chained, folded, tree_of
 from irscope.profiling.joining import Joined
@@ -182,3 +182,20 @@ def test_a_bound_that_is_more_than_what_was_measured_is_marked(tmp_path: FilePat
     text = "\n".join(profile_lines(found, Paint(io.StringIO()), show_all=True))
     assert text.count("≤ ") == len(refuted) and found.bound_words in text
     assert from_json(Profile, to_json(found)) == found
+
+
+def test_each_call_of_a_library_function_has_its_own_cost(tmp_path: FilePath) -> None:
+    """A small product is not bound by what a product of the same graph takes on average."""
+    path = tmp_path / "runs.db"
+    path.write_bytes(gzip.decompress((RECORDED / "training.db.gz").read_bytes()))
+    with Store(str(path)) as store:
+        report = store.report(store.find_run())
+        calls = [call for code in Joined(store, report, PEAKS)._codes.values() for call in code.calls]
+        costs = kernel_costs(store, report, PEAKS)
+    moved: dict[tuple[str, str], list[int]] = {}
+    for call in calls:
+        if call.work is not None and call.work.moved is not None:
+            moved.setdefault((call.stage, call.kernel), []).append(call.work.moved)
+    for cost in costs:
+        assert sum(moved.get((cost.stage, cost.name), ())) == (cost.moved or 0)
+    assert any(len(set(each)) > 1 for each in moved.values())

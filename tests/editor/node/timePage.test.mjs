@@ -89,9 +89,9 @@ describe("compile time in a page of its own", () => {
       await frame.locator("[data-part='Frames']").click();
       const rows = frame.locator("table.measured tbody");
       assert.match(await rows.innerText(), /step\s+40 µs\s+50 %.*train\.py:1\s*forward\s+40 µs\s+50 %\s+40 µs/s);
-      await frame.getByRole("button", { name: "step" }).click();
+      await frame.getByRole("button", { name: "step", exact: true }).click();
       assert.doesNotMatch(await rows.innerText(), /train\.py/);
-      await frame.getByRole("button", { name: "step", expanded: false }).press("Enter");
+      await frame.getByRole("button", { name: "step", exact: true, expanded: false }).press("Enter");
       assert.match(await rows.innerText(), /train\.py/);
       await frame.getByRole("button", { name: "Flame Graph" }).click();
       await frame.locator(".box", { hasText: "train.py:1 forward" }).click();
