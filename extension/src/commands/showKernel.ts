@@ -119,9 +119,12 @@ function columnBeside(uri: vscode.Uri): vscode.ViewColumn {
   return open?.viewColumn ?? vscode.ViewColumn.Beside;
 }
 
-const MOST_OPS = 5;
+const MOST_OPS = 4;
 const MOST_LINES = 4;
-const MOST_OF_HEADING = 28;
+/** Characters: a row has room for about 80, and the editor cuts off their ends, which tell names apart. */
+const MOST_OF_OP = 20;
+const MOST_OF_HEADING = 40;
+const MOST_OF_NAME = 30;
 
 const LANGUAGES: Partial<Record<string, string>> = {
   cpp: "C++",
@@ -215,17 +218,31 @@ function compileOf({ compile, function: name }: KernelChoice): string {
 
 /** First what tells kernels apart, since names of kernels are long and begin alike. */
 function choiceOf(kernel: KernelChoice, uri: vscode.Uri): Choice {
-  const shown = kernel.ops.slice(0, MOST_OPS).join(" · ") + (kernel.ops.length > MOST_OPS ? " · …" : "");
+  const ops = kernel.ops.slice(0, MOST_OPS).map((op) => middleCut(op, MOST_OF_OP));
+  const shown = ops.join(" · ") + (kernel.ops.length > MOST_OPS ? " · …" : "");
   const facts = [LANGUAGES[kernel.language] ?? kernel.language, kernel.bytes === 0 ? "" : units.size(kernel.bytes)];
   return {
     kernel,
     label: `$(circuit-board) ${withoutIcons(shown === "" ? kernel.name : shown)}`,
     description: withoutIcons(facts.filter((fact) => fact !== "").join(" · ")),
     detail: withoutIcons(
-      [originsOf(kernel, uri), kernel.module, kernel.name].filter((part) => part !== "").join(" · "),
+      [originsOf(kernel, uri), layerOf(kernel), middleCut(kernel.name, MOST_OF_NAME)]
+        .filter((part) => part !== "")
+        .join(" · "),
     ),
     buttons: kernel.innermost ? [TO_LIBRARY] : [],
   };
+}
+
+/** `cpp_fused_add_emb…sum_view_11`: names begin alike and end with a number. */
+function middleCut(name: string, most: number): string {
+  const end = Math.floor((most - 1) * 0.4);
+  return name.length <= most ? name : `${name.slice(0, most - 1 - end)}…${name.slice(-end)}`;
+}
+
+/** The layer of a kernel whose heading stands for several: `layers.1`, `down_blocks.0.resnets.1`; the heading has the rest. */
+function layerOf({ module, heading }: KernelChoice): string {
+  return heading.includes("×") ? (/[^.]*\.?\b\d+(\..*\b\d+)?(?=\.|$)/.exec(module)?.[0] ?? module) : "";
 }
 
 /** The innermost line where that is in another file or there are many here, else those of the document that is asked about. */
