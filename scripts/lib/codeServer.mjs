@@ -19,7 +19,8 @@ const START_PATIENCE_MS = 60_000;
 /** What code-server says when its own second process, which it gives 10 s, is not there yet. */
 const TIMED_OUT = /\berror timed out\b/;
 const ATTEMPTS = 3;
-const BUSY = "The machine is too busy: code-server gives the process that it starts 10 s. Try again when less is running.";
+const BUSY =
+  "The machine is too busy: code-server gives the process that it starts 10 s. Try again when less is running.";
 const BROKEN = "If it does not start at another time, remove its folder in the cache: it is then built again.";
 
 /**

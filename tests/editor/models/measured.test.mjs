@@ -10,8 +10,26 @@ const tree = await load("panels/measured/tree");
 const AT = (/** @type {number} */ line) => ({ uri: "file:///w/train.py", line });
 const NOWHERE = { uri: "", line: 0 };
 const LINES = [
-  { place: AT(4), seconds: 4e-4, shared: 0, possible: 3.9e-4, refuted: false, bound: "compute", calls: 2, kernels: ["mm"] },
-  { place: AT(5), seconds: 1e-4, shared: 0, possible: 1e-5, refuted: false, bound: "memory", calls: 1, kernels: ["relu", "sum"] },
+  {
+    place: AT(4),
+    seconds: 4e-4,
+    shared: 0,
+    possible: 3.9e-4,
+    refuted: false,
+    bound: "compute",
+    calls: 2,
+    kernels: ["mm"],
+  },
+  {
+    place: AT(5),
+    seconds: 1e-4,
+    shared: 0,
+    possible: 1e-5,
+    refuted: false,
+    bound: "memory",
+    calls: 1,
+    kernels: ["relu", "sum"],
+  },
   { place: AT(6), seconds: 2e-5, shared: 0, possible: null, refuted: false, bound: "", calls: 1, kernels: ["odd"] },
 ];
 const KERNELS = [
@@ -143,7 +161,10 @@ describe("the flame graph of modules", () => {
       ["step", 0, true], ["Net", 1, true], ["layers.1", 2, true], ["mlp", 3, undefined], ["layers.0", 2, undefined],
     ]); // prettier-ignore
     open.delete(1);
-    assert.deepEqual(shown(), [["step", 0, true], ["Net", 1, false]]);
+    assert.deepEqual(shown(), [
+      ["step", 0, true],
+      ["Net", 1, false],
+    ]);
     open.add(1);
     const [, , , , layer] = tree.pathRows(boxes, open, 20);
     assert.deepEqual(layer.cells, ["4.0 s", "20 %", "4.0 s", "2.0 s", "1 MB"]);

@@ -280,7 +280,9 @@ function walked(title, { model, call, backward, heading, file, script }) {
     const panel = workbench.webview();
     await panel.locator("[data-part='Modules']").click({ timeout: RUN_MS });
     const tree = panel.locator("table.measured tbody");
-    const module = tree.locator("tr", { hasText: heading.source.includes("layers") ? /layers\.0–1 ×2/ : model }).first();
+    const module = tree
+      .locator("tr", { hasText: heading.source.includes("layers") ? /layers\.0–1 ×2/ : model })
+      .first();
     await module.waitFor();
     await workbench.screenshot(`${picture}-modules`);
     assert.match(await tree.innerText(), new RegExp(`step[^]*${model}`));
