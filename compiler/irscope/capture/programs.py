@@ -106,7 +106,9 @@ class ProgramCapture(Capture):
                 self.book.caught(lambda: found.append(self._compiled(program, args, kwargs, lines)))
                 lowered.append(found[-1])
                 if found[-1] is program:
-                    self._as_python[id(program)] = f"{named_place_of(program, args)[0]} runs as Python: {self.not_called}"
+                    self._as_python[id(program)] = (
+                        f"{named_place_of(program, args)[0]} runs as Python: {self.not_called}"
+                    )
                 told[lines] = self._begun
             elif lines not in told:
                 told[lines] = next(iter(told.values()))

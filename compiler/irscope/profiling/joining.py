@@ -93,7 +93,9 @@ class Joined:
             origins = tuple(line for line in lines if line in named) or lines or named
             names = [str(name) for loop in (row, *more) for name in loop.get("origins") or ()]
             parts = self._parts(compile, ref, names, element)
-            code.calls.append(Call(kernel, stage, short_name(row.get("operator") or kernel), origins, cost_of(row), parts))
+            code.calls.append(
+                Call(kernel, stage, short_name(row.get("operator") or kernel), origins, cost_of(row), parts)
+            )
         return code
 
     def _parts(

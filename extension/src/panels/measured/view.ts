@@ -123,6 +123,7 @@ class MeasuredView implements View {
       h("strong", {}, `${units.duration(data.step)} a step`),
       ...summary(data).map((text) => h("span", { class: "dim" }, text)),
       h("span", { class: "spacer" }),
+      ...(this.part === "Modules" || this.part === "Frames" ? [this.otherButton()] : []),
       h("span", { class: "parts" }, ...PARTS.map((part) => this.partButton(part))),
     );
     const facts = factsOf(data);
@@ -161,15 +162,9 @@ class MeasuredView implements View {
       this.body.replaceChildren(notice(`No ${what} to show.`, `Nothing is known about the ${what} of the kernels.`));
       return;
     }
-    const other = button(this.isFlame ? "Tree" : "Flame Graph", () => {
-      this.isFlame = !this.isFlame;
-      bridge.remember<Remembered>({ measuredFlame: this.isFlame });
-      this.draw();
-      this.element.querySelector<HTMLElement>(".other-view")?.focus();
-    }, { class: "other-view" }); // prettier-ignore
     if (this.isFlame) {
       this.tree.take(boxes);
-      this.drawChart(this.tree, h("span", { class: "legend dim" }, BY_MODEL), other);
+      this.drawChart(this.tree, h("span", { class: "legend dim" }, BY_MODEL));
       return;
     }
     const open = (this.open[part] ??= openAtFirst(boxes));
@@ -181,16 +176,25 @@ class MeasuredView implements View {
       this.body.querySelector<HTMLElement>(`[data-fold="${id}"]`)?.focus();
     };
     const rows = pathRows(boxes, open, data.step).map((row) => rowElement(row, PATH_COLUMNS, foldButton(row, fold)));
-    const bar = h("div", { class: "step-bar" }, h("span", { class: "dim" }, BY_MODEL), other);
-    this.body.replaceChildren(
-      h("div", { class: "scroll" }, bar, ...tableElements(part, part.slice(0, -1), PATH_COLUMNS, rows, data)),
-    );
+    const table = tableElements(part, part.slice(0, -1), PATH_COLUMNS, rows, data);
+    this.body.replaceChildren(h("div", { class: "scroll" }, ...table, note(BY_MODEL)));
   }
 
-  private drawChart(chart: FlameChart, legend: HTMLElement, other?: HTMLElement): void {
+  /** From the tree to the flame graph, and back. */
+  private otherButton(): HTMLElement {
+    const change = (): void => {
+      this.isFlame = !this.isFlame;
+      bridge.remember<Remembered>({ measuredFlame: this.isFlame });
+      this.draw();
+      this.element.querySelector<HTMLElement>(".other-view")?.focus();
+    };
+    return button(this.isFlame ? "Tree" : "Flame Graph", change, { class: "other-view" });
+  }
+
+  private drawChart(chart: FlameChart, legend: HTMLElement): void {
     const { search, found, zoomOut, elements } = chart;
     this.body.classList.add("with-chart");
-    this.body.replaceChildren(h("div", { class: "step-bar" }, search, found, legend, zoomOut, other), ...elements);
+    this.body.replaceChildren(h("div", { class: "step-bar" }, search, found, legend, zoomOut), ...elements);
     chart.draw();
   }
 }
@@ -240,7 +244,8 @@ function short(items: HTMLElement[], noun: string): { shown: HTMLElement[]; fold
 
 function timeOf({ function: name, place, words, elsewhere }: ProgramTime): HTMLElement {
   const others = elsewhere.length > 0 && h("ul", {}, ...elsewhere.map((text) => h("li", {}, text)));
-  return h("li", {}, place.uri === "" ? h("code", {}, name) : placeLink(place), ` ${words}`, others);
+  const at = place.uri !== "" && placeLink(place);
+  return h("li", {}, h("code", {}, name), " ", at, ` ${words}`, others);
 }
 
 function tableOf(part: Exclude<Part, "Step" | "Modules" | "Frames">, data: Measured): HTMLElement[] {
