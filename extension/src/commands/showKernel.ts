@@ -121,10 +121,10 @@ function columnBeside(uri: vscode.Uri): vscode.ViewColumn {
 
 const MOST_OPS = 4;
 const MOST_LINES = 4;
-/** Characters: a row has room for about 80, and the editor cuts off their ends, which tell names apart. */
+/** Characters: a row has room for about 80 of all together, and the editor cuts off ends, which tell names apart. */
 const MOST_OF_OP = 20;
-const MOST_OF_HEADING = 40;
-const MOST_OF_NAME = 30;
+const MOST_OF_HEADING = 32;
+const MOST_OF_NAME = 20;
 
 const LANGUAGES: Partial<Record<string, string>> = {
   cpp: "C++",
@@ -218,7 +218,7 @@ function compileOf({ compile, function: name }: KernelChoice): string {
 
 /** First what tells kernels apart, since names of kernels are long and begin alike. */
 function choiceOf(kernel: KernelChoice, uri: vscode.Uri): Choice {
-  const ops = kernel.ops.slice(0, MOST_OPS).map((op) => middleCut(op, MOST_OF_OP));
+  const ops = kernel.ops.slice(0, MOST_OPS).map((op) => (op.length > MOST_OF_OP ? `${op.slice(0, MOST_OF_OP)}…` : op));
   const shown = ops.join(" · ") + (kernel.ops.length > MOST_OPS ? " · …" : "");
   const facts = [LANGUAGES[kernel.language] ?? kernel.language, kernel.bytes === 0 ? "" : units.size(kernel.bytes)];
   return {
@@ -226,18 +226,15 @@ function choiceOf(kernel: KernelChoice, uri: vscode.Uri): Choice {
     label: `$(circuit-board) ${withoutIcons(shown === "" ? kernel.name : shown)}`,
     description: withoutIcons(facts.filter((fact) => fact !== "").join(" · ")),
     detail: withoutIcons(
-      [originsOf(kernel, uri), layerOf(kernel), middleCut(kernel.name, MOST_OF_NAME)]
-        .filter((part) => part !== "")
-        .join(" · "),
+      [originsOf(kernel, uri), layerOf(kernel), endOfName(kernel)].filter((part) => part !== "").join(" · "),
     ),
     buttons: kernel.innermost ? [TO_LIBRARY] : [],
   };
 }
 
-/** `cpp_fused_add_emb…sum_view_11`: names begin alike and end with a number. */
-function middleCut(name: string, most: number): string {
-  const end = Math.floor((most - 1) * 0.4);
-  return name.length <= most ? name : `${name.slice(0, most - 1 - end)}…${name.slice(-end)}`;
+/** `…view_add_mul_sum_10`: names begin alike, say again what the operations are, and end with a number. */
+function endOfName({ name }: KernelChoice): string {
+  return name.length > MOST_OF_NAME ? `…${name.slice(-MOST_OF_NAME)}` : name;
 }
 
 /** The layer of a kernel whose heading stands for several: `layers.1`, `down_blocks.0.resnets.1`; the heading has the rest. */
