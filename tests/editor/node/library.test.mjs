@@ -279,6 +279,10 @@ function walked(title, { model, call, backward, heading, file, script }) {
     await workbench.command("IRScope: Profile This File");
     const panel = workbench.webview();
     await panel.locator("[data-part='Modules']").click({ timeout: RUN_MS });
+    const toTree = panel.getByRole("button", { name: "Tree", exact: true });
+    if (await toTree.isVisible()) {
+      await toTree.click(); // a second attempt: the tab remembers the flame graph
+    }
     const tree = panel.locator("table.measured tbody");
     const module = tree
       .locator("tr", { hasText: heading.source.includes("layers") ? /layers\.0–1 ×2/ : model })
