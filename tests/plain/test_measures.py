@@ -19,7 +19,7 @@ from irscope.measures.splitting import parts_of, shares_of
 from irscope.measures.tree import Measure, Path, PathPart, PathTree, chained, folded, tree_of
 from irscope.profiling.joining import Joined
 from irscope.profiling.measuring import profile_of
-from irscope.profiling.profile import Profile, bound_text
+from irscope.profiling.profile import MeasuredKernel, MeasuredLine, Profile, bound_text
 from irscope.profiling.timeline import timeline
 from irscope.protocol import Origin, from_json, to_json
 from irscope.provenance.kernel_paths import _with_modules
@@ -173,7 +173,8 @@ def test_a_bound_that_is_more_than_what_was_measured_is_marked(tmp_path: FilePat
     refuted = [one for one in found.kernels if one.is_bound_refuted]
     assert 0 < len(refuted) < len(found.kernels)
     assert all(one.bound_seconds == one.seconds and bound_text(one).startswith("≤ ") for one in refuted)
-    for row in (*found.kernels, *found.lines):
+    rows: list[MeasuredKernel | MeasuredLine] = [*found.kernels, *found.lines]
+    for row in rows:
         assert row.bound_seconds is None or row.bound_seconds <= row.seconds
     for tree in (found.by_module, found.by_frame):
         adds_up(tree)

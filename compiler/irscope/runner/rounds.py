@@ -110,7 +110,8 @@ class Rounds:
         if torch.compiler.is_compiling():  # a part of a program that is noted already
             return
         modes = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
-        self._measured.append(Measured(program, compiled, *cloned((args, kwargs)), *modes, _user_line()))
+        own_args, own_kwargs = cloned((args, kwargs))
+        self._measured.append(Measured(program, compiled, own_args, own_kwargs, *modes, _user_line()))
 
     # --- after the script ---------------------------------------------------------------------------------------------
 
