@@ -124,7 +124,7 @@ const MOST_LINES = 4;
 /** Characters: a row has room for about 80 of all together, and the editor cuts off ends, which tell names apart. */
 const MOST_OF_OP = 20;
 const MOST_OF_HEADING = 32;
-const MOST_OF_NAME = 20;
+const MOST_OF_NAME = 12;
 
 const LANGUAGES: Partial<Record<string, string>> = {
   cpp: "C++",
@@ -194,7 +194,8 @@ function choicesOf(kernels: KernelChoice[], uri: vscode.Uri): Choice[] {
   for (const kernel of kernels) {
     const own = [several ? compileOf(kernel) : "", kernel.direction].filter((part) => part !== "").join(" · ");
     if (choices.length === 0 || own !== program || kernel.heading !== group) {
-      const heading = [own === program ? "" : own, endOf(kernel.heading)].filter((part) => part !== "").join(" · ");
+      const first = own === program ? "" : own;
+      const heading = [first, endOf(kernel.heading, first.length)].filter((part) => part !== "").join(" · ");
       choices.push({ label: visible(heading), kind: vscode.QuickPickItemKind.Separator });
       [program, group] = [own, kernel.heading];
     }
@@ -203,10 +204,10 @@ function choicesOf(kernels: KernelChoice[], uri: vscode.Uri): Choice[] {
   return choices;
 }
 
-/** The end of a module's path: the editor draws a heading beside the first item below it, which needs room, too. */
-function endOf(group: string): string {
+/** The end of a module's path: the editor draws a heading beside the first item below it, which needs room, too. @param before characters in front of it */
+function endOf(group: string, before: number): string {
   let end = group;
-  while (end.length > MOST_OF_HEADING && end.includes(".")) {
+  while (end.length > MOST_OF_HEADING - before && end.includes(".")) {
     end = end.slice(end.indexOf(".") + 1);
   }
   return end === group ? group : `…${end}`;
@@ -232,7 +233,7 @@ function choiceOf(kernel: KernelChoice, uri: vscode.Uri): Choice {
   };
 }
 
-/** `…view_add_mul_sum_10`: names begin alike, say again what the operations are, and end with a number. */
+/** `…d_mul_sum_10`: names begin alike, say again what the operations are, and end with a number. */
 function endOfName({ name }: KernelChoice): string {
   return name.length > MOST_OF_NAME ? `…${name.slice(-MOST_OF_NAME)}` : name;
 }
