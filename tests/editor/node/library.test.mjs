@@ -296,6 +296,6 @@ function walked(title, { model, call, backward, heading, file, script }) {
     assert.match(await panel.locator(".statusline").innerText(), new RegExp(`${model}.*of the kernels`, "s"));
     await workbench.screenshot(`${picture}-flame-graph`);
     await panel.locator("[data-part='Lines']").click();
-    assert.match(await panel.locator(".measured-facts").innerText(), new RegExp(`${model} .*:\\d+ .*forward`, "s"));
+    assert.match(await panel.locator(".measured-facts").innerText(), new RegExp(`${model}\\s.*:\\d+\\s+forward`, "s"));
   });
 }
