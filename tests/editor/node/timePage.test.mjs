@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { bundle } from "../../../scripts/build.mjs";
+import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
 import { launchBrowser } from "../browser.mjs";
 import { servePanel } from "../panelPage.mjs";
 import { THEMES } from "../themes.mjs";
@@ -89,6 +90,9 @@ describe("compile time in a page of its own", () => {
       await frame.locator("[data-part='Frames']").click();
       const rows = frame.locator("table.measured tbody");
       assert.match(await rows.innerText(), /step\s+40 µs\s+50 %.*train\.py:1\s*forward\s+40 µs\s+50 %\s+40 µs/s);
+      const inner = page.frames()[1];
+      assert.ok(inner);
+      assert.deepEqual(await violations(inner, OF_THE_PAGE_AROUND), []);
       await frame.getByRole("button", { name: "step", exact: true }).click();
       assert.doesNotMatch(await rows.innerText(), /train\.py/);
       await frame.getByRole("button", { name: "step", exact: true, expanded: false }).press("Enter");
