@@ -16,6 +16,12 @@ import * as path from "node:path";
 import { Failure } from "./terminal.mjs";
 
 const START_PATIENCE_MS = 60_000;
+/** What code-server says when its own second process, which it gives 10 s, is not there yet. */
+const TIMED_OUT = /\berror timed out\b/;
+const ATTEMPTS = 3;
+const BUSY =
+  "The machine is too busy: code-server gives the process that it starts 10 s. Try again when less is running.";
+const BROKEN = "If it does not start at another time, remove its folder in the cache: it is then built again.";
 
 /**
  * @typedef {object} Editor
@@ -65,25 +71,65 @@ export async function startEditor({
   // The path of a Unix socket may have about 100 characters, so it does not go into `home`.
   const sockets = fs.mkdtempSync(path.join(os.tmpdir(), "irscope-"));
   const socket = path.join(sockets, "editor.sock");
-  const child = spawn(
-    codeServer.node,
-    [
-      codeServer.entry,
-      ...folders,
-      "--socket",
-      socket,
-      "--socket-mode",
-      "600",
-      "--auth",
-      "none",
-      "--disable-telemetry",
-      "--disable-update-check",
-      "--disable-getting-started-override",
-      ...(trusted ? ["--disable-workspace-trust"] : []),
-      ...flags,
-    ],
-    { env: environment, stdio: ["ignore", "pipe", "pipe"], detached: true },
-  );
+  const launch = () =>
+    launched(
+      codeServer.node,
+      [
+        codeServer.entry,
+        ...folders,
+        "--socket",
+        socket,
+        "--socket-mode",
+        "600",
+        "--auth",
+        "none",
+        "--disable-telemetry",
+        "--disable-update-check",
+        "--disable-getting-started-override",
+        ...(trusted ? ["--disable-workspace-trust"] : []),
+        ...flags,
+      ],
+      environment,
+    );
+  const token = crypto.randomBytes(24).toString("base64url");
+  const proxy = await startProxy(socket, token);
+  let server = launch();
+  const stop = async () => {
+    proxy.close();
+    proxy.closeAllConnections();
+    await killGroup(server.child, server.ended);
+    fs.rmSync(sockets, { recursive: true, force: true });
+  };
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await untilUp(socket, server.ended);
+      break;
+    } catch (error) {
+      const isLate = TIMED_OUT.test(server.log());
+      if (isLate && attempt < ATTEMPTS) {
+        await killGroup(server.child, server.ended);
+        server = launch();
+        continue;
+      }
+      await stop();
+      throw new Failure(`${error instanceof Error ? error.message : error}\n${server.log()}`, isLate ? BUSY : BROKEN);
+    }
+  }
+  const { ended } = server;
+  const { port } = /** @type {import("node:net").AddressInfo} */ (proxy.address());
+  const origin = `http://127.0.0.1:${port}`;
+  return {
+    origin,
+    token,
+    ended,
+    stop,
+    address: (folder, extra = {}) => `${origin}/?${new URLSearchParams({ token, folder, ...extra })}`,
+  };
+}
+
+/** @param {string} command @param {string[]} args @param {NodeJS.ProcessEnv} env */
+function launched(command, args, env) {
+  const child = spawn(command, args, { env, stdio: ["ignore", "pipe", "pipe"], detached: true });
   let log = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.on("data", (chunk) => {
@@ -94,32 +140,7 @@ export async function startEditor({
     child.on("error", () => resolve(1));
     child.on("close", (code) => resolve(code ?? 1));
   });
-  const token = crypto.randomBytes(24).toString("base64url");
-  const proxy = await startProxy(socket, token);
-  const stop = async () => {
-    proxy.close();
-    proxy.closeAllConnections();
-    await killGroup(child, ended);
-    fs.rmSync(sockets, { recursive: true, force: true });
-  };
-  try {
-    await untilUp(socket, ended);
-  } catch (error) {
-    await stop();
-    throw new Failure(
-      `${error instanceof Error ? error.message : error}\n${log}`,
-      "Remove the cache folder to build it again.",
-    );
-  }
-  const { port } = /** @type {import("node:net").AddressInfo} */ (proxy.address());
-  const origin = `http://127.0.0.1:${port}`;
-  return {
-    origin,
-    token,
-    ended,
-    stop,
-    address: (folder, extra = {}) => `${origin}/?${new URLSearchParams({ token, folder, ...extra })}`,
-  };
+  return { child, ended, log: () => log };
 }
 
 /** A VS Code with nothing but the work on the screen. */

@@ -163,6 +163,7 @@ def test_show_a_line(show: Shown, filled: Filled) -> None:
     assert "0/0/inference-graph\n    sin = torch.ops.aten.sin.default  f32[5][1]cpu\n" in text
     assert "kernel cpp_fused_relu_0  cpp, 0/0/kernel/cpp_fused_relu_0" in text
     assert "Nothing in this run came from this line." in show("--line", f"{MODEL}:1")
+    assert "PyTorch tells no lines of its own" in show("--line", "/lib/site-packages/torch/nn/modules/linear.py:1")
     data = json.loads(show("--line", "model.py:15", "--json"))
     assert (data["run"], data["file"], data["line"]) == (filled.run, MODEL, 15)
     trail = from_json(LineTrail, data)

@@ -12,11 +12,15 @@ import pytest
 from irscope.cli.measured import profile_lines
 from irscope.cli.text import Paint
 from irscope.driver.opened_profile import opened
+from irscope.ir.kineto import read_events
 from irscope.ir.nodes import NO_FACTS, Frame, NodeFacts, Value
-from irscope.ir.roofline import Peaks
+from irscope.ir.roofline import Peaks, kernel_costs
 from irscope.measures.splitting import parts_of, shares_of
 from irscope.measures.tree import Measure, Path, PathPart, PathTree, chained, folded, tree_of
-from irscope.profiling.profile import Profile
+from irscope.profiling.joining import Joined
+from irscope.profiling.measuring import profile_of
+from irscope.profiling.profile import MeasuredKernel, MeasuredLine, Profile, bound_text
+from irscope.profiling.timeline import timeline
 from irscope.protocol import Origin, from_json, to_json
 from irscope.provenance.kernel_paths import _with_modules
 from irscope.store.store import Store
@@ -155,3 +159,44 @@ def test_a_table_has_the_largest_rows_and_says_how_many_more(found: Profile, mon
     assert more[:2] == [len(folded(found.by_module).nodes) - 4, len(chained(found.by_frame).nodes) - 4]
     as_one = len(found.by_frame.nodes) - len(chained(found.by_frame).nodes)
     assert len(long) == len(short) + sum(more) - len(more) + as_one
+
+
+def test_a_bound_that_is_more_than_what_was_measured_is_marked(tmp_path: FilePath) -> None:
+    """As where the peak of a CPU was measured while others worked on it."""
+    path = tmp_path / "runs.db"
+    path.write_bytes(gzip.decompress((RECORDED / "training.db.gz").read_bytes()))
+    with Store(str(path)) as store:
+        report = store.report(store.find_run())
+        peaks = Peaks("this CPU, measured", 2e11, {"float32": 2e12})
+        steps = timeline(read_events(str(RECORDED / "training.json.gz")))
+        found = profile_of(steps, Joined(store, report, peaks), report, (), peaks.name)
+    refuted = [one for one in found.kernels if one.is_bound_refuted]
+    assert 0 < len(refuted) < len(found.kernels)
+    assert all(one.bound_seconds == one.seconds and bound_text(one).startswith("≤ ") for one in refuted)
+    rows: list[MeasuredKernel | MeasuredLine] = [*found.kernels, *found.lines]
+    for row in rows:
+        assert row.bound_seconds is None or row.bound_seconds <= row.seconds
+    for tree in (found.by_module, found.by_frame):
+        adds_up(tree)
+        assert all(node.inclusive[1] <= node.inclusive[0] * (1 + 1e-9) for node in tree.nodes)
+    assert f"≤: {len(refuted)} kernels took less than that" in found.bound_words
+    text = "\n".join(profile_lines(found, Paint(io.StringIO()), show_all=True))
+    assert text.count("≤ ") == len(refuted) and found.bound_words in text
+    assert from_json(Profile, to_json(found)) == found
+
+
+def test_each_call_of_a_library_function_has_its_own_cost(tmp_path: FilePath) -> None:
+    """A small product is not bound by what a product of the same graph takes on average."""
+    path = tmp_path / "runs.db"
+    path.write_bytes(gzip.decompress((RECORDED / "training.db.gz").read_bytes()))
+    with Store(str(path)) as store:
+        report = store.report(store.find_run())
+        calls = [call for code in Joined(store, report, PEAKS)._codes.values() for call in code.calls]
+        costs = kernel_costs(store, report, PEAKS)
+    moved: dict[tuple[str, str], list[int]] = {}
+    for call in calls:
+        if call.work is not None and call.work.moved is not None:
+            moved.setdefault((call.stage, call.kernel), []).append(call.work.moved)
+    for cost in costs:
+        assert sum(moved.get((cost.stage, cost.name), ())) == (cost.moved or 0)
+    assert any(len(set(each)) > 1 for each in moved.values())

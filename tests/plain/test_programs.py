@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import sys
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from irscope.capture.programs import Program, ProgramCapture, older_objects_kept
 from irscope.capture.run_book import RunBook
 from irscope.protocol import Compile, CompileSeen, Lane, Message, RunRequest
+from irscope.runner import profiling
+from irscope.runner.profiling import Profiling
+from irscope.runner.rounds import Measured, Rounds
 
 
 def test_the_collector_leaves_older_objects_alone_only_during_the_work() -> None:
@@ -66,3 +71,32 @@ def test_each_line_that_calls_a_program_leads_to_it_and_the_line_that_compiles_i
     }
     assert called == {"0/0": [7, 4, 8], "1/0": [9, 5]}
     assert {compile.program for compile in last.values()} == {"double"}
+
+
+def decorated(function: Any) -> Any:
+    @functools.wraps(function)
+    def wrapper(*args: Any) -> Any:
+        return function(*args)
+
+    return wrapper
+
+
+class Net(torch.nn.Module):  # type: ignore[misc]
+    @decorated
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+
+@decorated
+def add(x: torch.Tensor) -> torch.Tensor:
+    return x + 1
+
+
+def test_what_is_measured_has_the_name_of_what_was_passed_to_torch_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profiling, "_WARM_SECONDS", 0.0)
+    sequential = torch.nn.Sequential(Net())
+    for program, name in ((Net(), "Net"), (add, "add"), (sequential, "Sequential"), (Net().forward, "Net")):
+        measured = Measured(program, program, (torch.ones(2),), {}, False, False)
+        for rounds in (Rounds("", lambda program: ""), Profiling("", lambda program: "", 1, lambda: False)):
+            facts = rounds._prepared_facts(measured) if isinstance(rounds, Profiling) else rounds._prepared(measured)
+            assert facts["function"] == name

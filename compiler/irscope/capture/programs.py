@@ -40,6 +40,18 @@ def place_of(program: Program) -> tuple[str, str, int]:
     return function, str(getattr(code, "co_filename", "")), int(getattr(code, "co_firstlineno", 1))
 
 
+def named_place_of(program: Program, arguments: Any = ()) -> tuple[str, str, int]:
+    """What the user passed to ``torch.compile`` by its name, as the compile has it, and file and first line of its code.
+
+    Parameters
+    ----------
+    arguments
+        Those of its call, which tell more about the methods of a class.
+    """
+    function, file, line = place_of(program)
+    return name_of_program(program, arguments) or function, file, line
+
+
 class ProgramCapture(Capture):
     """Gets every function or module that the script passes to ``torch.compile``.
 
@@ -94,7 +106,9 @@ class ProgramCapture(Capture):
                 self.book.caught(lambda: found.append(self._compiled(program, args, kwargs, lines)))
                 lowered.append(found[-1])
                 if found[-1] is program:
-                    self._as_python[id(program)] = f"{place_of(program)[0]} runs as Python: {self.not_called}"
+                    self._as_python[id(program)] = (
+                        f"{named_place_of(program, args)[0]} runs as Python: {self.not_called}"
+                    )
                 told[lines] = self._begun
             elif lines not in told:
                 told[lines] = next(iter(told.values()))

@@ -10,7 +10,7 @@ from irscope.cli.text import Paint
 from irscope.measures.tree import PathTree, chained, folded, largest
 from irscope.profiling.changes import ProfileDiff
 from irscope.profiling.compared_words import elsewhere_words, program_words, region_words
-from irscope.profiling.profile import MeasuredProgram, Profile
+from irscope.profiling.profile import MeasuredProgram, Profile, bound_text
 from irscope.protocol import Origin
 from irscope.vocabulary.units import count, duration, percent, size
 from irscope.vocabulary.visible import printable
@@ -91,7 +91,7 @@ def tree_lines(tree: PathTree, what: str, step: float, paint: Paint, most: int) 
 def _kernel_table(found: Profile, paint: Paint, most: int) -> list[str]:
     step = found.step_seconds or 1.0
     rows = [
-        [printable(one.name), duration(one.seconds), percent(one.seconds, step), _bound(one.bound_seconds),
+        [printable(one.name), duration(one.seconds), percent(one.seconds, step), bound_text(one),
          _number(one.calls), ", ".join(_place(each) for each in one.origins)]
         for one in found.kernels[:most]
     ]  # fmt: skip
@@ -132,7 +132,7 @@ def _foot(found: Profile, paint: Paint, most: int) -> list[str]:
         for one in found.cuda_graphs.skipped[:most]
     ]
     if found.peaks:
-        lines += ["", paint(f"bound: the least time on {printable(found.peaks)}. A kernel of several lines is divided among them by a model.", "dim")]  # fmt: skip
+        lines += ["", paint(f"bound: {printable(found.bound_words)}. A kernel of several lines is divided among them by a model.", "dim")]  # fmt: skip
     return lines
 
 
@@ -150,10 +150,6 @@ def _short(where: str) -> str:
 
 def _base(path: str) -> str:
     return os.path.basename(path)
-
-
-def _bound(seconds: float | None) -> str:
-    return "" if seconds is None else duration(seconds)
 
 
 def _number(calls: float) -> str:

@@ -250,10 +250,16 @@ def _line(store: Store, report: Report, options: argparse.Namespace) -> int:
             stage.id for compile in report.compiles for stage in compile.stages if role_of(stage.name) is Role.CODE
         }
         rows = [*_called_lines(trail, paint, most), *_trail_lines(trail, codes, paint, most)]
-        to_stdout(rows or ["Nothing in this run came from this line."])
+        to_stdout(rows or [_nothing_came_from(path)])
     with contextlib.suppress(sqlite3.Error):  # a run of the editor's, or of an older version: the next time is faster
         keep_trails(store, report.run)
     return 0
+
+
+def _nothing_came_from(file: str) -> str:
+    if path_in_package(file).startswith("torch/"):
+        return "PyTorch tells no lines of its own modules: the line that calls the module has what came from it."
+    return "Nothing in this run came from this line."
 
 
 def _run_of_line(store: Store, options: argparse.Namespace) -> str | None:
@@ -308,10 +314,12 @@ def _trail_lines(trail: LineTrail, codes: set[str], paint: Paint, most: int | No
         lines += _node_lines(step, paint) if step.nodes else _place_lines(step.places[:most], paint)
         if most is not None and len(step.places) > most:
             lines.append(paint(f"    … and {count(len(step.places) - most)} more (--all)", "dim"))
-    for kernel in trail.kernels:
-        lines.append(
-            f"  {paint('kernel', 'green')} {printable(kernel.name)}  {paint(f'{kernel.language}, {kernel.stage}', 'dim')}"
-        )
+    called = {kernel for each in trail.called for kernel in each.kernels}
+    lines += [
+        f"  {paint('kernel', 'green')} {printable(kernel.name)}  {paint(f'{kernel.language}, {kernel.stage}', 'dim')}"
+        for kernel in trail.kernels
+        if kernel not in called
+    ]
     return lines
 
 

@@ -9,7 +9,7 @@ are not in it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from irscope.ir.nodes import NodeFacts, dtypes_of, facts_of
@@ -139,20 +139,31 @@ def kernel_costs(store: StageData, report: Report, peaks: Peaks | None = None) -
     return found
 
 
+def call_costs(
+    store: StageData, report: Report, stage: StageRef, stages: Iterable[StageRef], peaks: Peaks | None = None
+) -> Callable[[Any], Work]:
+    """What gives the cost of one call, as the data of the output code ``stage`` has it; ``stages`` are those of its compile."""
+    dtypes = _dtypes(store, report, stage, stages)
+    return lambda call: _cost(stage, call["kernel"], [call], dtypes, peaks)
+
+
 def _of_output_code(stage: StageRef, data: Any, dtypes: Mapping[str, str], peaks: Peaks | None) -> Iterable[Work]:
     calls: dict[str, dict[object, Any]] = {}
     for number, call in enumerate(data.get("calls", ())):
         # The loops of one kernel are reported separately, with one handle.
         calls.setdefault(call["kernel"], {}).setdefault(call["handle"] if call["handle"] is not None else -number, call)
     for kernel, rows in calls.items():
-        read = _sum(row["reads"] for row in rows.values())
-        written = _sum(row["writes"] for row in rows.values())
-        known = [row["flops"] for row in rows.values() if row["flops"] is not None]
-        kinds = Counter(dtypes[name] for row in rows.values() for name in row["origins"] if dtypes.get(name))
-        dtype = kinds.most_common(1)[0][0] if kinds else ""
-        yield _with_bounds(
-            Work(kernel, stage.id, len(rows), read, written, sum(known) if known else None, dtype), peaks
-        )
+        yield _cost(stage, kernel, list(rows.values()), dtypes, peaks)
+
+
+def _cost(stage: StageRef, kernel: str, rows: list[Any], dtypes: Mapping[str, str], peaks: Peaks | None) -> Work:
+    """The cost of calls of one kernel together."""
+    read = _sum(row["reads"] for row in rows)
+    written = _sum(row["writes"] for row in rows)
+    known = [row["flops"] for row in rows if row["flops"] is not None]
+    kinds = Counter(dtypes[name] for row in rows for name in row["origins"] if dtypes.get(name))
+    dtype = kinds.most_common(1)[0][0] if kinds else ""
+    return _with_bounds(Work(kernel, stage.id, len(rows), read, written, sum(known) if known else None, dtype), peaks)
 
 
 def _dtypes(store: StageData, report: Report, output_code: StageRef, stages: Iterable[StageRef]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from irscope.ir.roofline import Peaks, Work, kernel_costs
+from irscope.ir.roofline import Peaks, Work, call_costs
 from irscope.measures.splitting import Part, parts_of
 from irscope.pipelines.registry import role_of
 from irscope.profiling.library_kernels import call_family, grouped
@@ -65,7 +65,6 @@ class Joined:
         self._store, self._report = store, report
         self._paths, self._peaks = KernelPaths(store, report), peaks
         self._thread = self._paths.thread
-        self._costs = {(cost.stage, cost.name): cost for cost in kernel_costs(store, report, peaks)}
         self.compiles: dict[str, Compile] = {one.id.partition("#")[0]: one for one in report.compiles}
         """By PyTorch's names, of which the last round counts: it is the one that is called."""
         self._codes: dict[tuple[str, bool], _Code] = {}
@@ -81,6 +80,7 @@ class Joined:
         stage = ref.id
         elements = {one.name: one for one in self._thread.elements(stage)}
         code, number = _Code(), Counter[str]()
+        cost_of = call_costs(self._store, self._report, ref, compile.stages, self._peaks)
         loops: dict[tuple[str, object], list[dict[str, Any]]] = defaultdict(list)
         for place, row in enumerate(rows):  # the loops of one kernel are reported separately, with one handle
             loops[row["kernel"], -place - 1 if row["handle"] is None else row["handle"]].append(row)
@@ -91,10 +91,11 @@ class Joined:
             # PyTorch's stacks name the innermost lines of all calls of a kernel, the links every line of this call.
             named = self._kernel_origins(stage, kernel)
             origins = tuple(line for line in lines if line in named) or lines or named
-            work = _of_one_call(self._costs.get((stage, kernel)))
             names = [str(name) for loop in (row, *more) for name in loop.get("origins") or ()]
             parts = self._parts(compile, ref, names, element)
-            code.calls.append(Call(kernel, stage, short_name(row.get("operator") or kernel), origins, work, parts))
+            code.calls.append(
+                Call(kernel, stage, short_name(row.get("operator") or kernel), origins, cost_of(row), parts)
+            )
         return code
 
     def _parts(
@@ -188,17 +189,3 @@ def _fill(segments: Sequence[Segment], calls: Sequence[Call], found: dict[int, C
         families = [call_family(call.short) for call in calls]
         for group, call in zip(grouped([one.name for one in mine], families), calls, strict=False):
             found.update((id(mine[at]), call.later if number else call) for number, at in enumerate(group))
-
-
-def _of_one_call(cost: Work | None) -> Work | None:
-    """What all calls of a kernel cost together, for one of them."""
-    if cost is None or cost.calls <= 1:
-        return cost
-
-    def part(value: Any) -> Any:
-        return None if value is None else value / cost.calls
-
-    return replace(
-        cost, calls=1, read=part(cost.read), written=part(cost.written), flops=part(cost.flops),
-        memory_seconds=part(cost.memory_seconds), compute_seconds=part(cost.compute_seconds),
-    )  # fmt: skip

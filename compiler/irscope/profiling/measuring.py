@@ -237,15 +237,15 @@ class Sums:
         owned = totals.owned + (totals.inside * totals.owned_busy / totals.busy if totals.busy else 0.0)
         kernels = [
             MeasuredKernel(
-                name, stage, row.seconds / steps, row.calls / steps, tuple(row.origins), _over(row.bound, steps),
-                row.mostly, _over(row.moved, steps), _over(row.flops, steps), row.dtype,
+                name, stage, row.seconds / steps, row.calls / steps, tuple(row.origins), _over(row.least, steps),
+                row.mostly, _over(row.moved, steps), _over(row.flops, steps), row.dtype, row.is_refuted,
             )
             for (name, stage), row in totals.kernels.items()
         ]  # fmt: skip
         lines = [
             MeasuredLine(
-                origin.file, origin.line, line.seconds / steps, line.shared / steps, _over(line.bound, steps),
-                line.calls / steps, tuple(line.kernels), line.mostly,
+                origin.file, origin.line, line.seconds / steps, line.shared / steps, _over(line.least, steps),
+                line.calls / steps, tuple(line.kernels), line.mostly, line.is_refuted,
             )
             for origin, line in totals.lines.items()
         ]  # fmt: skip
@@ -308,7 +308,14 @@ _MEASURES = (Measure("time", "seconds"), Measure("bound", "seconds"), Measure("m
 
 
 def _tree(values: Mapping[Path, Sequence[float]], steps: int) -> PathTree:
-    return tree_of("step", _MEASURES, {path: [one / steps for one in numbers] for path, numbers in values.items()})
+    return tree_of(
+        "step",
+        _MEASURES,
+        {
+            path: (seconds / steps, min(bound, seconds) / steps, moved / steps)
+            for path, (seconds, bound, moved) in values.items()
+        },
+    )
 
 
 def _over(value: float | None, steps: int) -> float | None:

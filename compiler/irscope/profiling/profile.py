@@ -10,6 +10,7 @@ from irscope.profiling.break_words import BreakCost, RecompileCost
 from irscope.profiling.noise import Spread
 from irscope.profiling.regions import MeasuredRegion
 from irscope.protocol import Origin
+from irscope.vocabulary.units import count, duration
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class MeasuredKernel:
         The least that it could take, by the device's bandwidth and arithmetic; None if that is not known.
     bound_by
         Which of the two it is: ``memory`` or ``compute``; empty if that is not known.
+    is_bound_refuted
+        Whether it was faster than that; ``bound_seconds`` are then those that it took.
     moved_bytes, flops
         Bytes read and written, and floating-point operations; None if they are not known.
     dtype
@@ -44,6 +47,7 @@ class MeasuredKernel:
     moved_bytes: float | None = None
     flops: float | None = None
     dtype: str = ""
+    is_bound_refuted: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,8 @@ class MeasuredLine:
         Their names.
     bound_by
         ``memory`` or ``compute``, by the larger part of ``bound_seconds``; empty if that is not known.
+    is_bound_refuted
+        As of a `MeasuredKernel`.
     """
 
     file: str
@@ -70,6 +76,17 @@ class MeasuredLine:
     calls: float
     kernels: tuple[str, ...]
     bound_by: str = ""
+    is_bound_refuted: bool = False
+
+
+def bound_mark(measured: MeasuredKernel | MeasuredLine) -> str:
+    """What is written before a bound: ``≤`` if it is refuted."""
+    return "≤ " if measured.is_bound_refuted else ""
+
+
+def bound_text(measured: MeasuredKernel | MeasuredLine) -> str:
+    """``12 µs``, or ``≤ 12 µs``; empty if it is not known."""
+    return "" if measured.bound_seconds is None else f"{bound_mark(measured)}{duration(measured.bound_seconds)}"
 
 
 @dataclass(frozen=True)
@@ -286,6 +303,20 @@ class Profile:
     regions: tuple[MeasuredRegion, ...] = ()
     by_module: PathTree = NO_TREE
     by_frame: PathTree = NO_TREE
+
+    @property
+    def bound_words(self) -> str:
+        """What the bounds are; empty if there are none."""
+        if not self.peaks:
+            return ""
+        refuted = sum(one.is_bound_refuted for one in self.kernels)
+        if not refuted:
+            return f"the least time on {self.peaks}"
+        took = "it took" if refuted == 1 else "they took"
+        return (
+            f"the least time on {self.peaks}; ≤: {count(refuted, 'kernel')} took less than that, so the peak was measured "
+            f"too low or not all bytes that are counted were moved, and the bound is what {took}"
+        )
 
     @property
     def has_own_regions(self) -> bool:

@@ -17,8 +17,9 @@ from irscope.protocol import Origin
 
 @dataclass
 class Bounds:
-    """The least that calls take, and what they do, as far as it is known."""
+    """What calls take, the least that they could take, and what they do, as far as it is known."""
 
+    seconds: float = 0.0
     bound: float | None = None
     by: dict[str, float] = field(default_factory=dict)
     moved: float | None = None
@@ -40,6 +41,7 @@ class Bounds:
 
     def merge(self, other: Bounds) -> None:
         """The calls of another part."""
+        self.seconds += other.seconds
         self.dtype = other.dtype or self.dtype
         self.bound, self.moved, self.flops = (
             plus(mine, more)
@@ -47,6 +49,16 @@ class Bounds:
         )
         for name, seconds in other.by.items():
             self.by[name] = self.by.get(name, 0.0) + seconds
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether they took less than the bound: then it is none."""
+        return self.bound is not None and self.bound > self.seconds
+
+    @property
+    def least(self) -> float | None:
+        """The bound, or what they took if that is less."""
+        return self.seconds if self.is_refuted else self.bound
 
     @property
     def mostly(self) -> str:
@@ -58,14 +70,13 @@ class Bounds:
 class Row(Bounds):
     """A kernel."""
 
-    seconds: float = 0.0
     calls: int = 0
     origins: dict[Origin, None] = field(default_factory=dict)
 
     def merge(self, other: Row) -> None:  # type: ignore[override]
         """The calls of another part."""
         super().merge(other)
-        self.seconds, self.calls = self.seconds + other.seconds, self.calls + other.calls
+        self.calls += other.calls
         self.origins |= other.origins
 
 
@@ -73,7 +84,6 @@ class Row(Bounds):
 class Line(Bounds):
     """A line with all of its kernels."""
 
-    seconds: float = 0.0
     shared: float = 0.0
     calls: int = 0
     kernels: dict[str, None] = field(default_factory=dict)
@@ -81,7 +91,7 @@ class Line(Bounds):
     def merge(self, other: Line) -> None:  # type: ignore[override]
         """The calls of another part."""
         super().merge(other)
-        self.seconds, self.shared = self.seconds + other.seconds, self.shared + other.shared
+        self.shared += other.shared
         self.calls += other.calls
         self.kernels |= other.kernels
 

@@ -52,7 +52,8 @@ class _Around:
     """A call of a plain function around compiled ones, and the program that was called in it first."""
 
     def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.function, self.args, self.kwargs = function, cloned(args), cloned(kwargs)
+        self.function = function
+        self.args, self.kwargs = cloned((args, kwargs))
         self.program: Measured | None = None
         self.name = ""
 
@@ -177,7 +178,7 @@ class Evidence:
             if not one.calls:
                 one.compiled, args, kwargs = around.function, around.args, around.kwargs
         if not one.calls:
-            one.args, one.kwargs = cloned(args), cloned(kwargs)
+            one.args, one.kwargs = cloned((args, kwargs))
             self._attributes[id(one)] = attributes_of(one.program)
             one.grad, one.inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
         one.calls += 1

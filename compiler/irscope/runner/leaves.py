@@ -133,7 +133,13 @@ DISTURBANCES: dict[str, Callable[[Any, Any], Any] | None] = {
 the largest or the smallest of them."""
 
 
-def disturbed(value: Any, how: Callable[[Any, Any], Any] | None, fixed: Collection[str] = (), path: str = "") -> Any:
+def disturbed(
+    value: Any,
+    how: Callable[[Any, Any], Any] | None,
+    fixed: Collection[str] = (),
+    path: str = "",
+    known: dict[int, Any] | None = None,
+) -> Any:
     """A copy of inputs with other numbers; shapes, dtypes and Python values stay.
 
     Parameters
@@ -142,14 +148,19 @@ def disturbed(value: Any, how: Callable[[Any, Any], Any] | None, fixed: Collecti
         Places of tensors, as `leaves` names them, whose numbers stay, too.
     path
         The place of the value itself.
+    known
+        Copies of tensors that are there several times, by the ``id()`` of these.
     """
     torch: Any = sys.modules["torch"]
+    known = {} if known is None else known
     if isinstance(value, torch.Tensor):
-        return _disturbed_tensor(value, None if path in fixed else how, torch)
+        if id(value) not in known:
+            known[id(value)] = _disturbed_tensor(value, None if path in fixed else how, torch)
+        return known[id(value)]
     if type(value) in (tuple, list):
-        return type(value)(disturbed(one, how, fixed, f"{path}[{number}]") for number, one in enumerate(value))
+        return type(value)(disturbed(one, how, fixed, f"{path}[{number}]", known) for number, one in enumerate(value))
     if type(value) is dict:
-        return {name: disturbed(one, how, fixed, f"{path}[{str(name)[:40]!r}]") for name, one in value.items()}
+        return {name: disturbed(one, how, fixed, f"{path}[{str(name)[:40]!r}]", known) for name, one in value.items()}
     return value
 
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from irscope.capture.programs import place_of
+from irscope.capture.programs import named_place_of
 from irscope.internals import kernel_profile
 from irscope.internals.hooks import Hook
 from irscope.profiling.timeline import STEP
@@ -116,10 +116,10 @@ class Profiling(Rounds):
 
     def _prepared_facts(self, one: Measured) -> dict[str, Any]:
         """Warms a program up; says why it cannot be measured."""
-        function, file, line = place_of(one.program)
+        function, file, line = named_place_of(one.program, one.args)
         is_foreign = not is_user_file(file) and not is_package_file(file) and bool(one.caller[0])
         if is_foreign:  # as of ``torch.compile(nn.Sequential(…))``: no line of the user's is in it, but one calls it
-            function, (file, line) = type(one.program).__name__, one.caller
+            file, line = one.caller
         facts: dict[str, Any] = {"function": function, "file": file, "line": line, "backward": False, "why_not": ""}
         facts |= {"is_foreign": is_foreign}
         facts |= {"plain_seconds": None, "samples": [], "eager_seconds": None}

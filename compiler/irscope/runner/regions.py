@@ -77,7 +77,8 @@ class Regions:
         if region.why_not:
             self._seen.append(region)
             return
-        mine = tuple(one if _is_kept_in_place(torch, one) else cloned(one) for one in args)
+        copies = iter(cloned([one for one in args if not _is_kept_in_place(torch, one)]))
+        mine = tuple(one if _is_kept_in_place(torch, one) else next(copies) for one in args)
         modes = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
         region.called = Measured(region.graph, region.compiled, mine, {}, *modes)
         self._seen.append(region)

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from irscope.capture.programs import Program, place_of
+from irscope.capture.programs import Program, named_place_of
 from irscope.internals.compile_calls import result_hook
 from irscope.internals.frames import callers
 from irscope.internals.hooks import Hook
@@ -110,7 +110,8 @@ class Rounds:
         if torch.compiler.is_compiling():  # a part of a program that is noted already
             return
         modes = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
-        self._measured.append(Measured(program, compiled, cloned(args), cloned(kwargs), *modes, _user_line()))
+        own_args, own_kwargs = cloned((args, kwargs))
+        self._measured.append(Measured(program, compiled, own_args, own_kwargs, *modes, _user_line()))
 
     # --- after the script ---------------------------------------------------------------------------------------------
 
@@ -133,7 +134,7 @@ class Rounds:
 
     def _prepared(self, one: Measured) -> dict[str, Any]:
         """Warms a program up, and compares what it gives with what the program itself gives."""
-        function, file, line = place_of(one.program)
+        function, file, line = named_place_of(one.program, one.args)
         facts: dict[str, Any] = {"function": function, "file": file, "line": line, "grad": one.grad}
         try:
             with modes(one):

@@ -168,10 +168,13 @@ class Session:
     def _keep_one_rank(self) -> None:
         """For a rank of a job: keeps whether PyTorch has the option that takes the rank out of graphs, and whether it
         is on."""
-        config = sys.modules.get("torch.distributed.config")
-        is_on = getattr(config, "compile_on_one_rank", None)
-        if self._request.world and isinstance(is_on, bool):
-            self._keep("compile_on_one_rank", is_on)
+        if not self._request.world:
+            return
+        for name in ("torch.compiler.config", "torch.distributed.config"):  # torch 2.14 warns where the second is read
+            is_on = getattr(sys.modules.get(name), "compile_on_one_rank", None)
+            if isinstance(is_on, bool):
+                self._keep("compile_on_one_rank", is_on)
+                return
 
     def _keep_groups(self) -> None:
         """For a rank of a job: keeps how many ranks each process group has, since graphs have its name alone."""

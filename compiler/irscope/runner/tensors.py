@@ -7,16 +7,43 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from irscope.values.run.copies import clones
+
 Program = Callable[..., Any]
 
 
 def cloned(value: Any) -> Any:
-    """The same with copies of the tensors in it; containers of other kinds are shared."""
+    """The same with copies of the tensors in it; containers of other kinds are shared.
+
+    Guards ask for what a call is given: a tensor that is there twice is one copy, and strides, shared memory and parameters
+    are as they were.  So all arguments of a call are copied at once.
+    """
+    torch: Any = sys.modules["torch"]
+    tensors = list({id(tensor): tensor for tensor in _tensors_in(value)}.values())
+    copies: dict[int, Any] = {}
+    for tensor, copy in zip(tensors, clones(tensors), strict=True):
+        if type(tensor) is torch.nn.Parameter:
+            copies[id(tensor)] = torch.nn.Parameter(copy, tensor.requires_grad)
+        else:
+            copies[id(tensor)] = copy.requires_grad_(tensor.requires_grad)
+    return _replaced(value, copies)
+
+
+def _tensors_in(value: Any) -> Iterator[Any]:
     if isinstance(value, sys.modules["torch"].Tensor):
-        return value.detach().clone().requires_grad_(value.requires_grad)
+        yield value
+    elif type(value) in (tuple, list, dict):
+        for one in value.values() if type(value) is dict else value:
+            yield from _tensors_in(one)
+
+
+def _replaced(value: Any, copies: Mapping[int, Any]) -> Any:
+    """The value with the copies of its tensors, by the ``id()`` of these."""
     if type(value) in (tuple, list):
-        return type(value)(cloned(one) for one in value)
-    return {name: cloned(one) for name, one in value.items()} if type(value) is dict else value
+        return type(value)(_replaced(one, copies) for one in value)
+    if type(value) is dict:
+        return {name: _replaced(one, copies) for name, one in value.items()}
+    return copies.get(id(value), value)
 
 
 @contextlib.contextmanager
@@ -57,8 +84,9 @@ def largest_difference(
 def _output(program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], seed: int) -> list[Any]:
     """The tensors that a call gives; what it changes of its inputs and of its module is put back."""
     kept = _state(program)
+    own_args, own_kwargs = cloned((args, kwargs))
     with seeded(seed):
-        found = list(_tensors(program(*cloned(args), **cloned(kwargs)), 0))
+        found = list(_tensors(program(*own_args, **own_kwargs), 0))
     torch: Any = sys.modules["torch"]
     with torch.no_grad():
         for tensor, version, before in kept:

@@ -119,9 +119,12 @@ function columnBeside(uri: vscode.Uri): vscode.ViewColumn {
   return open?.viewColumn ?? vscode.ViewColumn.Beside;
 }
 
-const MOST_OPS = 5;
+const MOST_OPS = 4;
 const MOST_LINES = 4;
-const MOST_OF_HEADING = 28;
+/** Characters: a row has room for about 80 of all together, and the editor cuts off ends, which tell names apart. */
+const MOST_OF_OP = 20;
+const MOST_OF_HEADING = 32;
+const MOST_OF_NAME = 12;
 
 const LANGUAGES: Partial<Record<string, string>> = {
   cpp: "C++",
@@ -191,7 +194,8 @@ function choicesOf(kernels: KernelChoice[], uri: vscode.Uri): Choice[] {
   for (const kernel of kernels) {
     const own = [several ? compileOf(kernel) : "", kernel.direction].filter((part) => part !== "").join(" · ");
     if (choices.length === 0 || own !== program || kernel.heading !== group) {
-      const heading = [own === program ? "" : own, endOf(kernel.heading)].filter((part) => part !== "").join(" · ");
+      const first = own === program ? "" : own;
+      const heading = [first, endOf(kernel.heading, first.length)].filter((part) => part !== "").join(" · ");
       choices.push({ label: visible(heading), kind: vscode.QuickPickItemKind.Separator });
       [program, group] = [own, kernel.heading];
     }
@@ -200,10 +204,10 @@ function choicesOf(kernels: KernelChoice[], uri: vscode.Uri): Choice[] {
   return choices;
 }
 
-/** The end of a module's path: the editor draws a heading beside the first item below it, which needs room, too. */
-function endOf(group: string): string {
+/** The end of a module's path: the editor draws a heading beside the first item below it, which needs room, too. @param before characters in front of it */
+function endOf(group: string, before: number): string {
   let end = group;
-  while (end.length > MOST_OF_HEADING && end.includes(".")) {
+  while (end.length > MOST_OF_HEADING - before && end.includes(".")) {
     end = end.slice(end.indexOf(".") + 1);
   }
   return end === group ? group : `…${end}`;
@@ -215,17 +219,28 @@ function compileOf({ compile, function: name }: KernelChoice): string {
 
 /** First what tells kernels apart, since names of kernels are long and begin alike. */
 function choiceOf(kernel: KernelChoice, uri: vscode.Uri): Choice {
-  const shown = kernel.ops.slice(0, MOST_OPS).join(" · ") + (kernel.ops.length > MOST_OPS ? " · …" : "");
+  const ops = kernel.ops.slice(0, MOST_OPS).map((op) => (op.length > MOST_OF_OP ? `${op.slice(0, MOST_OF_OP)}…` : op));
+  const shown = ops.join(" · ") + (kernel.ops.length > MOST_OPS ? " · …" : "");
   const facts = [LANGUAGES[kernel.language] ?? kernel.language, kernel.bytes === 0 ? "" : units.size(kernel.bytes)];
   return {
     kernel,
     label: `$(circuit-board) ${withoutIcons(shown === "" ? kernel.name : shown)}`,
     description: withoutIcons(facts.filter((fact) => fact !== "").join(" · ")),
     detail: withoutIcons(
-      [originsOf(kernel, uri), kernel.module, kernel.name].filter((part) => part !== "").join(" · "),
+      [originsOf(kernel, uri), layerOf(kernel), endOfName(kernel)].filter((part) => part !== "").join(" · "),
     ),
     buttons: kernel.innermost ? [TO_LIBRARY] : [],
   };
+}
+
+/** `…d_mul_sum_10`: names begin alike, say again what the operations are, and end with a number. */
+function endOfName({ name }: KernelChoice): string {
+  return name.length > MOST_OF_NAME ? `…${name.slice(-MOST_OF_NAME)}` : name;
+}
+
+/** The layer of a kernel whose heading stands for several: `layers.1`, `down_blocks.0.resnets.1`; the heading has the rest. */
+function layerOf({ module, heading }: KernelChoice): string {
+  return heading.includes("×") ? (/[^.]*\.?\b\d+(\..*\b\d+)?(?=\.|$)/.exec(module)?.[0] ?? module) : "";
 }
 
 /** The innermost line where that is in another file or there are many here, else those of the document that is asked about. */

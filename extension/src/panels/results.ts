@@ -227,6 +227,8 @@ export interface LineTime {
   /** The part of the seconds in kernels that came from other lines, too. */
   shared: number;
   possible: number | null;
+  /** Whether they took less than the device needs by its peaks; `possible` is what they took then. */
+  refuted: boolean;
   /** What bounds most of it, `memory` or `compute`; empty if that is not known. */
   bound: string;
   calls: number;
@@ -240,6 +242,7 @@ export interface KernelTime {
   uri: string;
   seconds: number;
   possible: number | null;
+  refuted: boolean;
   bound: string;
   calls: number;
   bytes: number | null;
@@ -323,6 +326,15 @@ export interface StepCost {
   place: Place;
 }
 
+/** How many of each are not in the answer: those with least time. */
+export interface LeftOut {
+  lines: number;
+  kernels: number;
+  gaps: number;
+  modules: number;
+  frames: number;
+}
+
 /** A profile; without one `reason` says what to do. All times are seconds of one step. */
 export interface Measured {
   run: string;
@@ -335,8 +347,8 @@ export interface Measured {
   /** The part of that in which the device did nothing; null without a device. */
   idle: number | null;
   steps: number;
-  /** The device of the bounds; empty if there are none. */
-  peaks: string;
+  /** What `possible` is, in words; empty if it is not known. */
+  bounds: string;
   programs: ProgramTime[];
   /** Graphs between breaks, each called alone; empty if there are not several. */
   regions: ProgramTime[];
@@ -344,12 +356,13 @@ export interface Measured {
   lines: LineTime[];
   kernels: KernelTime[];
   gaps: GapTime[];
-  /** A tree whose times add up at each level; a kernel of several modules is divided among them by a model. */
+  /** A tree whose times add up at each level, in which layers that repeat are one; a kernel of several modules is divided among them by a model. */
   modules: PathTime[];
   /** The same by call frame, from the line that calls compiled code. */
   frames: PathTime[];
   graphs: CudaGraphTimes;
   costs: StepCost[];
+  leftOut: LeftOut;
   words: string[];
   places: Place[];
   /** One step: `[row (0 host, 1 device), start, seconds, kind, name, compile (indices of `words`), 1 in a backward, place (an index of `places`, -1: none)]`. */

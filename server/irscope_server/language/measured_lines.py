@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.profiling.profile import MeasuredLine, Profile
+from irscope.profiling.profile import MeasuredLine, Profile, bound_mark
 from irscope.vocabulary import units
 
 from irscope_server.base.functions import function_of, outline_of
@@ -100,7 +100,7 @@ def line_title(row: MeasuredLine, profile: Profile) -> str:
     """``1.49 ms of 6.8 (22 %), bound 0.61, memory-bound``."""
     parts = [_of_step(row.seconds, profile)]
     if row.bound_seconds is not None:
-        parts.append(f"bound {_beside(row.bound_seconds, row.seconds)}")
+        parts.append(f"bound {bound_mark(row)}{_beside(row.bound_seconds, row.seconds)}")
     if row.bound_by:
         parts.append(f"{row.bound_by}-bound")
     return ", ".join(parts)

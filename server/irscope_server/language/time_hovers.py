@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irscope.findings.kinds import missed_fusion
-from irscope.profiling.profile import MeasuredKernel, Profile
+from irscope.profiling.profile import MeasuredKernel, Profile, bound_text
 from irscope.protocol import Finding, Origin, Related, Report
 from irscope.vocabulary import units
 
@@ -45,7 +45,7 @@ def _table(kernels: Sequence[MeasuredKernel], key: FileKey, line: int) -> str:
 
 
 def _row(kernel: MeasuredKernel, key: FileKey, line: int) -> str:
-    bound = "" if kernel.bound_seconds is None else units.duration(kernel.bound_seconds)
+    bound = bound_text(kernel)
     cells = (
         words.code_span(kernel.name),
         units.duration(kernel.seconds),
@@ -91,5 +91,5 @@ def _reasons(report: Report, key: FileKey, line: int) -> Iterator[str]:
 
 def _foot(profile: Profile) -> str:
     measured = f"Average of {units.count(profile.steps, 'step')}."
-    bound = f" Bound: the least time on {words.markdown(profile.peaks)}." if profile.peaks else ""
+    bound = f" Bound: {words.markdown(profile.bound_words)}." if profile.peaks else ""
     return f"*{measured}{bound}*"

@@ -6,7 +6,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
-from irscope.measures.tree import PathTree, chained, largest
+from irscope.measures.tree import PathTree, chained, folded, largest
 from irscope.profiling.changes import stored_profile
 from irscope.profiling.compared_words import elsewhere_words, program_words, region_words
 from irscope.profiling.profile import CudaGraphs, MeasuredKernel, MeasuredLine, MeasuredProgram, Profile, StepPiece
@@ -44,6 +44,8 @@ class LineTime:
     shared: float
     """The part of the seconds in kernels that came from other lines, too."""
     possible: float | None
+    refuted: bool
+    """Whether they took less than the device needs by its peaks; `possible` is what they took then."""
     bound: str
     """What bounds most of it, `memory` or `compute`; empty if that is not known."""
     calls: float
@@ -59,6 +61,7 @@ class KernelTime:
     """The address of the output code that calls it; empty if it is not known."""
     seconds: float
     possible: float | None
+    refuted: bool
     bound: str
     calls: float
     bytes: float | None
@@ -160,6 +163,17 @@ class StepCost:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """How many of each are not in the answer: those with least time."""
+
+    lines: int
+    kernels: int
+    gaps: int
+    modules: int
+    frames: int
+
+
+@dataclass(frozen=True)
 class MeasuredResult:
     """A profile; without one `reason` says what to do.  All times are seconds of one step."""
 
@@ -173,8 +187,8 @@ class MeasuredResult:
     idle: float | None
     """The part of that in which the device did nothing; null without a device."""
     steps: int
-    peaks: str
-    """The device of the bounds; empty if there are none."""
+    bounds: str
+    """What `possible` is, in words; empty if it is not known."""
     programs: tuple[ProgramTime, ...]
     regions: tuple[ProgramTime, ...]
     """Graphs between breaks, each called alone; empty if there are not several."""
@@ -183,11 +197,13 @@ class MeasuredResult:
     kernels: tuple[KernelTime, ...]
     gaps: tuple[GapTime, ...]
     modules: tuple[PathTime, ...]
-    """A tree whose times add up at each level; a kernel of several modules is divided among them by a model."""
+    """A tree whose times add up at each level, in which layers that repeat are one; a kernel of several modules is
+    divided among them by a model."""
     frames: tuple[PathTime, ...]
     """The same by call frame, from the line that calls compiled code."""
     graphs: CudaGraphTimes
     costs: tuple[StepCost, ...]
+    left_out: LeftOut
     words: tuple[str, ...]
     places: tuple[Place, ...]
     pieces: tuple[StepRow, ...]
@@ -225,6 +241,7 @@ def _result(run: str, found: Profile, uri_of: UriOf, reason: str, report: Report
     pieces = _Pieces(uri_of)
     rows = tuple(pieces.row(one) for one in found.pieces)
     graphs = found.cuda_graphs
+    modules, frames = folded(found.by_module), chained(found.by_frame)
     return MeasuredResult(
         run=run,
         step=found.step_seconds,
@@ -233,7 +250,7 @@ def _result(run: str, found: Profile, uri_of: UriOf, reason: str, report: Report
         profiled=found.profiled_seconds,
         idle=found.idle_device_seconds,
         steps=found.steps,
-        peaks=found.peaks,
+        bounds=found.bound_words,
         programs=tuple(_program(one, uri_of) for one in found.programs),
         regions=_regions(found, uri_of),
         lines=tuple(_line(one, uri_of) for one in found.lines[:_MOST_ROWS]),
@@ -241,8 +258,8 @@ def _result(run: str, found: Profile, uri_of: UriOf, reason: str, report: Report
         gaps=tuple(
             GapTime(one.kind, one.seconds, _place(one.where, uri_of), one.where) for one in found.gaps[:_MOST_ROWS]
         ),
-        modules=_paths(found.by_module, uri_of),
-        frames=_paths(chained(found.by_frame), uri_of),
+        modules=_paths(modules, uri_of),
+        frames=_paths(frames, uri_of),
         graphs=CudaGraphTimes(
             graphs.recorded,
             graphs.replayed,
@@ -252,6 +269,10 @@ def _result(run: str, found: Profile, uri_of: UriOf, reason: str, report: Report
             tuple(CudaGraphPool(one.pool, one.bytes, one.used_bytes) for one in graphs.pools[:_MOST_ROWS]),
         ),
         costs=_costs(found, uri_of),
+        left_out=LeftOut(
+            *(max(0, len(rows) - _MOST_ROWS) for rows in (found.lines, found.kernels, found.gaps)),
+            *(max(0, len(tree.nodes) - _MOST_NODES) for tree in (modules, frames)),
+        ),
         words=tuple(pieces.words),
         places=tuple(pieces.places),
         pieces=rows,
@@ -279,14 +300,17 @@ def _costs(found: Profile, uri_of: UriOf) -> tuple[StepCost, ...]:
 
 def _line(one: MeasuredLine, uri_of: UriOf) -> LineTime:
     place = _at(one.file, one.line, uri_of)
-    return LineTime(place, one.seconds, one.shared_seconds, one.bound_seconds, one.bound_by, one.calls, one.kernels)
+    return LineTime(
+        place, one.seconds, one.shared_seconds, one.bound_seconds, one.is_bound_refuted, one.bound_by, one.calls, one.kernels
+    )  # fmt: skip
 
 
 def _kernel(run: str, one: MeasuredKernel, languages: dict[str, str], uri_of: UriOf) -> KernelTime:
     uri = uri_of_stage(run, one.stage, languages[one.stage]) if one.stage in languages else ""
     places = tuple(_at(origin.file, origin.line, uri_of) for origin in one.origins)
     return KernelTime(
-        one.name, uri, one.seconds, one.bound_seconds, one.bound_by, one.calls, one.moved_bytes, one.flops, places
+        one.name, uri, one.seconds, one.bound_seconds, one.is_bound_refuted, one.bound_by, one.calls, one.moved_bytes,
+        one.flops, places,
     )  # fmt: skip
 
 

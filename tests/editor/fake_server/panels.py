@@ -409,14 +409,15 @@ def comparison(params: Json) -> Json:
 
 def measured(params: Json) -> Json:
     nothing: Json = {
-        "run": params["run"], "step": 0, "device": 0, "owned": 0, "profiled": 0, "idle": None, "steps": 0, "peaks": "", "programs": [], "regions": [],
+        "run": params["run"], "step": 0, "device": 0, "owned": 0, "profiled": 0, "idle": None, "steps": 0, "bounds": "", "programs": [], "regions": [],
         "lines": [], "kernels": [], "gaps": [], "modules": [], "frames": [], "graphs": {"recorded": 0, "replayed": 0, "skipped": [], "recordings": 0, "again": [], "pools": []}, "costs": [], "words": [], "places": [],
+        "leftOut": {"lines": 0, "kernels": 0, "gaps": 0, "modules": 0, "frames": 0},
         "pieces": [], "reason": "No run of this script was measured yet.",
     }  # fmt: skip
     if params["run"] == EMPTY:
         return nothing
     kernel = {
-        "name": MARKUP, "uri": "", "seconds": 4e-4, "possible": 1e-4, "bound": "memory", "calls": 2, "bytes": 4e6, "flops": None,
+        "name": MARKUP, "uri": "", "seconds": 4e-4, "possible": 1e-4, "refuted": False, "bound": "memory", "calls": 2, "bytes": 4e6, "flops": None,
         "places": [place(4)],
     }  # fmt: skip
     line = {
@@ -424,6 +425,7 @@ def measured(params: Json) -> Json:
         "seconds": 4e-4,
         "shared": 0,
         "possible": 1e-4,
+        "refuted": False,
         "bound": "memory",
         "calls": 2,
         "kernels": [MARKUP],
@@ -447,7 +449,7 @@ def measured(params: Json) -> Json:
     }
     region = {**program, "elsewhere": [f"through onnx 2 ms {MARKUP}", "through tvm: not measured: it has no sort"]}
     return {
-        **nothing, "step": 1e-3, "device": 4e-4, "owned": 9e-4, "profiled": 1.2e-3, "idle": 8e-4, "steps": 20, "peaks": "NVIDIA H100 SXM",
+        **nothing, "step": 1e-3, "device": 4e-4, "owned": 9e-4, "profiled": 1.2e-3, "idle": 8e-4, "steps": 20, "bounds": "the least time on NVIDIA H100 SXM",
         "programs": [program], "regions": [region, program], "lines": [line], "kernels": [kernel],
         "modules": [whole, module], "frames": [whole, {**module, "place": place(4)}],
         "gaps": [{"kind": "guards", "seconds": 1e-4, "place": place(3), "where": ""}],

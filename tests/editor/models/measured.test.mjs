@@ -10,14 +10,32 @@ const tree = await load("panels/measured/tree");
 const AT = (/** @type {number} */ line) => ({ uri: "file:///w/train.py", line });
 const NOWHERE = { uri: "", line: 0 };
 const LINES = [
-  { place: AT(4), seconds: 4e-4, shared: 0, possible: 3.9e-4, bound: "compute", calls: 2, kernels: ["mm"] },
-  { place: AT(5), seconds: 1e-4, shared: 0, possible: 1e-5, bound: "memory", calls: 1, kernels: ["relu", "sum"] },
-  { place: AT(6), seconds: 2e-5, shared: 0, possible: null, bound: "", calls: 1, kernels: ["odd"] },
+  {
+    place: AT(4),
+    seconds: 4e-4,
+    shared: 0,
+    possible: 3.9e-4,
+    refuted: false,
+    bound: "compute",
+    calls: 2,
+    kernels: ["mm"],
+  },
+  {
+    place: AT(5),
+    seconds: 1e-4,
+    shared: 0,
+    possible: 1e-5,
+    refuted: false,
+    bound: "memory",
+    calls: 1,
+    kernels: ["relu", "sum"],
+  },
+  { place: AT(6), seconds: 2e-5, shared: 0, possible: null, refuted: false, bound: "", calls: 1, kernels: ["odd"] },
 ];
 const KERNELS = [
-  { name: "mm", uri: "irscope:/r/0/0/output-code.py", seconds: 1e-3, possible: 9e-4, bound: "compute", calls: 2, bytes: 1e6,
+  { name: "mm", uri: "irscope:/r/0/0/output-code.py", seconds: 1e-3, possible: 9e-4, refuted: false, bound: "compute", calls: 2, bytes: 1e6,
     flops: 2e9, places: [AT(4)] },
-  { name: "relu", uri: "", seconds: 1e-3, possible: 1e-4, bound: "memory", calls: 1.5, bytes: 2e9, flops: null, places: [] },
+  { name: "relu", uri: "", seconds: 1e-3, possible: 1e-4, refuted: false, bound: "memory", calls: 1.5, bytes: 2e9, flops: null, places: [] },
 ]; // prettier-ignore
 const WORDS = ["launch", "k", "0/0", "kernel", "", "outside", "python", "guards"];
 const PIECES = [
@@ -30,9 +48,9 @@ const PIECES = [
   [1, 45e-6, 15e-6, 3, 1, 2, 1, 0],
 ];
 const DATA = {
-  run: "r", step: 8e-4, device: 6e-4, owned: 7.2e-4, profiled: 1e-3, idle: 4e-4, steps: 20, peaks: "H100", programs: [],
+  run: "r", step: 8e-4, device: 6e-4, owned: 7.2e-4, profiled: 1e-3, idle: 4e-4, steps: 20, bounds: "the least time on an H100", programs: [],
   lines: LINES, kernels: KERNELS, gaps: [{ kind: "guards", seconds: 8e-5, place: AT(2), where: "/w/train.py:3" },
-  { kind: "outside", seconds: 4e-5, place: NOWHERE, where: "" }], modules: [], frames: [], graphs: { recorded: 0, replayed: 0, skipped: [], recordings: 0, again: [], pools: [] }, costs: [],
+  { kind: "outside", seconds: 4e-5, place: NOWHERE, where: "" }], modules: [], frames: [], graphs: { recorded: 0, replayed: 0, skipped: [], recordings: 0, again: [], pools: [] }, costs: [], leftOut: { lines: 0, kernels: 0, gaps: 0, modules: 0, frames: 0 },
   words: WORDS, places: [AT(4)], pieces: PIECES, reason: "",
 }; // prettier-ignore
 
@@ -47,6 +65,11 @@ describe("the model of measured time", () => {
     assert.deepEqual(rows[1].cells.slice(2, 5), ["", "", ""], "what is possible is not known");
     assert.equal(rows[0].detail, "relu, sum");
     assert.equal(rows[2].share, 0.5);
+  });
+
+  it("marks what took less than it could by the peaks", () => {
+    const [row] = model.lineRows({ ...DATA, lines: [{ ...LINES[1], possible: 1e-4, refuted: true }] });
+    assert.deepEqual(row.cells.slice(2, 4), ["≤ 100 µs", ""]);
   });
 
   it("says which rate a kernel reaches of what bounds it", () => {
@@ -127,6 +150,28 @@ describe("the flame graph of modules", () => {
       [["step", 0, 0, 1], ["Net", 0, 1, 2], ["layers.0", 0, 2, 0], ["layers.1", 4, 2, 1], ["mlp", 4, 3, 0]],
     ); // prettier-ignore
     assert.deepEqual(tree.pathBoxes(NODES.slice(0, 1)), [], "a profile without paths");
+  });
+
+  it("is a tree of rows, too, open around the parts with most time", () => {
+    const boxes = tree.pathBoxes(NODES);
+    const open = tree.openAtFirst(boxes);
+    const shown = () =>
+      tree.pathRows(boxes, open, 20).map((/** @type {any} */ row) => [row.name, row.depth, row.isOpen]);
+    assert.deepEqual(shown(), [
+      ["step", 0, true], ["Net", 1, true], ["layers.1", 2, true], ["mlp", 3, undefined], ["layers.0", 2, undefined],
+    ]); // prettier-ignore
+    open.delete(1);
+    assert.deepEqual(shown(), [
+      ["step", 0, true],
+      ["Net", 1, false],
+    ]);
+    open.add(1);
+    const [, , , , layer] = tree.pathRows(boxes, open, 20);
+    assert.deepEqual(layer.cells, ["4.0 s", "20 %", "4.0 s", "2.0 s", "1 MB"]);
+    const many = Array.from({ length: 30 }, (_, at) => node({ name: `m${at}`, parent: at, seconds: 30 - at }));
+    const deep = tree.pathBoxes([node({ name: "step", parent: -1, seconds: 31 }), ...many]);
+    assert.equal(tree.pathRows(deep, tree.openAtFirst(deep), 31).length, 20);
+    assert.deepEqual(tree.pathBoxes(NODES.map((each) => ({ ...each, seconds: 0 }))), [], "nothing was measured");
   });
 
   it("says what each took, and colours modules of one class alike", () => {

@@ -35,7 +35,7 @@ const WALKS = {
     model: "LlamaForCausalLM",
     call: "out = compiled(",
     backward: "out.loss.backward()",
-    heading: /layers\.0–1\.self_attn ×2/,
+    heading: /layers\.0–1\.(self_attn|input_layernorm) ×2/,
     file: /modeling_llama\.py:\d+/,
     script: `\
 import torch
@@ -77,7 +77,7 @@ if __name__ == "__main__":
     model: "Scorer",
     call: "scores = scorer(",
     backward: "scores.sum().backward()",
-    heading: /layers\.0–1\.self_attn ×2/,
+    heading: /layers\.0–1\.(self_attn|input_layernorm) ×2/,
     file: /modeling_llama\.py:\d+/,
     script: `\
 import torch
@@ -272,5 +272,30 @@ function walked(title, { model, call, backward, heading, file, script }) {
     const lens = workbench.page.locator(".codelens-decoration a", { hasText: /1 graph · \d+ kernels/ });
     await lens.first().waitFor();
     await workbench.screenshot(`${picture}-lens`);
+  });
+
+  it("the profile has the model's modules as a tree and as a flame graph", async () => {
+    await workbench.goToText(source, call);
+    await workbench.command("IRScope: Profile This File");
+    const panel = workbench.webview();
+    await panel.locator("[data-part='Modules']").click({ timeout: RUN_MS });
+    const toTree = panel.getByRole("button", { name: "Tree", exact: true });
+    if (await toTree.isVisible()) {
+      await toTree.click(); // a second attempt: the tab remembers the flame graph
+    }
+    const tree = panel.locator("table.measured tbody");
+    const module = tree
+      .locator("tr", { hasText: heading.source.includes("layers") ? /layers\.0–1 ×2/ : model })
+      .first();
+    await module.waitFor();
+    await workbench.screenshot(`${picture}-modules`);
+    assert.match(await tree.innerText(), new RegExp(`step[^]*${model}`));
+    assert.doesNotMatch(await tree.innerText(), RAW_NAME);
+    await panel.getByRole("button", { name: "Flame Graph" }).click();
+    await panel.locator(".box", { hasText: model }).first().click();
+    assert.match(await panel.locator(".statusline").innerText(), new RegExp(`${model}.*of the kernels`, "s"));
+    await workbench.screenshot(`${picture}-flame-graph`);
+    await panel.locator("[data-part='Lines']").click();
+    assert.match(await panel.locator(".measured-facts").innerText(), new RegExp(`${model}\\s.*:\\d+\\s+forward`, "s"));
   });
 }

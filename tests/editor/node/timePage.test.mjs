@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { bundle } from "../../../scripts/build.mjs";
+import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
 import { launchBrowser } from "../browser.mjs";
 import { servePanel } from "../panelPage.mjs";
 import { THEMES } from "../themes.mjs";
@@ -24,12 +25,12 @@ const PHASES = {
 };
 
 const MEASURED = {
-  run: "r", step: 8e-5, device: 4e-5, owned: 8e-5, profiled: 1e-4, idle: 6e-5, steps: 20, peaks: "H100", programs: [], regions: [],
-  lines: [{ place: PLACE, seconds: 4e-5, shared: 0, possible: 1e-5, bound: "memory", calls: 2, kernels: ["relu"] }],
+  run: "r", step: 8e-5, device: 4e-5, owned: 8e-5, profiled: 1e-4, idle: 6e-5, steps: 20, bounds: "the least time on an H100", programs: [], regions: [],
+  lines: [{ place: PLACE, seconds: 4e-5, shared: 0, possible: 1e-5, refuted: false, bound: "memory", calls: 2, kernels: ["relu"] }],
   kernels: [], gaps: [], modules: [], frames: [
     { name: "step", kind: "", place: { uri: "", line: 0 }, parent: -1, own: 0, seconds: 4e-5, possible: 1e-5, bytes: 2e6 },
     { name: "train.py:1", kind: "forward", place: PLACE, parent: 0, own: 4e-5, seconds: 4e-5, possible: 1e-5, bytes: 2e6 },
-  ], graphs: { recorded: 0, replayed: 1, skipped: [], recordings: 0, again: [], pools: [] }, costs: [], words: ["launch", "relu", "0/0", "kernel"],
+  ], graphs: { recorded: 0, replayed: 1, skipped: [], recordings: 0, again: [], pools: [] }, costs: [], leftOut: { lines: 0, kernels: 0, gaps: 0, modules: 0, frames: 0 }, words: ["launch", "relu", "0/0", "kernel"],
   places: [PLACE], pieces: [[0, 0, 6e-5, 0, 1, 2, 0, 0], [1, 6e-5, 4e-5, 3, 1, 2, 0, 0]], reason: "",
 }; // prettier-ignore
 
@@ -87,6 +88,16 @@ describe("compile time in a page of its own", () => {
       await frame.locator("[data-part='Modules']").click();
       await frame.locator(".notice-text", { hasText: "No modules to show." }).waitFor();
       await frame.locator("[data-part='Frames']").click();
+      const rows = frame.locator("table.measured tbody");
+      assert.match(await rows.innerText(), /step\s+40 µs\s+50 %.*train\.py:1\s*forward\s+40 µs\s+50 %\s+40 µs/s);
+      const inner = page.frames()[1];
+      assert.ok(inner);
+      assert.deepEqual(await violations(inner, OF_THE_PAGE_AROUND), []);
+      await frame.getByRole("button", { name: "step", exact: true }).click();
+      assert.doesNotMatch(await rows.innerText(), /train\.py/);
+      await frame.getByRole("button", { name: "step", exact: true, expanded: false }).press("Enter");
+      assert.match(await rows.innerText(), /train\.py/);
+      await frame.getByRole("button", { name: "Flame Graph" }).click();
       await frame.locator(".box", { hasText: "train.py:1 forward" }).click();
       assert.match(await frame.locator(".statusline").innerText(), /forward.*40 µs 100 %.*possible 10 µs.*moved 2 MB/s);
       await frame.locator("[data-part='Step']").click();

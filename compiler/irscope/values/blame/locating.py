@@ -13,8 +13,9 @@ from typing import Any
 
 from irscope.values.check.comparing import MISSING, Compared, Comparison, CompiledValues, Draw
 from irscope.values.check.measuring import Measure
+from irscope.values.run.copies import clones
 from irscope.values.run.interpreting import KeptGraph, Values, mutates
-from irscope.values.run.running import CallMoment, clones
+from irscope.values.run.running import CallMoment
 from irscope.values.run.statistics import first_line
 from irscope.values.run.subgraph_compile import Region, compiled_outputs, region_of
 from irscope.vocabulary.records import dataclass

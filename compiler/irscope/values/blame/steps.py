@@ -22,8 +22,8 @@ from irscope.pipelines.inductor.stages import JOINT_GRAPH, PRE_GRAD_GRAPH
 from irscope.values.blame.blaming import TOKENS, Blame, Version, descriptions
 from irscope.values.check.comparing import MISSING
 from irscope.values.check.measuring import NOISE, noise_floor, same_in_float64
+from irscope.values.run.copies import clones
 from irscope.values.run.interpreting import KeptGraph, NodeFailed, Values
-from irscope.values.run.running import clones
 from irscope.values.run.shared_random import Draws, same_draws
 from irscope.values.run.subgraph_compile import Region, region_of
 from irscope.vocabulary.records import dataclass

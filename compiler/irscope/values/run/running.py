@@ -9,6 +9,7 @@ from typing import Any
 from irscope.internals.frames import callers
 from irscope.usercode.user_files import is_user_file
 from irscope.values.run.compiled import CompiledGraph
+from irscope.values.run.copies import clones
 
 
 class CallMoment:
@@ -52,43 +53,3 @@ def _user_line() -> tuple[str, int]:
         if is_user_file(frame.f_code.co_filename):
             return frame.f_code.co_filename, frame.f_lineno
     return "", 0
-
-
-def clones(values: Sequence[Any]) -> list[Any]:
-    """Copies with the same strides and overlaps; tensors that share memory share it afterwards, too."""
-    torch: Any = sys.modules["torch"]
-    by_memory: dict[Any, Any] = {}
-    copies: list[Any] = []
-    tensors = [value for value in values if isinstance(value, torch.Tensor)]
-    homes = [_memory_of(tensor) for tensor in tensors]
-    shared = {home for home in homes if home is not None and homes.count(home) > 1} if len(homes) < 4096 else set()
-    for value in values:
-        if not isinstance(value, torch.Tensor):
-            copies.append(value)
-            continue
-        home = _memory_of(value)
-        if home is None:
-            copies.append(value.detach().clone())
-            continue
-        if home in shared:
-            if home not in by_memory:
-                by_memory[home] = value.untyped_storage().clone()
-            whole = torch.empty(0, dtype=value.dtype, device=value.device).set_(by_memory[home])
-            copies.append(whole.as_strided(value.shape, value.stride(), value.storage_offset()))
-            continue
-        extent = 1 + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride(), strict=True))
-        flat = value.detach().as_strided((extent if value.numel() else 0,), (1,), value.storage_offset())
-        copies.append(flat.clone().as_strided(value.shape, value.stride(), 0))
-    return copies
-
-
-def _memory_of(tensor: Any) -> int | None:
-    """Where a plain strided tensor's memory begins; None for any other kind."""
-    torch: Any = sys.modules["torch"]
-    if (
-        type(tensor) not in (torch.Tensor, torch.nn.Parameter)
-        or tensor.layout is not torch.strided
-        or tensor.is_quantized
-    ):
-        return None
-    return int(tensor.untyped_storage().data_ptr())

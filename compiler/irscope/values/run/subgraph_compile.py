@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from irscope.internals.inductor_calls import compiled_graph, inductor_set
-from irscope.values.run.running import clones
+from irscope.values.run.copies import clones
 from irscope.vocabulary.records import dataclass
 
 

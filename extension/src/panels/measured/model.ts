@@ -87,8 +87,8 @@ function numbers(item: LineTime | KernelTime, step: number): string[] {
   return [
     units.duration(item.seconds),
     units.percent(item.seconds, step),
-    item.possible === null ? "" : units.duration(item.possible),
-    item.possible === null ? "" : units.duration(above(item)),
+    item.possible === null ? "" : `${item.refuted ? "≤ " : ""}${units.duration(item.possible)}`,
+    item.possible === null || item.refuted ? "" : units.duration(above(item)),
     item.bound,
     units.significant(item.calls),
   ];

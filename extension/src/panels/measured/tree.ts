@@ -1,11 +1,17 @@
-/** Modules, or call frames, as boxes of a flame graph: each is as wide as the kernels that it leads to took. */
+/** Modules, or call frames, as a tree of rows and as boxes of a flame graph, as wide as the kernels that each leads to took. */
 
 import type { Place } from "../../protocol";
 import * as units from "../../units";
 import type { PathTime } from "../results";
 import type { Box } from "../time/layout";
+import type { Row } from "./model";
 
 const TONES = ["kernels", "inductor", "aot", "dynamo", "eager"];
+
+/** Titles of the columns of numbers, as in the terminal's table. */
+export const PATH_COLUMNS = ["Time", "% of step", "Own", "Possible", "Moved"];
+/** At first the tree is open down to so many parts, those with most time: the number of rows in the terminal. */
+const MOST_OPENED = 20;
 
 /** A box, with what else is known about it. */
 export interface PathBox extends Box {
@@ -44,7 +50,50 @@ export function pathBoxes(nodes: PathTime[]): PathBox[] {
     above?.children.push(box);
     boxes.push(box);
   });
-  return boxes.length > 1 ? boxes : [];
+  return boxes.length > 1 && (boxes[0]?.seconds ?? 0) > 0 ? boxes : [];
+}
+
+/** A part in the table. */
+export interface PathRow extends Row {
+  id: number;
+  depth: number;
+  /** Whether what is inside is shown; undefined if there is nothing inside. */
+  isOpen: boolean | undefined;
+}
+
+/** The boxes that are open at first: those around the parts with most time. */
+export function openAtFirst(boxes: PathBox[]): Set<number> {
+  const most = [...boxes].sort((a, b) => b.seconds - a.seconds).slice(0, MOST_OPENED);
+  return new Set(most.flatMap(({ parent }) => parent?.id ?? []));
+}
+
+/** The rows that are shown: what is inside of a box that is open, that with most time first. */
+export function pathRows(boxes: PathBox[], open: Set<number>, step: number): PathRow[] {
+  const rows: PathRow[] = [];
+  const add = (box: PathBox): void => {
+    const inside = box.children.length > 0;
+    rows.push({
+      id: box.id,
+      depth: box.depth,
+      isOpen: inside ? open.has(box.id) : undefined,
+      place: box.place,
+      name: box.name,
+      detail: box.label,
+      share: step > 0 ? Math.min(1, box.seconds / step) : 0,
+      cells: [
+        units.duration(box.seconds),
+        units.percent(box.seconds, step),
+        box.own > 0 ? units.duration(box.own) : "",
+        box.possible > 0 ? units.duration(box.possible) : "",
+        box.bytes > 0 ? units.size(box.bytes) : "",
+      ],
+    });
+    if (inside && open.has(box.id)) {
+      [...box.children].sort((a, b) => b.seconds - a.seconds).forEach(add);
+    }
+  };
+  boxes.slice(0, 1).forEach(add);
+  return rows;
 }
 
 /** The class of a box, its colour: modules of one class, and frames of one function, have the same. */

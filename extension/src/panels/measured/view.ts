@@ -1,4 +1,4 @@
-/** Measured time: flame graphs of modules and call frames, tables of lines, of kernels and of what is between kernels, and
+/** Measured time: modules and call frames as trees and as flame graphs, tables of lines, of kernels and of what is between kernels, and
  * one step as a flame chart. */
 
 import * as bridge from "../bridge";
@@ -22,7 +22,18 @@ import {
   type Row,
 } from "./model";
 import { groupOf, GROUPS, spoken, stepBoxes, titleOf, type StepBox } from "./step";
-import { pathBoxes, pathFacts, pathTitle, spokenPath, toneOf, type PathBox } from "./tree";
+import {
+  openAtFirst,
+  PATH_COLUMNS,
+  pathBoxes,
+  pathFacts,
+  pathRows,
+  pathTitle,
+  spokenPath,
+  toneOf,
+  type PathBox,
+  type PathRow,
+} from "./tree";
 
 const PARTS = ["Modules", "Frames", "Lines", "Kernels", "Between Kernels", "Step"] as const;
 type Part = (typeof PARTS)[number];
@@ -32,7 +43,18 @@ const MOST_FACTS = 3;
 
 interface Remembered {
   measuredPart?: Part;
+  measuredFlame?: boolean;
 }
+
+/** What the rows of each part are, and where the answer says how many of them it has not. */
+const NOUNS = { Lines: "line", Kernels: "kernel", "Between Kernels": "row", Modules: "module", Frames: "call" };
+const LEFT_OUT = {
+  Lines: "lines",
+  Kernels: "kernels",
+  "Between Kernels": "gaps",
+  Modules: "modules",
+  Frames: "frames",
+} as const;
 
 export function create(): View {
   return new MeasuredView();
@@ -60,8 +82,12 @@ class MeasuredView implements View {
   private run = "";
   private data: Measured | undefined;
   private part: Part = bridge.recall<Remembered>().measuredPart ?? "Lines";
+  private isFlame = bridge.recall<Remembered>().measuredFlame ?? false;
+  /** The parts of each tree that are open. */
+  private open: Partial<Record<Part, Set<number>>> = {};
   private readonly loader = new Loader<Measured>(this.body, "the measured time", (result) => {
     this.data = result;
+    this.open = {};
     this.chart.take(stepBoxes(result));
     this.draw();
   });
@@ -97,6 +123,7 @@ class MeasuredView implements View {
       h("strong", {}, `${units.duration(data.step)} a step`),
       ...summary(data).map((text) => h("span", { class: "dim" }, text)),
       h("span", { class: "spacer" }),
+      ...(this.part === "Modules" || this.part === "Frames" ? [this.otherButton()] : []),
       h("span", { class: "parts" }, ...PARTS.map((part) => this.partButton(part))),
     );
     const facts = factsOf(data);
@@ -104,7 +131,7 @@ class MeasuredView implements View {
     if (this.part === "Step") {
       this.drawStep(data);
     } else if (this.part === "Modules" || this.part === "Frames") {
-      this.drawTree(pathBoxes(this.part === "Modules" ? data.modules : data.frames));
+      this.drawTree(data, this.part, pathBoxes(this.part === "Modules" ? data.modules : data.frames));
     } else {
       this.body.replaceChildren(h("div", { class: "scroll" }, ...facts, ...tableOf(this.part, data)));
     }
@@ -129,14 +156,39 @@ class MeasuredView implements View {
     this.drawChart(this.chart, h("span", { class: "legend" }, ...legend));
   }
 
-  private drawTree(boxes: PathBox[]): void {
+  private drawTree(data: Measured, part: "Modules" | "Frames", boxes: PathBox[]): void {
     if (boxes.length === 0) {
-      const part = this.part.toLowerCase();
-      this.body.replaceChildren(notice(`No ${part} to show.`, `Nothing is known about the ${part} of the kernels.`));
+      const what = part.toLowerCase();
+      this.body.replaceChildren(notice(`No ${what} to show.`, `Nothing is known about the ${what} of the kernels.`));
       return;
     }
-    this.tree.take(boxes);
-    this.drawChart(this.tree, h("span", { class: "legend dim" }, "A fused kernel is divided by a model."));
+    if (this.isFlame) {
+      this.tree.take(boxes);
+      this.drawChart(this.tree, h("span", { class: "legend dim" }, BY_MODEL));
+      return;
+    }
+    const open = (this.open[part] ??= openAtFirst(boxes));
+    const fold = ({ id, isOpen }: PathRow): void => {
+      open[isOpen === true ? "delete" : "add"](id);
+      const top = this.body.firstElementChild?.scrollTop ?? 0;
+      this.draw();
+      this.body.firstElementChild?.scrollTo({ top });
+      this.body.querySelector<HTMLElement>(`[data-fold="${id}"]`)?.focus();
+    };
+    const rows = pathRows(boxes, open, data.step).map((row) => rowElement(row, PATH_COLUMNS, foldButton(row, fold)));
+    const table = tableElements(part, part.slice(0, -1), PATH_COLUMNS, rows, data);
+    this.body.replaceChildren(h("div", { class: "scroll" }, ...table, note(BY_MODEL)));
+  }
+
+  /** From the tree to the flame graph, and back. */
+  private otherButton(): HTMLElement {
+    const change = (): void => {
+      this.isFlame = !this.isFlame;
+      bridge.remember<Remembered>({ measuredFlame: this.isFlame });
+      this.draw();
+      this.element.querySelector<HTMLElement>(".other-view")?.focus();
+    };
+    return button(this.isFlame ? "Tree" : "Flame Graph", change, { class: "other-view" });
   }
 
   private drawChart(chart: FlameChart, legend: HTMLElement): void {
@@ -146,6 +198,8 @@ class MeasuredView implements View {
     chart.draw();
   }
 }
+
+const BY_MODEL = "A fused kernel is divided by a model.";
 
 /** Only an editor can run a file. */
 function profileButton(kind: string): HTMLElement | undefined {
@@ -190,7 +244,8 @@ function short(items: HTMLElement[], noun: string): { shown: HTMLElement[]; fold
 
 function timeOf({ function: name, place, words, elsewhere }: ProgramTime): HTMLElement {
   const others = elsewhere.length > 0 && h("ul", {}, ...elsewhere.map((text) => h("li", {}, text)));
-  return h("li", {}, place.uri === "" ? h("code", {}, name) : placeLink(place), ` ${words}`, others);
+  const at = place.uri !== "" && placeLink(place);
+  return h("li", {}, h("code", {}, name), " ", at, ` ${words}`, others);
 }
 
 function tableOf(part: Exclude<Part, "Step" | "Modules" | "Frames">, data: Measured): HTMLElement[] {
@@ -203,23 +258,62 @@ function tableOf(part: Exclude<Part, "Step" | "Modules" | "Frames">, data: Measu
   if (rows.length === 0) {
     return [notice(`No ${part.toLowerCase()} to show.`, "The step has none that could be told apart.")];
   }
-  const bound = data.peaks !== "" && part !== "Between Kernels";
+  return tableElements(
+    part,
+    first,
+    columns,
+    rows.map((row) => rowElement(row, columns)),
+    data,
+  );
+}
+
+/** A table, and below it what was left out of it and what is possible. */
+function tableElements(
+  part: Exclude<Part, "Step">,
+  first: string,
+  columns: string[],
+  rows: HTMLElement[],
+  { bounds, leftOut }: Measured,
+): HTMLElement[] {
+  const more = leftOut[LEFT_OUT[part]];
+  const noun = NOUNS[part];
   return [
     h(
       "table",
       { class: "measured" },
       h("caption", { class: "only-read" }, part),
       h("thead", {}, h("tr", {}, ...[first, ...columns].map((title) => h("th", { scope: "col" }, title)))),
-      h("tbody", {}, ...rows.map((row) => rowElement(row, columns))),
+      h("tbody", {}, ...rows),
     ),
-    ...(bound ? [h("p", { class: "dim measured-note" }, `Possible: the least time on ${data.peaks}.`)] : []),
+    ...(more > 0 ? [note(`${units.count(more, noun)} with less time not shown.`)] : []),
+    ...(bounds !== "" && columns.includes("Possible") ? [note(`Possible: ${bounds}.`)] : []),
   ];
 }
 
-function rowElement({ place, name, detail, share, cells }: Row, columns: string[]): HTMLElement {
+function note(text: string): HTMLElement {
+  return h("p", { class: "dim measured-note" }, text);
+}
+
+/** What opens and closes a part of a tree; where nothing is inside, its place is kept. */
+function foldButton(row: PathRow, fold: (row: PathRow) => void): HTMLElement {
+  const { id, name, isOpen } = row;
+  return isOpen === undefined
+    ? h("span", { class: "twisty" })
+    : button(isOpen ? "▾" : "▸", () => fold(row), {
+        class: "link twisty",
+        "aria-label": name,
+        "aria-expanded": isOpen,
+        "data-fold": id,
+      });
+}
+
+/** @param fold what is before the name of a part of a tree */
+function rowElement(row: Row | PathRow, columns: string[], fold?: HTMLElement): HTMLElement {
+  const { place, name, detail, share, cells } = row;
   const head = h(
     "td",
-    { class: "what" },
+    "depth" in row ? { class: "what part", style: { "--depth": String(row.depth) } } : { class: "what" },
+    fold,
     place === undefined ? h("span", { class: "name" }, name) : placeLink(place, name),
     detail !== "" && h("div", { class: "dim detail", title: detail }, detail),
   );
