@@ -50,6 +50,7 @@ HELD_BACK = {
     "os.fork() == 0 and open('new.txt', 'w'); os.wait()": "write new.txt",
     "subprocess.run([sys.executable, '-c', '1'])": f"start {Path(sys.executable).name}",
     "multiprocessing.get_context('spawn').Process(target=print).start()": f"start {Path(sys.executable).name}",
+    "sys.audit('_winapi.CreateProcess', 'python.exe', 'from multiprocessing.spawn import', None)": "start python.exe",
     "socket.socket(socket.AF_UNIX).connect(chr(0) + 'tracker')": "connect to @tracker",
     "import torch; torch.save(1, 'new.txt')": "write new.txt",
 }
@@ -58,6 +59,7 @@ HARMLESS = [
     "tempfile.NamedTemporaryFile('w').write('1'); tempfile.mkdtemp(); open(os.devnull, 'w').write('1')",
     "shutil.rmtree(tempfile.mkdtemp())",
     "sqlite3.connect(':memory:').execute('create table t (x)')",
+    "sys.audit('_winapi.CreateProcess', None, 'git status', None)",
     "subprocess.run(['uname'], check=True, capture_output=True)",
     "a, b = socket.socketpair(); a.send(b'1'); socket.getaddrinfo('localhost', 80)",
 ]

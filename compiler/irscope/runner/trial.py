@@ -202,8 +202,13 @@ class _Guard:
             if os.path.basename(path) not in _PROGRAMS and not (is_python and "_inductor" in str(arguments)):
                 self._end(f"start {os.path.basename(path)}")
 
+        def makes(program: Any, command: Any, *_: object) -> None:
+            if program is not None:  # else it is that of `subprocess`, which was heard already
+                starts(program, command)
+
         looks: _Looks = dict.fromkeys(("subprocess.Popen", "os.exec", "os.posix_spawn"), starts)
         looks["os.spawn"] = lambda mode, program, *_: starts(program)
+        looks["_winapi.CreateProcess"] = makes
         looks["os.system"] = lambda command: starts(os.fsdecode(command).split(" ")[0])
         return looks
 
