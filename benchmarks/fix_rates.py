@@ -187,7 +187,7 @@ def digest(paths: Sequence[Path], words: str = "") -> str:
     made = hashlib.sha256(words.encode())
     for path in paths:
         data = path.read_bytes()
-        made.update(f"{path.relative_to(HERE.parent)} {len(data)} ".encode() + data)
+        made.update(f"{os.path.relpath(path, HERE.parent)} {len(data)} ".encode() + data)
     return made.hexdigest()[:16]
 
 

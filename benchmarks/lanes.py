@@ -2,11 +2,12 @@
 
     python benchmarks/lanes.py [NAME…] [--set fix_set|fix_models|unseen_set|version_set] [--resume RESULTS.json] [--seconds 240]
 
-Runs the scripts of these folders in both lanes.  Compared are how the run ended, the functions that were compiled and
-how, and the findings of the kinds that both lanes have, with their places and counts.  Scripts that do not end in both
-lanes in the given time are named and not counted.  With `--resume`, results are kept in a file after each script, and
-those that are there already are not measured again, unless irscope, the script or an installed package has changed
-since.  Exit code 1 if a fast run differs and did not say that it may.
+Runs the scripts of these folders in both lanes; a name may also be the path of a script, which is then run, too.
+Compared are how the run ended, the functions that were compiled and how, and the findings of the kinds that both lanes
+have, with their places and counts.  Scripts that do not end in both lanes in the given time are named and not counted.
+With `--resume`, results are kept in a file after each script, and those that are there already are not measured again,
+unless irscope, the script or an installed package has changed since.  Exit code 1 if a fast run differs and did not say
+that it may.
 """
 
 from __future__ import annotations
@@ -32,21 +33,22 @@ BOTH = {kind.id for kind in all_kinds().values() if {Lane.FAST, Lane.DEEP} <= se
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Differences between the fast and the deep lane.")
-    parser.add_argument("names", nargs="*", help="scripts by name; without any, all")
+    parser.add_argument("names", nargs="*", help="scripts by name or path; without any, all")
     parser.add_argument("--set", choices=SETS, help="without it, all")
     parser.add_argument("--resume", type=Path, metavar="FILE", help="keep results here, and go on with those it has")
     parser.add_argument("--seconds", type=float, default=240, help="for one run")
     options = parser.parse_args()
     paths = [path for name in ([options.set] if options.set else SETS) for path in sorted((HERE / name).glob("*.py"))]
     paths = [path for path in paths if path.stem in options.names or not options.names]
+    paths += [Path(name).resolve() for name in options.names if name.endswith(".py")]
     left_out = [path.stem for path in paths if missing_package(path)]
-    known = {(one["script"], one["text"], one["tree"]): one for one in kept(options.resume)}
+    known = {(one["set"], one["script"], one["text"], one["tree"]): one for one in kept(options.resume)}
     results: list[dict[str, Any]] = []
     with a_worker() as worker:
         for path in paths:
             if path.stem in left_out:
                 continue
-            key = (path.stem, digest([path]), tree())
+            key = (path.parent.name, path.stem, digest([path]), tree())
             results.append(known.get(key) or compared(path, worker, options.seconds))
             if key not in known:
                 print(line_of(results[-1]), file=sys.stderr, flush=True)
@@ -106,11 +108,10 @@ def verdict(result: dict[str, Any]) -> str:
 
 def report(results: list[dict[str, Any]], left_out: list[str]) -> int:
     """Prints the numbers by set."""
-    for name in SETS:
+    for name in dict.fromkeys(one["set"] for one in results):
         verdicts = Counter(verdict(one) for one in results if one["set"] == name)
-        if verdicts:
-            counts = ", ".join(f"{count} {words}" for words, count in sorted(verdicts.items()))
-            print(f"{name}: {verdicts.total()} scripts, {counts}")
+        counts = ", ".join(f"{count} {words}" for words, count in sorted(verdicts.items()))
+        print(f"{name}: {verdicts.total()} scripts, {counts}")
     verdicts = Counter(map(verdict, results))
     said = sum(bool(one["may_differ"]) for one in results)
     print(f"all: {len(results)} scripts, {dict(verdicts)}; {said} fast runs said that they may differ")

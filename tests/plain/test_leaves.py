@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import math
 import sys
 import types
+from typing import Any
 
 import pytest
 from irscope.runner.leaves import difference, leaves
@@ -38,3 +40,29 @@ def test_infinity_is_near_itself_only(
     """The best loss so far of a schedule is infinite at first: a lost update of it is a difference, and it by itself none."""
     monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(Tensor=type("Tensor", (), {})))
     assert difference(before, now) == (words, True)
+
+
+def _saved(value: Any, times: int = 1) -> io.BytesIO:
+    torch = pytest.importorskip("torch")
+    file = io.BytesIO()
+    for _ in range(times):
+        torch.save(value, file)
+    return file
+
+
+@pytest.mark.parametrize("is_buffer", [True, False])
+def test_an_attribute_of_dynamos_in_what_is_saved_is_no_difference(is_buffer: bool) -> None:
+    torch = pytest.importorskip("torch")
+    marked = torch.zeros(4)
+    marked._dynamo_static_input_type = "unguarded"
+    plain = {"mean": torch.zeros(4), "step": 1}
+    files = [plain, plain | {"mean": marked}, plain | {"mean": torch.ones(4)}, plain | {"step": 2}]
+    buffers = [_saved(value) for value in files]
+    of_plain, of_marked, *of_others = [leaves(buffer if is_buffer else buffer.getvalue()) for buffer in buffers]
+    assert of_plain == of_marked
+    assert of_plain not in of_others
+
+
+def test_a_buffer_in_which_something_was_saved_twice_is_another() -> None:
+    torch = pytest.importorskip("torch")
+    assert leaves(_saved(torch.zeros(4))) != leaves(_saved(torch.zeros(4), times=2))

@@ -13,7 +13,7 @@ import pytest
 from irscope.runner.trial import what_was_held_back
 
 WATCHED = """\
-import ctypes, os, shutil, socket, sqlite3, subprocess, sys, tempfile
+import ctypes, multiprocessing, os, shutil, socket, sqlite3, subprocess, sys, tempfile
 from irscope.internals.hooks import Hooks
 from irscope.runner import trial
 from irscope.system import landlock
@@ -48,6 +48,10 @@ HELD_BACK = {
     "socket.gethostbyname('tracker.invalid')": "connect to tracker.invalid",
     "socket.socket(type=socket.SOCK_DGRAM).sendto(b'1', ('127.0.0.1', 9))": "connect to 127.0.0.1:9",
     "os.fork() == 0 and open('new.txt', 'w'); os.wait()": "write new.txt",
+    "subprocess.run([sys.executable, '-c', '1'])": f"start {Path(sys.executable).name}",
+    "multiprocessing.get_context('spawn').Process(target=print).start()": f"start {Path(sys.executable).name}",
+    "sys.audit('_winapi.CreateProcess', 'python.exe', 'from multiprocessing.spawn import', None)": "start python.exe",
+    "socket.socket(socket.AF_UNIX).connect(chr(0) + 'tracker')": "connect to @tracker",
     "import torch; torch.save(1, 'new.txt')": "write new.txt",
 }
 HARMLESS = [
@@ -55,12 +59,13 @@ HARMLESS = [
     "tempfile.NamedTemporaryFile('w').write('1'); tempfile.mkdtemp(); open(os.devnull, 'w').write('1')",
     "shutil.rmtree(tempfile.mkdtemp())",
     "sqlite3.connect(':memory:').execute('create table t (x)')",
+    "sys.audit('_winapi.CreateProcess', None, 'git status', None)",
     "subprocess.run(['uname'], check=True, capture_output=True)",
     "a, b = socket.socketpair(); a.send(b'1'); socket.getaddrinfo('localhost', 80)",
 ]
 IN_THE_KERNEL = [
     "libc = ctypes.CDLL(None); assert libc.open(b'new.txt', os.O_CREAT | os.O_WRONLY, 0o600) == -1",
-    "assert subprocess.run([sys.executable, '-c', 'open(\"old.txt\", \"a\")'], stderr=-3).returncode == 1",
+    "assert subprocess.run(['git', 'init', '.'], stderr=-3).returncode != 0",
     "assert sqlite3.connect('runs.db').execute('select 1').fetchone() == (1,)",
 ]
 HAS_LANDLOCK = sys.platform.startswith("linux") and ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) >= 4

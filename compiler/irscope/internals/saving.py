@@ -1,4 +1,4 @@
-"""What `torch.save` writes, and where a process group meets: in C++, where nothing that Python sees says so."""
+"""What `torch.save` writes, where a process group meets, and what `multiprocessing` starts: no event of Python says so."""
 
 from __future__ import annotations
 
@@ -42,3 +42,19 @@ def meeting_hook(before: Callable[[str, int], None]) -> Hook:
         return replace_attribute(rendezvous, name, made)
 
     return Hook("where process groups meet", "torch.distributed.rendezvous", "2.9 to 2.13", apply)
+
+
+def process_hook(before: Callable[[Any, Any], None]) -> Hook:
+    """Calls ``before`` with program and arguments of each process that `multiprocessing` starts as a new program."""
+
+    def apply(util: types.ModuleType) -> Undo:
+        name = "spawnv_passfds"
+        original = getattr(util, name)
+
+        def started(path: Any, arguments: Any, handles: Any) -> Any:
+            before(path, arguments)
+            return original(path, arguments, handles)
+
+        return replace_attribute(util, name, started)
+
+    return Hook("processes that multiprocessing starts", "multiprocessing.util", "Python 3.10 to 3.14", apply)

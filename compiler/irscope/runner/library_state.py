@@ -21,6 +21,9 @@ _LONGEST = 400
 _MOST_BYTES = 1 << 20
 """The most bytes of a buffer or an array that is looked at."""
 
+_ARCHIVE, _END, _END_BYTES = b"PK\x03\x04", b"PK\x05\x06", 22
+"""What a file of `torch.save` begins with, and what its last bytes begin with."""
+
 
 def state_of_object(value: Any) -> tuple[str, Any, Callable[[], object] | None] | None:
     """What its place ends with, its state as a tensor or a text, and what puts it back; None for other objects."""
@@ -32,13 +35,11 @@ def state_of_object(value: Any) -> tuple[str, Any, Callable[[], object] | None] 
         if value.closed:
             return "", "closed", None
         content, place = value.getvalue(), value.tell()
-        return (
-            "",
-            short(f"{content[:_MOST_BYTES]!r} at {place} of {len(content)}"),
-            lambda: _rewrite(value, content, place),
-        )
+        looked, size = _without_marks(content), len(content)
+        words = f"{looked[:_MOST_BYTES]!r} at " + (f"{place} of {size}" if looked is content else f"{place - size}")
+        return "", short(words), lambda: _rewrite(value, content, place)
     if isinstance(value, (bytes, numpy.generic)):
-        return "", short(repr(value[:_MOST_BYTES] if isinstance(value, bytes) else value)), None
+        return "", short(repr(_without_marks(value)[:_MOST_BYTES] if isinstance(value, bytes) else value)), None
     if type(value) in (bytearray, array.array) and len(value) <= _MOST_BYTES:
         return "", short(repr(value)), functools.partial(value.__setitem__, slice(None), value[:])
     if isinstance(value, numpy.ndarray) and value.nbytes <= _MOST_BYTES:
@@ -60,6 +61,23 @@ def state_of_object(value: Any) -> tuple[str, Any, Callable[[], object] | None] 
     if isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
         return POSITION, _position(value), None
     return None
+
+
+def _without_marks(content: Any) -> Any:
+    """What `torch.save` wrote, as it writes that without the attributes that Dynamo adds to parameters and buffers."""
+    if not isinstance(content, bytes) or not content.startswith(_ARCHIVE) or len(content) > _MOST_BYTES:
+        return content
+    if not content.find(_END) == content.rfind(_END) == len(content) - _END_BYTES:
+        return content  # there is more than one archive, or something after it
+    torch: Any = sys.modules["torch"]
+    with contextlib.suppress(Exception):  # it may be another archive, or hold objects that are not loaded unasked
+        saved, written = torch.load(io.BytesIO(content), weights_only=True), io.BytesIO()
+        for tensor in torch.utils._pytree.tree_leaves(saved):
+            for name in [name for name in getattr(tensor, "__dict__", ()) if name.startswith("_dynamo_")]:
+                delattr(tensor, name)
+        torch.save(saved, written)
+        return written.getvalue()
+    return content
 
 
 def _rewrite(buffer: Any, content: Any, place: int) -> None:

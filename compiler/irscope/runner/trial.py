@@ -55,14 +55,16 @@ def hold_back(folder: str, lane: Lane = Lane.FAST) -> list[Hook]:
         port = os.environ.get("MASTER_PORT", "")
         guard.port = int(port) if port.isdecimal() else _STORE_PORT
         is_kept = landlock.restrict(allowed, [guard.port])
-        looks |= guard.writes(allowed, is_kept) | guard.programs(is_kept)
+        looks |= guard.writes(allowed, is_kept) | guard.programs()
 
     def heard(event: str, arguments: tuple[Any, ...]) -> None:
         if event in looks:
             looks[event](*arguments)
 
     sys.addaudithook(heard)
-    return [] if is_apart else [saving.hook(guard.may_write), saving.meeting_hook(guard.may_meet)]
+    if is_apart:
+        return []
+    return [saving.hook(guard.may_write), saving.meeting_hook(guard.may_meet), saving.process_hook(guard.may_start)]
 
 
 def what_was_held_back(folder: str) -> str:
@@ -102,8 +104,11 @@ class _Guard:
             if isinstance(address, tuple):
                 if not (is_apart and _is_heard(address[1])):
                     self._end(f"connect to {address[0]}:{address[1]}")
-            elif any_socket.family == getattr(socket, "AF_UNIX", None) and self._was_there(os.fsdecode(address)):
-                self._end(f"connect to {os.fsdecode(address)}")
+            elif any_socket.family == getattr(socket, "AF_UNIX", None):
+                name = os.fsdecode(address)
+                is_abstract = name.startswith("\0")  # of the network, not of a folder
+                if (is_abstract and not is_apart) or (not is_abstract and self._was_there(name)):
+                    self._end(f"connect to {name.replace(chr(0), '@')}")
 
         def looks_up(host: Any, port: Any = None, *_: object) -> None:
             name = os.fsdecode(host or "")
@@ -126,7 +131,7 @@ class _Guard:
         try:
             return os.stat(path).st_ctime < self._began
         except (OSError, ValueError):
-            return False  # the name is not one of a file
+            return False
 
     # --- files --------------------------------------------------------------------------------------------------------
 
@@ -185,21 +190,32 @@ class _Guard:
 
     # --- children -----------------------------------------------------------------------------------------------------
 
-    def programs(self, is_kept: bool) -> _Looks:
-        """For programs that may do more than read; the kernel keeps Python from it, but for Inductor's own processes."""
+    def programs(self) -> _Looks:
+        """For programs that may do more than read, but for Inductor's own processes.
+
+        Python is one of them: the kernel keeps it from writing, but not from sending, and nobody hears its events.
+        """
 
         def starts(program: Any, arguments: Any = (), *_: object) -> None:
             path = os.fsdecode(program)
             is_python = os.path.realpath(path) == os.path.realpath(sys.executable)
-            if os.path.basename(path) not in _PROGRAMS and not (
-                is_python and (is_kept or "_inductor" in str(arguments))
-            ):
+            if os.path.basename(path) not in _PROGRAMS and not (is_python and "_inductor" in str(arguments)):
                 self._end(f"start {os.path.basename(path)}")
+
+        def makes(program: Any, command: Any, *_: object) -> None:
+            if program is not None:  # else it is that of `subprocess`, which was heard already
+                starts(program, command)
 
         looks: _Looks = dict.fromkeys(("subprocess.Popen", "os.exec", "os.posix_spawn"), starts)
         looks["os.spawn"] = lambda mode, program, *_: starts(program)
+        looks["_winapi.CreateProcess"] = makes
         looks["os.system"] = lambda command: starts(os.fsdecode(command).split(" ")[0])
         return looks
+
+    def may_start(self, program: Any, arguments: Any) -> None:
+        """Ends the trial unless a process of `multiprocessing` only waits for others to end, and removes what they leave."""
+        if "resource_tracker" not in str(arguments):
+            self._end(f"start {os.path.basename(os.fsdecode(program))}")
 
 
 def _in_folder(path: Any, folder: int) -> str:

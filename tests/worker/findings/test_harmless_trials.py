@@ -75,6 +75,8 @@ if os.fork() == 0:
     open("by_fork", "a").write("1")
     os._exit(0)
 os.wait()
+for batch in torch.utils.data.DataLoader(torch.arange(4), num_workers=2):
+    print(batch)
 os.chdir("old_folder")
 open("in_folder", "a").write("1")
 assert len(list(csv.reader(open("../metrics.jsonl")))) >= 1

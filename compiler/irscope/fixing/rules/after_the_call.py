@@ -67,7 +67,7 @@ def _split(source: Source, function: Function, parts: _Parts, plain: Mapping[Fun
         for node in _of_tensors(source, statement, bound):
             word = f"{last_word(node.func)}_value" if isinstance(node, ast.Call) else "value"
             changes[node] = results.setdefault(source.code(node), source.fresh(word, results.values()))
-        bound |= changed_names(statement)
+        bound |= _changed(source, statement)
     inside = {inner for node in changes for inner in ast.walk(node)}
     read = [name.id for name in source.all(ast.Name, moved) if isinstance(name.ctx, ast.Load) and name not in inside]
     passed = changed_names(*kept) - {*parameters(function)[: is_method(source, function)]}
@@ -94,12 +94,19 @@ def _parts(source: Source, function: Function, first: ast.stmt) -> _Parts:
         first = next((one for one in rest if names & {*loaded_names(one)}), first)
     kept, moved = list[ast.stmt](), list[ast.stmt]()
     for statement in rest:
-        bound, read = changed_names(*moved), {name for other in moved for name in loaded_names(other)}
+        bound, read = _changed(source, *moved), {name for other in moved for name in loaded_names(other)}
         is_apart = isinstance(statement, ast.Assign) and effects_of(source.tree).is_pure(statement.value)
         is_apart = is_apart and not bound & {*loaded_names(statement)} and not (bound | read) & changed_names(statement)
         is_early = not moved and statement is not first
         (kept if is_early or (moved and is_apart) else moved).append(statement)
     return leading, kept, moved
+
+
+def _changed(source: Source, *nodes: ast.AST) -> set[str]:
+    """The names that code binds, and those of objects on which it calls a method that acts, as `x.add_(1)` does."""
+    calls = [call for call in source.all(ast.Call, nodes) if not effects_of(source.tree).is_pure_call(call)]
+    objects = [call.func.value for call in calls if isinstance(call.func, ast.Attribute)]
+    return changed_names(*nodes) | {place.id for place in objects if isinstance(place, ast.Name)}
 
 
 def _is_reading(source: Source, statement: ast.stmt) -> bool:
@@ -166,6 +173,22 @@ _EXAMPLES = (
 
           net = torch.compile(Net(), backend="eager")
           net(torch.ones(4))
+    """),
+    Example.script("""
+          @torch.compile(backend="eager")
+        + def f_before(x):
+        +     y = x.detach().cos() * 2
+        +     return y
+        +
+        +
+        + @torch.compiler.disable(recursive=False)
+          def f(x):
+        -     y = x.detach().cos() * 2
+        +     y = f_before(x)
+              y.requires_grad_(True)
+              return y.sin()
+
+          f(torch.ones(4))
     """),
 )
 RULE = Rule("after the call", "graph-break", _propose, examples=_EXAMPLES)
