@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import types
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from irscope.events.break_message import BreakMessage, parse_break_messages, parse_data_dependent_guard
 from irscope.events.stack import FramePlace, innermost_user, places_now, related_to
 from irscope.events.trace import GRAPH_BREAK, is_skipped
+from irscope.findings import deliberate, transforms
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
-from irscope.internals.dynamo_frames import is_polyfill
+from irscope.internals.dynamo_frames import is_called_by_transform, is_polyfill
+from irscope.internals.refused_functions import refused_function
 from irscope.protocol import BreakFacts, Finding, Fix, Severity
 from irscope.usercode.source import node_at_range, range_of_line
+from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
 
 if TYPE_CHECKING:
@@ -40,6 +44,9 @@ _HEADER = re.compile(r"Graph break in user code at (?P<file>.+?):(?P<line>\d+)$"
 _IN_TRANSFORM = "GB0149"
 _GIVEN_UP = "graph breaks that gave up a function"
 """By compile the break, among what detectors keep."""
+_ABOUT = "graph breaks by what they are about"
+_OF_FUNCTIONS = ("GB0007", "GB0008", "GB0009", "GB0098", "GB0099")
+"""Breaks at a function that Dynamo does not go into."""
 
 
 def detect(moment: Moment) -> Iterator[Finding]:
@@ -65,11 +72,19 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
     place = places[at]
     messages = with_guard(messages, moment.error)
     cause = messages[0] if messages else None
-    words = words_at(places, at, messages, moment.record.payload, skipped)
+    refused = refused_function(moment.error) if cause is not None and cause.code in _OF_FUNCTIONS else None
+    whole = _whole(moment, place)
+    is_meant = deliberate.is_deliberate(cause, places[at + 1 :], refused)
+    if is_meant:
+        words = deliberate.words_of(place, whole if skipped else "")
+    elif cause is not None and cause.code == _IN_TRANSFORM and is_called_by_transform():
+        words = transforms.words_of(place, whole if skipped else "")
+    else:
+        words = words_at(places, at, messages, moment.record.payload, skipped, whole, refused)
     finding = Finding(
         kind=KIND.id,
         code=(cause.code if cause else "") or KIND.id,
-        severity=KIND.severity,
+        severity=Severity.HINT if is_meant else KIND.severity,
         message=words.message,
         explanation=words.explanation,
         hints=words.hints,
@@ -82,6 +97,8 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         fixes=fixes_of(words),
         facts=BreakFacts(skipped),
     )
+    if (known := _known_break(moment, finding, "on purpose" if is_meant else refused)) is not None:
+        return dataclasses.replace(known, count=0, compiles=finding.compiles)
     inside = _break_inside(moment, finding)
     if inside is not None:
         finding = dataclasses.replace(inside, count=0, compiles=finding.compiles)
@@ -89,6 +106,34 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         function = place.qualified if inside is None else ""
         moment.known.notes.setdefault(_GIVEN_UP, {})[moment.record.compile] = (finding, function)
     return finding
+
+
+def _whole(moment: Moment, place: FramePlace) -> str:
+    """The function that runs as plain Python if the break cannot be at its place, as the message names it."""
+    compile = moment.compile
+    named = compile is not None and is_user_file(compile.file) and compile.function_name != place.qualified
+    return f"all of `{compile.function_name}`" if named and compile is not None else "the whole function"
+
+
+def _known_break(moment: Moment, finding: Finding, about: object) -> Finding | None:
+    """The break that this one repeats: the same function is refused, or the same transform asked, below a call that
+    breaks for this reason already.
+
+    Parameters
+    ----------
+    about
+        What the break is about: the code of the function that is refused, or a text.  None: nothing is known, and of what
+        is in a transform its id is enough.
+    """
+    about = finding.code if about is None and finding.code == _IN_TRANSFORM else about
+    known: dict[object, Finding] = moment.known.notes.setdefault(_ABOUT, {})
+    places = {(finding.file, finding.range), *((place.file, place.range) for place in finding.related)}
+    found = known.get(about)
+    if found is not None and found.cause != finding.cause and (found.file, found.range) in places:
+        return found
+    if about is not None:
+        known[about] = finding
+    return None
 
 
 def _break_inside(moment: Moment, finding: Finding) -> Finding | None:
@@ -138,8 +183,24 @@ def fixes_of(words: Words) -> tuple[Fix, ...]:
     )
 
 
-def words_at(places: list[FramePlace], at: int, messages: list[BreakMessage], payload: str, skipped: bool) -> Words:
-    """What to say of a break at one of the places of a stack."""
+def words_at(
+    places: list[FramePlace],
+    at: int,
+    messages: list[BreakMessage],
+    payload: str,
+    skipped: bool,
+    whole: str = "the whole function",
+    refused: types.CodeType | None = None,
+) -> Words:
+    """What to say of a break at one of the places of a stack.
+
+    Parameters
+    ----------
+    whole
+        What runs as plain Python if it is skipped.
+    refused
+        The function that Dynamo did not go into, if that is the break.
+    """
     from irscope.fixing.advice import BreakContext, words_for  # here: with it come the rules for all breaks
 
     place, beneath = places[at], places[at + 1 :]
@@ -155,6 +216,8 @@ def words_at(places: list[FramePlace], at: int, messages: list[BreakMessage], pa
         traced=place.traced,
         inlined=at > 0 and places[at - 1].traced,
         resumed=any(each.resumes for each in places),
+        whole=whole,
+        refused=refused,
     )
     return words_for(context)
 
