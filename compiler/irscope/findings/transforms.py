@@ -34,4 +34,5 @@ def _compiled_outside(place: FramePlace) -> Option:
     if source is None or not isinstance(made, ast.Call):
         return Option(_DO, _EXAMPLE)
     code = f"{source.module_name('torch') or 'torch'}.compile({source.code(made)})"
-    return Option(_DO, source.code(node, {made: code}), "", source.edits({made: code}))
+    whole = source.code(node, {made: code}) if node is not None else code
+    return Option(_DO, whole, "", source.edits({made: code}))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from irscope.events.break_message import BreakMessage, parse_break_messages, parse_data_dependent_guard
 from irscope.events.stack import FramePlace, innermost_user, places_now, related_to
 from irscope.events.trace import GRAPH_BREAK, is_skipped
-from irscope.findings import deliberate, transforms
+from irscope.findings import deliberate, fake_calls, transforms
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
 from irscope.internals.dynamo_frames import is_called_by_transform, is_polyfill
@@ -73,14 +73,19 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
     messages = with_guard(messages, moment.error)
     cause = messages[0] if messages else None
     refused = refused_function(moment.error) if cause is not None and cause.code in _OF_FUNCTIONS else None
-    whole = _whole(moment, place)
     is_meant = deliberate.is_deliberate(cause, places[at + 1 :], refused)
+    fake = fake_calls.fake_that_refuses(cause)
+    is_outside = cause is not None and cause.code == _IN_TRANSFORM and is_called_by_transform()
+    whole = _whole(moment, place)
     if is_meant:
         words = deliberate.words_of(place, whole if skipped else "")
-    elif cause is not None and cause.code == _IN_TRANSFORM and is_called_by_transform():
+    elif is_outside:
         words = transforms.words_of(place, whole if skipped else "")
+    elif fake is not None and cause is not None:
+        words = fake_calls.words_of(cause, *fake, place, whole if skipped else "")
     else:
         words = words_at(places, at, messages, moment.record.payload, skipped, whole, refused)
+    related = related_to(places if fake is None else places[: at + 1], at)
     finding = Finding(
         kind=KIND.id,
         code=(cause.code if cause else "") or KIND.id,
@@ -93,11 +98,12 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         range=place.range,
         count=1,
         compiles=(moment.record.compile,) if moment.record.compile else (),
-        related=related_to(places, at),
+        related=related if fake is None else (fake_calls.related_of(fake[1]), *related),
         fixes=fixes_of(words),
         facts=BreakFacts(skipped),
     )
-    if (known := _known_break(moment, finding, "on purpose" if is_meant else refused)) is not None:
+    about = "on purpose" if is_meant else finding.code if finding.code == _IN_TRANSFORM else refused
+    if (known := _known_break(moment, finding, about, keeps=is_outside or about != _IN_TRANSFORM)) is not None:
         return dataclasses.replace(known, count=0, compiles=finding.compiles)
     inside = _break_inside(moment, finding)
     if inside is not None:
@@ -115,23 +121,22 @@ def _whole(moment: Moment, place: FramePlace) -> str:
     return f"all of `{compile.function_name}`" if named and compile is not None else "the whole function"
 
 
-def _known_break(moment: Moment, finding: Finding, about: object) -> Finding | None:
-    """The break that this one repeats: the same function is refused, or the same transform asked, below a call that
-    breaks for this reason already.
+def _known_break(moment: Moment, finding: Finding, about: object, keeps: bool) -> Finding | None:
+    """The break that this one repeats: it is about the same, and below a call that breaks for this reason already.
 
     Parameters
     ----------
     about
-        What the break is about: the code of the function that is refused, or a text.  None: nothing is known, and of what
-        is in a transform its id is enough.
+        What the break is about: the code of the function that is refused, or a text; None if nothing is known.
+    keeps
+        Whether others can repeat this one.
     """
-    about = finding.code if about is None and finding.code == _IN_TRANSFORM else about
     known: dict[object, Finding] = moment.known.notes.setdefault(_ABOUT, {})
     places = {(finding.file, finding.range), *((place.file, place.range) for place in finding.related)}
     found = known.get(about)
     if found is not None and found.cause != finding.cause and (found.file, found.range) in places:
         return found
-    if about is not None:
+    if about is not None and keeps:
         known[about] = finding
     return None
 
