@@ -153,9 +153,8 @@ def _disables(spot: Spot, node: ast.expr) -> bool:
 
 def user_break(spot: Spot) -> Advice:
     """``torch._dynamo.graph_break()`` and ``skip_frame()``."""
-    what = f"{spot.short(spot.call)} asks for it"
     option = None
     if spot.alone and spot.statement is not None:
         unseen = "Dynamo has not seen what comes after it: there may be more breaks." if spot.context.skipped else ""
         option = Option("Remove the line", "", unseen, spot.edits({spot.statement: "pass"}))
-    return Advice(what, "It is a request in the code, not a limit of the compiler.", some(option))
+    return Advice(f"{spot.short(spot.call)} asks for it", "It is a request, not a limit of the compiler.", some(option))
