@@ -25,7 +25,7 @@ _CALLED = FrameLook(
     function="call_function",
     file="torch/_dynamo/variables/functions.py",
     local="self",
-    fits=lambda value: value is not None,
+    fits=lambda value: callable(getattr(value, "call_function", None)),
     versions="2.13",
 )
 _MOST_WRAPPERS = 20

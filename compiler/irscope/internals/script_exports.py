@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
 from irscope.internals.exporting import flatten
+from irscope.internals.frames import callers
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
 from irscope.usercode.user_files import is_irscope_file
 from irscope.vocabulary.records import dataclass
@@ -51,7 +51,7 @@ def failed_exports(receive: Callable[[BaseException], None]) -> Hook:
             try:
                 return original(*args, **kwargs)
             except Exception as error:
-                if not is_irscope_file(sys._getframe(1).f_code.co_filename):
+                if not is_irscope_file(next(callers()).f_code.co_filename):
                     receive(error)
                 raise
 
@@ -73,7 +73,7 @@ def wrong_sizes(receive: Callable[[Mismatch], None]) -> Hook:
         @functools.wraps(compile)
         def compiled(exported: Any, *args: Any, **kwargs: Any) -> Any:
             path = compile(exported, *args, **kwargs)
-            if not is_irscope_file(sys._getframe(1).f_code.co_filename):
+            if not is_irscope_file(next(callers()).f_code.co_filename):
                 known[str(path)] = _inputs_of(exported)
             return path
 
