@@ -144,3 +144,25 @@ def test_a_failure_inside_of_pytorch_is_said_to_be_one(tmp_path: Path, shared_wo
     assert "PyTorch's own code raised this" in finding.explanation
     assert finding.range.start.line == 17
     assert any("--check-without-compile" in hint for hint in finding.hints)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "hint"),
+    [("export_item", 12, "torch._check(...)"), ("pick", 11, "torch.stack(rows)[which]")],
+)
+def test_an_export_of_the_scripts_own(
+    name: str, line: int, hint: str, tmp_path: Path, shared_worker: Worker | None
+) -> None:
+    ran = run_captured(SCRIPTS / f"{name}.py", tmp_path / "runs.db", worker=shared_worker)
+    (finding,) = ran.report.findings
+    assert (finding.kind, finding.code, finding.range.start.line) == ("export-error", "data-dependent-guard", line)
+    assert any(hint in told for told in finding.hints)
+    assert not any("two functions" in told or "capture_scalar_outputs" in told for told in finding.hints)
+
+
+@pytest.mark.nightly
+def test_a_package_that_is_called_with_another_size(tmp_path: Path, shared_worker: Worker | None) -> None:
+    ran = run_captured(SCRIPTS / "aoti_batch.py", tmp_path / "runs.db", worker=shared_worker, cwd=str(tmp_path))
+    (finding,) = ran.report.findings
+    assert (finding.kind, finding.code, finding.range.start.line) == ("specialization", "package-size", 21)
+    assert "size 4 of `x` in dimension 0, and is called with 2" in finding.message
