@@ -15,6 +15,8 @@ from irscope.vocabulary.records import dataclass
 
 _VERSIONS = "2.13"
 Shape = tuple[Any, ...]
+packages: list[str] = []
+"""The packages of AOTInductor that the script has made."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ def wrong_sizes(receive: Callable[[Mismatch], None]) -> Hook:
         def compiled(exported: Any, *args: Any, **kwargs: Any) -> Any:
             path = compile(exported, *args, **kwargs)
             if not is_irscope_file(next(callers()).f_code.co_filename):
+                packages.append(str(path))
                 known[str(path)] = _inputs_of(exported)
             return path
 
