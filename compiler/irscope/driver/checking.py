@@ -67,8 +67,8 @@ def check_without_compile(
     """Adds to the error that ended a run whether it comes of compiling alone; False if there is none, or the check was
     cancelled.
 
-    An error in compiled code and a compile error learn it in their finding.  Of another exception it is a finding of its
-    own if the script works without compile, and else a sentence of the outcome.
+    An error in compiled code and a compile error learn it in their finding.  Another exception is a separate
+    finding if the script works without compile, and else the outcome says that it does not.
 
     Parameters
     ----------

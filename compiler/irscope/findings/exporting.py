@@ -1,4 +1,4 @@
-"""The finding of a program that ``torch.export`` cannot trace, whoever called it."""
+"""The finding of a program that ``torch.export`` cannot trace, in the script's own call or in a pipeline's."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _message(error: BaseException, messages: list[BreakMessage]) -> str:
 
 
 def _readable(expression: str) -> str:
-    """``TruncToInt(zuf0)`` is no name of the user's: ``int(zuf0)``."""
+    """``TruncToInt(zuf0)`` is not Python: ``int(zuf0)``."""
     return expression.replace("TruncToInt(", "int(")
 
 

@@ -167,3 +167,15 @@ def test_a_package_that_is_called_with_another_size(tmp_path: Path, shared_worke
     assert (finding.kind, finding.code, finding.range.start.line) == ("specialization", "package-size", 21)
     assert "size 4 of `x` in dimension 0, and is called with 2" in finding.message
     assert "made a package of AOTInductor" in ran.report.outcome.message
+
+
+def test_a_method_around_the_compiled_module(tmp_path: Path, shared_worker: Worker | None) -> None:
+    ran = run_captured(SCRIPTS / "other_method.py", tmp_path / "runs.db", worker=shared_worker)
+    (finding,) = ran.report.findings
+    assert (finding.kind, finding.code, finding.range.start.line) == ("bypassed", "method", 20)
+    assert "`training_step` is a method of the `Net`" in finding.message
+    text = (SCRIPTS / "other_method.py").read_text()
+    followed = tmp_path / "followed.py"
+    followed.write_text(text.replace("for _", "model.training_step = torch.compile(model.training_step)\nfor _"))
+    again = run_captured(followed, tmp_path / "runs.db", worker=shared_worker)
+    assert again.report.findings == () and len(again.report.compiles) == 1

@@ -1,4 +1,4 @@
-"""Bypassed: the script does something with a compiled module that compiled code has no part in."""
+"""Bypassed: the script calls another method of a compiled module than its ``forward``, so nothing is compiled."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from irscope.events.stack import FramePlace, innermost_user, live_places
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
-from irscope.findings.places import at_expression
-from irscope.internals.bypasses import late_hooks, methods_of_compiled, modules_inlined
+from irscope.internals.bypasses import methods_of_compiled
 from irscope.internals.hooks import Hook
 from irscope.protocol import Finding, Severity
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
@@ -57,30 +56,4 @@ def detect_method(moment: Moment, module: str, method: str, place: FramePlace | 
     )
 
 
-def detect_hook(moment: Moment, module: str, register: str) -> Iterator[Finding]:
-    """When a hook is added to a module that was compiled without it."""
-    found = at_expression(
-        moment,
-        kind=KIND.id,
-        code="late-hook",
-        message=f"This hook is added after the `{module}` was compiled, and compiled code does not call it.",
-        explanation="PyTorch compiles the hooks that a module has at its first call, and does not check them again. What the hook does is left out without a word.",
-        hints=(
-            "Add it before the first call of the compiled module.",
-            "Or have the hooks checked at each call: `torch._dynamo.config.skip_nnmodule_hook_guards = False` before the first call.",
-        ),
-        severity=KIND.severity,
-    )
-    if found is not None:
-        yield found
-
-
-def _nothing(_moment: Moment) -> Iterator[Finding]:
-    yield from ()
-
-
-DETECTORS = (
-    Detector("method-taken", detect_method, hook=_methods),
-    Detector("module-inlined", _nothing, hook=modules_inlined),
-    Detector("late-hook", detect_hook, hook=late_hooks),
-)
+DETECTORS = (Detector("method-taken", detect_method, hook=_methods),)

@@ -39,7 +39,7 @@ _EXPLAINED_LINES = 12
 # These name a graph break where there may be none: below fullgraph=True, and in the body of an operator.
 _OF_BREAKS = ("Unsupported", "UncapturedHigherOrderOpError")
 _OF_COMPILERS = ("BackendCompilerFailed", "InductorError", "InternalTorchDynamoError", "LoweringException")
-"""What wraps an error that a compiler raises, whoever's fault it is."""
+"""What wraps an error that a compiler raises, also where a function of the user's is at fault."""
 _INSIDE = "PyTorch's own code raised this while it compiled this line; it is not an error that your code reports."
 _NO_COMPILER = ("InvalidCxxCompiler", "No working C++ compiler found")
 _NO_CPP_COMPILER = "no-cpp-compiler"
@@ -94,8 +94,7 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
     messages = graph_break.with_guard(messages, error)
     cause = messages[0] if messages else None
     name = type(error).__name__
-    is_internal = cause is None and name in _OF_COMPILERS and failed_inside(error)
-    hints = hints_about(cause) if cause else (CHECK,) if is_internal else ()
+    head, hints = _head_and_hints(error, cause)
     if any(mark in text for mark in _NO_COMPILER):
         name, hints = _NO_CPP_COMPILER, _NO_COMPILER_HINTS
     fixes: tuple[Fix, ...] = ()
@@ -121,8 +120,8 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
         kind=KIND.id,
         code=(cause.code if cause else "") or name,
         severity=KIND.severity,
-        message=f"Compilation failed{' inside PyTorch' if is_internal else ''}: {headline}",
-        explanation=f"{_INSIDE}\n{explanation}" if is_internal else explanation,
+        message=f"{head}: {headline}",
+        explanation=f"{_INSIDE}\n{explanation}" if head == _FAILED_INSIDE else explanation,
         hints=hints,
         link=cause.link if cause else None,
         file=places[at].file,
@@ -168,6 +167,17 @@ def _places_in_message(text: str) -> list[FramePlace]:
 
 def _place(match: re.Match[str]) -> FramePlace:
     return FramePlace(match["file"], match["function"], range_of(match))
+
+
+_FAILED, _FAILED_INSIDE = "Compilation failed", "Compilation failed inside PyTorch"
+
+
+def _head_and_hints(error: BaseException, cause: BreakMessage | None) -> tuple[str, tuple[str, ...]]:
+    """How the message begins, and the hints that come with the error itself."""
+    if cause is not None:
+        return _FAILED, hints_about(cause)
+    is_internal = type(error).__name__ in _OF_COMPILERS and failed_inside(error)
+    return (_FAILED_INSIDE, (CHECK,)) if is_internal else (_FAILED, ())
 
 
 def hints_about(message: BreakMessage) -> tuple[str, ...]:

@@ -16,10 +16,11 @@ from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
 from irscope.internals.dynamo_frames import is_called_by_transform, is_polyfill
 from irscope.internals.refused_functions import refused_function
-from irscope.protocol import BreakFacts, Finding, Fix, Severity
+from irscope.protocol import BreakFacts, Finding, Fix, Related, Severity
 from irscope.usercode.source import node_at_range, range_of_line
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
+from irscope.vocabulary.records import dataclass
 
 if TYPE_CHECKING:
     from irscope.fixing.advice import Words
@@ -60,6 +61,26 @@ def detect(moment: Moment) -> Iterator[Finding]:
         yield finding
 
 
+@dataclass(frozen=True)
+class _Told:
+    """What is said of a break.
+
+    Parameters
+    ----------
+    about
+        What it is about, so that a break that repeats it is known: the code of the function that is refused, or a text;
+        None if nothing is known.
+    keeps
+        Whether others can repeat it.
+    """
+
+    words: Words
+    related: tuple[Related, ...]
+    about: object
+    keeps: bool = True
+    severity: Severity = KIND.severity
+
+
 def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding | None:
     """The finding at the innermost user frame of what was being traced, else of the Python stack."""
     places = places_now(moment.error)
@@ -72,38 +93,24 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
     place = places[at]
     messages = with_guard(messages, moment.error)
     cause = messages[0] if messages else None
-    refused = refused_function(moment.error) if cause is not None and cause.code in _OF_FUNCTIONS else None
-    is_meant = deliberate.is_deliberate(cause, places[at + 1 :], refused)
-    fake = fake_calls.fake_that_refuses(cause)
-    is_outside = cause is not None and cause.code == _IN_TRANSFORM and is_called_by_transform()
-    whole = _whole(moment, place)
-    if is_meant:
-        words = deliberate.words_of(place, whole if skipped else "")
-    elif is_outside:
-        words = transforms.words_of(place, whole if skipped else "")
-    elif fake is not None and cause is not None:
-        words = fake_calls.words_of(cause, *fake, place, whole if skipped else "")
-    else:
-        words = words_at(places, at, messages, moment.record.payload, skipped, whole, refused)
-    related = related_to(places if fake is None else places[: at + 1], at)
+    told = _told(moment, places, at, messages, skipped)
     finding = Finding(
         kind=KIND.id,
         code=(cause.code if cause else "") or KIND.id,
-        severity=Severity.HINT if is_meant else KIND.severity,
-        message=words.message,
-        explanation=words.explanation,
-        hints=words.hints,
+        severity=told.severity,
+        message=told.words.message,
+        explanation=told.words.explanation,
+        hints=told.words.hints,
         link=cause.link if cause else None,
         file=place.file,
         range=place.range,
         count=1,
         compiles=(moment.record.compile,) if moment.record.compile else (),
-        related=related if fake is None else (fake_calls.related_of(fake[1]), *related),
-        fixes=fixes_of(words),
+        related=told.related,
+        fixes=fixes_of(told.words),
         facts=BreakFacts(skipped),
     )
-    about = "on purpose" if is_meant else finding.code if finding.code == _IN_TRANSFORM else refused
-    if (known := _known_break(moment, finding, about, keeps=is_outside or about != _IN_TRANSFORM)) is not None:
+    if (known := _known_break(moment, finding, told)) is not None:
         return dataclasses.replace(known, count=0, compiles=finding.compiles)
     inside = _break_inside(moment, finding)
     if inside is not None:
@@ -114,6 +121,26 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
     return finding
 
 
+def _told(moment: Moment, places: list[FramePlace], at: int, messages: list[BreakMessage], skipped: bool) -> _Told:
+    """The words of a break by whose it is: PyTorch's on purpose, a fake implementation's, a transform's, or the line's."""
+    place, related = places[at], related_to(places, at)
+    whole = _whole(moment, place)
+    given_up = whole if skipped else ""
+    code = messages[0].code if messages else ""
+    refused = refused_function(moment.error) if code in _OF_FUNCTIONS else None
+    if messages and deliberate.is_deliberate(messages[0], places[at + 1 :], refused):
+        return _Told(deliberate.words_of(place, given_up), related, "on purpose", severity=Severity.HINT)
+    if messages and (fake := fake_calls.fake_that_refuses(messages[0])) is not None:
+        words = fake_calls.words_of(messages[0], *fake, place, given_up)
+        return _Told(words, (fake_calls.related_of(fake[1]), *related_to(places[: at + 1], at)), None)
+    if code == _IN_TRANSFORM and is_called_by_transform():
+        return _Told(transforms.words_of(place, given_up), related, _IN_TRANSFORM)
+    words = words_at(places, at, messages, moment.record.payload, skipped, whole, refused)
+    if code == _IN_TRANSFORM:
+        return _Told(words, related, _IN_TRANSFORM, keeps=False)
+    return _Told(words, related, refused)
+
+
 def _whole(moment: Moment, place: FramePlace) -> str:
     """The function that runs as plain Python if the break cannot be at its place, as the message names it."""
     compile = moment.compile
@@ -121,23 +148,15 @@ def _whole(moment: Moment, place: FramePlace) -> str:
     return f"all of `{compile.function_name}`" if named and compile is not None else "the whole function"
 
 
-def _known_break(moment: Moment, finding: Finding, about: object, keeps: bool) -> Finding | None:
-    """The break that this one repeats: it is about the same, and below a call that breaks for this reason already.
-
-    Parameters
-    ----------
-    about
-        What the break is about: the code of the function that is refused, or a text; None if nothing is known.
-    keeps
-        Whether others can repeat this one.
-    """
+def _known_break(moment: Moment, finding: Finding, told: _Told) -> Finding | None:
+    """The break that this one repeats: it is about the same, and below a call that breaks for this reason already."""
     known: dict[object, Finding] = moment.known.notes.setdefault(_ABOUT, {})
     places = {(finding.file, finding.range), *((place.file, place.range) for place in finding.related)}
-    found = known.get(about)
+    found = known.get(told.about)
     if found is not None and found.cause != finding.cause and (found.file, found.range) in places:
         return found
-    if about is not None and keeps:
-        known[about] = finding
+    if told.about is not None and told.keeps:
+        known[told.about] = finding
     return None
 
 
