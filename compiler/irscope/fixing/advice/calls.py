@@ -133,8 +133,8 @@ def _enabled(spot: Spot, word: str, marked: str) -> Option:
     definitions = [node for node in spot.source.nodes if isinstance(node, Function) and node.name in names
                    if refused is None or spot.source.first_line(node) == line]  # fmt: skip
     decorators = [mark for node in definitions for mark in node.decorator_list if _disables(spot, mark)]
-    wraps = [call for node in spot.source.all(ast.Assign) if isinstance(call := node.value, ast.Call) and call.args
-             and _disables(spot, call) and names & {last_word(call.args[0]), *map(last_word, node.targets)}]  # fmt: skip
+    wraps = [call for node in spot.source.all(ast.Assign) if isinstance(call := node.value, ast.Call)
+             and _disables(spot, call) and names & set(map(last_word, [*call.args[:1], *node.targets]))]  # fmt: skip
     if len(decorators) + len(wraps) != 1:
         return Option(f"Remove the `torch.compiler.disable` of `{marked}`", "", _KEPT)
     for decorator in decorators:
