@@ -46,7 +46,8 @@ def finish(
     if options.check_without_compile:
         from irscope.driver.checking import check_without_compile
 
-        check_without_compile(spec, store, run, on_message=progress.see)
+        if check_without_compile(spec, store, run, on_message=progress.see):
+            outcome = store.report(run, sizes=False).outcome or outcome
     progress.wipe()
     report = store.report(run, sizes=options.json)
     all_gaps = tuple(dict.fromkeys((*gaps, *report.capture_gaps)))

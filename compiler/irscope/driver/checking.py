@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import signal
 import tempfile
 import threading
@@ -14,7 +15,7 @@ from collections.abc import Callable
 
 from irscope.driver.driver import RunSpec, execute
 from irscope.findings.endings import is_user
-from irscope.findings.kinds.compiled_code_error import INDUCTOR, KIND, OWN_BACKEND, words_of
+from irscope.findings.kinds.compiled_code_error import INDUCTOR, OWN_BACKEND, of_script, to_check, words_of
 from irscope.pipelines.registry import role_of
 from irscope.protocol import (
     EAGER,
@@ -29,6 +30,7 @@ from irscope.protocol import (
     ScriptEnded,
 )
 from irscope.store.store import Store
+from irscope.usercode.source import range_of_focus
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import Role
 from irscope.worker.client import Worker
@@ -62,8 +64,11 @@ def check_without_compile(
     cancel: threading.Event | None = None,
     worker: Worker | None = None,
 ) -> bool:
-    """Adds to the error in compiled code of a run whether it is one of compiled code alone; False if there is
-    none, or the check was cancelled.
+    """Adds to the error that ended a run whether it comes of compiling alone; False if there is none, or the check was
+    cancelled.
+
+    An error in compiled code and a compile error learn it in their finding.  Another exception is a separate
+    finding if the script works without compile, and else the outcome says that it does not.
 
     Parameters
     ----------
@@ -77,8 +82,8 @@ def check_without_compile(
         As `execute` has it.
     """
     report = store.report(run)
-    found = next((finding for finding in report.findings if finding.kind == KIND.id), None)
-    if found is None:
+    found = to_check(report)
+    if found is None and not _may_be_caused_by_compiling(report):
         return False
     on_message(Progress("checking without compile", "checking without compile"))
     without = _ended(dataclasses.replace(spec, without_compile=True), EAGER, cancel, worker)
@@ -87,11 +92,42 @@ def check_without_compile(
     layer = ""
     if without.is_well:
         layer = _first_layer_that_fails(spec, _last_layer(report), on_message, cancel, worker)
-    same = not without.is_well and _is_same(found, report.outcome, without)
-    checked = words_of(found, without.outcome, is_same=same, layer=layer)
+    if found is None and not without.is_well:
+        _say_that_it_is_the_script(store, run, report.outcome, without.outcome)
+        return True
+    if found is not None:
+        same = not without.is_well and _is_same(found, report.outcome, without)
+        checked = words_of(found, without.outcome, is_same=same, layer=layer)
+    else:
+        place = _place_in(report.outcome)
+        assert place is not None, "_may_be_caused_by_compiling has asked"
+        checked = of_script(report.outcome, place[0], range_of_focus(*place), layer)
     store.put_finding(run, checked)
     on_message(FindingSeen(checked))
     return True
+
+
+def _may_be_caused_by_compiling(report: Report) -> bool:
+    """Whether an exception ended a script that compiled something, at a known line of the user's."""
+    ended = report.outcome
+    return bool(report.compiles) and ended.kind is OutcomeKind.SCRIPT_ERROR and _place_in(ended) is not None
+
+
+def _place_in(outcome: Outcome) -> tuple[str, int] | None:
+    """The file and the line that an outcome names at its end."""
+    named = _PLACE.search(outcome.message)
+    return (named["file"], int(named["line"])) if named is not None else None
+
+
+_PLACE = re.compile(r"\((?P<file>[^()]+):(?P<line>\d+)\)\.?$")
+
+
+def _say_that_it_is_the_script(store: Store, run: str, before: Outcome, without: Outcome) -> None:
+    same = before.message.rpartition(" (")[0] == without.message.rpartition(" (")[0]
+    how = (
+        "It fails without compile, too: the fault is in the script." if same else f"Without compile: {without.message}"
+    )
+    store.set_outcome(run, dataclasses.replace(before, message=f"{before.message.rstrip('.')}. {how}"))
 
 
 def _last_layer(report: Report) -> str:

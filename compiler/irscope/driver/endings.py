@@ -29,7 +29,7 @@ def with_finding(
         both = ((one, finding_of(store, report, one)) for one in raised)
         one, found = next(((one, finding) for one, finding in both if finding is not None), (raised[0], None))
         if found is None:
-            return outcome
+            return _with_line(outcome, raised[0])
         store.put_finding(run, found)
     except Exception as error:  # noqa: BLE001  what ended the script is reported in any case
         gap = CaptureGap("where in compiled code the script failed", f"{type(error).__name__}: {error}")
@@ -41,3 +41,13 @@ def with_finding(
     if outcome.kind is not OutcomeKind.SCRIPT_ERROR:
         return outcome
     return dataclasses.replace(outcome, message=outcome_message(one, found))
+
+
+def _with_line(outcome: Outcome, raised: Raised) -> Outcome:
+    """How a run ended with a signal, with the innermost line of the user's that was running."""
+    from irscope.findings.endings import is_user
+
+    frame = next((frame for frame in reversed(raised.stack) if is_user(frame.file)), None)
+    if outcome.kind is not OutcomeKind.CRASHED or frame is None:
+        return outcome
+    return dataclasses.replace(outcome, message=f"{outcome.message.rstrip('.')} ({frame.file}:{frame.line}).")

@@ -19,6 +19,7 @@ from irscope.driver.launch import Launched
 from irscope.protocol import (
     CaptureGap,
     CompileSeen,
+    FactsWritten,
     FindingSeen,
     GapSeen,
     KernelsWritten,
@@ -79,7 +80,7 @@ class Watch:
         self.unfit = ""
         """Why a fork cannot run this script."""
         self._refused: str | None = None
-        self._began = self._is_fork = self._compiled = False
+        self._began = self._is_fork = self._compiled = self._packed = False
         self._ended: ScriptEnded | None = None
         self._ended_at = 0.0
         self._ending = Ending()
@@ -228,6 +229,7 @@ class Watch:
         elif isinstance(message, GapSeen):
             self._add_gap(message.gap)
         elif not isinstance(message, (FindingSeen, KernelsWritten, Progress)):
+            self._packed |= isinstance(message, FactsWritten) and "packages" in message.facts
             kept.append(message)
             return False
         kept.append(message)
@@ -288,6 +290,8 @@ class Watch:
     def _completed(self) -> str:
         if self._compiled:  # as it was told: the store may not have been writable
             return "The script ran to its end."
+        if self._packed:
+            return "The script ran to its end. It made a package of AOTInductor by itself, and no function under torch.compile was called with tensors."
         if self._gaps:
             gap = self._gaps[0]
             return f"The script ran to its end, and nothing was compiled. What could not be captured: {gap.what} ({gap.why})."

@@ -19,6 +19,7 @@ _CONVERT_FRAME = "torch/_dynamo/convert_frame.py"
 _SYMBOLIC_CONVERT = "torch/_dynamo/symbolic_convert.py"
 _POLYFILLS = "torch/_dynamo/polyfills/"
 _MODULE = "torch/nn/modules/module.py"
+_TRANSFORMS = "torch/_functorch/"
 
 
 def _is_code(value: object) -> bool:
@@ -109,6 +110,18 @@ def callers_of_compiled_code() -> Iterator[types.FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back
+
+
+def is_called_by_transform() -> bool:
+    """Whether ``vmap``, ``grad``, ``jvp`` or another transform of ``torch.func`` runs, as plain Python, a function that
+    was compiled: the code that is being compiled is that function, or below it, and not a part of a function around the
+    transform that could not be compiled."""
+    is_entered = False
+    for frame in callers():
+        if is_in(frame.f_code, _TRANSFORMS):
+            return is_entered
+        is_entered = is_entered or COMPILED_CALL.is_at(frame)
+    return False
 
 
 class Entry(NamedTuple):

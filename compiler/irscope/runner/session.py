@@ -14,6 +14,7 @@ from irscope.capture.run_book import RunBook
 from irscope.events.listening import listen
 from irscope.events.raised import raised_of
 from irscope.internals.hooks import Hook, Hooks, Undo
+from irscope.internals.script_exports import packages
 from irscope.pipelines.registry import pipeline_named, role_of
 from irscope.protocol import CaptureGap, CompileSeen, FactsWritten, FindingSeen, Lane, Message, RunRequest, ScriptEnded
 from irscope.runner import entries, on_cpu
@@ -137,6 +138,8 @@ class Session:
             self._hooks.__exit__()
             self._book.guarded(self._keep_device)()
             self._book.guarded(self._keep_files)()
+            if packages:
+                self._keep("packages", len(packages))
             self._book.guarded(self._keep_groups)()
             self._book.guarded(self._keep_one_rank)()
             self._book.guarded(self._keep_arrivals)()

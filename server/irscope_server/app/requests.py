@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 
 from irscope.findings.kinds import compiled_code_error
-from irscope.protocol import Finding, Kernel, Report
+from irscope.protocol import Kernel, Report
 from irscope.provenance.kernels import output_code_of
 from irscope.store.store import Store
 
@@ -98,7 +98,7 @@ async def check_without_compile(server: IrscopeServer, params: CheckParams) -> C
     if plan is None:
         return CheckResult(None, no_entry(document.path))
     runs = [server.results.newest(plan.entry.key), server.results.deep(plan.entry.key)]
-    failed = [ended for ended in runs if ended is not None and _error_in_compiled_code(ended.report) is not None]
+    failed = [ended for ended in runs if ended is not None and compiled_code_error.to_check(ended.report) is not None]
     failed.sort(key=lambda ended: ended.run != params.run)
     if not failed:
         return CheckResult(None, _NOTHING_TO_CHECK)
@@ -109,14 +109,10 @@ async def check_without_compile(server: IrscopeServer, params: CheckParams) -> C
     if started is None:
         return CheckResult(None, no_entry(document.path))
     ended = await wait_for(started)
-    error = _error_in_compiled_code(ended.report)
+    error = compiled_code_error.to_check(ended.report)
     if error is None:
         return CheckResult(ended.run or None, f"{_NOTHING_TO_CHECK} {ended.report.outcome.message}")
     return CheckResult(ended.run, compiled_code_error.verdict_of(error) or "The check was cancelled.")
-
-
-def _error_in_compiled_code(report: Report) -> Finding | None:
-    return next((finding for finding in report.findings if finding.kind == compiled_code_error.KIND.id), None)
 
 
 def cancel(server: IrscopeServer, params: UriParams) -> CancelResult:

@@ -111,11 +111,8 @@ def _ignore(context: SourceContext, placed: PlacedFinding, lines: Sequence[str])
 
 
 def _can_be_checked(context: SourceContext, placed: PlacedFinding) -> bool:
-    """Whether it is an error in compiled code that was not checked yet; in a workspace that is not trusted nothing runs."""
-    finding = placed.finding
-    return (
-        context.trusted and finding.kind == compiled_code_error.KIND.id and not compiled_code_error.verdict_of(finding)
-    )
+    """Whether it is an error of compiling that was not checked yet; in a workspace that is not trusted nothing runs."""
+    return context.trusted and compiled_code_error.can_be_checked(placed.finding)
 
 
 def _check(context: SourceContext, uri: str, placed: PlacedFinding, lines: Sequence[str]) -> types.CodeAction:

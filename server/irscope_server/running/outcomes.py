@@ -43,7 +43,8 @@ def findings_of(outcome: Outcome, script: str, lines: Sequence[str]) -> list[Fin
         else:  # a script that ends with `sys.exit(1)` says so on its first line, and need not be wrong
             code, severity = SCRIPT_ERROR.id, SCRIPT_ERROR.severity if line else Severity.INFORMATION
     elif outcome.kind in (OutcomeKind.CRASHED, OutcomeKind.ENVIRONMENT_ERROR):
-        file, line, code, severity = script, 0, outcome.kind.value, kind_of(outcome.kind.value).severity
+        file, line = place_in(outcome.message, script) if outcome.kind is OutcomeKind.CRASHED else (script, 0)
+        code, severity = outcome.kind.value, kind_of(outcome.kind.value).severity
     else:
         return []
     return [

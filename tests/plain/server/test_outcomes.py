@@ -42,6 +42,7 @@ LINES = split_lines("import torch\n\n    boom()  \n")
         ("script-error", 'File "/w/other.py", line 7, in g', "script-error", "/w/other.py", 7, Severity.WARNING),
         ("script-error", "the script ended with sys.exit(3)", "script-error", "/w/a b.py", 1, Severity.INFORMATION),
         ("crashed", "killed by SIGSEGV", "crashed", "/w/a b.py", 1, Severity.WARNING),
+        ("crashed", "killed by SIGSEGV (/w/a b.py:7).", "crashed", "/w/a b.py", 7, Severity.WARNING),
         ("environment-error", "no torch", "environment-error", "/w/a b.py", 1, Severity.WARNING),
     ],
 )

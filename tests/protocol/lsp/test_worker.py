@@ -144,7 +144,7 @@ async def test_scripts_that_fail(at_work: AtWork, tmp_path: Path) -> None:
             ("import torch\ntorch.compile(print)\n\n1 / 0\n", "script-error", 3, "ZeroDivisionError"),
             ("import torch, sys\ntorch.compile\nsys.exit(3)\n", "script-error", 0, "sys.exit(3)"),
             ("import torch, os\ntorch.compile\nos._exit(3)\n", "script-error", 0, "exit code 3"),
-            ("import torch, os\ntorch.compile\nos.kill(os.getpid(), 11)\n", "crashed", 0, "SIGSEGV"),
+            ("import torch, os\ntorch.compile\nos.kill(os.getpid(), 11)\n", "crashed", 2, "SIGSEGV"),
         ),
         1,
     ):

@@ -266,3 +266,83 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
     assert ran.err.count("begun") == 1
     (found,) = json.loads(ran.out)["findings"]
     assert "Checked: It fails without compile, too" in found["message"]
+
+
+NO_ROUND = """\
+import numpy as np
+import torch
+
+@torch.compile
+def pad(x, seconds):
+    return torch.nn.functional.pad(x, (0, int(round(np.floor(seconds * 1.5)))))
+
+pad(torch.ones(3), 2.7)
+"""
+BOTH_FAIL = """\
+import torch
+
+@torch.compile
+def f(x):
+    return x @ torch.ones(4, 4)
+
+f(torch.ones(3, 3))
+"""
+CAUSED_BY_COMPILING = """\
+import torch
+
+@torch.compile
+def f(x):
+    return x * 2, torch.compiler.is_compiling()
+
+y, other = f(torch.ones(3))
+if other:
+    raise ValueError("another way than without compile")
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "verdict"),
+    [
+        (NO_ROUND, "Without compile the script works: only the compiler fails. It fails with backend='eager' already"),
+        (BOTH_FAIL, "It fails without compile, too: compiling is not the cause"),
+    ],
+    ids=["the compiler alone", "both"],
+)
+def test_a_compile_error_is_checked(source: str, verdict: str, tmp_path: Path) -> None:
+    script, store = write(tmp_path, source), tmp_path / "runs.db"
+    ran = run_forked(script, store, "fast")
+    (before,) = ran.findings("compile-error")
+    assert any("--check-without-compile" in hint for hint in before.hints)
+    assert not any("may result in an error when running in eager" in hint for hint in before.hints)
+    with Store(str(store)) as opened:
+        spec = RunSpec(str(script), lane=Lane.FAST)
+        assert check_without_compile(spec, opened, ran.report.run, worker=shared_worker())
+        (found,) = opened.report(ran.report.run).findings
+    assert found.message.startswith(f"{before.message}\nChecked: {verdict}")
+    assert not any("--check-without-compile" in hint for hint in found.hints)
+
+
+def test_an_error_that_only_compiling_causes(tmp_path: Path) -> None:
+    script, store = write(tmp_path, CAUSED_BY_COMPILING), tmp_path / "runs.db"
+    ran = run_forked(script, store, "fast")
+    assert ran.report.findings == () and ran.report.outcome.kind is OutcomeKind.SCRIPT_ERROR
+    with Store(str(store)) as opened:
+        assert check_without_compile(
+            RunSpec(str(script), lane=Lane.FAST), opened, ran.report.run, worker=shared_worker()
+        )
+        (found,) = opened.report(ran.report.run).findings
+    assert (found.kind, found.code, found.range.start.line) == (KIND, "ValueError", 9)
+    assert "Without compile the script works" in found.message and "backend='eager'" in found.message
+
+
+def test_an_error_of_the_script_alone(tmp_path: Path) -> None:
+    source = CAUSED_BY_COMPILING.replace("if other:", "if True:")
+    script, store = write(tmp_path, source), tmp_path / "runs.db"
+    ran = run_forked(script, store, "fast")
+    with Store(str(store)) as opened:
+        assert check_without_compile(
+            RunSpec(str(script), lane=Lane.FAST), opened, ran.report.run, worker=shared_worker()
+        )
+        report = opened.report(ran.report.run)
+    assert report.findings == ()
+    assert report.outcome.message.endswith("It fails without compile, too: the fault is in the script.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from irscope.protocol import causes_only
 from support import run_forked, write
 
 EXPERTS = """\
@@ -58,3 +59,28 @@ def test_a_guard_in_nested_loops(tmp_path: Path) -> None:
     )
     assert finding.hints[0].startswith("Remove the check `token.numel() == 0`, with its `continue`.")
     assert finding.fixes
+
+
+CUT = """\
+import torch
+
+@torch.compile
+def f(x):
+    n = x.shape[0]
+    y = x.sin()
+    torch._dynamo.graph_break()
+    return y.reshape(n, -1) * n
+
+for size in (4, 6, 8):
+    f(torch.ones(size, 3))
+"""
+
+
+def test_a_size_that_python_reads_as_a_number(tmp_path: Path) -> None:
+    """After the break PyTorch guards `n`, a number; it is the size of `x`."""
+    ran = run_forked(write(tmp_path, CUT), tmp_path / "runs.db")
+    size, number = ran.findings("recompilation")
+    assert (size.code, number.code) == ("recompile-size", "recompile-value")
+    assert number.follows is not None and number.follows.range == size.range
+    assert causes_only(ran.findings("recompilation")) == [size]
+    assert len([hint for hint in size.hints if "dynamic=True" in hint]) == 1

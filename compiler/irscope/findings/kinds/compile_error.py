@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import traceback
 from collections.abc import Iterator
 
-from irscope.events.break_message import DATA_DEPENDENT_GUARD, parse_break_messages, sentences
+from irscope.events.break_message import DATA_DEPENDENT_GUARD, BreakMessage, parse_break_messages, sentences
 from irscope.events.printed_frames import FRAME, range_of
 from irscope.events.stack import FramePlace, innermost_user, related_to, traced_places, with_traced
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import graph_break
+from irscope.findings.kinds.compiled_code_error import CHECK
 from irscope.findings.moment import Moment
 from irscope.findings.places import function_range
 from irscope.ir.guard_text import readable_size
 from irscope.protocol import Compile, Finding, Fix, Severity
 from irscope.store import repeats
+from irscope.usercode.user_files import is_torch_file, is_user_file
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
 
 KIND = FindingKind(
@@ -35,6 +38,9 @@ _FAILURE = re.compile(r"got (?P<type>\w+)\((?P<quote>['\"])(?P<text>.*?)(?P=quot
 _EXPLAINED_LINES = 12
 # These name a graph break where there may be none: below fullgraph=True, and in the body of an operator.
 _OF_BREAKS = ("Unsupported", "UncapturedHigherOrderOpError")
+_OF_COMPILERS = ("BackendCompilerFailed", "InductorError", "InternalTorchDynamoError", "LoweringException")
+"""What wraps an error that a compiler raises, also where a function of the user's is at fault."""
+_INSIDE = "PyTorch's own code raised this while it compiled this line; it is not an error that your code reports."
 _NO_COMPILER = ("InvalidCxxCompiler", "No working C++ compiler found")
 _NO_CPP_COMPILER = "no-cpp-compiler"
 _NO_COMPILER_HINTS = (
@@ -88,7 +94,7 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
     messages = graph_break.with_guard(messages, error)
     cause = messages[0] if messages else None
     name = type(error).__name__
-    hints = cause.hints if cause else ()
+    head, hints = _head_and_hints(error, cause)
     if any(mark in text for mark in _NO_COMPILER):
         name, hints = _NO_CPP_COMPILER, _NO_COMPILER_HINTS
     fixes: tuple[Fix, ...] = ()
@@ -114,8 +120,8 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
         kind=KIND.id,
         code=(cause.code if cause else "") or name,
         severity=KIND.severity,
-        message=f"Compilation failed: {headline}",
-        explanation=explanation,
+        message=f"{head}: {headline}",
+        explanation=f"{_INSIDE}\n{explanation}" if head == _FAILED_INSIDE else explanation,
         hints=hints,
         link=cause.link if cause else None,
         file=places[at].file,
@@ -161,6 +167,39 @@ def _places_in_message(text: str) -> list[FramePlace]:
 
 def _place(match: re.Match[str]) -> FramePlace:
     return FramePlace(match["file"], match["function"], range_of(match))
+
+
+_FAILED, _FAILED_INSIDE = "Compilation failed", "Compilation failed inside PyTorch"
+
+
+def _head_and_hints(error: BaseException, cause: BreakMessage | None) -> tuple[str, tuple[str, ...]]:
+    """How the message begins, and the hints that come with the error itself."""
+    if cause is not None:
+        return _FAILED, hints_about(cause)
+    is_internal = type(error).__name__ in _OF_COMPILERS and failed_inside(error)
+    return (_FAILED_INSIDE, (CHECK,)) if is_internal else (_FAILED, ())
+
+
+def hints_about(message: BreakMessage) -> tuple[str, ...]:
+    """PyTorch's hints; where it guesses that the code fails without compile, too, how to find that out."""
+    from irscope.fixing.advice.fallback import hints_of  # here: with it come the rules for all breaks
+
+    guesses = any(hint.startswith(_GUESS) for hint in message.hints)
+    return (*hints_of(message), *((CHECK,) if guesses else ()))
+
+
+_GUESS = "Your code may result in an error when running in eager"
+
+
+def failed_inside(error: BaseException) -> bool:
+    """Whether PyTorch's own code, or a library that it calls, raised what is behind an error; not a function of the user's
+    that it called."""
+    seen: set[int] = set()
+    while id(error) not in seen and (inner := getattr(error, "inner_exception", None) or error.__cause__) is not None:
+        seen.add(id(error))
+        error = inner
+    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return any(map(is_torch_file, files)) and not any(map(is_user_file, files))
 
 
 def first_sentence(text: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from irscope.protocol import Finding, Outcome, OutcomeKind, Severity
+from irscope.protocol import Finding, Outcome, OutcomeKind, Range, Report, Severity
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
 
 KIND = FindingKind(
@@ -24,6 +24,22 @@ CHECK = (
     "*Check Without Compile*. It runs the script again."
 )
 """The first hint until it is checked."""
+
+
+_COMPILE_ERROR = "compile-error"
+
+
+def can_be_checked(found: Finding) -> bool:
+    """Whether a check without compile says more of a finding, and none was made."""
+    return found.kind in (KIND.id, _COMPILE_ERROR) and not verdict_of(found)
+
+
+def to_check(report: Report) -> Finding | None:
+    """The finding of what ended a script: the error in compiled code, or the newest compile error; None if there is none."""
+    found = next((finding for finding in report.findings if finding.kind == KIND.id), None)
+    if found is not None or report.outcome is None or report.outcome.kind is not OutcomeKind.SCRIPT_ERROR:
+        return found
+    return next((finding for finding in reversed(report.findings) if finding.kind == _COMPILE_ERROR), None)
 
 
 def verdict_of(found: Finding) -> str:
@@ -48,6 +64,13 @@ _NEXT = {
 }
 
 
+_UNTIL = "Until it is fixed, put the operation into a function under `torch.compiler.disable`."
+_LEAVE_OUT = (
+    "Leave the function that raises out of the compiled code: compile the functions that it calls, or put it under "
+    "`torch.compiler.disable`."
+)
+
+
 def words_of(found: Finding, without: Outcome, *, is_same: bool, layer: str) -> Finding:
     """The finding with what the check says.
 
@@ -62,16 +85,15 @@ def words_of(found: Finding, without: Outcome, *, is_same: bool, layer: str) -> 
     """
     hints: tuple[str, ...] = ()
     if without.kind is OutcomeKind.COMPLETED:
-        verdict = "Without compile the script works: only compiled code fails."
-        told = f" {_LAYERS[layer]}." if layer else ""
-        hints = (
-            *([_NEXT[layer]] if layer else []),
-            "Until it is fixed, put the operation into a function under `torch.compiler.disable`.",
-        )
-        verdict += told
+        fails = "compiled code" if found.kind == KIND.id else "the compiler"
+        verdict = f"Without compile the script works: only {fails} fails.{f' {_LAYERS[layer]}.' if layer else ''}"
+        more = (_NEXT[layer], _UNTIL) if layer else (_UNTIL,)
+        kept = tuple(hint for hint in found.hints if hint != CHECK)
+        hints = more if found.kind == KIND.id else kept or (_UNTIL,)
     elif is_same:
         how = without.message if without.kind is OutcomeKind.SCRIPT_ERROR else "by the same signal"
-        verdict = f"It fails without compile, too: the fault is in the script ({how.rstrip('.')})."
+        fault = "the fault is in the script" if found.kind == KIND.id else "compiling is not the cause"
+        verdict = f"It fails without compile, too: {fault} ({how.rstrip('.')})."
     elif without.kind in (OutcomeKind.SCRIPT_ERROR, OutcomeKind.CRASHED):
         verdict = f"Without compile the script fails in another way: {without.message}"
     else:
@@ -79,6 +101,36 @@ def words_of(found: Finding, without: Outcome, *, is_same: bool, layer: str) -> 
         hints = (CHECK,)
     base, _, _ = found.message.partition(_VERDICT)
     return dataclasses.replace(found, message=f"{base}{_VERDICT}{verdict}", hints=hints)
+
+
+def of_script(outcome: Outcome, file: str, where: Range, layer: str) -> Finding:
+    """The finding of an error of the script that compiling causes, though it was raised outside of compiled code.
+
+    Parameters
+    ----------
+    outcome
+        How the script ended.
+    where
+        The user's innermost expression on the way of the exception.
+    layer
+        The backend with which it begins to fail; empty if that is not known.
+    """
+    found = Finding(
+        kind=KIND.id,
+        code=outcome.message.partition(":")[0],
+        severity=KIND.severity,
+        message=f"The script fails because of compiling, outside of compiled code: {outcome.message}",
+        explanation="Python code that Dynamo traces, or leaves to Python, went another way than without compile.",
+        hints=(),
+        link=None,
+        file=file,
+        range=where,
+        count=1,
+        compiles=(),
+        related=(),
+    )
+    checked = words_of(found, Outcome(OutcomeKind.COMPLETED, 0, "", 0.0), is_same=False, layer=layer)
+    return dataclasses.replace(checked, hints=(_LEAVE_OUT,))
 
 
 _VERDICT = "\nChecked: "

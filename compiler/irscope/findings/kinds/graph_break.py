@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import types
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from irscope.events.break_message import BreakMessage, parse_break_messages, parse_data_dependent_guard
 from irscope.events.stack import FramePlace, innermost_user, places_now, related_to
 from irscope.events.trace import GRAPH_BREAK, is_skipped
+from irscope.findings import deliberate, fake_calls, transforms
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
-from irscope.internals.dynamo_frames import is_polyfill
-from irscope.protocol import BreakFacts, Finding, Fix, Severity
+from irscope.internals.dynamo_frames import is_called_by_transform, is_polyfill
+from irscope.internals.refused_functions import refused_function
+from irscope.protocol import BreakFacts, Finding, Fix, Related, Severity
 from irscope.usercode.source import node_at_range, range_of_line
+from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
+from irscope.vocabulary.records import dataclass
 
 if TYPE_CHECKING:
     from irscope.fixing.advice import Words
@@ -40,6 +45,9 @@ _HEADER = re.compile(r"Graph break in user code at (?P<file>.+?):(?P<line>\d+)$"
 _IN_TRANSFORM = "GB0149"
 _GIVEN_UP = "graph breaks that gave up a function"
 """By compile the break, among what detectors keep."""
+_ABOUT = "graph breaks by what they are about"
+_OF_FUNCTIONS = ("GB0007", "GB0008", "GB0009", "GB0098", "GB0099")
+"""Breaks at a function that Dynamo does not go into."""
 
 
 def detect(moment: Moment) -> Iterator[Finding]:
@@ -51,6 +59,26 @@ def detect(moment: Moment) -> Iterator[Finding]:
     messages = parse_break_messages(text) or parse_break_messages(moment.record.payload)
     if (finding := make(moment, messages, is_skipped(moment.record.payload))) is not None:
         yield finding
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What is said of a break.
+
+    Parameters
+    ----------
+    about
+        What it is about, so that a break that repeats it is known: the code of the function that is refused, or a text;
+        None if nothing is known.
+    keeps
+        Whether others can repeat it.
+    """
+
+    words: Words
+    related: tuple[Related, ...]
+    about: object
+    keeps: bool = True
+    severity: Severity = KIND.severity
 
 
 def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding | None:
@@ -65,23 +93,25 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
     place = places[at]
     messages = with_guard(messages, moment.error)
     cause = messages[0] if messages else None
-    words = words_at(places, at, messages, moment.record.payload, skipped)
+    told = _told(moment, places, at, messages, skipped)
     finding = Finding(
         kind=KIND.id,
         code=(cause.code if cause else "") or KIND.id,
-        severity=KIND.severity,
-        message=words.message,
-        explanation=words.explanation,
-        hints=words.hints,
+        severity=told.severity,
+        message=told.words.message,
+        explanation=told.words.explanation,
+        hints=told.words.hints,
         link=cause.link if cause else None,
         file=place.file,
         range=place.range,
         count=1,
         compiles=(moment.record.compile,) if moment.record.compile else (),
-        related=related_to(places, at),
-        fixes=fixes_of(words),
+        related=told.related,
+        fixes=fixes_of(told.words),
         facts=BreakFacts(skipped),
     )
+    if (known := _known_break(moment, finding, told)) is not None:
+        return dataclasses.replace(known, count=0, compiles=finding.compiles)
     inside = _break_inside(moment, finding)
     if inside is not None:
         finding = dataclasses.replace(inside, count=0, compiles=finding.compiles)
@@ -89,6 +119,45 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         function = place.qualified if inside is None else ""
         moment.known.notes.setdefault(_GIVEN_UP, {})[moment.record.compile] = (finding, function)
     return finding
+
+
+def _told(moment: Moment, places: list[FramePlace], at: int, messages: list[BreakMessage], skipped: bool) -> _Told:
+    """The words of a break by whose it is: PyTorch's on purpose, a fake implementation's, a transform's, or the line's."""
+    place, related = places[at], related_to(places, at)
+    whole = _whole(moment, place)
+    given_up = whole if skipped else ""
+    code = messages[0].code if messages else ""
+    refused = refused_function(moment.error) if code in _OF_FUNCTIONS else None
+    if messages and deliberate.is_deliberate(messages[0], places[at + 1 :], refused):
+        return _Told(deliberate.words_of(place, given_up), related, "on purpose", severity=Severity.HINT)
+    if messages and (fake := fake_calls.fake_that_refuses(messages[0])) is not None:
+        words = fake_calls.words_of(messages[0], *fake, place, given_up)
+        return _Told(words, (fake_calls.related_of(fake[1]), *related_to(places[: at + 1], at)), None)
+    if code == _IN_TRANSFORM and is_called_by_transform():
+        return _Told(transforms.words_of(place, given_up), related, _IN_TRANSFORM)
+    words = words_at(places, at, messages, moment.record.payload, skipped, whole, refused)
+    if code == _IN_TRANSFORM:
+        return _Told(words, related, _IN_TRANSFORM, keeps=False)
+    return _Told(words, related, refused)
+
+
+def _whole(moment: Moment, place: FramePlace) -> str:
+    """The function that runs as plain Python if the break cannot be at its place, as the message names it."""
+    compile = moment.compile
+    named = compile is not None and is_user_file(compile.file) and compile.function_name != place.qualified
+    return f"all of `{compile.function_name}`" if named and compile is not None else "the whole function"
+
+
+def _known_break(moment: Moment, finding: Finding, told: _Told) -> Finding | None:
+    """The break that this one repeats: it is about the same, and below a call that breaks for this reason already."""
+    known: dict[object, Finding] = moment.known.notes.setdefault(_ABOUT, {})
+    places = {(finding.file, finding.range), *((place.file, place.range) for place in finding.related)}
+    found = known.get(told.about)
+    if found is not None and found.cause != finding.cause and (found.file, found.range) in places:
+        return found
+    if told.about is not None and told.keeps:
+        known[told.about] = finding
+    return None
 
 
 def _break_inside(moment: Moment, finding: Finding) -> Finding | None:
@@ -138,8 +207,24 @@ def fixes_of(words: Words) -> tuple[Fix, ...]:
     )
 
 
-def words_at(places: list[FramePlace], at: int, messages: list[BreakMessage], payload: str, skipped: bool) -> Words:
-    """What to say of a break at one of the places of a stack."""
+def words_at(
+    places: list[FramePlace],
+    at: int,
+    messages: list[BreakMessage],
+    payload: str,
+    skipped: bool,
+    whole: str = "the whole function",
+    refused: types.CodeType | None = None,
+) -> Words:
+    """What to say of a break at one of the places of a stack.
+
+    Parameters
+    ----------
+    whole
+        What runs as plain Python if it is skipped.
+    refused
+        The function that Dynamo did not go into, if that is the break.
+    """
     from irscope.fixing.advice import BreakContext, words_for  # here: with it come the rules for all breaks
 
     place, beneath = places[at], places[at + 1 :]
@@ -155,6 +240,8 @@ def words_at(places: list[FramePlace], at: int, messages: list[BreakMessage], pa
         traced=place.traced,
         inlined=at > 0 and places[at - 1].traced,
         resumed=any(each.resumes for each in places),
+        whole=whole,
+        refused=refused,
     )
     return words_for(context)
 

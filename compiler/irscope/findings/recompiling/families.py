@@ -79,7 +79,7 @@ def _child(finding: Finding, parent: Finding) -> Finding:
 def _with_children(parent: Parent, newest: Finding) -> Finding:
     """The parent, which names what was compiled again, and says where the newest of it is."""
     finding, count = parent.finding, len(parent.children)
-    own = finding.hints if finding.code != newest.code else ()
+    own = tuple(hint for hint in finding.hints if DYNAMIC not in hint) if finding.code != newest.code else ()
     return dataclasses.replace(
         finding,
         count=0,  # it is known already; this adds to it
@@ -111,7 +111,10 @@ def _sentence(finding: Finding) -> str:
 
 
 def _guarded_change(facts: Facts) -> tuple[int, int] | None:
-    sizes = facts.guard.sizes
+    """The size that the guard watches, before and now, or a number that Python made of one: ``n = x.shape[0]``."""
+    sizes, was, now = facts.guard.sizes, facts.guard.was, facts.now.text or ""
+    if not sizes and was.isdecimal() and now.isdecimal():
+        return int(was), int(now)
     return (sizes[0], sizes[1]) if sizes else None
 
 

@@ -109,7 +109,7 @@ def _advice(spot: Spot) -> Advice:
 
 
 def _words(spot: Spot, advice: Advice) -> Words:
-    effect = "the whole function runs as plain Python" if spot.context.skipped else "the graph is cut here"
+    effect = f"{spot.context.whole} runs as plain Python" if spot.context.skipped else "the graph is cut here"
     origin = ""
     with contextlib.suppress(Exception):
         origin = origin_of(spot, advice.value) if advice.value is not None else ""

@@ -6,6 +6,7 @@ import ast
 import os
 import re
 
+from irscope.events.stack import name_of_code
 from irscope.fixing.advice import arrays, randomness
 from irscope.fixing.advice.common import around, custom_op, hoist, pass_in, plain_rule, some
 from irscope.fixing.advice.fallback import from_registry
@@ -106,14 +107,16 @@ def _unknown(spot: Spot) -> Advice:
 
 def disabled(spot: Spot) -> Advice:
     """A function under ``torch.compiler.disable``; a module, which breaks only when it is called."""
-    function = spot.call.func if spot.call is not None else spot.expression
+    function, refused = spot.call.func if spot.call is not None else spot.expression, spot.context.refused
     reason = re.search(r"\(reason: (?P<reason>.*)\)", spot.cause.explanation)
     said = f' Its reason: "{reason["reason"]}".' if reason and reason["reason"] != "None" else ""
-    is_module = spot.cause.code == "GB0148"
-    how = f"{spot.short(function)} is a module wrapped" if is_module else f"{spot.short(spot.call)} is marked"
-    operator = custom_op(spot, spot.call) if not is_module else None
-    options = some(_enabled(spot, function), operator)
-    return Advice(f"{how} with `torch.compiler.disable`", f"It is marked to run uncompiled.{said}", options)
+    word = last_word(function) if function is not None else ""
+    marked = name_of_code(refused) if refused is not None else word
+    is_module, is_direct = spot.cause.code == "GB0148", marked in (word, f"{word}.forward")
+    how = "is" if is_direct else f"calls `{marked}`, which is"
+    what = f"{spot.short(function)} is a module wrapped" if is_module else f"{spot.short(spot.call)} {how} marked"
+    options = some(_enabled(spot, word, marked), custom_op(spot, spot.call) if is_direct and not is_module else None)
+    return Advice(f"{what} with `torch.compiler.disable`", f"It is marked to run uncompiled.{said}", options)
 
 
 def delayed(spot: Spot) -> Advice:
@@ -123,40 +126,35 @@ def delayed(spot: Spot) -> Advice:
     return arrays.resized(spot) if "inplace view" in spot.cause.explanation else from_registry(spot)
 
 
-def _enabled(spot: Spot, function: ast.expr | None) -> Option:
-    """Without the mark: a decorator of the function, or a call around the function or module."""
-    word = last_word(function) if function is not None else ""
-    definitions = [node for node in spot.source.nodes if isinstance(node, Function) and node.name == word]
+def _enabled(spot: Spot, word: str, marked: str) -> Option:
+    """Without the mark of a function, which a line calls by a word: a decorator, or a call around the function or module."""
+    refused, names = spot.context.refused, {word, marked.rpartition(".")[2]}
+    line = refused.co_firstlineno if refused is not None and refused.co_filename == spot.context.file else 0
+    definitions = [node for node in spot.source.nodes if isinstance(node, Function) and node.name in names
+                   if refused is None or spot.source.first_line(node) == line]  # fmt: skip
     decorators = [mark for node in definitions for mark in node.decorator_list if _disables(spot, mark)]
-    assigns = [node.value for node in spot.source.all(ast.Assign) if word in map(last_word, node.targets)]
-    wraps = [call for call in assigns if isinstance(call, ast.Call) and call.args and _disables(spot, call)]
+    wraps = [call for node in spot.source.all(ast.Assign) if isinstance(call := node.value, ast.Call)
+             and _disables(spot, call) and names & set(map(last_word, [*call.args[:1], *node.targets]))]  # fmt: skip
     if len(decorators) + len(wraps) != 1:
-        return Option(f"Remove the `torch.compiler.disable` of `{word}`", "", _KEPT)
+        return Option(f"Remove the `torch.compiler.disable` of `{marked}`", "", _KEPT)
     for decorator in decorators:
-        do = f"Remove `@{spot.text(decorator)}` from `{word}` (line {decorator.lineno})"
+        do = f"Remove `@{spot.text(decorator)}` from `{marked}` (line {decorator.lineno})"
         return Option(do, "", _KEPT, spot.edits({decorator: None}))
     (call,) = wraps
-    do = f"Remove the `{spot.text(call.func)}` around `{word}` (line {call.lineno})"
-    if spot.source.full_name(call.args[0]).startswith("torch.ops."):
-        return Option(do, "", f"{_KEPT} An operator can break the graph for reasons of its own.")
-    return Option(do, "", _KEPT, spot.edits({call: spot.text(call.args[0])}))
+    do = f"Remove the `{spot.text(call.func)}` around `{marked}` (line {call.lineno})"
+    is_op = spot.source.full_name(call.args[0]).startswith("torch.ops.")
+    caveat = f"{_KEPT} An operator can break the graph for reasons of its own." if is_op else _KEPT
+    return Option(do, "", caveat, () if is_op else spot.edits({call: spot.text(call.args[0])}))
 
 
 def _disables(spot: Spot, node: ast.expr) -> bool:
     return spot.source.full_name(node.func if isinstance(node, ast.Call) else node) in _DISABLE
 
 
-_REQUESTS = ("torch._dynamo.graph_break", "torch._dynamo.skip_frame")
-
-
 def user_break(spot: Spot) -> Advice:
     """``torch._dynamo.graph_break()`` and ``skip_frame()``."""
-    if spot.called not in _REQUESTS:
-        what = f"{spot.short(spot.expression)} calls code in which PyTorch itself asks for a graph break"
-        return Advice(what, "PyTorch runs this part of its library as plain Python on purpose.", in_caller(spot))
-    what = f"{spot.short(spot.call)} asks for it"
     option = None
     if spot.alone and spot.statement is not None:
         unseen = "Dynamo has not seen what comes after it: there may be more breaks." if spot.context.skipped else ""
         option = Option("Remove the line", "", unseen, spot.edits({spot.statement: "pass"}))
-    return Advice(what, "It is a request in the code, not a limit of the compiler.", some(option))
+    return Advice(f"{spot.short(spot.call)} asks for it", "It is a request, not a limit of the compiler.", some(option))

@@ -159,7 +159,7 @@ def custom_op(spot: Spot, call: ast.Call | None) -> Option | None:
         return None
     name, local = last_word(call.func), spot.local_names()
     names = list(dict.fromkeys(n for arg in call.args for n in loaded_names(arg) if n in local))
-    if not names or "self" in names or name.startswith("__"):
+    if not names or "self" in loaded_names(call) or name.startswith("__") or spot.source.all(ast.Starred, call):
         return None
     typed = ", ".join(f"{n}: torch.Tensor" for n in names)
     code = (

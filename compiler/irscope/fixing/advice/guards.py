@@ -22,7 +22,7 @@ _SIZES = ("numel", "size", "nelement", "__len__", "len")
 _ASKED = dict.fromkeys(("== 0", "<= 0", "< 1"), "none") | dict.fromkeys(("> 0", "!= 0", ">= 1"), "elements")
 """What a comparison asks of a number of elements."""
 _STATED = "A call for which it does not hold raises a RuntimeError."
-_APART = Option(
+APART = Option(
     "Make two functions of it, the first up to where the number is made; call this line in the second",
     "",
     "What the first one returns has known sizes and numbers in the second.",
@@ -46,7 +46,7 @@ def data_dependent_guard(spot: Spot) -> Advice:
         what = f"{spot.short(spot.expression or spot.statement)} needs to know {question} while tracing"
         node = spot.expression
         value = node.slice if isinstance(node, ast.Subscript) else node
-        return Advice(what, why, some(_indexed(spot), _APART), value)
+        return Advice(what, why, some(_indexed(spot), APART), value)
     word = {ast.While: "while", ast.Assert: "assert"}.get(type(decision), "if")
     what = f"`{word}` needs to know {spot.short(decision.test)} while tracing"
     if asked:

@@ -13,7 +13,7 @@ from irscope.fixing.advice.families import name_at
 from irscope.fixing.advice.model import Advice, BreakContext, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.usercode.source import node_at_range
-from irscope.usercode.user_files import is_package_file, is_torch_file
+from irscope.usercode.user_files import is_package_file, is_torch_file, is_user_file
 
 _KNOWN_CALLS = {
     "GB0007 GB0008 GB0009 GB0147 GB0156 GB4841 GB0291": ("",),
@@ -31,8 +31,8 @@ _KNOWN_METHODS = {"GB0467": "hook", "GB0125": "requires_grad_"}
 def is_for_library(spot: Spot) -> bool:
     """Whether the user's line does not show the cause, so that no rule may read it as if it did."""
     context = spot.context
-    if not context.beneath:
-        return False
+    if not context.beneath or (context.refused is not None and is_user_file(context.refused.co_filename)):
+        return False  # or a library calls a function of the user's
     if not context.traced or any(is_package_file(place.file) for place in context.beneath):
         return True
     if (method := _KNOWN_METHODS.get(spot.cause.code)) is not None:
@@ -49,7 +49,7 @@ def advice_in_library(spot: Spot, advise: Callable[[Spot], Advice]) -> Advice:
     node, inlined = node_at_range(place.file, place.range), context.inlined or context.traced or at > 0
     cause = BreakContext(
         context.messages, place.file, place.function, place.range, node, context.payload, context.skipped, beneath,
-        inlined=inlined,
+        inlined=inlined, refused=context.refused,
     )  # fmt: skip
     told = advise(Spot(cause, home=spot))
     where = f"{os.path.basename(place.file)}, line {place.range.start.line}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
+import types
 from typing import TYPE_CHECKING
 
 from irscope.events.break_message import BreakMessage
@@ -38,6 +39,10 @@ class BreakContext:
         Whether what broke is in a function that is called from the one that is compiled.
     resumed
         Whether an earlier break has cut the function, so that this graph begins in the middle of it.
+    whole
+        What runs as plain Python if it is skipped.
+    refused
+        The function that Dynamo did not go into, below its decorators, if that is the break and known.
     """
 
     messages: tuple[BreakMessage, ...]
@@ -51,6 +56,8 @@ class BreakContext:
     traced: bool = True
     inlined: bool = False
     resumed: bool = False
+    whole: str = "the whole function"
+    refused: types.CodeType | None = None
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def origin_of(spot: Spot, value: ast.expr) -> str:
     steps = list(_assignments(spot, value))
     said = {line for _, line in steps}
     here = spot.context.range.start.line
-    for file, line, code in _places_of_tensors(spot.context.payload):
+    for file, line, code in _places_of_tensors(spot.context.payload, spot.context.inlined):
         elsewhere = os.path.realpath(file) != os.path.realpath(spot.context.file)
         if is_user_file(file) and (elsewhere or line not in {here, *said}):
             place = f"{os.path.basename(file)}, line {line}" if elsewhere else f"line {line}"
@@ -60,13 +60,14 @@ def _assignments(spot: Spot, value: ast.expr) -> Iterator[tuple[str, int]]:
         first_line, *_ = spot.text(assignment).split("\n")
         yield f"`{first_line}` (line {before})", before
         names = loaded_names(computed)
-    arguments = bound_names(spot.functions[0].args) - seen - {"self"}
+    arguments = bound_names(spot.functions[0].args) - seen - {"self", "cls", "ctx"}
     for name in [name for name in names if name in arguments][:1]:
         yield f"the argument `{name}`", spot.functions[0].lineno
 
 
-def _places_of_tensors(payload: str) -> Iterator[tuple[str, int, str]]:
-    """Where the tensors of a break were computed, as PyTorch says it: files, lines and their code."""
-    for places in (_COMPUTED, _ATTRIBUTED):
+def _places_of_tensors(payload: str, inlined: bool) -> Iterator[tuple[str, int, str]]:
+    """Where the tensors of a break were computed: files, lines, code.  PyTorch attributes the values of a caller, not those
+    of an inlined function."""
+    for places in (_COMPUTED,) if inlined else (_COMPUTED, _ATTRIBUTED):
         for match in places.finditer(payload):
             yield match["file"], int(match["line"]), match["code"].strip()

@@ -101,8 +101,9 @@ def _mapped(call: ast.Call) -> ast.expr | None:
 
 def element_of_tensor(spot: Spot, node: ast.Subscript) -> Option:
     """``numbers[n]`` for a list of numbers as an element of a tensor."""
-    code = f"{spot.torch}.tensor({spot.text(node.value)})[{spot.text(node.slice)}]"
-    return replacing(spot, node, code, "Index a tensor instead of a list", _TENSOR)
+    made = "stack" if isinstance(spot.source.parent(node), ast.Attribute) else "tensor"  # it has attributes of a tensor
+    code = f"{spot.torch}.{made}({spot.text(node.value)})[{spot.text(node.slice)}]"
+    return replacing(spot, node, code, "Index a tensor instead of a list", _TENSOR if made == "tensor" else "")
 
 
 def are_numbers(node: ast.expr) -> bool:

@@ -8,9 +8,8 @@ from typing import Any
 from irscope.capture.nodes import NodeWriter
 from irscope.capture.programs import NotLoweredError, Program, ProgramCapture
 from irscope.capture.run_book import RunBook
-from irscope.events.break_message import BreakMessage, parse_break_messages
-from irscope.events.stack import innermost_user, places_of_error, related_to
-from irscope.findings.kinds.graph_break import fixes_of, with_guard, words_at
+from irscope.findings.exporting import finding_of as finding_of_error
+from irscope.findings.exporting import first_line
 from irscope.internals.exporting import frames_hook, guards_of, report_of
 from irscope.internals.hooks import Hook
 from irscope.pipeline_captures.export import draft, texts
@@ -18,9 +17,7 @@ from irscope.pipeline_captures.export.in_place import InPlace, unfit
 from irscope.pipeline_captures.export.programs import Exported, decomposed, export
 from irscope.pipeline_captures.export.unsupported import Unsupported, finding_of
 from irscope.pipelines.export import stages
-from irscope.pipelines.export.kinds import EXPORT_ERROR
-from irscope.protocol import CaptureGap, Compile, Finding, Origin
-from irscope.usercode.source import range_of_line
+from irscope.protocol import CaptureGap, Compile, Origin
 
 
 class ExportCapture(ProgramCapture):
@@ -60,7 +57,7 @@ class ExportCapture(ProgramCapture):
             core = self.decomposition(made)
         except Exception as error:  # noqa: BLE001  the exported program is there in any case
             what = "the exported program after decompositions"
-            self.book.gap(CaptureGap(what, f"{type(error).__name__}: {_first_line(error)}"))
+            self.book.gap(CaptureGap(what, f"{type(error).__name__}: {first_line(error)}"))
             return None
         self.put_graph(compile, stages.DECOMPOSED_PROGRAM.name, core.graph_module)
         return core
@@ -107,30 +104,10 @@ class ExportCapture(ProgramCapture):
 
     def _failed(self, error: Exception, compile: Compile) -> Origin:
         """Puts the finding and returns its line."""
-        places = places_of_error(error)
-        at = innermost_user(places)
-        messages = with_guard(parse_break_messages(str(error)), error)
-        words = words_at(places, at, messages, str(error), False) if messages and at is not None else None
-        where = range_of_line(compile.file, compile.line) if at is None else places[at].range
-        file = compile.file if at is None else places[at].file
-        self.book.findings.add(
-            Finding(
-                kind=EXPORT_ERROR.id,
-                code=(messages[0].code if messages else "") or type(error).__name__,
-                severity=EXPORT_ERROR.severity,
-                message=_message(error, messages),
-                explanation="The program has no exported form; it runs as plain Python.",
-                hints=words.hints if words is not None else (),
-                link=messages[0].link if messages else None,
-                file=file,
-                range=where,
-                count=1,
-                compiles=(compile.id,),
-                related=() if at is None else related_to(places, at),
-                fixes=fixes_of(words) if words is not None else (),
-            )
-        )
-        return Origin(file, where.start.line)
+        why = "The program has no exported form; it runs as plain Python."
+        found = finding_of_error(error, why, compile.file, compile.line, (compile.id,))
+        self.book.findings.add(found)
+        return Origin(found.file, found.range.start.line)
 
     def _draft(
         self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], compile: Compile, known: Origin
@@ -141,20 +118,6 @@ class ExportCapture(ProgramCapture):
             made = export(program, args, kwargs, draft=True).program
             issues = draft.issues_of(report_of(made), made)
         except Exception as error:  # noqa: BLE001  draft export cannot trace everything either
-            failure = f"{type(error).__name__}: {_first_line(error)}"
+            failure = f"{type(error).__name__}: {first_line(error)}"
         self.book.put_stage(compile.id, stages.DRAFT_REPORT.name, draft.report_text(issues, failure))
         draft.publish(self.book, issues, compile, known)
-
-
-def _message(error: Exception, messages: list[BreakMessage]) -> str:
-    if messages and messages[0].code == "data-dependent-guard":
-        return (
-            f"torch.export failed: Python needs the value of {messages[0].context}, which depends on a tensor's data."
-        )
-    if messages:
-        return f"torch.export failed: {messages[0].type.rstrip('.')}."
-    return f"torch.export failed: {type(error).__name__}: {_first_line(error).rstrip('.')}."
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).split("\n") if line.strip()), "no reason given")
