@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from irscope.internals.exporting import flatten
@@ -15,6 +16,8 @@ from irscope.vocabulary.records import dataclass
 
 _VERSIONS = "2.13"
 Shape = tuple[Any, ...]
+Inputs = tuple[tuple[str, Shape], ...]
+"""Names and sizes."""
 packages: list[str] = []
 """The packages of AOTInductor that the script has made."""
 
@@ -67,7 +70,23 @@ def wrong_sizes(receive: Callable[[Mismatch], None]) -> Hook:
 
     A package does not check this by itself, and what it returns then may be wrong (torch 2.13).
     """
-    known: dict[str, tuple[tuple[str, Shape], ...]] = {}
+    known: dict[str, Inputs] = {}
+    loaded_inputs: weakref.WeakKeyDictionary[Any, Inputs] = weakref.WeakKeyDictionary()
+    undo: list[Undo] = []
+    watched: set[type] = set()
+
+    def watch(model: type) -> None:
+        """From now on looks at the calls of loaded packages; they stay objects of PyTorch's own class."""
+        original = model.__call__
+
+        @functools.wraps(original)
+        def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+            for mismatch in _mismatches(loaded_inputs.get(self, ()), args, kwargs):
+                receive(mismatch)
+            return original(self, *args, **kwargs)
+
+        watched.add(model)
+        undo.append(replace_attribute(model, "__call__", called))
 
     def apply(inductor: types.ModuleType) -> Undo:
         compile, load = vars(inductor)["aoti_compile_and_package"], vars(inductor)["aoti_load_package"]
@@ -83,20 +102,20 @@ def wrong_sizes(receive: Callable[[Mismatch], None]) -> Hook:
         @functools.wraps(load)
         def loaded(path: Any, *args: Any, **kwargs: Any) -> Any:
             program = load(path, *args, **kwargs)
-            inputs = known.get(str(path))
-            return program if inputs is None else _Checked(program, inputs, receive)
+            if str(path) in known:
+                loaded_inputs[program] = known[str(path)]
+                if type(program) not in watched:
+                    watch(type(program))
+            return program
 
-        return undo_all(
-            [
-                replace_attribute(inductor, "aoti_compile_and_package", compiled),
-                replace_attribute(inductor, "aoti_load_package", loaded),
-            ]
-        )
+        undo.append(replace_attribute(inductor, "aoti_compile_and_package", compiled))
+        undo.append(replace_attribute(inductor, "aoti_load_package", loaded))
+        return undo_all(undo)
 
     return Hook("calls of AOTInductor's packages with other sizes", "torch._inductor", _VERSIONS, apply)
 
 
-def _inputs_of(exported: Any) -> tuple[tuple[str, Shape], ...]:
+def _inputs_of(exported: Any) -> Inputs:
     """The inputs of an exported program that the caller passes: names and sizes, of which those that are not a number may
     be others at each call."""
     by_name = {node.name: node.meta.get("val") for node in exported.graph.nodes if node.op == "placeholder"}
@@ -104,23 +123,10 @@ def _inputs_of(exported: Any) -> tuple[tuple[str, Shape], ...]:
     return tuple((str(name), tuple(getattr(by_name.get(name), "shape", ()))) for name in names)
 
 
-class _Checked:
-    """A loaded package whose calls are compared with what it was compiled for."""
-
-    def __init__(
-        self, program: Any, inputs: tuple[tuple[str, Shape], ...], receive: Callable[[Mismatch], None]
-    ) -> None:
-        self._irscope = (program, inputs, receive)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        program, inputs, receive = self._irscope
-        leaves, _ = flatten((args, kwargs))
-        for (name, compiled), leaf in zip(inputs, leaves, strict=False):
-            called = getattr(leaf, "shape", ())
-            for dimension, (before, now) in enumerate(zip(compiled, called, strict=False)):
-                if type(before) is int and before != now:
-                    receive(Mismatch(name, dimension, before, int(now)))
-        return program(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._irscope[0], name)
+def _mismatches(inputs: Inputs, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Mismatch]:
+    leaves, _ = flatten((args, kwargs))
+    for (name, compiled), leaf in zip(inputs, leaves, strict=False):
+        called = getattr(leaf, "shape", ())
+        for dimension, (before, now) in enumerate(zip(compiled, called, strict=False)):
+            if type(before) is int and before != now:
+                yield Mismatch(name, dimension, before, int(now))

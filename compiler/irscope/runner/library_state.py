@@ -15,6 +15,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from irscope.internals.exporting import flatten
+
 POSITION = " (its position)"
 """Ends the place of what each call moves on, and nothing can move back."""
 _LONGEST = 400
@@ -72,7 +74,7 @@ def _without_marks(content: Any) -> Any:
     torch: Any = sys.modules["torch"]
     with contextlib.suppress(Exception):  # it may be another archive, or hold objects that are not loaded unasked
         saved, written = torch.load(io.BytesIO(content), weights_only=True), io.BytesIO()
-        for tensor in torch.utils._pytree.tree_leaves(saved):
+        for tensor in flatten(saved)[0]:
             for name in [name for name in getattr(tensor, "__dict__", ()) if name.startswith("_dynamo_")]:
                 delattr(tensor, name)
         torch.save(saved, written)

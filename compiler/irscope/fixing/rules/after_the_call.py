@@ -138,26 +138,6 @@ def _is_of_tensors(source: Source, node: ast.expr) -> bool:
 
 _EXAMPLES = (
     Example.script("""
-          logged = []
-
-          @torch.compile(backend="eager")
-        + def f_before(x):
-        +     y = x.sin()
-        +     mean_value = y.mean()
-        +     return y, mean_value
-        +
-        +
-        + @torch.compiler.disable(recursive=False)
-          def f(x):
-        -     y = x.sin()
-        +     y, mean_value = f_before(x)
-        -     logged.append(y.mean().item())
-        +     logged.append(mean_value.item())
-              return y
-
-          f(torch.ones(4))
-    """),
-    Example.script("""
           class Net(torch.nn.Module):
         +     @torch.compiler.disable(recursive=False)
               def forward(self, x):

@@ -120,9 +120,6 @@ def _read(value: ast.expr) -> set[str]:
 _EXAMPLES = (
     Example.script("""
           import uuid
-
-          import torch
-
           names = []
 
           @torch.compile(backend="eager")
