@@ -64,7 +64,7 @@ def report_lines(report: Report, paint: Paint) -> list[str]:
     """Everything that `irscope run` prints when the run has ended: first how it went, and what is next."""
     standing = standing_of(report)
     lines: list[str] = []
-    if not report.ranks:
+    if not report.ranks and (standing.causes or standing.state is State.CLEAN):  # else the end says it all
         words = {each: text.format(short_path(report.script)) for each, text in _NEXT.items()}
         said = sentence(standing, report.outcome.message, words if os.path.isfile(report.script) else None)
         lines += [*(paint(line, _STANDING_STYLE[standing.state], "bold") for line in _wrapped(said, "")), ""]

@@ -119,11 +119,16 @@ def _place_in(outcome: Outcome) -> tuple[str, int] | None:
     return (named["file"], int(named["line"])) if named is not None else None
 
 
+def _without_place(outcome: Outcome) -> str:
+    """How a run ended, without where: that is the call where the operation is not known."""
+    return _PLACE.sub("", outcome.message).rstrip(" .")
+
+
 _PLACE = re.compile(r"\((?P<file>[^()]+):(?P<line>\d+)\)\.?$")
 
 
 def _say_that_it_is_the_script(store: Store, run: str, before: Outcome, without: Outcome) -> None:
-    same = before.message.rpartition(" (")[0] == without.message.rpartition(" (")[0]
+    same = _without_place(before) == _without_place(without)
     how = (
         "It fails without compile, too: the fault is in the script." if same else f"Without compile: {without.message}"
     )
@@ -183,9 +188,8 @@ def _is_same(found: Finding, before: Outcome, without: _Ended) -> bool:
         # An exception inside a parallel kernel cannot be caught, and aborts.
         aborted = found.code == signal.SIGABRT.name
         if not aborted or without.outcome.kind is OutcomeKind.CRASHED:
-            return before.message == without.outcome.message
-    said = before.message.rpartition(" (")[0]  # without the place: it is the call where the operation is not known
-    if said and said == without.outcome.message.rpartition(" (")[0]:
+            return _without_place(before) == _without_place(without.outcome)
+    if _without_place(before) == _without_place(without.outcome):
         return True
     places = {(found.file, found.range.start.line), *((one.file, one.range.start.line) for one in found.related)}
     return without.place in places

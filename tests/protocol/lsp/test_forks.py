@@ -114,7 +114,7 @@ async def test_a_save_is_a_fork_and_says_so(start_editor: StartEditor, tmp_path:
     assert f"parent {worker}\n" in printed(editor)
     result = await editor.request("irscope/run", uri=uri, lane="deep")
     assert result.outcome == "completed" and result.compiles == 2
-    assert "The script ran to its end." in editor.file_state(uri).text
+    assert "1 cause costs" in editor.file_state(uri).text
     assert printed(editor).count(f"parent {worker}\n") == 2, "a deep run is a fork, too"
 
 

@@ -316,9 +316,10 @@ async def test_runs_with_nothing_in_them(start_editor: StartEditor, tmp_path: Pa
         store.put_finding(other, finding(file, 6, link="javascript:alert(1)"))
         store.set_outcome(other, Outcome(OutcomeKind.COMPLETED, 0, "", 1.0))
     editor = await start_editor()
-    for method in ("pipeline", "findings", "phases", "memory"):
+    for method in ("pipeline", "phases", "memory"):
         found = await editor.request(f"irscope/{method}", run=empty)
         assert found.reason == "Nothing was compiled in this run. The script was killed by SIGSEGV.", method
+    assert (await editor.request("irscope/findings", run=empty)).standing == "The script was killed by SIGSEGV."
     found = await editor.request("irscope/pipeline", run=other)
     (stage,) = found.stages
     (mine,) = stage.passes

@@ -222,6 +222,11 @@ def test_it_fails_in_another_way(tmp_path: Path) -> None:
     assert "Without compile the script fails in another way: KeyError: 'later'" in after.message
 
 
+SCRIPTS_OWN = "ValueError", "IndexError", "TorchRuntimeError"
+"""Exceptions of scripts that compiled something: these are checked, too. The outcome, or the compile error, says what
+came of it."""
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -241,8 +246,12 @@ def test_what_is_not_raised_in_compiled_code(source: str, lane: str, tmp_path: P
     script = write(tmp_path, f"import torch\n\n@torch.compile\ndef fn(x):\n    return x + 1\n\n{source}\n")
     ran = run_forked(script, tmp_path / "runs.db", lane)
     assert not ran.findings(KIND)
+    fails = ran.report.outcome.message.startswith(SCRIPTS_OWN) and bool(ran.report.compiles)
     with Store(ran.store) as store:
-        assert not check_without_compile(RunSpec(str(script)), store, ran.report.run), "there is nothing to check"
+        assert check_without_compile(RunSpec(str(script)), store, ran.report.run, worker=shared_worker()) is fails
+        report = store.report(ran.report.run)
+    assert not [finding for finding in report.findings if finding.kind == KIND]
+    assert ((report.outcome, report.findings) != (ran.report.outcome, ran.report.findings)) is fails
 
 
 def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

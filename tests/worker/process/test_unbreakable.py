@@ -391,7 +391,7 @@ def test_no_orphan_when_the_host_of_a_worker_is_killed(both: bool, tmp_path: Pat
     assert all(ends(pid, 5.0) for pid in (worker, run[0]))
 
 
-@pytest.mark.parametrize("runs", [16, pytest.param(200, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("runs", [30, pytest.param(200, marks=pytest.mark.nightly)])
 def test_many_runs_leave_nothing(runs: int, worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No process, no descriptor, no thread, no temporary file, and no memory worth the name."""
     folder = tmp_path / "tmp"
