@@ -38,18 +38,23 @@ const WALKS = {
     heading: /layers\.0–1\.(self_attn|input_layernorm) ×2/,
     file: /modeling_llama\.py:\d+/,
     script: `\
+"""Fine-tunes a tiny Llama (random weights) on random tokens."""
+
+import time
+
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 
 def build():
     config = LlamaConfig(
-        vocab_size=64,
-        hidden_size=32,
-        intermediate_size=64,
+        vocab_size=256,
+        hidden_size=64,
+        intermediate_size=128,
         num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=128,
     )
     return LlamaForCausalLM(config)
 
@@ -59,13 +64,16 @@ def main():
     model = build().train()
     compiled = torch.compile(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    for step in range(2):
-        tokens = torch.randint(0, 64, (2, 16))
+    running = 0.0
+    for step in range(6):
+        tokens = torch.randint(0, 256, (4, 32))
+        start = time.perf_counter()
         out = compiled(input_ids=tokens, labels=tokens)
         out.loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-        print(f"step {step} loss {out.loss.item():.3f}")
+        running = 0.9 * running + 0.1 * out.loss.item()
+        print(f"step {step} loss {out.loss.item():.3f} avg {running:.3f} {time.perf_counter() - start:.2f}s")
 
 
 if __name__ == "__main__":
@@ -220,7 +228,7 @@ function walked(title, { model, call, backward, heading, file, script }) {
     const status = workbench.page.locator(".statusbar-item", { hasText: "IRScope" }).first();
     await until(
       () => status.innerText(),
-      (text) => text.trim() === "IRScope",
+      (text) => /IRScope: (no breaks|\d+ causes?)/.test(text),
       "the end of the run",
       RUN_MS,
     );
