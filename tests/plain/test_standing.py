@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from facts import a_compile, a_finding, an_outcome
 from irscope.findings.standing import Next, State, label, sentence, standing_of
-from irscope.protocol import Compile, CompileOutcome, Cost, Finding, Outcome, OutcomeKind, Report, Severity
+from irscope.protocol import Compile, CompileOutcome, Cost, Finding, Outcome, OutcomeKind, Related, Report, Severity
 
 ENDED = an_outcome(kind=OutcomeKind.COMPLETED, message="The script ran to its end.")
 NORMAL = {"severity": Severity.HINT, "cost": Cost(0.0, 0)}
@@ -41,19 +43,18 @@ def test_what_costs_most_is_first_and_each_compile_is_counted_once() -> None:
     assert label(standing) == "3 causes, 32.0 of 37.0 s"
 
 
-def test_measured_time_of_a_step_comes_before_compile_time() -> None:
-    found = (again(1, 3, 2.0), again(2, 7, 30.0))
-    standing = standing_of(
-        report(*found, compiles=compiles(5.0, 2.0, 30.0)), lambda finding: finding.range.start.line == 3
-    )
-    assert [finding.range.start.line for finding in standing.causes] == [3, 7]
-
-
 def test_a_hint_that_costs_much_is_a_cause_and_one_that_costs_little_is_not() -> None:
     heavy = again(1, 3, 2.0, severity=Severity.HINT)
     assert standing_of(report(heavy, compiles=compiles(5.0, 2.0))).causes == (heavy,)
     light = again(1, 3, 0.1, severity=Severity.HINT)
     assert standing_of(report(light, compiles=compiles(500.0, 0.1))).state is State.CLEAN
+
+
+def test_what_follows_from_another_finding_is_no_cause_of_its_own() -> None:
+    first, second = again(1, 3, 2.0), again(2, 7, 30.0)
+    follows = dataclasses.replace(second, follows=Related(first.file, first.range, "the cause"))
+    standing = standing_of(report(first, follows, compiles=compiles(5.0, 2.0, 30.0)))
+    assert (standing.causes, standing.recompilations) == ((first,), 2)
 
 
 def test_nothing_stops_the_compiler() -> None:
@@ -62,7 +63,17 @@ def test_nothing_stops_the_compiler() -> None:
     assert (sentence(standing, "ended"), label(standing)) == (said, "no breaks")
     assert sentence(standing, "", {Next.FIX: "Fix it.", Next.PROFILE: "Profile it."}) == f"{said} Profile it."
     normal = standing_of(report(a_finding(**NORMAL), compiles=compiles(5.0)))
-    assert "1 graph break, no recompilations, all of them normal. Nothing stops" in sentence(normal)
+    said = "1 graph break, no recompilations, each with less than 5 % of the compile time. Nothing else stops the compiler here."
+    assert said in sentence(normal)
+
+
+def test_a_function_that_runs_as_python_is_not_passed_over() -> None:
+    skipped = a_compile(id="1/0", function="helper", outcome=CompileOutcome.SKIPPED, seconds=0.0)
+    standing = standing_of(report(compiles=(*compiles(5.0), skipped)))
+    assert sentence(standing).endswith("no recompilations. 1 function runs as plain Python.") and standing.next is None
+    alone = standing_of(report(compiles=(skipped,)))
+    assert (alone.state, label(alone)) == (State.NOTHING, "nothing compiled")
+    assert sentence(alone, "It ended.") == "It ended. 1 function runs as plain Python."
 
 
 def test_a_run_that_did_not_come_to_its_end_says_so_first() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from irscope.findings.kinds import graph_break, recompilation
 from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Report, Severity, causes_only
@@ -58,8 +58,8 @@ class Standing:
         Of the compile time: that of the compiles that the causes brought about, each counted once, and all of it.
     programs
         What was compiled, by the names that the user passed, each once.
-    graphs
-        Compiled graphs.
+    graphs, skipped
+        Compiled graphs; functions that were not compiled, and run as plain Python.
     breaks, recompilations
         How many findings there are of these kinds.
     whole
@@ -72,6 +72,7 @@ class Standing:
     compile_seconds: float
     programs: tuple[str, ...]
     graphs: int
+    skipped: int
     breaks: int
     recompilations: int
     whole: bool
@@ -81,7 +82,7 @@ class Standing:
         """What to do next; None if that is in the sentence, or not known."""
         if self.state is State.CAUSES:
             return Next.FIX if any(finding.fixes for finding in self.causes) else None
-        return Next.PROFILE if self.state is State.CLEAN and self.whole else None
+        return Next.PROFILE if self.state is State.CLEAN and self.whole and not self.skipped else None
 
 
 @dataclass(frozen=True)
@@ -107,47 +108,42 @@ def documented(report: Report) -> RunStanding:
     )
 
 
-def standing_of(report: Report, weight: Callable[[Finding], float] | None = None) -> Standing:
-    """How a run went.
-
-    Parameters
-    ----------
-    weight
-        Measured seconds of a step that a finding costs, where there is a profile: the causes are in this order then.
-    """
+def standing_of(report: Report) -> Standing:
+    """How a run went."""
     whole_time = sum(compile.seconds for compile in report.compiles)
     causes = [
         finding
         for finding in causes_only(report.findings)
         if finding.severity in _BAD or finding.cost.seconds >= max(_HEAVY * whole_time, 1e-9)
     ]
-    causes.sort(key=lambda finding: _order(finding, weight))
+    causes.sort(key=_order)
+    graphs = sum(each.outcome in (CompileOutcome.COMPILED, CompileOutcome.GRAPH_BREAK) for each in report.compiles)
     by_id = {compile.id: compile for compile in report.compiles}
     caused = {compile.id: compile.seconds for finding in causes for compile in caused_by(finding, by_id)}
     return Standing(
-        _state(report, causes),
+        _state(report, causes, graphs),
         tuple(causes),
         sum(caused.values()),
         whole_time,
         tuple(dict.fromkeys(each.program or each.function_name for each in report.compiles)),
-        sum(each.outcome in (CompileOutcome.COMPILED, CompileOutcome.GRAPH_BREAK) for each in report.compiles),
+        graphs,
+        sum(each.outcome is CompileOutcome.SKIPPED for each in report.compiles),
         sum(each.kind == graph_break.KIND.id for each in report.findings),
         sum(each.kind == recompilation.KIND.id for each in report.findings),
         report.outcome.kind is OutcomeKind.COMPLETED,
     )
 
 
-def _state(report: Report, causes: list[Finding]) -> State:
+def _state(report: Report, causes: list[Finding], graphs: int) -> State:
     if report.outcome.kind in (OutcomeKind.SCRIPT_ERROR, OutcomeKind.CRASHED, OutcomeKind.ENVIRONMENT_ERROR):
         return State.FAILED
     if causes:
         return State.CAUSES
-    return State.CLEAN if report.compiles else State.NOTHING
+    return State.CLEAN if graphs else State.NOTHING
 
 
-def _order(finding: Finding, weight: Callable[[Finding], float] | None) -> tuple[object, ...]:
-    step = weight(finding) if weight is not None else 0.0
-    return (-step, finding.severity is not Severity.ERROR, -finding.cost.seconds, -finding.cost.graphs, -finding.count)
+def _order(finding: Finding) -> tuple[object, ...]:
+    return (finding.severity is not Severity.ERROR, -finding.cost.seconds, -finding.cost.graphs, -finding.count)
 
 
 def sentence(standing: Standing, message: str = "", next_words: Mapping[Next, str] | None = None) -> str:
@@ -165,6 +161,8 @@ def sentence(standing: Standing, message: str = "", next_words: Mapping[Next, st
         said.append(_of_causes(standing))
     elif standing.state is State.CLEAN:
         said.append(_clean(standing))
+    elif standing.skipped:
+        said.append(_ending(standing))
     if next_words and standing.next:
         said.append(next_words[standing.next])
     return " ".join(filter(None, said))
@@ -218,6 +216,17 @@ def _clean(standing: Standing) -> str:
         count(number, name) if number else f"no {name}s"
         for number, name in ((standing.breaks, "graph break"), (standing.recompilations, "recompilation"))
     )
-    nothing = "Nothing stops the compiler here." if standing.whole else "Nothing stopped the compiler up to there."
-    normal = ", all of them normal" if standing.breaks + standing.recompilations else ""
-    return f"{named}: {graphs}, {breaks}, {recompilations}{normal}. {nothing}"
+    little = (
+        f", each with less than {_HEAVY * 100:.0f} % of the compile time"
+        if standing.breaks + standing.recompilations
+        else ""
+    )
+    return f"{named}: {graphs}, {breaks}, {recompilations}{little}. {_ending(standing)}"
+
+
+def _ending(standing: Standing) -> str:
+    if standing.skipped:
+        return f"{count(standing.skipped, 'function runs', 'functions run')} as plain Python."
+    if not standing.whole:
+        return "Nothing stopped the compiler up to there."
+    return f"Nothing {'else ' * bool(standing.breaks + standing.recompilations)}stops the compiler here."

@@ -78,7 +78,7 @@ function views({ server, status }: Services): MenuItem[] {
   return items;
 }
 
-/** What is set, and what is behind it all. */
+/** The settings, the logs and the server. */
 function theRest({ server, status }: Services, interpreter: Interpreter | undefined): MenuItem[] {
   const items: MenuItem[] = [];
   const file = status.activeFile();

@@ -87,9 +87,9 @@ describe("the model of findings", () => {
     assert.deepEqual(model.sortedBy("seconds", BY_SECONDS), { column: "seconds", down: false });
   });
 
-  it("says how many causes are shown", () => {
-    assert.equal(model.countText(1, 1), "1 cause");
-    assert.equal(model.countText(1, 3), "1 of 3 causes");
+  it("says how many groups are shown", () => {
+    assert.equal(model.countText(1, 1), "1 group");
+    assert.equal(model.countText(1, 3), "1 of 3 groups");
   });
 
   it("keys move between rows, open and close causes, and follow links", () => {

@@ -20,7 +20,7 @@ from wrong_effects import EFFECTS, Effect, script
 # What only a run shows, one of each kind; `npm run test:all` has all.
 DAILY = (
     "a parameter is frozen", "another memory format", "two results that are the same", "the order of entries",
-    "a queue", "a generator's numbers", "the precision", "an error of one's own",
+    "a queue", "a generator's numbers", "the precision", "a class of errors",
 )  # fmt: skip
 OF_TORCH = ("NumPy's stream", "a stream of Python's")
 """Compiled code draws from another stream than eager mode: the right one is not verified either."""

@@ -221,7 +221,7 @@ EFFECTS = {
     "a filter of warnings": Effect("warnings.simplefilter('ignore')", ("'ignore'", "'error'")),
     "the path of imports": Effect("sys.path.append('a$')", ("'a$'", "'b$'")),
     # --- errors ---
-    "an error of one's own": Effect(
+    "a class of errors": Effect(
         "if x.shape[0] == 5:\n    raise A$('five')", ("A$", "B$"),
         above="class A$(Exception):\n    pass\n\n\nclass B$(Exception):\n    pass\n",
         calls=CALLS + "try:\n    f$(torch.ones(5))\nexcept Exception:\n    pass\n",

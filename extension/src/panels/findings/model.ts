@@ -66,9 +66,9 @@ export function ranksOf(places: FindingPlace[]): string[] {
   return ranks.size === 1 ? [...ranks].filter((text) => text !== "") : [];
 }
 
-/** `2 causes`, `1 of 2 causes`. */
+/** `2 groups`, `1 of 2 groups`: a group may have several causes, which the sentence above the table counts. */
 export function countText(shown: number, all: number): string {
-  return shown === all ? units.count(all, "cause") : `${shown} of ${units.count(all, "cause")}`;
+  return shown === all ? units.count(all, "group") : `${shown} of ${units.count(all, "group")}`;
 }
 
 /** The order after a click on the head of a column: numbers from the largest, and the other way round with a second one. */
