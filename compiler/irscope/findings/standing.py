@@ -5,13 +5,14 @@ The terminal, the status item, the findings and agents show the sentence; what i
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from irscope.findings.kinds import graph_break, recompilation
-from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Report, Severity, causes_only
+from irscope.protocol import Compile, CompileOutcome, Finding, OutcomeKind, Report, Severity, causes_only
 from irscope.store.costs import caused_by
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.units import count, duration
@@ -108,8 +109,12 @@ def documented(report: Report) -> RunStanding:
     )
 
 
-def standing_of(report: Report) -> Standing:
-    """How a run went."""
+def standing_of(report: Report, compiles: Sequence[Compile] | None = None) -> Standing:
+    """How a run went, or some compiles of it."""
+    if compiles is not None:
+        ids = {compile.id for compile in compiles}
+        mine = tuple(finding for finding in report.findings if not ids.isdisjoint(finding.compiles))
+        report = dataclasses.replace(report, compiles=tuple(compiles), findings=mine)
     whole_time = sum(compile.seconds for compile in report.compiles)
     causes = [
         finding
@@ -178,7 +183,9 @@ def label(standing: Standing) -> str:
     if standing.causes and standing.state is State.CAUSES:
         share = f", {_of(standing.seconds, standing.compile_seconds)}" if standing.seconds > 0 else ""
         return f"{count(len(standing.causes), 'cause')}{share}"
-    return {State.FAILED: "the script failed", State.NOTHING: "nothing compiled"}.get(standing.state, "no breaks")
+    if standing.state is State.CLEAN:
+        return "no costly breaks" if standing.breaks else "no breaks"
+    return "the script failed" if standing.state is State.FAILED else "nothing compiled"
 
 
 def _of_causes(standing: Standing) -> str:

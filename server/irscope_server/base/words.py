@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Sequence
 from typing import TypeGuard
 
 from irscope.pipelines.registry import stage_kind
@@ -15,6 +16,7 @@ from irscope.vocabulary.visible import visible
 _MARKUP = re.compile(r"[\\`*\[\]<>&|~$]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=\bwww)\.|^[#+\-=]")
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _BELOW_KERNEL = re.compile(rf"^.+?/{KERNELS}[^/]*/(?P<kernel>[^/]+)/[^/]+(?:/(?P<rest>.+))?$")
+_LENS_LETTERS = 60
 _ORDINALS = ("first", "second", "third")
 _NUMBERED = re.compile(r"^(\d+)([.)])")
 
@@ -118,3 +120,20 @@ def code_span(text: str) -> str:
     fence = "`" * (longest + 1)
     pad = " " if text[:1] == "`" or text[-1:] == "`" else ""
     return f"{fence}{pad}{text}{pad}{fence}" if text else ""
+
+
+def of_lens(parts: Sequence[str], *last: str, separator: str = " · ") -> str:
+    """The parts of a lens in one line of at most 60 letters, the last ones left out where they do not fit.
+
+    Parameters
+    ----------
+    last
+        What stands behind them in any case.
+    """
+    shown = list(parts)
+    tail = "".join(f" · {part}" for part in last)
+    while len(shown) > 1 and len(separator.join(shown)) + len(tail) > _LENS_LETTERS:
+        shown.pop()
+    line = one_line(separator.join(shown))
+    room = _LENS_LETTERS - len(tail)
+    return (line if len(line) <= room else line[: room - 1].rstrip() + "…") + tail

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irscope.findings.kinds import graph_break, recompilation
+from irscope.findings.standing import label, standing_of
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile
 from irscope.vocabulary import units
@@ -76,7 +77,7 @@ def _range_of(lines: Sequence[str], line: int, encoding: str) -> types.Range:
 
 def _running_titles(functions: Sequence[PlacedFunction], outline: Outline | None) -> dict[int, str]:
     """Titles by line while the script runs."""
-    titles = {function.first_line: f"{lens_title(function)} · running…" for function in functions}
+    titles = {function.first_line: words.of_lens(_parts(function), "running…") for function in functions}
     places = _marked(outline) if outline else set()
     if not titles and not places and outline:
         places = _first_call(outline)
@@ -84,7 +85,7 @@ def _running_titles(functions: Sequence[PlacedFunction], outline: Outline | None
 
 
 def _ended_title(function: PlacedFunction) -> str:
-    return lens_title(function) + (" · before your edit" if function.stale else "")
+    return words.of_lens(_parts(function), *(["before your edit"] if function.stale else []))
 
 
 def _marked(outline: Outline) -> set[int]:
@@ -117,19 +118,24 @@ def _needs_entry(context: SourceContext, key: FileKey) -> bool:
 
 
 def lens_title(function: PlacedFunction) -> str:
+    """What a lens says of a compiled function, whole: the hover shows it."""
+    return " · ".join(_parts(function))
+
+
+def _parts(function: PlacedFunction) -> list[str]:
     """Counts of a compiled function; what is zero is left out, but for the graphs and for what was not zero before.
 
-    What the run before counted is behind where it differs: ``1 break (was 3)``.  For a function that was not compiled
-    it says why.
+    What the run before counted is behind where it differs: ``1 break (was 3)``.  Of a function that was not compiled
+    they say why, and of compiled code in other files first which it is and how that went.
     """
     compiles = function.compiles
     if (why := function.not_compiled) is not None:
-        return f"{HEAD}: {why.words}"
+        return [f"{HEAD}: {why.words}"]
     now = _counts(function.ended, compiles)
     before = now
     if function.before is not None and function.ended_before is not None:
         before = _counts(function.ended_before, function.before)
-    parts = []
+    parts = [function.title, label(standing_of(function.ended.report, compiles))] if function.elsewhere else []
     for number, earlier, names in zip(
         now, before, (_GRAPH, graph_break.KIND.short, recompilation.KIND.short), strict=True
     ):
@@ -139,9 +145,7 @@ def lens_title(function: PlacedFunction) -> str:
     generated = sum(kernel.is_generated for kernel in function.kernels)
     parts += [units.kernels(generated)] if generated else []
     time = words.known_duration(sum(compile.seconds for compile in compiles))
-    parts += [time] if time else []
-    title = " · ".join(parts)
-    return f"{function.title} · {title}" if function.elsewhere else title
+    return [*parts, time] if time else parts
 
 
 def _counts(ended: Ended, compiles: tuple[Compile, ...]) -> tuple[int, int, int]:

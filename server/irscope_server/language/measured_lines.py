@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from irscope.profiling.profile import MeasuredLine, Profile, bound_mark
 from irscope.vocabulary import units
 
+from irscope_server.base import words
 from irscope_server.base.functions import function_of, outline_of
 from irscope_server.base.line_map import LineMap
 from irscope_server.base.texts import FileKey
 from irscope_server.language.context import SourceContext
 from irscope_server.running.measured import Measured
 
-BEFORE_EDIT = " · before your edit"
+BEFORE_EDIT = "before your edit"
 _MOST_PARTS = 3
 """The most parts of a function's step, in its lens."""
 
@@ -30,7 +31,7 @@ class TimedLine:
     @property
     def title(self) -> str:
         """Like `line_title`; made when it is shown, since a large model has thousands of lines."""
-        return line_title(self.measured, self.profile) + (BEFORE_EDIT if self.stale else "")
+        return words.of_lens([line_title(self.measured, self.profile)], *_note(self.stale))
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def functions_with_time(context: SourceContext, key: FileKey, measured: Measured
     ran = measured.ended.texts.get(key) or context.texts.lines(key)
     outline = outline_of("\n".join(ran))
     line_map = _line_map(context, key, measured)
-    note = BEFORE_EDIT if is_stale(context, measured) else ""
+    note = _note(is_stale(context, measured))
     owners: dict[int, set[str]] = {}
     places: dict[str, str] = {}
     for compile in measured.ended.compiles.get(key, ()):
@@ -75,14 +76,19 @@ def functions_with_time(context: SourceContext, key: FileKey, measured: Measured
         places[compile.id] = f"{compile.file}:{compile.line}"
     timed = []
     for first_line, ids in sorted(owners.items()):
-        title = _function_title(measured.profile, ids, {places[id] for id in ids})
-        if title:
-            timed.append(TimedFunction(line_map.near(first_line - 1), title + note))
+        parts = _of_function(measured.profile, ids, {places[id] for id in ids})
+        if parts:
+            title = words.of_lens(parts, *note, separator=", ")
+            timed.append(TimedFunction(line_map.near(first_line - 1), title))
     return timed
 
 
-def _function_title(profile: Profile, compiles: set[str], places: set[str]) -> str:
-    """``3.2 ms of 6.8 (47 %): kernels 1.49, launch 1.2, guards 0.1``; empty if it was not measured."""
+def _note(stale: bool) -> list[str]:
+    return [BEFORE_EDIT] if stale else []
+
+
+def _of_function(profile: Profile, compiles: set[str], places: set[str]) -> list[str]:
+    """``3.2 ms of 6.8 (47 %): kernels 1.49``, ``launch 1.2``, ``guards 0.1``; empty if it was not measured."""
     kernels = sum(kernel.seconds for kernel in profile.kernels if kernel.stage.rpartition("/")[0] in compiles)
     parts = {"kernels": kernels} if kernels else {}
     for gap in profile.gaps:
@@ -90,10 +96,10 @@ def _function_title(profile: Profile, compiles: set[str], places: set[str]) -> s
             parts[gap.kind] = parts.get(gap.kind, 0.0) + gap.seconds
     whole = sum(parts.values())
     if whole <= 0:
-        return ""
+        return []
     shown = sorted(parts.items(), key=lambda part: -part[1])[:_MOST_PARTS]
-    told = ", ".join(f"{kind} {_beside(seconds, whole)}" for kind, seconds in shown)
-    return f"{_of_step(whole, profile)}: {told}"
+    first, *others = (f"{kind} {_beside(seconds, whole)}" for kind, seconds in shown)
+    return [f"{_of_step(whole, profile)}: {first}", *others]
 
 
 def line_title(row: MeasuredLine, profile: Profile) -> str:

@@ -17,6 +17,7 @@ from irscope.protocol import (
     Related,
     RelatedRole,
 )
+from irscope_server.base import words
 from irscope_server.base.texts import FileKey, Texts, file_key, split_lines
 from irscope_server.language.finding_text import finding_text, told_apart
 from irscope_server.language.hovers import function_text
@@ -266,7 +267,7 @@ def test_what_was_compiled_elsewhere_stands_at_the_call() -> None:
     desk = Desk(**{PATH: text})
     library = compile_of("/w/site-packages/lib.py", "0/0", "forward", 10)
     desk.results.end(None, ended(PATH, {PATH: text}, compiles=[library]))
-    assert desk.lenses() == [(2, "compiled in other files · 1 graph · 500 ms")]
+    assert desk.lenses() == [(2, "compiled in other files · no breaks · 1 graph · 500 ms")]
 
 
 def test_a_librarys_model_has_its_name_at_its_own_call_of_torch_compile() -> None:
@@ -288,11 +289,26 @@ def test_a_librarys_model_has_its_name_at_its_own_call_of_torch_compile() -> Non
     deep = ended(PATH, {PATH: text}, lane=Lane.DEEP, compiles=compiles, kernels=kernels)
     desk.results.end(None, deep)
     assert desk.lenses() == [
-        (2, "Model · 1 graph · 1 kernel · 500 ms"),
-        (3, "Other · 1 graph · 2 kernels · 500 ms"),
+        (2, "Model · no breaks · 1 graph · 1 kernel · 500 ms"),
+        (3, "Other · no breaks · 1 graph · 2 kernels · 500 ms"),
     ]
     desk.texts[PATH] = "# new\n" + text
     assert [line for line, _ in desk.lenses()] == [3, 4], "they move with their lines"
+
+
+@pytest.mark.parametrize(
+    ("parts", "last", "title"),
+    [
+        (["1 graph", "1.8 s"], [], "1 graph · 1.8 s"),
+        (["12 graphs (was 1)", "3 breaks (was 0)", "2 recompiles", "140 kernels", "1.8 s"], ["running…"],
+         "12 graphs (was 1) · 3 breaks (was 0) · running…"),
+        (["runs as plain Python: break at modeling_llama.py:1234 in LlamaDecoderLayer.forward"], ["before your edit"],
+         "runs as plain Python: break at modeling_… · before your edit"),
+    ],
+)  # fmt: skip
+def test_a_lens_has_at_most_60_letters(parts: list[str], last: list[str], title: str) -> None:
+    assert words.of_lens(parts, *last) == title
+    assert len(title) <= 60
 
 
 def test_a_module_shows_what_a_script_compiled_in_it() -> None:
