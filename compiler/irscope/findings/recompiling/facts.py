@@ -101,8 +101,16 @@ class Facts:
     @property
     def has_size_0_or_1(self) -> bool:
         """Whether one of the two sizes that differ is 0 or 1, for which PyTorch always compiles."""
-        is_checked = self.guard.text.startswith("2 <= ") and self.guard.dimension is not None
-        return is_checked or any(size <= 1 for size in self.guard.sizes)
+        sizes = self.guard.sizes
+        if self.guard.text.startswith("2 <= ") and self.guard.dimension is not None:
+            sizes = (0 if self.size_now is None else self.size_now,)
+        return any(size <= 1 for size in sizes)
+
+    @property
+    def size_now(self) -> int | None:
+        """The guarded size in the call of this compile; None if the guard is on no size of a tensor of the call."""
+        now, dimension = self.tensors.get(self.guard.source), self.guard.dimension
+        return now.sizes[dimension] if now is not None and dimension is not None and dimension < len(now.sizes) else None
 
     @property
     def tensors(self) -> Mapping[str, Sizes]:

@@ -19,7 +19,7 @@ def condition(facts: Facts) -> Words:
     if (grown := _growing(facts)) is not None:
         return grown
     return Words(
-        "",
+        "" if facts.size_now is None else f"The size is {facts.size_now} in this call.",
         (
             "The compiled code is valid only if this is true. PyTorch took the condition from a branch in the code or chose it itself. Keep the values on one side of it, or warm up both.",
         ),
