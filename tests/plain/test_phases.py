@@ -123,6 +123,19 @@ def test_show_time(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypat
     assert shown["phases"][0]["name"] == "dynamo" and shown["compiles"][0]["phases"][1]["parent"] == 0
 
 
+def test_a_fast_run_has_the_time_of_each_compile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "runs.db")
+    with Store(path) as store:
+        run = store.create_run("/m.py", [], Lane.FAST, "digest")
+        for id, seconds in (("0/0", 1.25), ("1/0", 0.5), ("2/0", 0.0)):
+            store.put_compile(run, a_compile(id=id, seconds=seconds))
+        store.set_outcome(run, an_outcome())
+    assert main(["show", "--store", path, "--time"]) == 0
+    out = capsys.readouterr().out
+    assert "1.7500 s in 2 compiles" in out
+    assert "1.7500   100.0  entire_frame_compile ×2  the whole compile" in out
+
+
 @pytest.mark.parametrize(("number", "label"), [(0, "Dynamo, first attempt"), (4, "Dynamo, attempt 5")])
 def test_attempts_count_from_one(number: int, label: str) -> None:
     assert phases.Phase(f"compile_attempt_{number}", -1, 0.0, 1.0, 1.0, 0).label == label

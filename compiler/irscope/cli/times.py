@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from irscope.cli.tables import middle_cut
 from irscope.cli.text import Paint, short_path, to_stdout, width_of
 from irscope.ir import phases
-from irscope.pipelines.registry import role_of
 from irscope.protocol import Compile, Report, to_json
+from irscope.provenance.phase_times import phase_trees
 from irscope.store.store import Store
-from irscope.vocabulary.stages import Role
 from irscope.vocabulary.units import count
 from irscope.vocabulary.visible import printable
 
@@ -23,12 +22,7 @@ _SHORTEST_NAME = 24
 
 def show_times(store: Store, report: Report, compiles: Sequence[Compile], as_json: bool) -> int:
     """Prints the phases of these compiles added up, or as data with those of each compile beside."""
-    trees = {
-        compile.id: phases.from_data(store.stage_data(report.run, stage.id))
-        for compile in compiles
-        for stage in compile.stages
-        if role_of(stage.name) is Role.PHASES
-    }
+    trees = phase_trees(store, report, compiles)
     sums = phases.totals(trees.values(), longest_first=True)
     if as_json:
         print(
@@ -46,7 +40,7 @@ def show_times(store: Store, report: Report, compiles: Sequence[Compile], as_jso
         )
         return 0
     if not trees:
-        print("This run has no phases: nothing was compiled in the deep lane.")
+        print("This run has no compile times: nothing was compiled.")
         return 0
     paint = Paint(sys.stdout)
     by_id = {compile.id: compile for compile in compiles}

@@ -182,6 +182,11 @@ def from_data(data: Any) -> list[Phase]:
         raise ValueError(f"not phases: {error!r}") from error
 
 
+def whole_compile(seconds: float) -> list[Phase]:
+    """A compile of which only the time as a whole is known; empty if it is not."""
+    return [Phase("entire_frame_compile", -1, 0.0, seconds, seconds, 0)] if seconds > 0 else []
+
+
 # --- as a tree of totals ----------------------------------------------------------------------------------------------
 
 

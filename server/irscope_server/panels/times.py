@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from irscope.comparing.piece_matrix import piece_matrix
 from irscope.ir import phases
-from irscope.pipelines.registry import role_of
 from irscope.protocol import Compile, Report
+from irscope.provenance.phase_times import phase_trees
 from irscope.store.store import Store
-from irscope.vocabulary.stages import Role
 
 from irscope_server.base.context import ReadContext
 from irscope_server.base.messages import Encoded
@@ -99,7 +98,7 @@ async def phases_of(context: ReadContext, params: PhasesParams) -> Encoded:
 
 
 def _result(store: Store, report: Report, compiles: tuple[Compile, ...], uri_of: UriOf) -> PhasesResult:
-    trees = {compile.id: tree for compile in compiles if (tree := _tree(store, report.run, compile))}
+    trees = phase_trees(store, report, compiles)
     names: dict[str, int] = {}
     labels: list[str] = []
     left = _MOST_ROWS
@@ -140,16 +139,6 @@ def _pieces(report: Report) -> PieceTable:
     found = piece_matrix(report.pieces, _MOST_PIECES, _MOST_SIZES)
     rows = tuple(PieceRow(row.title, row.cells) for row in found.rows)
     return PieceTable(found.sizes, rows, found.note, found.hidden_rows, found.hidden_sizes)
-
-
-def _tree(store: Store, run: str, compile: Compile) -> list[phases.Phase]:
-    for stage in compile.stages:
-        if role_of(stage.name) is Role.PHASES:
-            try:
-                return phases.from_data(store.stage_data(run, stage.id))
-            except ValueError:  # of another version, or from elsewhere
-                return []
-    return []
 
 
 REQUEST = PanelRequest("irscope/phases", PhasesParams, PhasesResult, phases_of)

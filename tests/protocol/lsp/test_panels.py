@@ -259,9 +259,11 @@ async def test_kernels_to_choose_from_are_told_apart(start_editor: StartEditor, 
 @pytest.mark.worker
 async def test_a_fast_run_says_what_to_do(start_editor: StartEditor, stored: Stored) -> None:
     editor = await editor_of(start_editor, stored)
-    for method in ("phases", "memory"):
-        found = await editor.request(f"irscope/{method}", run=stored.fast)
-        assert "the fast lane" in found.reason and "Run the whole pipeline" in found.reason, method
+    found = await editor.request("irscope/memory", run=stored.fast)
+    assert "the fast lane" in found.reason and "Run the whole pipeline" in found.reason
+    found = await editor.request("irscope/phases", run=stored.fast)
+    assert found.labels == ["the whole compile"] and found.seconds > 0
+    assert {len(compile.phases) for compile in found.compiles} == {1}
     found = await editor.request("irscope/pipeline", run=stored.fast)
     assert {stage.name for stage in found.stages} <= {"bytecode", "dynamo-graph"}
 
@@ -325,7 +327,7 @@ async def test_runs_with_nothing_in_them(start_editor: StartEditor, tmp_path: Pa
     (mine,) = stage.passes
     assert stage.count == 5 and found.compiles[0].function == "<script>alert(1)</script>"
     assert (mine.added, mine.removed, mine.changed) == (0, 0, 1), "compared by structure"
-    assert (await editor.request("irscope/phases", run=other)).reason
+    assert (await editor.request("irscope/phases", run=other)).labels == ["the whole compile"]
     assert (await editor.request("irscope/memory", run=other)).reason
     found = await editor.request("irscope/findings", run=other)
     (group,) = found.groups

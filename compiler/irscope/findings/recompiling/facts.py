@@ -110,7 +110,9 @@ class Facts:
     def size_now(self) -> int | None:
         """The guarded size in the call of this compile; None if the guard is on no size of a tensor of the call."""
         now, dimension = self.tensors.get(self.guard.source), self.guard.dimension
-        return now.sizes[dimension] if now is not None and dimension is not None and dimension < len(now.sizes) else None
+        return (
+            now.sizes[dimension] if now is not None and dimension is not None and dimension < len(now.sizes) else None
+        )
 
     @property
     def tensors(self) -> Mapping[str, Sizes]:
