@@ -9,19 +9,21 @@ from pathlib import Path as FilePath
 from typing import Any
 
 import pytest
+from facts import a_compile, a_kernel, an_outcome
 from irscope.cli.measured import profile_lines
 from irscope.cli.text import Paint
 from irscope.driver.opened_profile import opened
 from irscope.ir.kineto import read_events
 from irscope.ir.nodes import NO_FACTS, Frame, NodeFacts, Value
 from irscope.ir.roofline import Peaks, kernel_costs
+from irscope.measures.compiled import compiled_tree
 from irscope.measures.splitting import parts_of, shares_of
 from irscope.measures.tree import Measure, Path, PathPart, PathTree, chained, folded, tree_of
 from irscope.profiling.joining import Joined
 from irscope.profiling.measuring import profile_of
 from irscope.profiling.profile import MeasuredKernel, MeasuredLine, Profile, bound_text
 from irscope.profiling.timeline import timeline
-from irscope.protocol import Origin, from_json, to_json
+from irscope.protocol import Origin, Report, from_json, to_json
 from irscope.provenance.kernel_paths import _with_modules
 from irscope.store.store import Store
 
@@ -200,3 +202,37 @@ def test_each_call_of_a_library_function_has_its_own_cost(tmp_path: FilePath) ->
     for cost in costs:
         assert sum(moved.get((cost.stage, cost.name), ())) == (cost.moved or 0)
     assert any(len(set(each)) > 1 for each in moved.values())
+
+
+def test_what_was_compiled_as_a_tree() -> None:
+    compiles = (
+        a_compile(id="0/0", program="Net", graph_ops=3, seconds=2.0, file="/m.py", line=7),
+        a_compile(id="1/0", program="Net", graph_ops=3, seconds=1.0),
+        a_compile(id="2/0", program="", function="step", graph_ops=0, seconds=0.25),
+    )
+    kernels = tuple(
+        a_kernel(compile=compile, language=language, module=module, module_class=kind)
+        for compile, language, module, kind in [
+            ("0/0", "cpp", "layers.0.mlp", "MLP"),
+            ("0/0", "cpp", "layers.1.mlp", "MLP"),
+            ("0/0", "extern", "layers.1", "Layer"),
+            ("1/0", "cpp", "", "Net"),
+        ]
+    )
+    report = Report(1, "r1", "/m.py", "2.13.0", an_outcome(), compiles, (), kernels, ())
+    tree = folded(compiled_tree(report))
+    adds_up(tree)
+    assert [(node.name, node.kind, node.inclusive) for node in tree.nodes] == [
+        ("this run", "", (3, 1, 2, 3.25)),
+        ("Net", "", (3, 1, 2, 3.0)),
+        ("step", "", (0, 0, 0, 0.25)),
+        ("layers.0–1 ×2", "Layer", (2, 1, 0, 0)),
+        ("mlp", "MLP", (2, 0, 0, 0)),
+    ]
+    assert (tree.nodes[1].file, tree.nodes[1].line) == ("/m.py", 7)
+    step = tree_of("step", (Measure("time", "seconds"),), {path("Net", "layers.1", "mlp"): (0.5,)})
+    timed = folded(compiled_tree(report, step))
+    assert [measure.name for measure in timed.measures][-1] == "step"
+    assert {node.name: node.inclusive[-1] for node in timed.nodes} == {
+        "this run": 0.5, "Net": 0.5, "step": 0.0, "layers.0–1 ×2": 0.5, "mlp": 0.5,
+    }  # fmt: skip

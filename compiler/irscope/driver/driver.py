@@ -210,6 +210,8 @@ def execute(
     reason = why_not or reason
     try:
         run = store.create_run(path, spec.args, spec.lane, digest_of(source), _how(spec), spec.pipeline)
+        if source:  # also where all that is compiled is in a library
+            store.put_source(run, path, source)
     except sqlite3.Error as error:
         raise StoreError(f"The run store {store.path} cannot be written: {error}.") from error
     on_start(run)

@@ -24,7 +24,7 @@ Path = tuple[PathPart, ...]
 
 @dataclass(frozen=True)
 class Measure:
-    """What is measured; `unit` is ``seconds`` or ``bytes``."""
+    """What is measured; `unit` is ``seconds``, ``bytes`` or ``count``."""
 
     name: str
     unit: str

@@ -16,6 +16,13 @@ export interface Declared {
 }
 
 export const REGISTRY = {
+  summary: {
+    title: "Summary",
+    requests: ["summary"],
+    about: "run",
+    isDeep: true,
+    icon: "M2.5 2.5h11v11h-11zM5 5.5h6M5 8h6M5 10.5h3.5",
+  },
   strip: {
     title: "Pipeline",
     requests: ["pipeline", "step"],

@@ -250,21 +250,6 @@ export interface KernelTime {
   places: Place[];
 }
 
-/** A module or a call frame, with the time of the kernels that it leads to; a module's place has an empty URI. */
-export interface PathTime {
-  name: string;
-  /** The class of the module, the function of the frame. */
-  kind: string;
-  place: Place;
-  /** An index of the list, before it; -1 for the first, the whole step. */
-  parent: number;
-  /** Without what is inside. */
-  own: number;
-  seconds: number;
-  possible: number;
-  bytes: number;
-}
-
 /** Time of a step in which no kernel of a compiled graph ran; its place has an empty URI if it is none of the user's. */
 export interface GapTime {
   kind: string;
@@ -331,8 +316,6 @@ export interface LeftOut {
   lines: number;
   kernels: number;
   gaps: number;
-  modules: number;
-  frames: number;
 }
 
 /** A profile; without one `reason` says what to do. All times are seconds of one step. */
@@ -356,10 +339,10 @@ export interface Measured {
   lines: LineTime[];
   kernels: KernelTime[];
   gaps: GapTime[];
-  /** A tree whose times add up at each level, in which layers that repeat are one; a kernel of several modules is divided among them by a model. */
-  modules: PathTime[];
+  /** Its layers that repeat are one; a kernel of several modules is divided among them by a model. */
+  modules: MeasureTree;
   /** The same by call frame, from the line that calls compiled code. */
-  frames: PathTime[];
+  frames: MeasureTree;
   graphs: CudaGraphTimes;
   costs: StepCost[];
   leftOut: LeftOut;
@@ -662,6 +645,29 @@ export interface SubjectOf {
   stage: string | null;
 }
 
+/** A finding that is to be dealt with. */
+export interface CauseRow {
+  title: string;
+  message: string;
+  place: Place;
+  /** What it costs, in words; empty if that is not known. */
+  cost: string;
+}
+
+/** A run on one page. */
+export interface Summary {
+  run: string;
+  /** How the run went and what is next, in a sentence or two. */
+  standing: string;
+  /** What it cost as a whole: the run, the compile time, the step. */
+  facts: string[];
+  /** What to do first, and then. */
+  causes: CauseRow[];
+  moreCauses: number;
+  /** Modules with their kernels, library calls, graphs, compile time, and the time of a step where there is a profile. */
+  compiled: MeasureTree;
+}
+
 export type PhaseRow = [number, number, number, number, number, number];
 
 /** The compile time of one compile, by phase. */
@@ -753,4 +759,32 @@ export interface RankStatement {
   right: string;
   leftLine: number;
   rightLine: number;
+}
+
+/** A measure of a tree; `unit` is `seconds`, `bytes` or `count`. */
+export interface MeasureTitle {
+  name: string;
+  unit: string;
+}
+
+/** A module or a call frame; a module's place has an empty URI. */
+export interface TreeRow {
+  name: string;
+  /** The class of the module, the function of the frame. */
+  kind: string;
+  place: Place;
+  /** An index of the list, before it; -1 for the first, the whole. */
+  parent: number;
+  /** One number for each measure, without what is inside. */
+  own: number[];
+  /** The same with what is inside. */
+  whole: number[];
+}
+
+/** Numbers on modules or call frames, which add up at each level; without rows nothing is known. */
+export interface MeasureTree {
+  measures: MeasureTitle[];
+  rows: TreeRow[];
+  /** How many rows it has not: those with least of the first measure. */
+  leftOut: number;
 }

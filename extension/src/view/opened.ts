@@ -3,7 +3,7 @@
 import { Age } from "../panels/age";
 import { announce, h } from "../panels/dom";
 import type { PanelName, Subject as PanelSubject } from "../panels/messages";
-import type { Place, Role, RunItem, StageItem } from "../protocol";
+import type { Place, RunItem, StageItem } from "../protocol";
 import { fileUri, nameOf, normal, pathOf, format, type Subject } from "./address";
 import { diffView } from "./diffView";
 import { tellFindings } from "./findings";
@@ -71,22 +71,16 @@ export class Opened implements Opener, Host {
     }
   }
 
-  /** The user's script, and beside it what tells most of the run. */
+  /** The user's script, and beside it the run on one page. */
   async overview(item: RunItem): Promise<void> {
-    const tree = await report(item.run);
-    const first = tree.compiles.find(({ kernels }) => kernels.length > 0) ?? tree.compiles[0];
-    const firstOf = (wanted: Role): StageItem | undefined => first?.stages.find(({ role }) => role === wanted);
-    const code = firstOf("code") ?? firstOf("graph") ?? first?.stages[0];
+    const { compiles } = await report(item.run);
+    const first = compiles.find(({ kernels }) => kernels.length > 0) ?? compiles[0];
     try {
       await this.show(item.run, item.scriptUri, first?.uri === item.scriptUri ? first.line : 0, { focus: false });
     } catch {
-      // A script that is gone; its stages are there.
+      // A script that is gone; what is known about the run is there.
     }
-    if (item.lane === "fast" && this.panels.has("findings")) {
-      this.panel("findings", { run: item.run, title: `${panelTitle("findings")} · ${baseName(item.script)}` });
-    } else if (code !== undefined) {
-      await this.show(item.run, code.uri, 0, { title: titleOf(code), preview: true, focus: false });
-    }
+    this.panel("summary", { run: item.run, title: `${panelTitle("summary")} · ${baseName(item.script)}` });
   }
 
   /**

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from irscope.findings.kinds import graph_break, recompilation
 from irscope.findings.standing import label, standing_of
-from irscope.pipelines.registry import stage_kind
+from irscope.measures.compiled import has_graph
 from irscope.protocol import Compile
 from irscope.vocabulary import units
 from lsprotocol import types
@@ -157,10 +157,4 @@ def _counts(ended: Ended, compiles: tuple[Compile, ...]) -> tuple[int, int, int]
 
 def graph_count(compiles: tuple[Compile, ...]) -> int:
     """Distinct frames that gave a graph: a recompilation of a frame is not a further graph, a resume function is."""
-    return len(
-        {
-            frame_of(compile)
-            for compile in compiles
-            if compile.graph_ops > 0 or any(stage_kind(stage.name).is_captured for stage in compile.stages)
-        }
-    )
+    return len({frame_of(compile) for compile in compiles if has_graph(compile)})

@@ -6,7 +6,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
-from irscope.measures.tree import PathTree, chained, folded, largest
+from irscope.measures.tree import chained, folded
 from irscope.profiling.changes import stored_profile
 from irscope.profiling.compared_words import elsewhere_words, program_words, region_words
 from irscope.profiling.profile import CudaGraphs, MeasuredKernel, MeasuredLine, MeasuredProgram, Profile, StepPiece
@@ -19,12 +19,11 @@ from irscope_server.base.params import PanelRequest
 from irscope_server.base.results import Place
 from irscope_server.base.stage_uris import uri_of_stage
 from irscope_server.panels.answers import answer, place_uri
+from irscope_server.panels.trees import MeasureTree, tree_answer
 from irscope_server.stages.tree import UriOf
 
 _MOST_ROWS = 500
 """Lines, kernels and gaps in an answer, of each."""
-_MOST_NODES = 4_000
-"""Modules and call frames, of each: those with most time."""
 _PLACE = re.compile(r"(?P<file>.+\.\w+(?:#cell-\d+)?):(?P<line>\d+)\Z")
 
 
@@ -67,23 +66,6 @@ class KernelTime:
     bytes: float | None
     flops: float | None
     places: tuple[Place, ...]
-
-
-@dataclass(frozen=True)
-class PathTime:
-    """A module or a call frame, with the time of the kernels that it leads to; a module's place has an empty URI."""
-
-    name: str
-    kind: str
-    """The class of the module, the function of the frame."""
-    place: Place
-    parent: int
-    """An index of the list, before it; -1 for the first, the whole step."""
-    own: float
-    """Without what is inside."""
-    seconds: float
-    possible: float
-    bytes: float
 
 
 @dataclass(frozen=True)
@@ -169,8 +151,6 @@ class LeftOut:
     lines: int
     kernels: int
     gaps: int
-    modules: int
-    frames: int
 
 
 @dataclass(frozen=True)
@@ -196,10 +176,9 @@ class MeasuredResult:
     """By measured time minus possible time."""
     kernels: tuple[KernelTime, ...]
     gaps: tuple[GapTime, ...]
-    modules: tuple[PathTime, ...]
-    """A tree whose times add up at each level, in which layers that repeat are one; a kernel of several modules is
-    divided among them by a model."""
-    frames: tuple[PathTime, ...]
+    modules: MeasureTree
+    """Its layers that repeat are one; a kernel of several modules is divided among them by a model."""
+    frames: MeasureTree
     """The same by call frame, from the line that calls compiled code."""
     graphs: CudaGraphTimes
     costs: tuple[StepCost, ...]
@@ -241,7 +220,6 @@ def _result(run: str, found: Profile, uri_of: UriOf, reason: str, report: Report
     pieces = _Pieces(uri_of)
     rows = tuple(pieces.row(one) for one in found.pieces)
     graphs = found.cuda_graphs
-    modules, frames = folded(found.by_module), chained(found.by_frame)
     return MeasuredResult(
         run=run,
         step=found.step_seconds,
@@ -258,8 +236,8 @@ def _result(run: str, found: Profile, uri_of: UriOf, reason: str, report: Report
         gaps=tuple(
             GapTime(one.kind, one.seconds, _place(one.where, uri_of), one.where) for one in found.gaps[:_MOST_ROWS]
         ),
-        modules=_paths(modules, uri_of),
-        frames=_paths(frames, uri_of),
+        modules=tree_answer(folded(found.by_module), uri_of),
+        frames=tree_answer(chained(found.by_frame), uri_of),
         graphs=CudaGraphTimes(
             graphs.recorded,
             graphs.replayed,
@@ -271,23 +249,12 @@ def _result(run: str, found: Profile, uri_of: UriOf, reason: str, report: Report
         costs=_costs(found, uri_of),
         left_out=LeftOut(
             *(max(0, len(rows) - _MOST_ROWS) for rows in (found.lines, found.kernels, found.gaps)),
-            *(max(0, len(tree.nodes) - _MOST_NODES) for tree in (modules, frames)),
         ),
         words=tuple(pieces.words),
         places=tuple(pieces.places),
         pieces=rows,
         reason=reason,
     )
-
-
-def _paths(tree: PathTree, uri_of: UriOf) -> tuple[PathTime, ...]:
-    return tuple(
-        PathTime(
-            node.name, node.kind, _at(node.file, node.line, uri_of) if node.file else Place("", 0), node.parent,
-            node.exclusive[0], *node.inclusive,
-        )
-        for node in largest(tree, _MOST_NODES).nodes
-    )  # fmt: skip
 
 
 def _costs(found: Profile, uri_of: UriOf) -> tuple[StepCost, ...]:

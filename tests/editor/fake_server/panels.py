@@ -6,7 +6,7 @@ tests/protocol/lsp/test_panels.py holds their fields to docs/PROTOCOL.md.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 RUN = "20261120-101500-fake"
@@ -407,11 +407,37 @@ def comparison(params: Json) -> Json:
     return {"run": params["run"], "script": "/train.py", "pipelines": found, "reason": ""}
 
 
+def tree(measures: Sequence[tuple[str, str]] = (), *rows: Json) -> Json:
+    return {"measures": [{"name": name, "unit": unit} for name, unit in measures], "rows": list(rows), "leftOut": 0}
+
+
+def tree_row(name: str, parent: int, line: int, own: list[float], whole: list[float]) -> Json:
+    at = place(line) if line else {"uri": "", "line": 0}
+    return {"name": name, "kind": "", "place": at, "parent": parent, "own": own, "whole": whole}
+
+
+def summary(params: Json) -> Json:
+    nothing: Json = {"run": params["run"], "standing": "Nothing was compiled.", "facts": [], "causes": [], "moreCauses": 0, "compiled": tree()}  # fmt: skip
+    if params["run"] == EMPTY:
+        return nothing
+    counts = [("kernels", "count"), ("library calls", "count"), ("graphs", "count"), ("compile time", "seconds")]
+    rows = [
+        tree_row("this run", -1, 0, [0, 0, 0, 0], [3, 2, 1, 12.5]),
+        tree_row(MARKUP, 0, 3, [1, 0, 1, 12.5], [3, 2, 1, 12.5]),
+        {**tree_row("layers.0–31 ×32", 1, 0, [2, 2, 0, 0], [2, 2, 0, 0]), "kind": MARKUP},
+    ]
+    cause = {"title": "Graph break", "message": f"Graph break: {MARKUP}", "place": place(4), "cost": "1 extra graph"}
+    return {
+        **nothing, "standing": f"1 cause costs 2 of 12.5 s: {MARKUP}", "facts": ["ran for 20 s", "compiled for 12.5 s"],
+        "causes": [cause], "moreCauses": 3, "compiled": tree(counts, *rows),
+    }  # fmt: skip
+
+
 def measured(params: Json) -> Json:
     nothing: Json = {
         "run": params["run"], "step": 0, "device": 0, "owned": 0, "profiled": 0, "idle": None, "steps": 0, "bounds": "", "programs": [], "regions": [],
-        "lines": [], "kernels": [], "gaps": [], "modules": [], "frames": [], "graphs": {"recorded": 0, "replayed": 0, "skipped": [], "recordings": 0, "again": [], "pools": []}, "costs": [], "words": [], "places": [],
-        "leftOut": {"lines": 0, "kernels": 0, "gaps": 0, "modules": 0, "frames": 0},
+        "lines": [], "kernels": [], "gaps": [], "modules": tree(), "frames": tree(), "graphs": {"recorded": 0, "replayed": 0, "skipped": [], "recordings": 0, "again": [], "pools": []}, "costs": [], "words": [], "places": [],
+        "leftOut": {"lines": 0, "kernels": 0, "gaps": 0},
         "pieces": [], "reason": "No run of this script was measured yet.",
     }  # fmt: skip
     if params["run"] == EMPTY:
@@ -430,17 +456,9 @@ def measured(params: Json) -> Json:
         "calls": 2,
         "kernels": [MARKUP],
     }
-    whole = {
-        "name": "step",
-        "kind": "",
-        "place": {"uri": "", "line": 0},
-        "parent": -1,
-        "own": 0,
-        "seconds": 4e-4,
-        "possible": 1e-4,
-        "bytes": 4e6,
-    }
-    module = {**whole, "name": MARKUP, "kind": MARKUP, "parent": 0, "own": 4e-4}
+    times = [("time", "seconds"), ("bound", "seconds"), ("moved", "bytes")]
+    whole = tree_row("step", -1, 0, [0, 0, 0], [4e-4, 1e-4, 4e6])
+    module = {**tree_row(MARKUP, 0, 0, [4e-4, 1e-4, 4e6], [4e-4, 1e-4, 4e6]), "kind": MARKUP}
     program = {
         "function": MARKUP,
         "place": place(3),
@@ -451,7 +469,7 @@ def measured(params: Json) -> Json:
     return {
         **nothing, "step": 1e-3, "device": 4e-4, "owned": 9e-4, "profiled": 1.2e-3, "idle": 8e-4, "steps": 20, "bounds": "the least time on NVIDIA H100 SXM",
         "programs": [program], "regions": [region, program], "lines": [line], "kernels": [kernel],
-        "modules": [whole, module], "frames": [whole, {**module, "place": place(4)}],
+        "modules": tree(times, whole, module), "frames": tree(times, whole, {**module, "place": place(4)}),
         "gaps": [{"kind": "guards", "seconds": 1e-4, "place": place(3), "where": ""}],
         "graphs": {"recorded": 0, "replayed": 1, "skipped": [{"why": MARKUP, "place": place(3)}], "recordings": 2, "again": [{"compile": "0/0", "why": MARKUP, "count": 1}], "pools": [{"pool": "0.1", "bytes": 2e6, "used": 5e5}]},
         "costs": [{"what": "graph-break", "name": "GB0025", "words": f"at least 5 µs {MARKUP}", "place": place(3)}],
@@ -516,6 +534,7 @@ ANSWERS: dict[str, Callable[[Json], Json]] = {
     "irscope/pipeline": pipeline,
     "irscope/step": step,
     "irscope/findings": findings,
+    "irscope/summary": summary,
     "irscope/phases": phases,
     "irscope/measured": measured,
     "irscope/memory": memory,

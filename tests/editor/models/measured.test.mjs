@@ -5,7 +5,8 @@ import { load } from "../modules.mjs";
 
 const model = await load("panels/measured/model");
 const step = await load("panels/measured/step");
-const tree = await load("panels/measured/tree");
+const NO_TREE = { measures: [], rows: [], leftOut: 0 };
+const tree = await load("panels/measures/tree");
 
 const AT = (/** @type {number} */ line) => ({ uri: "file:///w/train.py", line });
 const NOWHERE = { uri: "", line: 0 };
@@ -50,7 +51,7 @@ const PIECES = [
 const DATA = {
   run: "r", step: 8e-4, device: 6e-4, owned: 7.2e-4, profiled: 1e-3, idle: 4e-4, steps: 20, bounds: "the least time on an H100", programs: [],
   lines: LINES, kernels: KERNELS, gaps: [{ kind: "guards", seconds: 8e-5, place: AT(2), where: "/w/train.py:3" },
-  { kind: "outside", seconds: 4e-5, place: NOWHERE, where: "" }], modules: [], frames: [], graphs: { recorded: 0, replayed: 0, skipped: [], recordings: 0, again: [], pools: [] }, costs: [], leftOut: { lines: 0, kernels: 0, gaps: 0, modules: 0, frames: 0 },
+  { kind: "outside", seconds: 4e-5, place: NOWHERE, where: "" }], modules: NO_TREE, frames: NO_TREE, graphs: { recorded: 0, replayed: 0, skipped: [], recordings: 0, again: [], pools: [] }, costs: [], leftOut: { lines: 0, kernels: 0, gaps: 0 },
   words: WORDS, places: [AT(4)], pieces: PIECES, reason: "",
 }; // prettier-ignore
 
@@ -134,7 +135,20 @@ describe("the model of measured time", () => {
 });
 
 describe("the flame graph of modules", () => {
-  const node = (/** @type {any} */ more) => ({ kind: "", place: NOWHERE, own: 0, possible: 0, bytes: 0, ...more });
+  const MEASURES = [
+    { name: "time", unit: "seconds" },
+    { name: "bound", unit: "seconds" },
+    { name: "moved", unit: "bytes" },
+  ];
+  const SHARE = { title: "% of step", whole: 20 };
+  const node = (/** @type {any} */ { seconds, own = 0, possible = 0, bytes = 0, ...more }) => ({
+    kind: "",
+    place: NOWHERE,
+    own: [own, 0, 0],
+    whole: [seconds, possible, bytes],
+    ...more,
+  });
+  const treeOf = (/** @type {any[]} */ rows) => ({ measures: MEASURES, rows, leftOut: 0 });
   const NODES = [
     node({ name: "step", parent: -1, seconds: 10, own: 1 }),
     node({ name: "Net", kind: "Net", parent: 0, seconds: 9 }),
@@ -144,19 +158,21 @@ describe("the flame graph of modules", () => {
   ];
 
   it("has boxes inside each other, one after the other", () => {
-    const boxes = tree.pathBoxes(NODES);
+    const boxes = tree.pathBoxes(treeOf(NODES));
     assert.deepEqual(
       boxes.map((/** @type {any} */ box) => [box.name, box.start, box.depth, box.children.length]),
       [["step", 0, 0, 1], ["Net", 0, 1, 2], ["layers.0", 0, 2, 0], ["layers.1", 4, 2, 1], ["mlp", 4, 3, 0]],
     ); // prettier-ignore
-    assert.deepEqual(tree.pathBoxes(NODES.slice(0, 1)), [], "a profile without paths");
+    assert.deepEqual(tree.pathBoxes(treeOf(NODES.slice(0, 1))), [], "a profile without paths");
   });
 
   it("is a tree of rows, too, open around the parts with most time", () => {
-    const boxes = tree.pathBoxes(NODES);
+    const boxes = tree.pathBoxes(treeOf(NODES));
     const open = tree.openAtFirst(boxes);
     const shown = () =>
-      tree.pathRows(boxes, open, 20).map((/** @type {any} */ row) => [row.name, row.depth, row.isOpen]);
+      tree
+        .pathRows(treeOf(NODES), boxes, open, SHARE)
+        .map((/** @type {any} */ row) => [row.name, row.depth, row.isOpen]);
     assert.deepEqual(shown(), [
       ["step", 0, true], ["Net", 1, true], ["layers.1", 2, true], ["mlp", 3, undefined], ["layers.0", 2, undefined],
     ]); // prettier-ignore
@@ -166,16 +182,35 @@ describe("the flame graph of modules", () => {
       ["Net", 1, false],
     ]);
     open.add(1);
-    const [, , , , layer] = tree.pathRows(boxes, open, 20);
+    const [, , , , layer] = tree.pathRows(treeOf(NODES), boxes, open, SHARE);
     assert.deepEqual(layer.cells, ["4.0 s", "20 %", "4.0 s", "2.0 s", "1 MB"]);
     const many = Array.from({ length: 30 }, (_, at) => node({ name: `m${at}`, parent: at, seconds: 30 - at }));
-    const deep = tree.pathBoxes([node({ name: "step", parent: -1, seconds: 31 }), ...many]);
-    assert.equal(tree.pathRows(deep, tree.openAtFirst(deep), 31).length, 20);
-    assert.deepEqual(tree.pathBoxes(NODES.map((each) => ({ ...each, seconds: 0 }))), [], "nothing was measured");
+    const longer = treeOf([node({ name: "step", parent: -1, seconds: 31 }), ...many]);
+    const deep = tree.pathBoxes(longer);
+    assert.equal(tree.pathRows(longer, deep, tree.openAtFirst(deep), SHARE).length, 20);
+    const nothing = NODES.map((each) => ({ ...each, whole: [0, 0, 0] }));
+    assert.deepEqual(tree.pathBoxes(treeOf(nothing)), [], "nothing was measured");
+  });
+
+  it("has a column for each measure, whatever its unit", () => {
+    const counts = [
+      { name: "kernels", unit: "count" },
+      { name: "compile time", unit: "seconds" },
+    ];
+    const rows = [
+      { name: "this run", kind: "", place: NOWHERE, parent: -1, own: [0, 0], whole: [7, 1.5] },
+      { name: "Net", kind: "", place: NOWHERE, parent: 0, own: [7, 1.5], whole: [7, 1.5] },
+    ]; // prettier-ignore
+    const counted = { measures: counts, rows, leftOut: 0 };
+    const boxes = tree.pathBoxes(counted);
+    assert.deepEqual(tree.treeColumns(counted), ["Kernels", "Compile Time"]);
+    assert.deepEqual(tree.treeColumns(treeOf(NODES), SHARE), ["Time", "% of step", "Own", "Possible", "Moved"]);
+    const [, net] = tree.pathRows(counted, boxes, tree.openAtFirst(boxes));
+    assert.deepEqual(net.cells, ["7", "1.5 s"]);
   });
 
   it("says what each took, and colours modules of one class alike", () => {
-    const [whole, net, first, second] = tree.pathBoxes(NODES);
+    const [whole, net, first, second] = tree.pathBoxes(treeOf(NODES));
     assert.equal(tree.pathTitle(net), "Net");
     assert.equal(tree.spokenPath(first, 10), "layers.0 Layer, 4.0 s 40 % of the kernels, possible 2.0 s, moved 1 MB");
     assert.equal(tree.spokenPath(second, 10), "layers.1 Layer, 5.0 s 50 % of the kernels, own 2.0 s");

@@ -27,10 +27,14 @@ const PHASES = {
 const MEASURED = {
   run: "r", step: 8e-5, device: 4e-5, owned: 8e-5, profiled: 1e-4, idle: 6e-5, steps: 20, bounds: "the least time on an H100", programs: [], regions: [],
   lines: [{ place: PLACE, seconds: 4e-5, shared: 0, possible: 1e-5, refuted: false, bound: "memory", calls: 2, kernels: ["relu"] }],
-  kernels: [], gaps: [], modules: [], frames: [
-    { name: "step", kind: "", place: { uri: "", line: 0 }, parent: -1, own: 0, seconds: 4e-5, possible: 1e-5, bytes: 2e6 },
-    { name: "train.py:1", kind: "forward", place: PLACE, parent: 0, own: 4e-5, seconds: 4e-5, possible: 1e-5, bytes: 2e6 },
-  ], graphs: { recorded: 0, replayed: 1, skipped: [], recordings: 0, again: [], pools: [] }, costs: [], leftOut: { lines: 0, kernels: 0, gaps: 0, modules: 0, frames: 0 }, words: ["launch", "relu", "0/0", "kernel"],
+  kernels: [], gaps: [], modules: { measures: [], rows: [], leftOut: 0 }, frames: {
+    measures: [{ name: "time", unit: "seconds" }, { name: "bound", unit: "seconds" }, { name: "moved", unit: "bytes" }],
+    leftOut: 0,
+    rows: [
+      { name: "step", kind: "", place: { uri: "", line: 0 }, parent: -1, own: [0, 0, 0], whole: [4e-5, 1e-5, 2e6] },
+      { name: "train.py:1", kind: "forward", place: PLACE, parent: 0, own: [4e-5, 0, 0], whole: [4e-5, 1e-5, 2e6] },
+    ],
+  }, graphs: { recorded: 0, replayed: 1, skipped: [], recordings: 0, again: [], pools: [] }, costs: [], leftOut: { lines: 0, kernels: 0, gaps: 0 }, words: ["launch", "relu", "0/0", "kernel"],
   places: [PLACE], pieces: [[0, 0, 6e-5, 0, 1, 2, 0, 0], [1, 6e-5, 4e-5, 3, 1, 2, 0, 0]], reason: "",
 }; // prettier-ignore
 

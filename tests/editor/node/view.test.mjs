@@ -83,9 +83,16 @@ describe("irscope view", () => {
   }
 
   for (const theme of /** @type {const} */ (["dark", "hc-light", ...nightly("light", "hc-dark")])) {
-    it(`shows the newest run's source beside its code, in ${theme}`, async () => {
+    it(`shows the newest run's source beside its summary, and its code, in ${theme}`, async () => {
       const { page, errors } = await open("", theme);
       await page.locator(".tab", { hasText: "train.py" }).waitFor();
+      const summary = page.frameLocator("iframe[src^='/panel/summary']");
+      await summary.getByText("Nothing stops the compiler here").waitFor();
+      await summary.locator("table.measured tbody tr", { hasText: "model" }).first().waitFor();
+      await page.waitForTimeout(300);
+      await page.screenshot({ path: path.join(SCREENSHOTS, `view-summary-${theme}.png`) });
+      assert.deepEqual(await violations(page), []);
+      await page.goto(`${new URL(view.url).origin}/#stage=0/0/output-code`);
       await page.locator(".tab", { hasText: "Output code" }).waitFor();
       await page.locator(".tok-keyword", { hasText: "import" }).first().waitFor();
       assert.ok((await page.locator(".column").count()) === 2);
@@ -121,14 +128,13 @@ describe("irscope view", () => {
   it("is walked with the keys alone", async () => {
     const { page } = await open();
     const focused = () => page.evaluate(() => document.activeElement?.textContent ?? "");
-    assert.match(await focused(), /^Output code/, "what is shown");
+    assert.match(await focused(), /^Summary/, "what is shown");
     await page.keyboard.press("Home");
     assert.match(await focused(), /^completed run of train\.py/);
     for (let step = 0; step < 12 && !(await focused()).startsWith("compile 0/0 model"); step += 1) {
       await page.keyboard.press("ArrowDown");
     }
     assert.match(await focused(), /^compile 0\/0 model ?\d+ ops/);
-    await page.keyboard.press("ArrowLeft"); // It was expanded to show what is open.
     await page.keyboard.press("ArrowRight");
     await page.locator(".row", { hasText: "AOTAutograd" }).waitFor();
     await page.keyboard.type("dyn");

@@ -2,20 +2,9 @@
 
 import type { Place } from "../../protocol";
 import * as units from "../../units";
+import type { Row } from "../measures/tree";
 import type { GapTime, KernelTime, LineTime, Measured } from "../results";
 import { placeText } from "../text";
-
-/** A row of a table: what it is about, and its numbers as text. */
-export interface Row {
-  /** A place that leads to an editor; without one the name is text. */
-  place: Place | undefined;
-  name: string;
-  /** Below the name: kernels of a line, lines of a kernel. */
-  detail: string;
-  /** The share of the step, 0 to 1. */
-  share: number;
-  cells: string[];
-}
 
 /** Titles of the columns of numbers, and those that a narrow panel leaves out. */
 export const COLUMNS = ["Time", "% of step", "Possible", "Above", "Bound", "Calls"];

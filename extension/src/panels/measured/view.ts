@@ -19,21 +19,10 @@ import {
   kernelRows,
   lineRows,
   summary,
-  type Row,
 } from "./model";
 import { groupOf, GROUPS, spoken, stepBoxes, titleOf, type StepBox } from "./step";
-import {
-  openAtFirst,
-  PATH_COLUMNS,
-  pathBoxes,
-  pathFacts,
-  pathRows,
-  pathTitle,
-  spokenPath,
-  toneOf,
-  type PathBox,
-  type PathRow,
-} from "./tree";
+import { rowElement, tableElement, TreeTable } from "../measures/table";
+import { pathBoxes, pathFacts, pathTitle, spokenPath, toneOf, type PathBox, type Row } from "../measures/tree";
 
 const PARTS = ["Modules", "Frames", "Lines", "Kernels", "Between Kernels", "Step"] as const;
 type Part = (typeof PARTS)[number];
@@ -48,13 +37,7 @@ interface Remembered {
 
 /** What the rows of each part are, and where the answer says how many of them it has not. */
 const NOUNS = { Lines: "line", Kernels: "kernel", "Between Kernels": "row", Modules: "module", Frames: "call" };
-const LEFT_OUT = {
-  Lines: "lines",
-  Kernels: "kernels",
-  "Between Kernels": "gaps",
-  Modules: "modules",
-  Frames: "frames",
-} as const;
+const LEFT_OUT = { Lines: "lines", Kernels: "kernels", "Between Kernels": "gaps" } as const;
 
 export function create(): View {
   return new MeasuredView();
@@ -68,7 +51,11 @@ class MeasuredView implements View {
     { label: "One step", noun: ["piece", "pieces"], classOf: groupOf, titleOf, spoken, told },
     this.body,
   );
-  private readonly tree = new FlameChart(
+  private readonly trees = {
+    Modules: new TreeTable("Modules", "Module"),
+    Frames: new TreeTable("Frames", "Frame"),
+  };
+  private readonly flame = new FlameChart(
     {
       label: "Time of kernels",
       noun: ["part", "parts"],
@@ -83,11 +70,11 @@ class MeasuredView implements View {
   private data: Measured | undefined;
   private part: Part = bridge.recall<Remembered>().measuredPart ?? "Lines";
   private isFlame = bridge.recall<Remembered>().measuredFlame ?? false;
-  /** The parts of each tree that are open. */
-  private open: Partial<Record<Part, Set<number>>> = {};
   private readonly loader = new Loader<Measured>(this.body, "the measured time", (result) => {
     this.data = result;
-    this.open = {};
+    const share = { title: "% of step", whole: result.step };
+    this.trees.Modules.take(result.modules, share);
+    this.trees.Frames.take(result.frames, share);
     this.chart.take(stepBoxes(result));
     this.draw();
   });
@@ -131,7 +118,7 @@ class MeasuredView implements View {
     if (this.part === "Step") {
       this.drawStep(data);
     } else if (this.part === "Modules" || this.part === "Frames") {
-      this.drawTree(data, this.part, pathBoxes(this.part === "Modules" ? data.modules : data.frames));
+      this.drawTree(data, this.part);
     } else {
       this.body.replaceChildren(h("div", { class: "scroll" }, ...facts, ...tableOf(this.part, data)));
     }
@@ -156,28 +143,21 @@ class MeasuredView implements View {
     this.drawChart(this.chart, h("span", { class: "legend" }, ...legend));
   }
 
-  private drawTree(data: Measured, part: "Modules" | "Frames", boxes: PathBox[]): void {
+  private drawTree(data: Measured, part: "Modules" | "Frames"): void {
+    const tree = part === "Modules" ? data.modules : data.frames;
+    const boxes = pathBoxes(tree);
     if (boxes.length === 0) {
       const what = part.toLowerCase();
       this.body.replaceChildren(notice(`No ${what} to show.`, `Nothing is known about the ${what} of the kernels.`));
       return;
     }
     if (this.isFlame) {
-      this.tree.take(boxes);
-      this.drawChart(this.tree, h("span", { class: "legend dim" }, BY_MODEL));
+      this.flame.take(boxes);
+      this.drawChart(this.flame, h("span", { class: "legend dim" }, BY_MODEL));
       return;
     }
-    const open = (this.open[part] ??= openAtFirst(boxes));
-    const fold = ({ id, isOpen }: PathRow): void => {
-      open[isOpen === true ? "delete" : "add"](id);
-      const top = this.body.firstElementChild?.scrollTop ?? 0;
-      this.draw();
-      this.body.firstElementChild?.scrollTo({ top });
-      this.body.querySelector<HTMLElement>(`[data-fold="${id}"]`)?.focus();
-    };
-    const rows = pathRows(boxes, open, data.step).map((row) => rowElement(row, PATH_COLUMNS, foldButton(row, fold)));
-    const table = tableElements(part, part.slice(0, -1), PATH_COLUMNS, rows, data);
-    this.body.replaceChildren(h("div", { class: "scroll" }, ...table, note(BY_MODEL)));
+    const notes = notesOf(part, tree.leftOut, data.bounds);
+    this.body.replaceChildren(h("div", { class: "scroll" }, this.trees[part].element, ...notes, note(BY_MODEL)));
   }
 
   /** From the tree to the flame graph, and back. */
@@ -258,77 +238,25 @@ function tableOf(part: Exclude<Part, "Step" | "Modules" | "Frames">, data: Measu
   if (rows.length === 0) {
     return [notice(`No ${part.toLowerCase()} to show.`, "The step has none that could be told apart.")];
   }
-  return tableElements(
+  const table = tableElement(
     part,
     first,
     columns,
     rows.map((row) => rowElement(row, columns)),
-    data,
   );
+  return [table, ...notesOf(part, data.leftOut[LEFT_OUT[part]], columns.includes("Possible") ? data.bounds : "")];
 }
 
-/** A table, and below it what was left out of it and what is possible. */
-function tableElements(
-  part: Exclude<Part, "Step">,
-  first: string,
-  columns: string[],
-  rows: HTMLElement[],
-  { bounds, leftOut }: Measured,
-): HTMLElement[] {
-  const more = leftOut[LEFT_OUT[part]];
-  const noun = NOUNS[part];
+/** Below a table: what was left out of it, and what is possible. */
+function notesOf(part: Exclude<Part, "Step">, more: number, bounds: string): HTMLElement[] {
   return [
-    h(
-      "table",
-      { class: "measured" },
-      h("caption", { class: "only-read" }, part),
-      h("thead", {}, h("tr", {}, ...[first, ...columns].map((title) => h("th", { scope: "col" }, title)))),
-      h("tbody", {}, ...rows),
-    ),
-    ...(more > 0 ? [note(`${units.count(more, noun)} with less time not shown.`)] : []),
-    ...(bounds !== "" && columns.includes("Possible") ? [note(`Possible: ${bounds}.`)] : []),
+    ...(more > 0 ? [note(`${units.count(more, NOUNS[part])} with less time not shown.`)] : []),
+    ...(bounds !== "" ? [note(`Possible: ${bounds}.`)] : []),
   ];
 }
 
 function note(text: string): HTMLElement {
   return h("p", { class: "dim measured-note" }, text);
-}
-
-/** What opens and closes a part of a tree; where nothing is inside, its place is kept. */
-function foldButton(row: PathRow, fold: (row: PathRow) => void): HTMLElement {
-  const { id, name, isOpen } = row;
-  return isOpen === undefined
-    ? h("span", { class: "twisty" })
-    : button(isOpen ? "▾" : "▸", () => fold(row), {
-        class: "link twisty",
-        "aria-label": name,
-        "aria-expanded": isOpen,
-        "data-fold": id,
-      });
-}
-
-/** @param fold what is before the name of a part of a tree */
-function rowElement(row: Row | PathRow, columns: string[], fold?: HTMLElement): HTMLElement {
-  const { place, name, detail, share, cells } = row;
-  const head = h(
-    "td",
-    "depth" in row ? { class: "what part", style: { "--depth": String(row.depth) } } : { class: "what" },
-    fold,
-    place === undefined ? h("span", { class: "name" }, name) : placeLink(place, name),
-    detail !== "" && h("div", { class: "dim detail", title: detail }, detail),
-  );
-  const numbers = cells.map((text, index) =>
-    h(
-      "td",
-      {
-        class: index === 1 ? "number share" : "number",
-        "data-column": columns[index] ?? "",
-        style: { "--share": String(share) },
-      },
-      text,
-    ),
-  );
-  return h("tr", {}, head, ...numbers);
 }
 
 function told(box: Box, whole: number): HTMLElement[] {

@@ -1,0 +1,61 @@
+/** A run on one page: how it stands, what to do first, and what was compiled. */
+
+import * as bridge from "../bridge";
+import { h } from "../dom";
+import { TreeTable } from "../measures/table";
+import type { Subject } from "../messages";
+import type { Summary } from "../results";
+import * as units from "../../units";
+import { Loader, placeLink, runButton, type View } from "../view";
+
+export function create(): View {
+  return new SummaryView();
+}
+
+class SummaryView implements View {
+  private readonly body = h("div", { class: "body scroll summary-body" });
+  readonly element = h("section", { class: "view" }, this.body);
+  private readonly tree = new TreeTable("What was compiled", "Compiled");
+  private run = "";
+  private readonly loader = new Loader<Summary>(this.body, "the summary", (result) => {
+    this.draw(result);
+  });
+
+  show({ run, deep }: Subject): void {
+    if ((deep ?? run) !== this.run) {
+      this.run = deep ?? run;
+      this.refresh();
+    }
+  }
+
+  refresh(): void {
+    if (this.run !== "") {
+      void this.loader.load("irscope/summary", { run: this.run });
+    }
+  }
+
+  focus(): void {
+    this.element.querySelector<HTMLElement>("button")?.focus();
+  }
+
+  private draw({ standing, facts, causes, moreCauses, compiled }: Summary): void {
+    this.tree.take(compiled);
+    const more = moreCauses > 0 && h("p", { class: "dim" }, `${units.count(moreCauses, "more cause")} in Findings.`);
+    const items = causes.map(({ title, message, place, cost }) =>
+      h(
+        "li",
+        {},
+        h("p", {}, message),
+        h("p", { class: "dim" }, placeLink(place), ` ${[title, cost].filter((text) => text !== "").join(" · ")}`),
+      ),
+    );
+    this.body.replaceChildren(
+      h("p", { class: "standing", role: "status" }, standing),
+      h("p", { class: "dim" }, facts.join(" · ")),
+      ...(items.length > 0 ? [h("h3", {}, "What to do first"), h("ol", { class: "causes" }, ...items)] : []),
+      ...(more === false ? [] : [more]),
+      ...(compiled.rows.length > 1 ? [h("h3", {}, "What was compiled"), this.tree.element] : []),
+      ...(compiled.rows.length > 1 || !bridge.inEditor ? [] : [runButton() ?? h("span", {})]),
+    );
+  }
+}
