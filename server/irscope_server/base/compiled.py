@@ -28,8 +28,11 @@ def compiles_text(report: Report) -> str:
     return ", ".join(shown)
 
 
-NEXT = {Next.FIX: "A quick fix is offered there.", Next.PROFILE: "Next: Profile This File."}
-"""How what is next is done in an editor."""
+NEXT = {
+    Next.FIX: "A quick fix in the editor, or `irscope fix`, tries changes.",
+    Next.PROFILE: "Next: profile it (Profile This File, or `irscope profile`).",
+}
+"""How what is next is done, in an editor or without one."""
 
 
 def standing_sentence(report: Report) -> str:

@@ -1,7 +1,7 @@
 /** Findings grouped by cause with what each cost; a row opens its places, a place opens the line. */
 
 import * as bridge from "../bridge";
-import { button, h } from "../dom";
+import { button, h, rich } from "../dom";
 import type { Subject } from "../messages";
 import type { Findings } from "../results";
 import { Loader, notice, runButton, type View } from "../view";
@@ -109,7 +109,7 @@ class FindingsView implements View {
       groupRows(shown, seconds, this.open.has(shown.key), () => this.toggle(shown.key)),
     );
     this.body.replaceChildren(
-      h("p", { class: "standing" }, standing),
+      h("p", { class: "standing" }, ...rich(standing)),
       h(
         "table",
         { class: "findings", role: "treegrid", "aria-label": "Findings by cause" },

@@ -14,11 +14,14 @@ import {
   type Share,
 } from "./tree";
 
+/** So many columns of numbers fit beside the names also where there is little room. */
+const FEW = 4;
+
 /** A table of rows that are made already. */
 export function tableElement(title: string, first: string, columns: string[], rows: HTMLElement[]): HTMLElement {
   return h(
     "table",
-    { class: "measured" },
+    { class: columns.length <= FEW ? "measured few" : "measured" },
     h("caption", { class: "only-read" }, title),
     h("thead", {}, h("tr", {}, ...[first, ...columns].map((column) => h("th", { scope: "col" }, column)))),
     h("tbody", {}, ...rows),

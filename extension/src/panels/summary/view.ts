@@ -1,7 +1,7 @@
 /** A run on one page: how it stands, what to do first, and what was compiled. */
 
 import * as bridge from "../bridge";
-import { h } from "../dom";
+import { h, rich } from "../dom";
 import { TreeTable } from "../measures/table";
 import type { Subject } from "../messages";
 import type { Summary } from "../results";
@@ -45,12 +45,12 @@ class SummaryView implements View {
       h(
         "li",
         {},
-        h("p", {}, message),
+        h("p", {}, ...rich(message)),
         h("p", { class: "dim" }, placeLink(place), ` ${[title, cost].filter((text) => text !== "").join(" · ")}`),
       ),
     );
     this.body.replaceChildren(
-      h("p", { class: "standing", role: "status" }, standing),
+      h("p", { class: "standing", role: "status" }, ...rich(standing)),
       h("p", { class: "dim" }, facts.join(" · ")),
       ...(items.length > 0 ? [h("h3", {}, "What to do first"), h("ol", { class: "causes" }, ...items)] : []),
       ...(more === false ? [] : [more]),
