@@ -85,7 +85,7 @@ describe("irscope view", () => {
   for (const theme of /** @type {const} */ (["dark", "hc-light", ...nightly("light", "hc-dark")])) {
     it(`shows the newest run's source beside its summary, and its code, in ${theme}`, async () => {
       const { page, errors } = await open("", theme);
-      await page.locator(".tab", { hasText: "train.py" }).waitFor();
+      await page.getByRole("tab", { name: "train.py", exact: true }).waitFor();
       const summary = page.frameLocator("iframe[src^='/panel/summary']");
       await summary.getByText("Nothing stops the compiler here").waitFor();
       await summary.locator("table.measured tbody tr", { hasText: "model" }).first().waitFor();
@@ -193,7 +193,7 @@ describe("irscope view", () => {
         await page.goto(
           `${new URL(view.url).origin}/#panel=${name}&compile=0/0${stage.replace("forward", "inference")}`,
         );
-        const element = page.locator(`iframe[src^='/panel/${name}']`);
+        const element = page.locator(`iframe[src^='/panel/${name}']`).last(); // The summary is open from the start, too.
         await element.waitFor();
         const frame = await (await element.elementHandle())?.contentFrame();
         assert.ok(frame, name);
