@@ -32,10 +32,20 @@ describe("the dock without a run of the file in the editor", () => {
       await page.goto(host.url);
       const frame = page.frameLocator("iframe");
       await frame.getByText("Nothing of older.").waitFor();
-      await page.evaluate(() => {
-        const inner = document.querySelector("iframe")?.contentWindow;
-        inner?.postMessage({ type: "nothing", message: "No run has to do with this file." }, "*");
-      });
+      /** @param {object} message */
+      const tell = (message) =>
+        page.evaluate((sent) => document.querySelector("iframe")?.contentWindow?.postMessage(sent, "*"), message);
+      const shows = (/** @type {string} */ run) => frame.getByText(`Nothing of ${run}.`).waitFor();
+      const follows = frame.getByRole("button", { name: "Follow Editor", pressed: true });
+      // A command shows another run: the editor is followed again as soon as it is about something else.
+      await tell({ type: "tab", tab: "strip", focus: false, pin: { run: "asked", title: "asked.py" } });
+      await shows("asked");
+      await tell({ type: "subject", subject: { run: "older", title: "older.py" } });
+      await follows.waitFor();
+      assert.equal(await frame.getByText("Nothing of older.").count(), 0);
+      await tell({ type: "subject", subject: { run: "other", title: "other.py" } });
+      await shows("other");
+      await tell({ type: "nothing", message: "No run has to do with this file." });
       const nothing = frame.getByText("No run has to do with this file.");
       await nothing.waitFor();
       const list = frame.getByLabel("Run", { exact: true });

@@ -13,13 +13,23 @@ import type { RunItem } from "../../protocol";
 
 interface Remembered {
   tab?: Tab;
+  /** What the user chose in place of what the editor is about. */
   pinned?: Subject | null;
+  asked?: Asked | null;
 }
 
-let subject: Subject | undefined = bridge.recall<Remembered>().pinned ?? undefined;
+/** What a command asked to show: until the editor is about another run than it was then. */
+interface Asked {
+  subject: Subject;
+  instead: string | undefined;
+}
+
+const remembered = bridge.recall<Remembered>();
+let asked: Asked | undefined = remembered.asked ?? undefined;
+let subject: Subject | undefined = asked?.subject ?? remembered.pinned ?? undefined;
 let followed: Subject | undefined;
-let following = subject === undefined;
-let current: Tab = bridge.recall<Remembered>().tab ?? "strip";
+let following = (remembered.pinned ?? undefined) === undefined;
+let current: Tab = remembered.tab ?? "strip";
 let runs: RunItem[] = [];
 
 const surroundings: Surroundings = {
@@ -73,7 +83,13 @@ document.body.append(h("header", {}, list, h("span", { class: "spacer" }), age.e
 
 bridge.on("subject", ({ subject: given }) => {
   followed = given;
-  if (following) {
+  if (asked !== undefined) {
+    asked.instead ??= given.run;
+    if (asked.instead !== given.run) {
+      ask(undefined);
+    }
+  }
+  if (following && asked === undefined) {
     setSubject(given);
   }
   void readRuns();
@@ -81,14 +97,16 @@ bridge.on("subject", ({ subject: given }) => {
 bridge.on("nothing", ({ message }) => {
   followed = undefined;
   nothing.replaceChildren(notice("Nothing to show yet.", message, runButton()));
-  if (following) {
+  if (following && asked === undefined) {
     setNothing();
   }
   void readRuns();
 });
 bridge.on("tab", ({ tab, focus, pin: pinned }) => {
   if (pinned !== undefined) {
-    keep(pinned);
+    ask({ subject: pinned, instead: followed?.run });
+    setSubject(pinned);
+    void readRuns();
   }
   showTab(tab, focus);
 });
@@ -190,19 +208,22 @@ function pin(run: string): void {
   }
   const deep =
     item.lane === "deep" ? undefined : runs.find((each) => each.lane === "deep" && each.script === item.script);
-  keep({ run, title: runText(item), ...(deep === undefined ? {} : { deep: deep.run }) });
+  following = false;
+  ask(undefined);
+  subject = { run, title: runText(item), ...(deep === undefined ? {} : { deep: deep.run }) };
+  bridge.remember<Remembered>({ pinned: subject });
+  setSubject(subject);
+  void readRuns();
 }
 
-/** Shows something until the editor is to be followed again. */
-function keep(chosen: Subject): void {
-  following = false;
-  bridge.remember<Remembered>({ pinned: chosen });
-  setSubject(chosen);
-  void readRuns();
+function ask(wanted: Asked | undefined): void {
+  asked = wanted;
+  bridge.remember<Remembered>({ asked: wanted ?? null });
 }
 
 function setFollowing(wanted: boolean): void {
   following = wanted;
+  ask(undefined);
   bridge.remember<Remembered>({ pinned: wanted ? null : (subject ?? null) });
   if (wanted && followed !== undefined) {
     setSubject(followed);
