@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from irscope.provenance.kernel_groups import repeated_title, without_numbers
 from irscope.vocabulary.records import dataclass
+from irscope.vocabulary.units import duration, size
 
 
 class PathPart(NamedTuple):
@@ -113,6 +114,27 @@ def largest(tree: PathTree, most: int) -> PathTree:
             if index in kept
         ),
     )
+
+
+def text_rows(tree: PathTree, most: int) -> Iterator[list[str]]:
+    """The nodes with most of the first measure as rows of a table: the name with its indent, and the numbers."""
+    shown = largest(tree, most)
+    children = shown.children
+    todo = [(0, 0)]
+    while todo:
+        index, depth = todo.pop()
+        node = shown.nodes[index]
+        kind = f" {node.kind}" if node.kind and node.kind != node.name else ""
+        numbers = map(number_text, node.inclusive, tree.measures)
+        yield ["\u00a0\u00a0" * depth + node.name + kind, *numbers]
+        todo += [(child, depth + 1) for child in reversed(children.get(index, ()))]
+
+
+def number_text(value: float, measure: Measure) -> str:
+    """A number with its unit; nothing is left empty."""
+    if not value:
+        return ""
+    return {"seconds": duration, "bytes": size}.get(measure.unit, "{:.0f}".format)(value)
 
 
 def chained(tree: PathTree) -> PathTree:

@@ -10,6 +10,9 @@ from collections.abc import Iterator
 
 from irscope.comparing.piece_matrix import piece_matrix
 from irscope.findings.registry import kind_of
+from irscope.findings.standing import sentence, standing_of
+from irscope.measures.compiled import compiled_tree
+from irscope.measures.tree import folded, text_rows
 from irscope.pipelines.registry import pipeline_named, role_of, stage_kind
 from irscope.protocol import Compile, Finding, Range, Report, StageRef, causes_only
 from irscope.reporting.graphs import Pictures
@@ -27,6 +30,7 @@ _MOST_TEXT = 20_000_000
 """Characters of all stages."""
 _MOST_FINDINGS, _MOST_COMPILES = 500, 500
 _MOST_RELATED = 8
+_MOST_MODULES = 60
 _MOST_PIECES, _MOST_SIZES = 200, 40
 
 
@@ -56,6 +60,7 @@ class _Page:
         stages = element("h2", "Stages"), *(self._compile(one) for one in self._report.compiles[:_MOST_COMPILES])
         body = [
             *self._head(),
+            *self._modules(),
             *self._findings(),
             *self._compiles(),
             *self._pieces(),
@@ -78,10 +83,21 @@ class _Page:
         causes = causes_only(report.findings)
         kernels = sum(kernel.is_generated for kernel in report.kernels)
         yield element("h1", self._redaction.path(report.script))
+        yield element("p", self._redaction.words(sentence(standing_of(report), report.outcome.message)), class_="words")
         yield element(
             "p", f"{count(len(causes), 'finding')}, {count(len(report.compiles), 'compile')}, {count(kernels, 'kernel')} · "
             f"{report.outcome.message} · {duration(report.outcome.seconds)}", class_="dim",
         )  # fmt: skip
+
+    def _modules(self) -> Iterator[Markup]:
+        """What was compiled, by module."""
+        tree = folded(compiled_tree(self._report))
+        if len(tree.nodes) < 2:
+            return
+        yield element("h2", "What was compiled")
+        yield grid(["", *(measure.name for measure in tree.measures)], list(text_rows(tree, _MOST_MODULES)), 1)
+        if len(tree.nodes) > _MOST_MODULES:
+            yield element("p", f"{len(tree.nodes) - _MOST_MODULES} more modules are left out.", class_="dim")
 
     # --- findings -----------------------------------------------------------------------------------------------------
 
