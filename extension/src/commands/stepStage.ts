@@ -7,6 +7,11 @@ import { withoutLinks } from "../host/plainText";
 import { StepRequest, SubjectOfRequest } from "../host/requests";
 import type { Services } from "./context";
 
+interface Step {
+  uri: string;
+  line: number;
+}
+
 /** Opens the stage before or behind, at the line that corresponds; before the first one that is the user's own. */
 export async function stepStage(services: Services, by: 1 | -1): Promise<void> {
   const editor = stageEditor();
@@ -14,16 +19,22 @@ export async function stepStage(services: Services, by: 1 | -1): Promise<void> {
   if (editor === undefined || step === undefined) {
     return;
   }
-  const target = vscode.Uri.parse(step.uri, true);
-  const column = editor.viewColumn ?? vscode.ViewColumn.Active;
+  await open(services, step, editor.viewColumn ?? vscode.ViewColumn.Active);
+}
+
+async function open(services: Services, { uri, line }: Step, column: vscode.ViewColumn): Promise<void> {
+  const target = vscode.Uri.parse(uri, true);
   if (target.scheme === SCHEME) {
-    await services.documents.show(step.uri, { line: step.line, column });
+    await services.documents.show(uri, { line, column });
   } else {
-    await showSource(step.uri, { line: step.line, column: columnOf(target) ?? column });
+    await showSource(uri, { line, column: columnOf(target) ?? column });
   }
 }
 
-/** The editor's own comparison of a stage with the one before. */
+/**
+ * The editor's own comparison of a stage with the one before. Two languages have no lines in common: what is before is
+ * opened beside, at the line that corresponds, and the colours show which lines belong together.
+ */
 export async function compareStage(services: Services): Promise<void> {
   const editor = stageEditor();
   const step = editor && (await stepFrom(services, editor, -1));
@@ -31,6 +42,10 @@ export async function compareStage(services: Services): Promise<void> {
     return;
   }
   const [left, right] = [vscode.Uri.parse(step.uri, true), editor.document.uri];
+  if (left.scheme !== SCHEME || languageOf(left) !== languageOf(right)) {
+    await open(services, step, vscode.ViewColumn.Beside);
+    return;
+  }
   const title = visible(`${nameOf(left)} ↔ ${nameOf(right)}`);
   await vscode.commands.executeCommand("vscode.diff", left, right, title);
 }
@@ -44,11 +59,7 @@ function stageEditor(): vscode.TextEditor | undefined {
   return undefined;
 }
 
-async function stepFrom(
-  { server }: Services,
-  editor: vscode.TextEditor,
-  by: 1 | -1,
-): Promise<{ uri: string; line: number } | undefined> {
+async function stepFrom({ server }: Services, editor: vscode.TextEditor, by: 1 | -1): Promise<Step | undefined> {
   const { run, stage } = await server.request(SubjectOfRequest, { uri: wireUri(editor.document.uri) });
   if (run === null || stage === null) {
     return undefined;
@@ -60,6 +71,11 @@ async function stepFrom(
     return undefined;
   }
   return { uri, line: target };
+}
+
+/** The suffix of a stage's document is that of its language. */
+function languageOf({ path }: vscode.Uri): string {
+  return path.slice(path.lastIndexOf(".") + 1);
 }
 
 function nameOf(uri: vscode.Uri): string {
