@@ -13,6 +13,8 @@ from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
 
 _AFTER_DYNAMO = ("torch/_inductor/", "torch/_functorch/_aot_autograd/")
 _COMPILERS = ("torch/_dynamo/", *_AFTER_DYNAMO)
+_OF_AN_OPERATION = "(Triggered internally at "
+"""In what ATen warns of.  It names the line of Python that called the operation, which may be a compiler's."""
 
 
 def warnings_hook(attach: Callable[[], Undo], receive: Callable[[str, bool], None]) -> Hook:
@@ -33,9 +35,9 @@ def warnings_hook(attach: Callable[[], Undo], receive: Callable[[str, bool], Non
 
         @functools.wraps(shown)
         def show(message: warnings.WarningMessage) -> Any:
-            code = next(callers()).f_code
-            if any(is_in(code, folder) for folder in _COMPILERS):
-                receive(str(message.message), any(is_in(code, folder) for folder in _AFTER_DYNAMO))
+            code, text = next(callers()).f_code, str(message.message)
+            if any(is_in(code, folder) for folder in _COMPILERS) and _OF_AN_OPERATION not in text:
+                receive(text, any(is_in(code, folder) for folder in _AFTER_DYNAMO))
             return shown(message)
 
         return undo_all([replace_attribute(module, "_showwarnmsg", show), attach()])
