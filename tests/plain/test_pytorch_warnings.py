@@ -74,3 +74,6 @@ def test_words_and_code() -> None:
     assert code_of(TF32) == "tensorfloat32-tensor-cores-for-float32"
     assert first_sentence("Two\nlines:\n\tmore") == "Two lines"
     assert code_of("took 3.5 s in /tmp/a.py and") == code_of("took 7 s in /tmp/b.py and") == "took-s-in-and"
+    assert code_of("Profiler function <class 'torch.profiler.profile'> will be ignored") == (
+        "profiler-function-will-be-ignored"
+    )

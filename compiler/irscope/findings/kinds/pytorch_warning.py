@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import re
 from collections.abc import Callable, Iterator
 
 from irscope.events.listening import listen
 from irscope.events.printed_frames import FRAME
+from irscope.events.stack import places_now
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
 from irscope.findings.places import at_expression, at_function, at_origin
@@ -15,7 +17,7 @@ from irscope.internals.compiler_warnings import warnings_hook
 from irscope.internals.hooks import Hook, Undo, undo_all
 from irscope.internals.tuning_hooks import stack_of_current_node
 from irscope.protocol import Finding, Origin, Severity
-from irscope.usercode.user_files import is_user_file
+from irscope.usercode.user_files import is_torch_file, is_user_file
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
 
 KIND = FindingKind(
@@ -33,7 +35,7 @@ _OTHERS = ("torch._dynamo.convert_frame", "torch._dynamo.debug_utils", "torch._d
 _ARTIFACT = ".__"
 """In the name of a logger that ``TORCH_LOGS`` turns on; what it says is in the trace, too."""
 _SENTENCE_END = re.compile(r"(?<=[.!])\s|\n\n|:\n")
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_WORD = re.compile(r"([A-Za-z]\w*)[.,:;!]?")
 _WORDS_OF_CODE = 5
 
 
@@ -69,13 +71,19 @@ def detect(moment: Moment, text: str, after_dynamo: bool) -> Iterator[Finding]:
         "explanation": text.strip(),
     }
     if not after_dynamo:
-        found = at_expression(moment, **facts)
+        found = None if _is_about_pytorch(moment) else at_expression(moment, **facts)
     elif (origin := _lowered()) is not None:
         found = at_origin(moment, origin, **facts)  # type: ignore[arg-type]
     else:
         found = at_function(moment, **facts)
     if found is not None:
         yield found
+
+
+def _is_about_pytorch(moment: Moment) -> bool:
+    """Whether Dynamo traces PyTorch's own code, as that of an optimizer: the user can do nothing about it."""
+    places = places_now(moment.error)
+    return bool(places) and is_torch_file(places[-1].file)
 
 
 def _lowered() -> Origin | None:
@@ -90,11 +98,9 @@ def first_sentence(text: str) -> str:
 
 
 def code_of(text: str) -> str:
-    """The first words of a warning, without numbers and paths: the same for all warnings of one sort."""
-    words = (word for word in text.split() if "/" not in word and _WORD.search(word))
-    return "-".join(
-        "-".join(_WORD.findall(word)).lower() for word, _ in zip(words, range(_WORDS_OF_CODE), strict=False)
-    )
+    """The first words of a warning, without numbers, names and paths: the same for all warnings of one sort."""
+    words = (match[1].lower() for word in text.split() if (match := _WORD.fullmatch(word)))
+    return "-".join(itertools.islice(words, _WORDS_OF_CODE))
 
 
 DETECTORS = (Detector("compiler-warned", detect, hook=_hook),)
