@@ -52,3 +52,14 @@ def test_a_break_behind_another_break() -> None:
 
 def test_other_kinds_cost_nothing() -> None:
     assert with_costs([a_finding(kind="compile-error", cost=Cost(9.0, 9))], [a_compile()])[0].cost == Cost(0.0, 0)
+
+
+def test_what_is_long_to_compile_says_how_long_it_took() -> None:
+    compiles = [a_compile(id="0/0", seconds=234.0), a_compile(id="1/0", seconds=6.0)]
+    loop = a_finding(kind="unrolled-loop", code="unrolled-loop", compiles=("0/0",), explanation="Round by round.")
+    other = a_finding(kind="host-sync", code="host-sync-item", compiles=("0/0",), explanation="Waits.")
+    explained = [finding.explanation for finding in with_costs([loop, other], compiles)]
+    assert explained == [
+        "Round by round.\nThis was compiled in 3 min 54 s, all of this run in 4 min 0 s.",
+        "Waits.",
+    ]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 import signal
 import tempfile
 import threading
@@ -99,9 +98,9 @@ def check_without_compile(
         same = not without.is_well and _is_same(found, report.outcome, without)
         checked = words_of(found, without.outcome, is_same=same, layer=layer)
     else:
-        place = _place_in(report.outcome)
+        place = report.outcome.place
         assert place is not None, "_may_be_caused_by_compiling has asked"
-        checked = of_script(report.outcome, place[0], range_of_focus(*place), layer)
+        checked = of_script(report.outcome, place.file, range_of_focus(place.file, place.line), layer)
     store.put_finding(run, checked)
     on_message(FindingSeen(checked))
     return True
@@ -110,25 +109,11 @@ def check_without_compile(
 def _may_be_caused_by_compiling(report: Report) -> bool:
     """Whether an exception ended a script that compiled something, at a known line of the user's."""
     ended = report.outcome
-    return bool(report.compiles) and ended.kind is OutcomeKind.SCRIPT_ERROR and _place_in(ended) is not None
-
-
-def _place_in(outcome: Outcome) -> tuple[str, int] | None:
-    """The file and the line that an outcome names at its end."""
-    named = _PLACE.search(outcome.message)
-    return (named["file"], int(named["line"])) if named is not None else None
-
-
-def _without_place(outcome: Outcome) -> str:
-    """How a run ended, without where: that is the call where the operation is not known."""
-    return _PLACE.sub("", outcome.message).rstrip(" .")
-
-
-_PLACE = re.compile(r"\((?P<file>[^()]+):(?P<line>\d+)\)\.?$")
+    return bool(report.compiles) and ended.kind is OutcomeKind.SCRIPT_ERROR and ended.place is not None
 
 
 def _say_that_it_is_the_script(store: Store, run: str, before: Outcome, without: Outcome) -> None:
-    same = _without_place(before) == _without_place(without)
+    same = before.without_place == without.without_place
     how = (
         "It fails without compile, too: the fault is in the script." if same else f"Without compile: {without.message}"
     )
@@ -188,8 +173,8 @@ def _is_same(found: Finding, before: Outcome, without: _Ended) -> bool:
         # An exception inside a parallel kernel cannot be caught, and aborts.
         aborted = found.code == signal.SIGABRT.name
         if not aborted or without.outcome.kind is OutcomeKind.CRASHED:
-            return _without_place(before) == _without_place(without.outcome)
-    if _without_place(before) == _without_place(without.outcome):
+            return before.without_place == without.outcome.without_place
+    if before.without_place == without.outcome.without_place:
         return True
     places = {(found.file, found.range.start.line), *((one.file, one.range.start.line) for one in found.related)}
     return without.place in places

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from irscope.protocol import CaptureGap, FindingSeen, GapSeen, Message, Outcome, OutcomeKind, Raised
+from irscope.protocol import CaptureGap, FindingSeen, GapSeen, Message, Origin, Outcome, OutcomeKind, Raised
 from irscope.store.store import Store, StoreError
 
 
@@ -40,7 +40,8 @@ def with_finding(
     on_message(FindingSeen(found))
     if outcome.kind is not OutcomeKind.SCRIPT_ERROR:
         return outcome
-    return dataclasses.replace(outcome, message=outcome_message(one, found))
+    place = Origin(found.file, found.range.start.line)
+    return dataclasses.replace(outcome, message=outcome_message(one, found), place=place)
 
 
 def _with_line(outcome: Outcome, raised: Raised) -> Outcome:
@@ -50,4 +51,5 @@ def _with_line(outcome: Outcome, raised: Raised) -> Outcome:
     frame = next((frame for frame in reversed(raised.stack) if is_user(frame.file)), None)
     if outcome.kind is not OutcomeKind.CRASHED or frame is None:
         return outcome
-    return dataclasses.replace(outcome, message=f"{outcome.message.rstrip('.')} ({frame.file}:{frame.line}).")
+    message = f"{outcome.message.rstrip('.')} ({frame.file}:{frame.line})."
+    return dataclasses.replace(outcome, message=message, place=Origin(frame.file, frame.line))

@@ -277,7 +277,7 @@ class Watch:
             kind, message = abrupt_end(code, _how(code), self._ending)
             return Outcome(kind, code if code >= 0 else None, message, seconds)
         if self._ended.error:
-            return Outcome(OutcomeKind.SCRIPT_ERROR, code, self._ended.error, seconds)
+            return Outcome(OutcomeKind.SCRIPT_ERROR, code, self._ended.error, seconds, place=self._ended.place)
         if code != 0:
             return Outcome(
                 OutcomeKind.SCRIPT_ERROR,

@@ -8,7 +8,7 @@ import types
 
 from irscope.events.stack import range_at
 from irscope.internals.frames import is_in
-from irscope.protocol import Raised, StackFrame
+from irscope.protocol import Origin, Raised, StackFrame
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.visible import bounded
 
@@ -32,6 +32,21 @@ def raised_of(error: BaseException) -> Raised:
     if len(found) > 2 * _MOST_FRAMES:
         found = [*found[:_MOST_FRAMES], *found[-_MOST_FRAMES:]]
     return Raised(type(error).__name__, text, tuple(_frame(each) for each in found))
+
+
+def place_of(error: BaseException) -> Origin | None:
+    """The line to name for an exception: a syntax error's own, else the innermost that ran outside of irscope, and outside of
+    installed packages if there is one."""
+    if isinstance(error, SyntaxError):
+        return Origin(error.filename, error.lineno or 1) if error.filename else None
+    place = None
+    traceback = error.__traceback__
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        if not file.startswith(("<", _IRSCOPE)) and ("site-packages" not in file or place is None):
+            place = Origin(file, traceback.tb_lineno or 0)
+        traceback = traceback.tb_next
+    return place
 
 
 def _frame(traceback: types.TracebackType) -> StackFrame:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from irscope.events.break_message import DATA_DEPENDENT_GUARD, BreakMessage, parse_break_messages
 from irscope.events.stack import FramePlace, innermost_user, places_of_error, related_to
 from irscope.findings.kinds.graph_break import fixes_of, with_guard, words_at
+from irscope.findings.known_issues import issue_of
 from irscope.pipelines.export.kinds import EXPORT_ERROR
 from irscope.protocol import Finding, Range
 from irscope.usercode.source import node_at_range, range_of_line
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from irscope.fixing.advice import Words
 
 
-def finding_of(error: BaseException, why: str, file: str, line: int, compiles: tuple[str, ...] = ()) -> Finding:
+def finding_of(
+    error: BaseException, why: str, file: str, line: int, compiles: tuple[str, ...] = (), what: str = "torch.export"
+) -> Finding:
     """The finding at the user's line that failed.
 
     Parameters
@@ -26,6 +29,8 @@ def finding_of(error: BaseException, why: str, file: str, line: int, compiles: t
         What the failure leads to.
     file, line
         The place if the error does not tell one.
+    what
+        What failed.
     """
     places = places_of_error(error)
     at = innermost_user(places)
@@ -36,10 +41,10 @@ def finding_of(error: BaseException, why: str, file: str, line: int, compiles: t
         kind=EXPORT_ERROR.id,
         code=(messages[0].code if messages else "") or type(error).__name__,
         severity=EXPORT_ERROR.severity,
-        message=_message(error, messages),
+        message=f"{what} failed: {_reason(error, messages)}.",
         explanation=why,
         hints=words.hints if words is not None else (),
-        link=messages[0].link if messages else None,
+        link=messages[0].link if messages else known.link if (known := issue_of(error)) else None,
         file=file if at is None else places[at].file,
         range=where,
         count=1,
@@ -73,12 +78,12 @@ _HINTS = (
 )
 
 
-def _message(error: BaseException, messages: list[BreakMessage]) -> str:
+def _reason(error: BaseException, messages: list[BreakMessage]) -> str:
     if messages and messages[0].code == DATA_DEPENDENT_GUARD:
-        return f"torch.export failed: Python needs the value of {_readable(messages[0].context)}, which depends on a tensor's data."
+        return f"Python needs the value of {_readable(messages[0].context)}, which depends on a tensor's data"
     if messages:
-        return f"torch.export failed: {messages[0].type.rstrip('.')}."
-    return f"torch.export failed: {type(error).__name__}: {first_line(error).rstrip('.')}."
+        return messages[0].type.rstrip(".")
+    return f"{type(error).__name__}: {first_line(error).rstrip('.')}"
 
 
 def _readable(expression: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from irscope.internals.exporting import flatten
 from irscope.internals.frames import callers
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
-from irscope.usercode.user_files import is_irscope_file
+from irscope.usercode.user_files import is_irscope_file, is_torch_file
 from irscope.vocabulary.records import dataclass
 
 _VERSIONS = "2.13"
@@ -42,27 +42,56 @@ class Mismatch:
     called: int
 
 
-def failed_exports(receive: Callable[[BaseException], None]) -> Hook:
-    """Calls back with what the script's own ``torch.export.export`` raises, while it is being handled."""
+def exports(receive: Callable[[Any], None]) -> Hook:
+    """Calls back with what the script's own ``torch.export.export`` raises, while it is being handled, and with the
+    program that ``draft_export`` made."""
 
     def apply(export: types.ModuleType) -> Undo:
         return undo_all(
-            [replace_attribute(export, name, seen(vars(export)[name])) for name in ("export", "draft_export")]
+            [
+                replace_attribute(export, "export", _failing(vars(export)["export"], receive)),
+                replace_attribute(export, "draft_export", _failing(vars(export)["draft_export"], receive, receive)),
+            ]
         )
 
-    def seen(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def called(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return original(*args, **kwargs)
-            except Exception as error:
-                if not is_irscope_file(next(callers()).f_code.co_filename):
-                    receive(error)
-                raise
-
-        return called
-
     return Hook("why torch.export fails", "torch.export", _VERSIONS, apply)
+
+
+def failed_packages(receive: Callable[[BaseException], None]) -> Hook:
+    """Calls back with what AOTInductor raises when the script compiles an exported program with it."""
+
+    def apply(inductor: types.ModuleType) -> Undo:
+        names = ("aoti_compile_and_package", "aot_compile")
+        return undo_all([replace_attribute(inductor, name, _failing(vars(inductor)[name], receive)) for name in names])
+
+    return Hook("why AOTInductor fails", "torch._inductor", _VERSIONS, apply)
+
+
+def _failing(
+    original: Callable[..., Any], failed: Callable[[BaseException], None], made: Callable[[Any], None] | None = None
+) -> Callable[..., Any]:
+    """A function that tells what it raises, and what it returns, if neither irscope nor PyTorch calls it."""
+
+    @functools.wraps(original)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        try:
+            result = original(*args, **kwargs)
+        except Exception as error:
+            if _calls_itself():
+                failed(error)
+            raise
+        if made is not None and _calls_itself():
+            made(result)
+        return result
+
+    return called
+
+
+def _calls_itself() -> bool:
+    """Whether the script, or a package that it uses, calls the function that is replaced here."""
+    files = (frame.f_code.co_filename for frame in callers())
+    caller = next(file for file in files if file != _calls_itself.__code__.co_filename)
+    return not is_irscope_file(caller) and not is_torch_file(caller)
 
 
 def wrong_sizes(receive: Callable[[Mismatch], None]) -> Hook:
@@ -94,7 +123,7 @@ def wrong_sizes(receive: Callable[[Mismatch], None]) -> Hook:
         @functools.wraps(compile)
         def compiled(exported: Any, *args: Any, **kwargs: Any) -> Any:
             path = compile(exported, *args, **kwargs)
-            if not is_irscope_file(next(callers()).f_code.co_filename):
+            if _calls_itself():
                 packages.append(str(path))
                 known[str(path)] = _inputs_of(exported)
             return path

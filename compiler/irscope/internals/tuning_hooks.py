@@ -211,6 +211,11 @@ def current_node() -> Any:
     return getattr(virtualized.V.graph, "current_node", None)
 
 
+def stack_of_current_node() -> str:
+    """Where the node that is being lowered was traced, as PyTorch prints frames; empty if there is none."""
+    return _stack_of(current_node()) if "torch._inductor.virtualized" in sys.modules else ""
+
+
 def _name_of(node: Any) -> str:
     return str(getattr(node, "name", ""))
 

@@ -11,7 +11,7 @@ import typing
 from typing import Any, Union
 
 from irscope.protocol.plain import encodable, from_json, to_json
-from irscope.protocol.report import CaptureGap, Compile, Finding, Kernel, Raised, StageRef
+from irscope.protocol.report import CaptureGap, Compile, Finding, Kernel, Origin, Raised, StageRef
 from irscope.vocabulary.limits import Limit
 from irscope.vocabulary.records import dataclass
 
@@ -94,6 +94,8 @@ class ScriptEnded:
     error: str
     raised: Raised | None = None
     """The exception that ended it."""
+    place: Origin | None = None
+    """The line that ``error`` names at its end."""
 
 
 @dataclass(frozen=True)

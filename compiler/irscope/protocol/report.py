@@ -287,6 +287,14 @@ class Outcome:
     seconds: float
     limit: Limit | None = None
     """Which limit it was, of a run that irscope stopped for one."""
+    place: Origin | None = None
+    """The line that the message names."""
+
+    @property
+    def without_place(self) -> str:
+        """The message without that line at its end."""
+        where = f" ({self.place.file}:{self.place.line})" if self.place is not None else ""
+        return self.message.rstrip(" .").removesuffix(where).rstrip(" .")
 
     @property
     def is_whole(self) -> bool:

@@ -11,6 +11,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from irscope.events.raised import place_of
+from irscope.protocol import Origin
 from irscope.runner import on_cpu
 from irscope.usercode.source import overlay_of
 from irscope.vocabulary.records import dataclass
@@ -152,19 +154,12 @@ def _exit_code(stop: SystemExit) -> int:
 
 
 def _describe(error: BaseException, path: str) -> str:
+    place = place_of(error)
     if isinstance(error, SyntaxError):
-        where = f"{error.filename or path}:{error.lineno or 1}"
-        return f"{type(error).__name__}: {error.msg} ({where})"
-    line = 0
-    file = path
-    traceback = error.__traceback__
-    while traceback is not None:
-        name = traceback.tb_frame.f_code.co_filename
-        if not name.startswith(("<", _PACKAGE)) and ("site-packages" not in name or not line):
-            file, line = name, traceback.tb_lineno
-        traceback = traceback.tb_next
+        place = place or Origin(path, error.lineno or 1)
+        return f"{type(error).__name__}: {error.msg} ({place.file}:{place.line})"
     text = str(error).strip().split("\n")[0]
-    where = f" ({file}:{line})" if line else ""
+    where = f" ({place.file}:{place.line})" if place is not None else ""
     return f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"
 
 

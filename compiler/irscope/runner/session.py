@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from irscope.capture.base import capture_of
 from irscope.capture.run_book import RunBook
 from irscope.events.listening import listen
-from irscope.events.raised import raised_of
+from irscope.events.raised import place_of, raised_of
 from irscope.internals.hooks import Hook, Hooks, Undo
 from irscope.internals.script_exports import packages
 from irscope.pipelines.registry import pipeline_named, role_of
@@ -98,12 +98,13 @@ class Session:
     def script_ended(self, exit_code: int, error: str, raised: BaseException | None = None) -> None:
         """Send how the script ended: its exit code, the error that ended it or an empty text, and the exception."""
         if self._book.is_open:
-            told = None
+            told = place = None
             with contextlib.suppress(
                 BaseException
             ):  # an exception of the script's may raise where it is asked for a text
+                place = None if raised is None else place_of(raised)
                 told = None if raised is None else raised_of(raised)
-            ended = ScriptEnded(exit_code, bounded(error), told)
+            ended = ScriptEnded(exit_code, bounded(error), told, place)
             last_words.say(ended)
             self._messages.send(ended)
 

@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 
 from irscope.protocol import Compile, Cost, Finding
 from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name
+from irscope.vocabulary.units import duration
 
 
 def with_costs(findings: Sequence[Finding], compiles: Sequence[Compile]) -> tuple[Finding, ...]:
     """The findings with their `Cost`, worked out from the compiles of the run."""
     by_id = {compile.id: compile for compile in compiles}
     return tuple(
-        dataclasses.replace(f, cost=_cost(f, by_id), explanation=f.explanation + _of_how_many(f, by_id))
+        dataclasses.replace(
+            f, cost=_cost(f, by_id), explanation=f.explanation + _of_how_many(f, by_id) + _how_long(f, by_id)
+        )
         for f in findings
     )
 
@@ -27,6 +30,19 @@ def _of_how_many(finding: Finding, by_id: Mapping[str, Compile]) -> str:
     if len(finding.compiles) == 1:
         return f"\nRecompilation {_number(finding.compiles[0])} of {total} of this function in this run."
     return f"\n{len(finding.compiles)} of {total} recompilations of this function in this run."
+
+
+_SLOW_TO_COMPILE = ("unrolled-loop", "inlined-expression")
+"""Codes of findings whose compile itself takes long."""
+
+
+def _how_long(finding: Finding, by_id: Mapping[str, Compile]) -> str:
+    """For what makes a compile long: its time, and that of all compiles of the run."""
+    mine = sum(by_id[name].seconds for name in finding.compiles if name in by_id)
+    if finding.code not in _SLOW_TO_COMPILE or not mine:
+        return ""
+    total = sum(compile.seconds for compile in by_id.values())
+    return f"\nThis was compiled in {duration(mine)}, all of this run in {duration(total)}."
 
 
 def _frame(compile: str) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from irscope.events.stack import FramePlace, innermost_user, related_to, traced_
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import graph_break
 from irscope.findings.kinds.compiled_code_error import CHECK
+from irscope.findings.known_issues import first_of, issue_of
 from irscope.findings.moment import Moment
 from irscope.findings.places import function_range
 from irscope.ir.guard_text import readable_size
@@ -95,6 +96,7 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
     cause = messages[0] if messages else None
     name = type(error).__name__
     head, hints = _head_and_hints(error, cause)
+    inside, link = _inside(error) if head == _FAILED_INSIDE else ("", cause.link if cause else None)
     if any(mark in text for mark in _NO_COMPILER):
         name, hints = _NO_CPP_COMPILER, _NO_COMPILER_HINTS
     fixes: tuple[Fix, ...] = ()
@@ -121,9 +123,9 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
         code=(cause.code if cause else "") or name,
         severity=KIND.severity,
         message=f"{head}: {headline}",
-        explanation=f"{_INSIDE}\n{explanation}" if head == _FAILED_INSIDE else explanation,
+        explanation=inside + explanation,
         hints=hints,
-        link=cause.link if cause else None,
+        link=link,
         file=places[at].file,
         range=places[at].range,
         count=1,
@@ -172,6 +174,14 @@ def _place(match: re.Match[str]) -> FramePlace:
 _FAILED, _FAILED_INSIDE = "Compilation failed", "Compilation failed inside PyTorch"
 
 
+def _inside(error: BaseException) -> tuple[str, str | None]:
+    """What comes before the explanation of a failure inside PyTorch, and the link of its issue if one is known."""
+    if (issue := issue_of(error)) is None:
+        return f"{_INSIDE}\n", None
+    seen = f", seen on torch {issue.seen}" if issue.seen else ""
+    return f"{_INSIDE} It looks like issue {issue.number} of PyTorch{seen}.\n", issue.link
+
+
 def _head_and_hints(error: BaseException, cause: BreakMessage | None) -> tuple[str, tuple[str, ...]]:
     """How the message begins, and the hints that come with the error itself."""
     if cause is not None:
@@ -194,11 +204,7 @@ _GUESS = "Your code may result in an error when running in eager"
 def failed_inside(error: BaseException) -> bool:
     """Whether PyTorch's own code, or a library that it calls, raised what is behind an error; not a function of the user's
     that it called."""
-    seen: set[int] = set()
-    while id(error) not in seen and (inner := getattr(error, "inner_exception", None) or error.__cause__) is not None:
-        seen.add(id(error))
-        error = inner
-    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(first_of(error).__traceback__)]
     return any(map(is_torch_file, files)) and not any(map(is_user_file, files))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from irscope.events.break_message import BreakMessage, parse_break_messages, parse_data_dependent_guard
 from irscope.events.stack import FramePlace, innermost_user, places_now, related_to
 from irscope.events.trace import GRAPH_BREAK, is_skipped
-from irscope.findings import deliberate, fake_calls, transforms
+from irscope.findings import deliberate, fake_calls, lightning, transforms
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
 from irscope.internals.dynamo_frames import is_called_by_transform, is_polyfill
@@ -130,6 +130,8 @@ def _told(moment: Moment, places: list[FramePlace], at: int, messages: list[Brea
     refused = refused_function(moment.error) if code in _OF_FUNCTIONS else None
     if messages and deliberate.is_deliberate(messages[0], places[at + 1 :], refused):
         return _Told(deliberate.words_of(place, given_up), related, "on purpose", severity=Severity.HINT)
+    if messages and lightning.is_in_module(places[at + 1 :]):
+        return _Told(lightning.words_of(place, given_up), related, "Lightning", keeps=False)
     if messages and (fake := fake_calls.fake_that_refuses(messages[0])) is not None:
         words = fake_calls.words_of(messages[0], *fake, place, given_up)
         return _Told(words, (fake_calls.related_of(fake[1]), *related_to(places[: at + 1], at)), None)

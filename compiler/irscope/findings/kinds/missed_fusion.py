@@ -106,7 +106,7 @@ def _edge(producer: Any, consumer: Any) -> tuple[Origin, Origin] | None:
     made = _fx_nodes(producer)
     for node in _fx_nodes(consumer):
         for used in node.all_input_nodes:
-            if used in made and (there := _origin(used)) and (here := _origin(node)):
+            if used in made and (there := origin_of(used)) and (here := origin_of(node)):
                 return there, here
     return None
 
@@ -115,7 +115,8 @@ def _fx_nodes(node: Any) -> dict[Any, None]:
     return {fx_node: None for part in node.get_nodes() for fx_node in getattr(part.node, "origins", ())}
 
 
-def _origin(fx_node: Any) -> Origin | None:
+def origin_of(fx_node: Any) -> Origin | None:
+    """The user's innermost line of a node of a graph."""
     frames = [Origin(m["file"], int(m["line"])) for m in _FRAME.finditer(fx_node.meta.get("stack_trace") or "")]
     mine = [frame for frame in frames if is_user_file(frame.file)]
     return mine[-1] if mine else None

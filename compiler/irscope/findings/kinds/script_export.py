@@ -1,25 +1,43 @@
-"""What the script exports by itself: why ``torch.export`` fails, and packages that are called with other sizes."""
+"""What the script exports by itself: why ``torch.export`` or AOTInductor fails, what draft export reports, and packages that
+are called with other sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from irscope.events.stack import innermost_user, live_places, related_to
-from irscope.findings import exporting
+from irscope.findings import draft_exports, exporting
 from irscope.findings.detector import Detector
 from irscope.findings.kinds.specialization import KIND as SPECIALIZATION
 from irscope.findings.moment import Moment
-from irscope.internals.script_exports import Mismatch, failed_exports, wrong_sizes
-from irscope.protocol import Finding, Severity
+from irscope.internals.exporting import report_of
+from irscope.internals.script_exports import Mismatch, exports, failed_packages, wrong_sizes
+from irscope.protocol import Finding, Origin, Severity
 
 
-def detect_failure(moment: Moment, error: BaseException) -> Iterator[Finding]:
-    """When an export of the script's raises."""
+def detect_export(_moment: Moment, made: Any) -> Iterator[Finding]:
+    """When an export of the script's raises, or draft export has a report."""
+    if (call := _call()) is None:
+        return
+    if isinstance(made, BaseException):
+        yield exporting.finding_of(made, "The call of torch.export raises this.", call.file, call.line)
+    elif (report := report_of(made)) is not None:
+        yield from draft_exports.findings_of(draft_exports.issues_of(report, made), call)
+
+
+def detect_package(_moment: Moment, error: BaseException) -> Iterator[Finding]:
+    """When AOTInductor raises for an exported program of the script's."""
+    if (call := _call()) is not None:
+        why = "The call raises this: the exported program is there, and cannot be compiled."
+        yield exporting.finding_of(error, why, call.file, call.line, what="AOTInductor")
+
+
+def _call() -> Origin | None:
+    """The user's line that is running."""
     places = live_places()
-    if (at := innermost_user(places)) is not None:
-        yield exporting.finding_of(
-            error, "The call of torch.export raises this.", places[at].file, places[at].range.start.line
-        )
+    at = innermost_user(places)
+    return None if at is None else Origin(places[at].file, places[at].range.start.line)
 
 
 def detect_size(moment: Moment, found: Mismatch) -> Iterator[Finding]:
@@ -50,6 +68,7 @@ def detect_size(moment: Moment, found: Mismatch) -> Iterator[Finding]:
 
 
 DETECTORS = (
-    Detector("script-export-failed", detect_failure, hook=failed_exports),
+    Detector("script-exported", detect_export, hook=exports),
+    Detector("script-package-failed", detect_package, hook=failed_packages),
     Detector("package-called", detect_size, hook=wrong_sizes),
 )

@@ -8,11 +8,12 @@ from typing import Any
 from irscope.capture.nodes import NodeWriter
 from irscope.capture.programs import NotLoweredError, Program, ProgramCapture
 from irscope.capture.run_book import RunBook
+from irscope.findings import draft_exports
 from irscope.findings.exporting import finding_of as finding_of_error
 from irscope.findings.exporting import first_line
 from irscope.internals.exporting import frames_hook, guards_of, report_of
 from irscope.internals.hooks import Hook
-from irscope.pipeline_captures.export import draft, texts
+from irscope.pipeline_captures.export import texts
 from irscope.pipeline_captures.export.in_place import InPlace, unfit
 from irscope.pipeline_captures.export.programs import Exported, decomposed, export
 from irscope.pipeline_captures.export.unsupported import Unsupported, finding_of
@@ -116,8 +117,10 @@ class ExportCapture(ProgramCapture):
         issues, failure = [], ""
         try:
             made = export(program, args, kwargs, draft=True).program
-            issues = draft.issues_of(report_of(made), made)
+            issues = draft_exports.issues_of(report_of(made), made)
         except Exception as error:  # noqa: BLE001  draft export cannot trace everything either
             failure = f"{type(error).__name__}: {first_line(error)}"
-        self.book.put_stage(compile.id, stages.DRAFT_REPORT.name, draft.report_text(issues, failure))
-        draft.publish(self.book, issues, compile, known)
+        self.book.put_stage(compile.id, stages.DRAFT_REPORT.name, draft_exports.report_text(issues, failure))
+        function = Origin(compile.file, compile.line)
+        for finding in draft_exports.findings_of(issues, function, (compile.id,), known):
+            self.book.findings.add(finding)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from irscope.capture.nodes import NodeWriter
-from irscope.capture.run_book import RunBook
+from irscope.events.printed_frames import FRAME
 from irscope.internals.exporting import file_names
 from irscope.pipelines.export.kinds import DRAFT_EXPORT_ISSUE
-from irscope.protocol import Compile, Finding, Origin
+from irscope.protocol import Finding, Origin
 from irscope.usercode.source import range_of_focus
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.records import dataclass
@@ -68,9 +67,8 @@ def _issue(failure: Any, files: dict[int, str], exported: Any) -> Issue:
 def _frames_of(operator: str, exported: Any) -> tuple[Origin, ...]:
     for node in exported.graph.nodes:
         if node.op == "call_function" and _operator(str(node.target)) == _operator(operator):
-            return tuple(
-                Origin(file, line) for file, line, _ in NodeWriter().frames(node.meta.get("stack_trace") or "")
-            )
+            frames = FRAME.finditer(node.meta.get("stack_trace") or "")
+            return tuple(Origin(frame["file"], int(frame["line"])) for frame in frames)
     return ()
 
 
@@ -151,24 +149,26 @@ def innermost(issue: Issue) -> Origin | None:
     return next((frame for frame in reversed(issue.frames) if is_user_file(frame.file)), None)
 
 
-def publish(book: RunBook, issues: Iterable[Issue], compile: Compile, known: Origin | None) -> None:
-    """Puts a finding at each issue's place; one without a place is at the function.
+def findings_of(
+    issues: Iterable[Issue], function: Origin, compiles: tuple[str, ...] = (), known: Origin | None = None
+) -> Iterator[Finding]:
+    """A finding at each issue's place.
 
     Parameters
     ----------
+    function
+        The place of an issue without one.
     known
         Where a finding says already that a value is needed there.
     """
+    kind = DRAFT_EXPORT_ISSUE
     for issue in issues:
-        at = innermost(issue) or Origin(compile.file, compile.line)
+        at = innermost(issue) or function
         if issue.code == "data-dependent-error" and at == known:
             continue
         where = range_of_focus(at.file, at.line)
-        kind = DRAFT_EXPORT_ISSUE
-        book.findings.add(
-            Finding(
-                kind=kind.id, code=issue.code, severity=kind.severity, message=message_of(issue),
-                explanation=explanation_of(issue), hints=hints_of(issue), link=None, file=at.file, range=where, count=1,
-                compiles=(compile.id,),
-            )
+        yield Finding(
+            kind=kind.id, code=issue.code, severity=kind.severity, message=message_of(issue),
+            explanation=explanation_of(issue), hints=hints_of(issue), link=None, file=at.file, range=where, count=1,
+            compiles=compiles,
         )  # fmt: skip
