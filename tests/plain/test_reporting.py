@@ -80,7 +80,9 @@ def test_the_page_has_all_of_the_run_and_loads_nothing(page: PageOf) -> None:
     tags = Tags(text)
     head = html.unescape(re.sub(r"<[^>]+>", " ", text[text.index("<h1>") : text.index("Findings</h2>")]))
     assert re.search(r"\d causes cost .* of compile time\. First: ", head), head
-    assert re.search(r"What was compiled\s+kernels\s+library calls\s+graphs\s+compile time\s+this run\s+\d+", head), head
+    assert re.search(r"What was compiled\s+kernels\s+library calls\s+graphs\s+compile time\s+this run\s+\d+", head), (
+        head
+    )
     assert tags.open == [] and tags.loaded == []
     assert not {"script", "iframe", "object", "link", "form"} & set(tags.tags)
     shown = html.unescape(re.sub(r"<[^>]+>", "", text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from collections.abc import Sequence
@@ -10,11 +11,7 @@ from irscope.findings.kinds.outcomes import SCRIPT_ERROR
 from irscope.findings.registry import kind_of
 from irscope.protocol import Finding, Outcome, OutcomeKind, Position, Range, Severity
 
-_PLACES = (
-    re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+)'),
-    re.compile(r"\((?P<file>[^()\n]+?)(?:, line |:)(?P<line>\d+)\)"),
-    re.compile(r"(?P<file>(?:[A-Za-z]:)?[^\s:\"'()]+\.py):(?P<line>\d+)"),
-)
+SYNTAX_ERROR = "syntax-error"
 
 _HINTS = {
     OutcomeKind.ENVIRONMENT_ERROR: (
@@ -37,13 +34,13 @@ def findings_of(outcome: Outcome, script: str, lines: Sequence[str]) -> list[Fin
     if outcome.kind is OutcomeKind.SCRIPT_ERROR:
         if not outcome.message:
             return []
-        file, line = place_in(outcome.message, script)
+        file, line = _place(outcome, script)
         if re.match(r"(Syntax|Indentation|Tab)Error\b", outcome.message):
-            code, severity = "syntax-error", Severity.ERROR
+            code, severity = SYNTAX_ERROR, Severity.ERROR
         else:  # a script that ends with `sys.exit(1)` says so on its first line, and need not be wrong
             code, severity = SCRIPT_ERROR.id, SCRIPT_ERROR.severity if line else Severity.INFORMATION
     elif outcome.kind in (OutcomeKind.CRASHED, OutcomeKind.ENVIRONMENT_ERROR):
-        file, line = place_in(outcome.message, script) if outcome.kind is OutcomeKind.CRASHED else (script, 0)
+        file, line = _place(outcome, script)
         code, severity = outcome.kind.value, kind_of(outcome.kind.value).severity
     else:
         return []
@@ -57,27 +54,41 @@ def findings_of(outcome: Outcome, script: str, lines: Sequence[str]) -> list[Fin
             hints=_HINTS.get(outcome.kind, ()),
             link=None,
             file=file,
-            range=_line_range(max(1, line), lines if file == script else ()),
+            range=_where(code, max(1, line), lines if file == script else ()),
             count=1,
             compiles=(),
         )
     ]
 
 
-def place_in(message: str, script: str) -> tuple[str, int]:
-    """The file and the 1-based line that a message names last; the script and 0 if it names none."""
-    found: list[tuple[int, str, int]] = []
-    for pattern in _PLACES:
-        for match in pattern.finditer(message):
-            file = match["file"]
-            if os.path.basename(file) == os.path.basename(script):
-                found.append((match.start(), script, int(match["line"])))
-            elif os.path.isabs(file):
-                found.append((match.start(), file, int(match["line"])))
-    if not found:
+def _place(outcome: Outcome, script: str) -> tuple[str, int]:
+    """The file and the 1-based line of an ending; the script and 0 if it has none."""
+    if outcome.place is None:
         return script, 0
-    _, file, line = max(found)
-    return file, line
+    file, line = outcome.place.file, outcome.place.line
+    return (script if os.path.basename(file) == os.path.basename(script) else file), line
+
+
+def _where(code: str, line: int, lines: Sequence[str]) -> Range:
+    return (_caret(line, lines) if code == SYNTAX_ERROR else None) or _line_range(line, lines)
+
+
+def _caret(line: int, lines: Sequence[str]) -> Range | None:
+    """Where Python's caret is below a line that is no Python; None if this Python reads the text, or fails elsewhere."""
+    try:
+        ast.parse("\n".join(lines))
+    except SyntaxError as error:
+        if error.lineno == line and error.offset:
+            start = Position(line, error.offset - 1)
+            end_line, end = error.end_lineno or line, (error.end_offset or 0) - 1
+            return (
+                Range(start, Position(end_line, end))
+                if (end_line, end) > (line, start.column)
+                else Range(start, Position(line, start.column + 1))
+            )
+    except (ValueError, RecursionError, MemoryError):
+        pass
+    return None
 
 
 def _line_range(line: int, lines: Sequence[str]) -> Range:

@@ -10,7 +10,7 @@ SCRIPT_ERROR = FindingKind(
     label="Script error",
     short=("script error", "script errors"),
     lanes=FAST_AND_DEEP,
-    severity=Severity.WARNING,
+    severity=Severity.ERROR,
     in_compile=False,
     order=170,
 )
@@ -19,7 +19,7 @@ CRASHED = FindingKind(
     label="Crashed",
     short=("crash", "crashes"),
     lanes=FAST_AND_DEEP,
-    severity=Severity.WARNING,
+    severity=Severity.ERROR,
     in_compile=False,
     order=180,
 )
