@@ -301,8 +301,13 @@ def _how(spec: RunSpec) -> dict[str, object]:
     secret."""
     return {
         "entry": spec.entry.value, "target": spec.script, "cwd": os.path.abspath(_cwd(spec)),
-        "variables": sorted(spec.env or {}), **({"world": spec.world, "rank": spec.rank} if spec.world else {}), **({"job": spec.job} if spec.job else {}),
+        "python": interpreter_path(spec), "variables": sorted(spec.env or {}), **({"world": spec.world, "rank": spec.rank} if spec.world else {}), **({"job": spec.job} if spec.job else {}),
     }  # fmt: skip
+
+
+def interpreter_path(spec: RunSpec) -> str:
+    """The absolute path of the interpreter that a run names, links not followed: a virtual environment is one."""
+    return os.path.abspath(shutil.which(spec.python) or spec.python)
 
 
 def with_cells(spec: RunSpec, text: str) -> RunSpec:

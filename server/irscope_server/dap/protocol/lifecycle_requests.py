@@ -19,7 +19,7 @@ from irscope_server.dap.protocol.breakpoint_requests import FILTERS, BreakpointR
 from irscope_server.dap.protocol.inspecting_requests import InspectingRequests
 from irscope_server.dap.protocol.launching import Wanted, attach_of, launch_of
 from irscope_server.dap.protocol.moving_requests import MovingRequests
-from irscope_server.dap.protocol.rerunning import spec_of, values_are_there
+from irscope_server.dap.protocol.rerunning import same_run, spec_of, values_are_there
 from irscope_server.dap.protocol.running import Heard, ScriptRun
 from irscope_server.dap.protocol.session import Client, Debuggee, Session, State
 from irscope_server.dap.protocol.wire import Arguments, Body, NotNow, RequestFailed, WrongMessage
@@ -155,13 +155,33 @@ class LifecycleRequests:
     def _begin(self) -> None:
         wanted = self._wanted
         assert wanted is not None
-        if wanted.spec is not None:
+        if wanted.spec is not None and not self._replays(wanted):
             self._start(wanted)
-        else:
+        elif wanted.spec is None:
             self._session.event(
                 "process", {"name": self._session.here().recording.report.script, "startMethod": "attach"}
             )
             self._debug(wanted)
+
+    def _replays(self, wanted: Wanted) -> bool:
+        """Shows a stored run in place of one that would be the same; says whether there is one."""
+        spec = wanted.spec
+        if spec is None or wanted.only_run or not os.path.isfile(wanted.store):
+            return False
+        try:
+            with Store(wanted.store) as store:
+                same = same_run(store, spec)
+            if same is None:
+                return False
+            self._load(dataclasses.replace(wanted, spec=None, run=same.run))
+        except (LookupError, StoreError, RequestFailed):
+            return False
+        session = self._session
+        session.event("process", {"name": spec.script, "startMethod": "launch"})
+        at = time.strftime("%H:%M", time.localtime(same.started))
+        session.output(f"Replaying run {same.run} of {at}: nothing has changed since. Restart runs the script.\n")
+        self._debug(wanted)
+        return True
 
     # --- a stored run -------------------------------------------------------------------------------------------------
 

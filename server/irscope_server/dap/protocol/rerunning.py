@@ -9,8 +9,9 @@ import os
 import sys
 from typing import Any
 
-from irscope.driver.driver import RunSpec
-from irscope.protocol import EntryKind, Lane, ValuesRequest
+from irscope.driver.driver import RunSpec, interpreter_path
+from irscope.protocol import EntryKind, Lane, OutcomeKind, RunSummary, ValuesRequest
+from irscope.store.store import Store
 from irscope.usercode.source import digest_of
 from irscope.values.run.reading import divergences, stored_values
 
@@ -18,6 +19,8 @@ from irscope_server.dap.engine.recording import Recording
 from irscope_server.dap.protocol.wire import Arguments, RequestFailed
 
 _MOST_NAMED = 5
+_MOST_RUNS = 30
+"""Of a script, the newest, among which one that is the same is looked for."""
 _KINDS = [kind.value for kind in EntryKind]
 _RUN_ELSEWHERE = {
     EntryKind.NOTEBOOK.value: "it is a run of a notebook, whose cells the editor runs: launch it there",
@@ -70,6 +73,24 @@ def spec_of(recording: Recording, wanted: ValuesRequest, arguments: Arguments) -
         python=os.path.expanduser(arguments.text("python", "")) or sys.executable, cwd=cwd, env=given or None,
         entry=EntryKind(entry), values=wanted, pipeline=recording.report.pipeline,
     )  # fmt: skip
+
+
+def same_run(store: Store, spec: RunSpec) -> RunSummary | None:
+    """The newest run that came to its end and would be the same as a launch: the same texts of all the user's files,
+    arguments, folder, interpreter and pipeline, and no variables, whose values are not kept."""
+    if spec.values is not None or spec.env or spec.targets:
+        return None
+    wanted = (list(spec.args), os.path.abspath(spec.cwd or os.getcwd()), interpreter_path(spec), [])
+    for run in store.runs(_MOST_RUNS, os.path.abspath(spec.script)):
+        how, digest = store.how_run(run.run)
+        is_whole = run.outcome is not None and run.outcome.kind is OutcomeKind.COMPLETED and run.compiles > 0
+        if not is_whole or (run.lane, run.pipeline) != (Lane.DEEP, spec.pipeline) or how.get("files") is None:
+            continue
+        if (how.get("args"), how.get("cwd"), how.get("python"), how.get("variables")) == wanted:
+            recording = Recording(store, run.run)
+            other = any(compile.target for compile in recording.report.compiles)
+            return None if other or _changed(recording, how["files"], digest) else run
+    return None
 
 
 def _changed(recording: Recording, files: Any, script: str | None) -> list[str]:
