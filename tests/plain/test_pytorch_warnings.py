@@ -7,7 +7,11 @@ import warnings
 from collections.abc import Iterator
 
 import pytest
-from irscope.findings.kinds.pytorch_warning import LogOfCompilers, code_of, first_sentence
+from facts import a_range
+from irscope.events.stack import FramePlace, Told, at
+from irscope.events.trace import Record
+from irscope.findings.kinds.pytorch_warning import LogOfCompilers, code_of, detect, first_sentence
+from irscope.findings.moment import look
 from irscope.internals.compiler_warnings import warnings_hook
 
 TF32 = (
@@ -67,6 +71,23 @@ def test_logs_without_what_is_a_finding_already() -> None:
         ("a warning of torch._inductor.utils", True),
         ("a warning of torch._dynamo.variables.torch", False),
     ]
+
+
+def test_a_warning_of_a_graph_break_is_not_a_second_finding() -> None:
+    places = (FramePlace("/home/me/train.py", "step", a_range(3), traced=True),)
+    with at(Told(traced=places)):
+        moment = look(Record("compiler-warned", {}, "0/0", 0, ""), None)
+        assert list(detect(moment, "Graph break from `Tensor.item()`, consider setting:\n    x = True", False)) == []
+        (finding,) = detect(moment, TF32, False)
+    assert (finding.file, finding.range, finding.compiles) == ("/home/me/train.py", a_range(3), ("0/0",))
+    assert finding.explanation == TF32
+
+
+def test_a_warning_about_torchs_own_code_is_no_finding() -> None:
+    user = FramePlace("/home/me/train.py", "step", a_range(3), traced=True)
+    torch = FramePlace("/env/site-packages/torch/optim/optimizer.py", "wrapper", a_range(514), traced=True)
+    with at(Told(traced=(user, torch))):
+        assert list(detect(look(Record("compiler-warned", {}, None, 0, ""), None), "Ignored.", False)) == []
 
 
 def test_words_and_code() -> None:

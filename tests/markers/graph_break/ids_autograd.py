@@ -124,6 +124,7 @@ def subclass(x, w):
 @torch.compile
 def profiled(x, w):
     with torch.profiler.profile():
+    #    ^^^^^^^^^^^^^^^^^^^^^^^^ pytorch-warning profiler-function-will-be-ignored
         return x + 1
 
 

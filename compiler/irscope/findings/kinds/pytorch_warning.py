@@ -34,6 +34,8 @@ _OTHERS = ("torch._dynamo.convert_frame", "torch._dynamo.debug_utils", "torch._d
 """Loggers of failures and recompile limits, which are findings of their own, and of PyTorch's minifier."""
 _ARTIFACT = ".__"
 """In the name of a logger that ``TORCH_LOGS`` turns on; what it says is in the trace, too."""
+_OF_BREAKS = ("Graph break", "Dynamo does not know how to trace", "Dynamo cannot trace", "Encountered exception (")
+"""How warnings begin that come with a graph break, which is a finding of its own."""
 _SENTENCE_END = re.compile(r"(?<=[.!])\s|\n\n|:\n")
 _WORD = re.compile(r"([A-Za-z]\w*)[.,:;!]?")
 _WORDS_OF_CODE = 5
@@ -63,6 +65,8 @@ def _hook(receive: Callable[[str, bool], None]) -> Hook:
 def detect(moment: Moment, text: str, after_dynamo: bool) -> Iterator[Finding]:
     """The warning, at the expression that is traced; after Dynamo at that of the node that is being lowered, else at the
     function."""
+    if text.startswith(_OF_BREAKS):
+        return
     facts: dict[str, object] = {
         "kind": KIND.id,
         "code": code_of(text),
