@@ -15,6 +15,7 @@ class Standing(str, enum.Enum):
     """Whether a hint helps in this script, as far as it is known; in the order in which hints are shown."""
 
     HELPS = "tried: helps"
+    PARTLY = "tried: helps in part"
     UNPROVEN = "tried: not proven"
     NOT_TRIED = "not tried"
     NO_HELP = "tried: does not help here"
@@ -30,8 +31,8 @@ class TriedHint:
 
     @property
     def said(self) -> str:
-        """``tried: helps (1 finding fewer, 1 graph (was 2))``, ``tried: does not help here, because …``, ``not tried``."""
-        if self.standing is Standing.HELPS:
+        """``tried: helps (1 finding fewer, 1 graph (was 2))``, ``tried: does not help here, because: …``, ``not tried``."""
+        if self.standing in (Standing.HELPS, Standing.PARTLY):
             return f"{self.standing.value} ({self.why})"
         return f"{self.standing.value}, because: {self.why}" if self.why else self.standing.value
 
@@ -56,15 +57,16 @@ def gains_of(one: Candidate) -> str:
 def _judged(text: str, one: Candidate | None) -> TriedHint:
     if one is None or one.proof.gain is None:  # there was no time left, or it would have done harm
         return TriedHint(text, Standing.NOT_TRIED)
-    if one.proof.status is Status.VERIFIED:
-        return (
-            TriedHint(text, Standing.HELPS, gains_of(one))
-            if one.fix.repairs
-            else TriedHint(text, Standing.NO_HELP, _NOTHING)
-        )
-    # What only moves a break was run to its end, and gives the same results.
-    is_no_help = one.proof.status is Status.DISPROVEN or bool(one.proof.adds)
-    return TriedHint(text, Standing.NO_HELP if is_no_help else Standing.UNPROVEN, one.proof.reason)
+    proof, (before, after) = one.proof, one.proof.gain.graphs
+    if proof.status is Status.VERIFIED and one.fix.repairs:
+        return TriedHint(text, Standing.HELPS, gains_of(one))
+    if proof.status is Status.VERIFIED:
+        return TriedHint(text, Standing.NO_HELP, _NOTHING)
+    if proof.adds and proof.status is Status.UNPROVEN and after < before:
+        return TriedHint(text, Standing.PARTLY, f"{count(after, 'graph')} (was {before}). {proof.reason}")
+    # What moves a break, or leads to as many compiles for another reason, gains nothing.
+    is_no_help = proof.status is Status.DISPROVEN or bool(proof.adds)
+    return TriedHint(text, Standing.NO_HELP if is_no_help else Standing.UNPROVEN, proof.reason)
 
 
 _NOTHING = "it repairs nothing: what broke runs as plain Python."

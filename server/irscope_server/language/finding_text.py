@@ -74,13 +74,13 @@ def _hints(hints: Sequence[TriedHint]) -> list[str]:
         return []
     was_tried = any(hint.standing is not Standing.NOT_TRIED for hint in hints)
     texts = [words.markdown_blocks(hint.text) + (f"\n\n{_said(hint)}" if was_tried else "") for hint in hints]
-    head = "**What to do:**" if was_tried else "**What to do** *(not tried)***:**"
+    head = "**What to do:**" if was_tried else "**What to do** (not tried):"
     return [f"{head} {texts[0]}"] if len(texts) == 1 else [head, "", *map(words.list_item, texts)]
 
 
 def _said(hint: TriedHint) -> str:
     said = words.markdown(hint.said)
-    return f"**{said}**" if hint.standing is Standing.HELPS else f"*{said}*"
+    return f"**{said}**" if hint.standing in (Standing.HELPS, Standing.PARTLY) else f"*{said}*"
 
 
 def _cost(finding: Finding) -> str:

@@ -218,7 +218,7 @@ def _group(
 
 def _hints(hints: list[TriedHint]) -> Iterator[FindingHint]:
     was_tried = any(hint.standing is not Standing.NOT_TRIED for hint in hints)
-    known = {Standing.HELPS: True, Standing.NO_HELP: False}
+    known = {Standing.HELPS: True, Standing.PARTLY: True, Standing.NO_HELP: False}
     for hint in hints:
         yield FindingHint(hint.text, hint.said if was_tried else "", known.get(hint.standing))
 

@@ -17,6 +17,7 @@ from irscope.findings.places import function_of
 from irscope.findings.recompiling.calls import Call, remember
 from irscope.ir.guard_text import FailedGuard, about, parse_failed_guard
 from irscope.protocol import (
+    GRAD_MODE,
     Compile,
     Finding,
     Position,
@@ -141,7 +142,18 @@ def detect(moment: Moment) -> Iterator[Finding]:
     from irscope.findings.recompiling.families import in_families
 
     if name == moment.record.compile and (made := make(moment, trigger, calls)) is not None:
-        yield from in_families(moment.known, *made)
+        for finding in in_families(moment.known, *made):
+            yield _folded(moment.known, finding)
+
+
+def _folded(known: Known, finding: Finding) -> Finding:
+    """What every training script has is told once: the recompilations of other functions follow from the first."""
+    if not isinstance(finding.facts, RecompilationFacts) or finding.facts.state != GRAD_MODE:
+        return finding
+    first: Finding = known.notes.setdefault(GRAD_MODE, finding)
+    if first.cause == finding.cause or finding.severity is not Severity.HINT:
+        return finding
+    return dataclasses.replace(finding, follows=Related(first.file, first.range, "the first recompilation for it"))
 
 
 def call_site() -> Related | None:

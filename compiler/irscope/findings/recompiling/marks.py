@@ -9,10 +9,11 @@ from irscope.fixing.marking import MARK_CAVEAT, arguments_of, with_marks
 from irscope.fixing.source import source_of_file
 from irscope.fixing.syntax import is_simple
 from irscope.fixing.texts import edits_between
-from irscope.protocol import Fix, FixMethod
+from irscope.protocol import Fix
 from irscope.vocabulary.records import dataclass
 
 MARK, UNBACKED = "torch._dynamo.mark_dynamic", "torch._dynamo.decorators.mark_unbacked"
+_TITLE = "Mark the sizes that vary, before the call"
 _UNBACKED_TITLE = "Mark the size as unbacked, before the call"
 _UNBACKED_CAVEAT = "It raises where the code depends on the size."
 
@@ -64,9 +65,8 @@ class Marks:
             edits = edits_between(source.text, with_marks(source, calling, names, self.marked))
         except ValueError:
             return None
-        if self.are_unbacked:
-            return Fix(_UNBACKED_TITLE, _UNBACKED_CAVEAT, edits, self.file)
-        return Fix(FixMethod.MARK_SIZES.title, MARK_CAVEAT, edits, self.file, FixMethod.MARK_SIZES)
+        title, caveat = (_UNBACKED_TITLE, _UNBACKED_CAVEAT) if self.are_unbacked else (_TITLE, MARK_CAVEAT)
+        return Fix(title, caveat, edits, self.file)
 
 
 def marks_of(facts: Facts, mark: str) -> Marks | None:

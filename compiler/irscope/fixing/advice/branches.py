@@ -61,7 +61,7 @@ def data_dependent_branch(spot: Spot) -> Advice:
 def _counter(spot: Spot, decision: Decision) -> ast.AugAssign | None:
     """What one side of a branch counts in Python, outside of the function: no value chosen in the graph does that."""
     sides = [*decision.body, *decision.orelse] if isinstance(decision, ast.If) else []
-    outer = {name for node in spot.source.all((ast.Global, ast.Nonlocal), spot.functions[:1]) for name in node.names}
+    outer = {name for node in spot.source.all(ast.Global, spot.functions[:1]) for name in node.names}
     counting = (node for node in spot.source.all(ast.AugAssign, sides) if isinstance(node.value, ast.Constant))
     return next((node for node in counting if not isinstance(node.target, ast.Name) or node.target.id in outer), None)
 

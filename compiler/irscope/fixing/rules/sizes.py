@@ -13,6 +13,7 @@ from irscope.fixing.source import Source, source_of
 from irscope.fixing.texts import edits_between
 from irscope.protocol import Finding, Fix, FixMethod
 
+_MARK = "Mark the sizes that vary, before the call that compiled again"
 _STATIC = "Compile for each size (`dynamic=False`)"
 _STATIC_CAVEAT = "Each size is one more compile, up to the recompile limit."
 _MARKS = ("torch._dynamo.mark_dynamic", "torch._dynamo.maybe_mark_dynamic")
@@ -25,7 +26,7 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
         yield Proposal(FixMethod.DYNAMIC_SIZES, DYNAMIC_CAVEAT, text)
     marked = marked_at_call(source, finding)
     if marked is not None:
-        yield Proposal(FixMethod.MARK_SIZES, MARK_CAVEAT, marked)
+        yield Proposal(_MARK, MARK_CAVEAT, marked)
 
 
 def static_sizes(text: str, are_dynamic: bool) -> Fix | None:
