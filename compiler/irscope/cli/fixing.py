@@ -16,7 +16,7 @@ from irscope.driver.fixing.candidates import Candidate, Patch, Together, Tried
 from irscope.driver.fixing.combining import combined
 from irscope.driver.fixing.trying import Trying
 from irscope.driver.fixing.writing import write
-from irscope.driver.hints import Standing, gains_of, tried_hints
+from irscope.driver.hints import gains_of, tried_hints
 from irscope.driver.trials.gains import ROUNDS, MeasuredGain, measure
 from irscope.driver.trials.proving import Prover, Status
 from irscope.driver.trials.static_sizes import StaticSizes, measured_static_sizes
@@ -237,7 +237,7 @@ def _lines(
             yield "  no fix is known that can be applied"
         for hint in tried_hints(finding, one):
             yield printable(f"  hint: {' '.join(hint.text.split())}")
-            yield printable(f"    {hint.said if hint.standing is not Standing.UNPROVEN else hint.standing.value}")
+            yield printable(f"    {hint.said}")
         for patch in one.patches:
             yield from _words(patch, f"{patch.fix.title} ({patch.name})", " in the library")
             if patch.diff in patch_files:

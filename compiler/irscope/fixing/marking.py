@@ -11,8 +11,6 @@ from irscope.fixing.splitting import parameters
 from irscope.fixing.syntax import Function, is_simple
 from irscope.protocol import Finding, RecompilationFacts, RelatedRole
 
-MARK_CAVEAT = "It raises where the code fixes such a size."
-
 
 def triggering_call(source: Source, finding: Finding) -> ast.Call | None:
     """The call, in the file of the finding, whose arguments did not fit."""

@@ -49,17 +49,23 @@ def dynamic_fix(
         return None
     ((where, _), node) = found.popitem()
     compiling = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Call) else node
-    source, method = source_of_file(where), FixMethod.DYNAMIC_SIZES
+    return _made_dynamic(where, compiling, settings)
+
+
+def _made_dynamic(file: str, compiling: ast.expr, settings: Sequence[str]) -> Fix | None:
+    """The fix of one place that compiles; None if what it is given is not known."""
+    source, method = source_of_file(file), FixMethod.DYNAMIC_SIZES
+    if source is None:
+        return None
     try:
-        if source is None:
-            return None
         set_up = [source.setting("\n".join(settings), "torch")] if settings else []
         edits = source.edits({}, [*set_up, argument(source, compiling, "dynamic", "True")])
-    except ValueError:  # what the call is given is not known
+    except ValueError:
         return None
+    if not settings:
+        return Fix(method.title, DYNAMIC_CAVEAT, edits, file, method)
     names = " and ".join(f"`{setting.partition(' = ')[0].rpartition('.')[2]}`" for setting in settings)
-    title = f"{method.title}, with {names}" if settings else method.title
-    return Fix(title, DYNAMIC_CAVEAT, edits, where, None if settings else method)
+    return Fix(f"{method.title}, with {names}", DYNAMIC_CAVEAT, edits, file)
 
 
 def _decorators(function: ast.AST | None) -> Iterator[ast.expr]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from irscope.findings.recompiling.facts import Facts
-from irscope.fixing.marking import MARK_CAVEAT, arguments_of, with_marks
+from irscope.fixing.compile_calls import MARK_CAVEAT
+from irscope.fixing.marking import arguments_of, with_marks
 from irscope.fixing.source import source_of_file
 from irscope.fixing.syntax import is_simple
 from irscope.fixing.texts import edits_between

@@ -30,9 +30,7 @@ WHILE_LOOP_CAVEAT = (
     "and dtypes."
 )
 WHILE_LOOP = "(x,) = while_loop(lambda x: condition(x), lambda x: (step(x),), (x,))"
-_COUNTS = (
-    "It changes a number of Python's, which a graph cannot do. Return a tensor that says it, and count after the call."
-)
+_COUNTS = "A graph cannot count in Python: return a tensor that says it, and count after the call."
 _INTO_GRAPH = "Put the loop into the graph"
 _BY_VALUE = Option(
     "Choose by value inside of the graph",
@@ -53,8 +51,7 @@ def data_dependent_branch(spot: Spot) -> Advice:
     what = f"`{word}` needs the value of the tensor {spot.short(test)} while tracing"
     counter = _counter(spot, decision)
     if counter is not None:
-        do = f"Take {spot.short(counter)} out of the compiled code"
-        return Advice(what, _WHY, (Option(do, "", _COUNTS),), test)
+        return Advice(what, _WHY, (Option(f"Take {spot.short(counter)} out of the compiled code", "", _COUNTS),), test)
     return Advice(what, _WHY, branch_options(spot, decision) or (_BY_VALUE,), test)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.fixing.compile_calls import DYNAMIC_CAVEAT, compiling
+from irscope.fixing.compile_calls import DYNAMIC_CAVEAT, MARK_CAVEAT, compiling
 from irscope.fixing.edits import argument
-from irscope.fixing.marking import MARK_CAVEAT, marked_at_call
+from irscope.fixing.marking import marked_at_call
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source, source_of
 from irscope.fixing.texts import edits_between
