@@ -59,7 +59,8 @@ def _judged(text: str, one: Candidate | None) -> TriedHint:
         return TriedHint(text, Standing.NOT_TRIED)
     proof, (before, after) = one.proof, one.proof.gain.graphs
     if proof.status is Status.VERIFIED and one.fix.repairs:
-        return TriedHint(text, Standing.HELPS, gains_of(one))
+        more = f", as a part of: {one.fix.title}" if one.fix.steps else ""
+        return TriedHint(text, Standing.HELPS, f"{gains_of(one)}{more}")
     if proof.status is Status.VERIFIED:
         return TriedHint(text, Standing.NO_HELP, _NOTHING)
     if proof.adds and proof.status is Status.UNPROVEN and after < before:
