@@ -109,7 +109,7 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
     elif cause is not None:
         failure = _FAILURE.search(cause.explanation)
         headline = f"{failure['type']}: {failure['text']}" if failure else cause.type
-        explanation, hints = cause.explanation, _of_numpy(cause) or hints
+        explanation, hints = cause.explanation, (*_of_numpy(cause), *hints)
     elif name == "ConstraintViolationError":
         violations = [line.strip()[2:] for line in text.split("\n") if line.startswith("  - ")]
         headline = readable_size(violations[0].split(". ")[0].rstrip(".")) if violations else headline
@@ -195,7 +195,7 @@ def _of_numpy(cause: BreakMessage) -> tuple[str, ...]:
     if lacks is None:
         return ()
     return (
-        f"It works without compile: only in compiled code a number of NumPy's is a tensor, which has no `{lacks['method']}`. Use a function of NumPy itself (`np.round`), or of `math` (`math.floor`) where the number is one of Python's.",
+        f"Only in compiled code a number of NumPy's is a tensor, which has no `{lacks['method']}`. Use a function of NumPy itself (`np.round`), or of `math` (`math.floor`) where the number is one of Python's.",
     )
 
 

@@ -70,9 +70,9 @@ _EXAMPLES = (
           g = torch.compile(f, backend="eager")
           for size in (4, 5):
         -     g(torch.ones(size))
-        +     x = torch.ones(size)
-        +     torch._dynamo.mark_dynamic(x, 0)
-        +     g(x)
+        +     x_2 = torch.ones(size)
+        +     torch._dynamo.mark_dynamic(x_2, 0)
+        +     g(x_2)
     """),
 )
 _CODES = ("recompile-size", "recompile-value", "recompile-condition")
