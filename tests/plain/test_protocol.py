@@ -135,7 +135,6 @@ FACTS = [
     protocol.BreakFacts(leaves_function_to_python=True),
     protocol.RecompilationFacts(
         "x", "1", "grad_mode", (protocol.VaryingSize("x", (0, 1)),), (8, 1), True,
-        protocol.Marks(3, (("x", "torch.ones(n)"),), ("mark(x, 0)",), are_unbacked=True),
     ),
 ]  # fmt: skip
 
@@ -174,7 +173,7 @@ def test_a_value_outside_its_enum() -> None:
 DOCUMENTED: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
-        RunStanding, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Fix, protocol.Edit, protocol.Related, protocol.BreakFacts, protocol.RecompilationFacts, protocol.VaryingSize, protocol.Marks,
+        RunStanding, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Fix, protocol.Edit, protocol.Related, protocol.BreakFacts, protocol.RecompilationFacts, protocol.VaryingSize,
         protocol.RankReport, protocol.Collective, protocol.CollectiveOverlap, protocol.OverlapMove, protocol.BucketSplit, protocol.CollectiveWait, protocol.Piece,
         protocol.Range, protocol.Position, protocol.Kernel, protocol.FileLines, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
         LineTrail, CalledCompile, LineStep, StageElement, GraphNode, GuardList, Guard,

@@ -16,6 +16,7 @@ from irscope.driver.fixing.candidates import Candidate, Patch, Together, Tried
 from irscope.driver.fixing.combining import combined
 from irscope.driver.fixing.trying import Trying
 from irscope.driver.fixing.writing import write
+from irscope.driver.hints import gains_of, tried_hints
 from irscope.driver.trials.gains import ROUNDS, MeasuredGain, measure
 from irscope.driver.trials.proving import Prover, Status
 from irscope.driver.trials.static_sizes import StaticSizes, measured_static_sizes
@@ -144,6 +145,7 @@ def _data(tried: list[Tried], together: Together, before: dict[str, str]) -> dic
         "findings": [
             {
                 **_place(t.finding),
+                "hints": to_json(tried_hints(t.finding, t)),
                 "candidates": [_candidate(c) for c in t.candidates],
                 "left_out": together.why_left_out(t.finding),
                 "patches": [_patch(p) for p in t.patches],
@@ -233,6 +235,9 @@ def _lines(
         yield f"{printable(os.path.relpath(finding.file))}:{finding.range.start.line}: {finding.code} {printable(finding.message)}"
         if not one.candidates and not one.patches:
             yield "  no fix is known that can be applied"
+        for hint in tried_hints(finding, one):
+            yield printable(f"  hint: {' '.join(hint.text.split())}")
+            yield printable(f"    {hint.said}")
         for patch in one.patches:
             yield from _words(patch, f"{patch.fix.title} ({patch.name})", " in the library")
             if patch.diff in patch_files:
@@ -273,11 +278,10 @@ def _words(one: Candidate | Patch, title: str, which: str) -> Iterator[str]:
         where = which if isinstance(one, Patch) else ""
         yield printable(f"  {proof.status.value}{where}: {title}. {proof.reason}")
         return
-    graphs = proof.gain.graphs if proof.gain is not None else (0, 0)
     yield printable(f"  verified{which}: {title}.")
     if one.fix.caveat:
         yield printable(f"    note: {one.fix.caveat}")
-    yield f"    gain: {units.count(len(proof.removes), 'finding')} fewer, {units.count(graphs[1], 'graph')} (was {graphs[0]})"
+    yield f"    gain: {gains_of(one)}"
     yield printable(f"    same results as without compile: {'; '.join(proof.checks)}")
 
 

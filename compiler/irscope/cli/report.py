@@ -55,7 +55,7 @@ def document(report: Report) -> dict[str, Any]:
 
 
 _NEXT = {
-    Next.FIX: "`irscope fix {}` tries fixes.",
+    Next.FIX: "Hints are not tried yet: `irscope fix {}` tries them.",
     Next.PROFILE: "Next: `irscope profile {}` shows where the time goes.",
 }
 

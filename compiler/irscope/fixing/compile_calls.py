@@ -6,6 +6,7 @@ import ast
 
 from irscope.fixing.source import Source
 
+MARK_CAVEAT = "It raises where the code fixes such a size."
 DYNAMIC_CAVEAT = "All sizes are then dynamic from the first compile. Code for fixed sizes can be faster."
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from irscope.internals.frames import FrameLook, callers, is_in
 from irscope.internals.graph_calls import Lines, asking_line, calling_lines
-from irscope.usercode.user_files import is_user_file
+from irscope.usercode.user_files import is_irscope_file, is_user_file
 from irscope.vocabulary.function_names import qualified_name
 
 _CONVERT_FRAME = "torch/_dynamo/convert_frame.py"
@@ -232,7 +232,7 @@ def entrance() -> Entrance:
             inside = is_in(code, _CONVERT_FRAME)
         elif is_in(code, _MODULE):
             found = Entrance.MODULE
-        elif not is_in(code, "torch/_dynamo/"):
+        elif not is_in(code, "torch/_dynamo/") and not is_irscope_file(code.co_filename):  # a trial sees each call
             # The function that called it: the user's where `torch.compile`'s wrapper was passed on the way.
             return found if wrapper and is_user_file(code.co_filename) else Entrance.INDIRECT
         wrapper = wrapper or COMPILED_CALL.is_at(frame)

@@ -240,7 +240,8 @@ def _is_condition(tree: ast.expr) -> bool:
     if not isinstance(tree, ast.Compare):
         return isinstance(tree, (ast.BoolOp, ast.UnaryOp))
     sizes = any(isinstance(node, ast.Attribute) and node.attr in ("size", "stride") for node in ast.walk(tree))
-    return sizes or len(tree.ops) > 1 or isinstance(tree.left, ast.Constant)
+    of_several = isinstance(tree.left, ast.Call) and len(tree.left.args) > 1  # min(50, k) >= 2
+    return sizes or of_several or len(tree.ops) > 1 or isinstance(tree.left, ast.Constant)
 
 
 def _first_read(expression: str) -> str:

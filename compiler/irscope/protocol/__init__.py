@@ -21,11 +21,11 @@ from irscope.protocol.evidence import OneSided as OneSided
 from irscope.protocol.facts import GRAD_MODE as GRAD_MODE
 from irscope.protocol.facts import BreakFacts as BreakFacts
 from irscope.protocol.facts import FindingFacts as FindingFacts
-from irscope.protocol.facts import Marks as Marks
 from irscope.protocol.facts import RecompilationFacts as RecompilationFacts
 from irscope.protocol.facts import VaryingSize as VaryingSize
 from irscope.protocol.fixes import Edit as Edit
 from irscope.protocol.fixes import Fix as Fix
+from irscope.protocol.fixes import carrying_out as carrying_out
 from irscope.protocol.jobs import BucketSplit as BucketSplit
 from irscope.protocol.jobs import Collective as Collective
 from irscope.protocol.jobs import CollectiveOverlap as CollectiveOverlap

@@ -33,25 +33,6 @@ class VaryingSize:
 
 
 @dataclass(frozen=True)
-class Marks:
-    """Statements before the first call of a function that mark all sizes that vary."""
-
-    line: int
-    """The line of the call."""
-    made: tuple[tuple[str, str], ...]
-    """Names that arguments of the call get before it, each with the argument's code.  The call passes the names."""
-    marked: tuple[str, ...]
-    """The calls that mark: ``torch._dynamo.mark_dynamic(x, 0)``, or ``if x is not None: …`` if it was no tensor at first."""
-    are_unbacked: bool
-    """Whether the sizes may be 0 and 1, too."""
-
-    @property
-    def statements(self) -> tuple[str, ...]:
-        """The code, statement by statement."""
-        return (*(f"{name} = {code}" for name, code in self.made), *self.marked)
-
-
-@dataclass(frozen=True)
 class RecompilationFacts:
     """Facts of a recompilation."""
 
@@ -66,8 +47,6 @@ class RecompilationFacts:
     """The sizes of the compiled code and of the call, of all guards on a size that failed."""
     has_size_0_or_1: bool = False
     """Whether one of the two sizes that differ is 0 or 1, for which PyTorch always compiles."""
-    marks: Marks | None = None
-    """None if not all tensors can be named before the call, or if marks are not enough."""
     kind: Literal["recompilation"] = "recompilation"
 
 

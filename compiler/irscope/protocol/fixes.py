@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable
+
 from irscope.protocol.places import Range
 from irscope.vocabulary.fix_methods import FixMethod
 from irscope.vocabulary.records import dataclass
@@ -31,6 +34,8 @@ class Fix:
     """The fixes of a chain, of which each leads to the next; empty: it is not a chain."""
     of_library: Fix | None = None
     """The fix of a library's function that it makes in a copy of that function."""
+    hint: int | None = None
+    """The index of the hint of its finding that it carries out; None if it carries out none."""
 
     @property
     def repairs(self) -> bool:
@@ -46,3 +51,8 @@ class Fix:
     def identity(self) -> object:
         """What all forms of one fix of a finding have in common: the finding's own, a rule's."""
         return self.method or self.edits
+
+
+def carrying_out(fixes: Iterable[Fix | None]) -> tuple[Fix, ...]:
+    """The fixes that carry out the hints of a finding, given for each hint in order; None for one that no fix carries out."""
+    return tuple(dataclasses.replace(fix, hint=index) for index, fix in enumerate(fixes) if fix is not None)

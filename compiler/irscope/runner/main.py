@@ -41,6 +41,8 @@ def run(request: RunRequest, messages: MessagePipe) -> None:
     if request.trial:
         from irscope.runner.trial import hold_back  # here: only trials need it
 
+        if not request.rounds and hasattr(os, "nice"):  # nobody waits for it, and it is not timed
+            os.nice(10)
         hooks = hold_back(request.evidence or request.rounds, request.lane)
     set_first_path(request)
     found = find_torch()

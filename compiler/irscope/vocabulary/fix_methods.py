@@ -14,7 +14,6 @@ class FixMethod(enum.Enum):
     DRAW_FROM_TORCH = "draw-from-torch"
     DYNAMIC_SIZES = "dynamic-sizes"
     LEAVE_OUT = "leave-out"
-    MARK_SIZES = "mark-sizes"
     FUNCTION_TO_PYTHON = "function-to-python"
     HELPER_TO_PYTHON = "helper-to-python"
     LIBRARY_TO_PYTHON = "library-to-python"
@@ -38,7 +37,6 @@ _TITLES = {
     FixMethod.DRAW_FROM_TORCH: "Draw it in the graph, from torch's generator",
     FixMethod.DYNAMIC_SIZES: "Compile with `dynamic=True`",
     FixMethod.LEAVE_OUT: "Leave it out while compiling",
-    FixMethod.MARK_SIZES: "Mark the sizes that vary, before the call",
     FixMethod.FUNCTION_TO_PYTHON: "Leave the function to Python, and compile what it calls",
     FixMethod.HELPER_TO_PYTHON: "Leave the helper out of compiled code",
     FixMethod.LIBRARY_TO_PYTHON: "Leave functions of the library to Python, and compile what they call",

@@ -187,6 +187,14 @@ export interface FindingPlace {
   ranks: string;
 }
 
+/** A hint, with what is said of its trial; empty if no hint of the finding was tried. */
+export interface FindingHint {
+  text: string;
+  said: string;
+  /** Null if that is not known. */
+  helps: boolean | null;
+}
+
 /** All findings of one cause, with their cost in seconds together. */
 export interface FindingGroup {
   kind: string;
@@ -196,7 +204,8 @@ export interface FindingGroup {
   /** The message of its first place. */
   message: string;
   explanation: string;
-  hints: string[];
+  /** What helps first. */
+  hints: FindingHint[];
   link: string | null;
   count: number;
   seconds: number;

@@ -26,7 +26,7 @@ export async function findingsIn(run: string, uri: string): Promise<LineFinding[
   const found = groups.flatMap(({ severity, code, hints, places }) =>
     places
       .filter((place) => place.hidden === "" && place.uri !== "" && normal(place.uri) === normal(uri))
-      .map(({ line, message }) => ({ line, severity, code, message, hint: hints[0] ?? "" })),
+      .map(({ line, message }) => ({ line, severity, code, message, hint: hints[0]?.text ?? "" })),
   );
   return found.sort((a, b) => a.line - b.line || SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity));
 }

@@ -104,7 +104,7 @@ def _head(id: str, finding: Finding) -> str:
 def _in_full(id: str, finding: Finding) -> list[str]:
     lines = [_head(id, finding), finding["message"], finding["explanation"]]
     lines += [f"-> {hint}" for hint in finding["hints"]]
-    lines += [f"fix: {fix['title']}" for fix in finding["fixes"]]
+    lines += [f"fix, not tried (try_fix tries it): {fix['title']}" for fix in finding["fixes"]]
     lines += [
         f"{short(one['file'])}:{one['range']['start']['line']}: {one['message']}" for one in finding["related"][:6]
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -82,6 +83,7 @@ def _did_open(ls: IrscopeServer, params: types.DidOpenTextDocumentParams) -> Non
     is_python = params.text_document.language_id == "python"
     if document is not None and (is_python or document.path.endswith((".py", ".pyw"))):
         ls.remember_open(document.uri, document.path)
+        ls.proofs.looks_at(document.key, 1)
         ls.activity.opened(document)
 
 
@@ -147,7 +149,10 @@ async def _inlay_hint(ls: IrscopeServer, params: types.InlayHintParams) -> list[
 
 async def _code_action(ls: IrscopeServer, params: types.CodeActionParams) -> list[types.CodeAction] | None:
     document = ls.document(params.text_document.uri)
-    return actions_at(ls, document.key, params) if document else None
+    if document is None:
+        return None
+    ls.proofs.looks_at(document.key, params.range.start.line + 1)
+    return actions_at(ls, document.key, params)
 
 
 async def _document_diagnostic(
@@ -213,7 +218,8 @@ def _stage_feature(work: Callable[[IrscopeServer, Any], Awaitable[Any]]) -> Call
 
 
 def _findings(ls: IrscopeServer, params: FindingsParams) -> Awaitable[Encoded]:
-    return findings(ls, params, ls.controls.hidden, ls.controls.severities)
+    tried = functools.partial(ls.proofs.of_finding, params.run)
+    return findings(ls, params, ls.controls.hidden, ls.controls.severities, tried)
 
 
 def _text_document_content(ls: IrscopeServer, params: types.TextDocumentContentParams) -> Awaitable[Any]:

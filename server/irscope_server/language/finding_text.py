@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 
+from irscope.driver.hints import Standing, TriedHint
 from irscope.findings.registry import kind_of
 from irscope.protocol import Finding, Limit, Related, RelatedRole
 from irscope.usercode.notebooks import notebook_of
@@ -18,11 +19,13 @@ _MOST_CALLS = 20
 _LIMIT_NAMES = {Limit.SECONDS: "time", Limit.MEMORY: "memory", Limit.OUTPUT: "output"}
 
 
-def finding_text(placed: PlacedFinding, uri_of: Callable[[str], str], rich: bool) -> str:
+def finding_text(placed: PlacedFinding, hints: Sequence[TriedHint], uri_of: Callable[[str], str], rich: bool) -> str:
     """A finding as Markdown; the script's own text is never markup.
 
     Parameters
     ----------
+    hints
+        Its hints, as they are known.
     uri_of
         Gives the URI of a file.
     rich
@@ -32,7 +35,7 @@ def finding_text(placed: PlacedFinding, uri_of: Callable[[str], str], rich: bool
     shown, calls = told_apart(placed.related, rich)
     parts = [
         "" if rich else _headline(finding),
-        "\n".join(_hints(finding)),
+        "\n".join(_hints(hints)),
         words.markdown_blocks(finding.explanation) if finding.explanation else "",
         _cost(finding),
         *(f"*{note}*" for note in _notes(placed)),
@@ -65,13 +68,19 @@ def _headline(finding: Finding) -> str:
     return f"**{words.markdown(kind_of(finding.kind).label)}** {code}\n\n{words.markdown(finding.message)}"
 
 
-def _hints(finding: Finding) -> list[str]:
-    if not finding.hints:
+def _hints(hints: Sequence[TriedHint]) -> list[str]:
+    """What to do, what helps first; that nothing was tried is said once."""
+    if not hints:
         return []
-    hints = [words.markdown_blocks(hint) for hint in finding.hints]
-    if len(hints) == 1:
-        return [f"**What to do:** {hints[0]}"]
-    return ["**What to do:**", "", *(words.list_item(hint) for hint in hints)]
+    was_tried = any(hint.standing is not Standing.NOT_TRIED for hint in hints)
+    texts = [words.markdown_blocks(hint.text) + (f"\n\n{_said(hint)}" if was_tried else "") for hint in hints]
+    head = "**What to do:**" if was_tried else "**What to do** (not tried):"
+    return [f"{head} {texts[0]}"] if len(texts) == 1 else [head, "", *map(words.list_item, texts)]
+
+
+def _said(hint: TriedHint) -> str:
+    said = words.markdown(hint.said)
+    return f"**{said}**" if hint.standing in (Standing.HELPS, Standing.PARTLY) else f"*{said}*"
 
 
 def _cost(finding: Finding) -> str:

@@ -20,7 +20,7 @@ from irscope_server.language.guard_words import argument_text, latency_text
 from irscope_server.language.lenses import lens_title
 from irscope_server.language.line_hovers import line_text
 from irscope_server.language.time_hovers import time_text
-from irscope_server.language.tried_fixes import gain_text
+from irscope_server.language.tried_fixes import gain_text, hints_of
 from irscope_server.language.views import PlacedFinding, PlacedFunction
 
 _MOST_ROWS = 20
@@ -38,7 +38,10 @@ async def hover_at(context: SourceContext, key: FileKey, position: types.Positio
     column = from_units(lines[position.line], position.character, context.encoding)
     here = [placed for placed in context.views.findings(key) if _covers(placed, position.line, column, lines)]
     parts = [
-        _paragraphs(finding_text(placed, context.uri_of, context.rich_hovers), gain_text(context, placed))
+        _paragraphs(
+            finding_text(placed, hints_of(context, placed), context.uri_of, context.rich_hovers),
+            gain_text(context, placed),
+        )
         for placed in here
     ]
     span = next(((placed.line, placed.column, placed.end_line, placed.end_column) for placed in here), None)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from irscope.driver.fixing.candidates import Candidate
+from irscope.driver.hints import TriedHint, tried_hints
 from irscope.driver.trials.proving import Status
 from irscope.findings.registry import kind_of
 from irscope.protocol import Finding, Fix
@@ -54,13 +55,18 @@ def offered(context: SourceContext, placed: PlacedFinding) -> Iterator[Offer]:
     Verified ones come first, and what repairs nothing last.  What was disproven is left out, and so is a change of the
     finding's own of which another form was tried.
     """
-    tried = context.proofs.of_run(placed.run).tried.get(placed.finding.cause)
+    tried = context.proofs.of_finding(placed.run, placed.finding)
     candidates = tried.candidates if tried is not None else ()
     were_tried = {one.fix.first.identity for one in candidates}
     shown = [one for one in candidates if one.proof.status is not Status.DISPROVEN]
     yield from (_offer(placed, one) for one in shown if one.fix.repairs)
     yield from (Offer(fix) for fix in placed.finding.fixes if fix.identity not in were_tried)
     yield from (_offer(placed, one) for one in shown if not one.fix.repairs)
+
+
+def hints_of(context: SourceContext, placed: PlacedFinding) -> list[TriedHint]:
+    """The hints of a finding, as trials left them: what helps first."""
+    return tried_hints(placed.finding, context.proofs.of_finding(placed.run, placed.finding))
 
 
 def _offer(placed: PlacedFinding, one: Candidate) -> Offer:
@@ -93,7 +99,7 @@ def _fewer(removed: Sequence[Finding]) -> str:
 def gain_text(context: SourceContext, placed: PlacedFinding) -> str:
     """What the best fix that was verified does, as Markdown: findings, graphs, compile time, and what was compared.
     Empty if there is none."""
-    tried = context.proofs.of_run(placed.run).tried.get(placed.finding.cause)
+    tried = context.proofs.of_finding(placed.run, placed.finding)
     best = tried.verified if tried is not None else None
     if best is None:
         return ""

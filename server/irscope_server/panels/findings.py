@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from irscope.driver.fixing.candidates import Tried
+from irscope.driver.hints import Standing, TriedHint, tried_hints
 from irscope.findings.kinds import rank_divergence
 from irscope.findings.registry import kind_of
 from irscope.protocol import Finding, Lane, Report, Severity
@@ -32,6 +34,9 @@ Wishes = Callable[[Report, Lane, Mapping[str, list[str]]], Hidden]
 
 Severities = Callable[[str], Mapping[str, str]]
 """The severities that the user wants for the findings of a script, by code or kind."""
+
+TriedOf = Callable[[Finding], Tried | None]
+"""What was tried for a finding; None if nothing was."""
 
 _ORDER = [Severity.ERROR, Severity.WARNING, Severity.INFORMATION, Severity.HINT]
 
@@ -64,6 +69,16 @@ class FindingPlace:
 
 
 @dataclass(frozen=True)
+class FindingHint:
+    """A hint, with what is said of its trial; empty if no hint of the finding was tried."""
+
+    text: str
+    said: str
+    helps: bool | None
+    """None if that is not known."""
+
+
+@dataclass(frozen=True)
 class FindingGroup:
     """All findings of one cause, with their cost in seconds together."""
 
@@ -74,7 +89,8 @@ class FindingGroup:
     message: str
     """The message of its first place."""
     explanation: str
-    hints: tuple[str, ...]
+    hints: tuple[FindingHint, ...]
+    """What helps first."""
     link: str | None
     count: int
     seconds: float
@@ -100,7 +116,13 @@ class FindingsResult:
     """How the run went and what is next, in a sentence or two."""
 
 
-async def findings(context: ReadContext, params: FindingsParams, wishes: Wishes, severities: Severities) -> Encoded:
+async def findings(
+    context: ReadContext,
+    params: FindingsParams,
+    wishes: Wishes,
+    severities: Severities,
+    tried_of: TriedOf = lambda finding: None,
+) -> Encoded:
     """What a run found.
 
     Parameters
@@ -109,6 +131,8 @@ async def findings(context: ReadContext, params: FindingsParams, wishes: Wishes,
         Says why findings are not shown in the source.
     severities
         Gives those that the user wants for a script, by code or kind.
+    tried_of
+        Gives what was tried for a finding of the run.
 
     Raises LookupError for an unknown run.
     """
@@ -119,10 +143,17 @@ async def findings(context: ReadContext, params: FindingsParams, wishes: Wishes,
     report = await context.archive.report(params.run)
     hidden = wishes(report, lane, texts)
     wanted = severities(report.script)
-    key = ("findings", params.run, tuple(sorted(map(repr, hidden.items()))), tuple(sorted(wanted.items())))
+    tried = {finding.cause: tried_of(finding) for finding in report.findings}
+    key = (
+        "findings",
+        params.run,
+        tuple(sorted(map(repr, hidden.items()))),
+        tuple(sorted(wanted.items())),
+        tuple(tried.items()),
+    )
 
     def read(_: Store, report: Report) -> FindingsResult:
-        return _result(report, lane, texts, hidden, wanted, context.uri_of)
+        return _result(report, lane, texts, hidden, wanted, context.uri_of, lambda finding: tried[finding.cause])
 
     return await answer(context, key, params.run, read)
 
@@ -134,12 +165,13 @@ def _result(
     hidden: Hidden,
     wanted: Mapping[str, str],
     uri_of: UriOf,
+    tried_of: TriedOf,
 ) -> FindingsResult:
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in report.findings:
         groups.setdefault((finding.kind, finding.code), []).append(finding)
     everyone = all_ranks(report.ranks)
-    found = [_group(mine, texts, hidden, wanted, uri_of, everyone) for mine in groups.values()]
+    found = [_group(mine, texts, hidden, wanted, uri_of, everyone, tried_of) for mine in groups.values()]
     found.sort(key=lambda group: (not group.costs_every_call, -group.seconds, -group.count))
     return FindingsResult(
         report.run,
@@ -158,6 +190,7 @@ def _group(
     wanted: Mapping[str, str],
     uri_of: UriOf,
     everyone: Set[int],
+    tried_of: TriedOf,
 ) -> FindingGroup:
     # What follows from another one comes after it, whatever it cost.
     ordered = sorted(mine, key=lambda one: (one.follows is not None, -one.cost.seconds))
@@ -172,7 +205,7 @@ def _group(
         severity if chosen == "off" else Severity(chosen),
         first.message,
         first.explanation,
-        first.hints,
+        tuple(_hints(tried_hints(first, tried_of(first)))),
         first.link if words.is_web_link(first.link) else None,
         sum(finding.count for finding in mine),
         round(sum(finding.cost.seconds for finding in mine), 6),
@@ -181,6 +214,13 @@ def _group(
         sum(bool(finding.fixes) for finding in mine),
         tuple(_place(finding, texts, hidden, uri_of, everyone) for finding in ordered),
     )
+
+
+def _hints(hints: list[TriedHint]) -> Iterator[FindingHint]:
+    was_tried = any(hint.standing is not Standing.NOT_TRIED for hint in hints)
+    known = {Standing.HELPS: True, Standing.PARTLY: True, Standing.NO_HELP: False}
+    for hint in hints:
+        yield FindingHint(hint.text, hint.said if was_tried else "", known.get(hint.standing))
 
 
 def _place(

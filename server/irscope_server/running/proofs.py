@@ -89,10 +89,19 @@ class Proofs:
         self._newest: dict[str, str] = {}
         """By entry what its newest run had; the newest last."""
         self._going: dict[str, threading.Event] = {}
+        self._looked_at: tuple[FileKey, int] = (FileKey(""), 0)
 
     def of_run(self, run: str) -> Proven:
         """What is known about the content that a run had; empty before the first trial has ended."""
         return self._known.get(self._contents.get(run, ""), Proven())
+
+    def of_finding(self, run: str, finding: Finding) -> Tried | None:
+        """What was tried for a finding of a run; None if nothing was yet."""
+        return self.of_run(run).tried.get(finding.cause)
+
+    def looks_at(self, file: FileKey, line: int) -> None:
+        """The user is at a line (1-based) of a file: what was found nearest to it is tried next."""
+        self._looked_at = (file, line)
 
     def newest(self) -> list[Proven]:
         """What is known about the newest run of each entry; what an older one had is not proven for its text any more."""
@@ -164,9 +173,16 @@ class Proofs:
         try:
             with self._workers.for_run(run.plan.python, run.plan.env or None, stop, cwd=run.plan.cwd) as worker:
                 if worker is not None and not stop.is_set():
-                    _try(run, seconds, stop, tell, own, findings, worker)
+                    _try(run, seconds, stop, tell, own, findings, worker, self._distance)
         except Exception:
             log.exception("The fixes of %s could not be tried", run.name)
+
+    def _distance(self, finding: Finding) -> tuple[object, ...]:
+        """How far a finding is from where the user is now: in that file by lines, else in another one."""
+        file, line = self._looked_at
+        at = finding.range.start.line
+        is_here = file_key(finding.file) == file
+        return not is_here, abs(at - line) if is_here else 0, finding.file, finding.range
 
 
 def _try(
@@ -177,8 +193,10 @@ def _try(
     own: frozenset[FileKey],
     findings: Sequence[Finding],
     worker: object,
+    distance: Callable[[Finding], tuple[object, ...]],
 ) -> None:
-    """Tells what each trial shows; ``own`` are the files whose texts are a part of the content, ``findings`` the run's."""
+    """Tells what each trial shows, the nearest finding first; ``own`` are the files whose texts are a part of the content,
+    ``findings`` the run's."""
     from irscope.driver.fixing.combining import combined as combine
     from irscope.driver.fixing.trying import Trying
     from irscope.driver.trials.proving import Prover, not_run
@@ -194,9 +212,9 @@ def _try(
         tried: dict[Cause, Tried] = {}
         if not not_run(original):
             findings = original.findings
-        for finding in sorted(findings, key=lambda one: (one.file, one.range)):
-            if trying.is_over:
-                break
+        left = list(findings)
+        while left and not trying.is_over:
+            left.remove(finding := min(left, key=distance))  # the user may have gone to another place
             if stop.is_set():
                 return
             one = trying.finding(finding)

@@ -219,7 +219,7 @@ def findings(params: Json) -> Json:
     def group(kind: str, code: str, severity: str, message: str, places: list[Json], link: str | None = None) -> Json:
         return {
             "kind": kind, "code": code, "title": kind.replace("-", " ").capitalize(), "severity": severity, "message": message,
-            "explanation": "Dynamo does not know how to trace it.", "hints": [f"Do not call `{MARKUP}`."], "link": link,
+            "explanation": "Dynamo does not know how to trace it.", "hints": [{"text": f"Do not call `{MARKUP}`.", "said": "", "helps": None}], "link": link,
             "count": len(places), "seconds": sum(one["seconds"] for one in places), "costsEveryCall": kind == "recompile-limit", "graphs": sum(one["graphs"] for one in places),
             "fixes": sum(bool(one["fixes"]) for one in places), "places": places,
         }  # fmt: skip

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import pytest
+from irscope.findings.recompiling.marks import Marks
 from irscope.fixing.model import Rule
 from irscope.fixing.proposals import all_rules, proposals
 from irscope.fixing.texts import applied
@@ -14,7 +16,6 @@ from irscope.protocol import (
     BreakFacts,
     Finding,
     FindingFacts,
-    Marks,
     Position,
     Range,
     RecompilationFacts,
@@ -255,16 +256,20 @@ def test_a_helper_that_acts_on_its_next_call_becomes_no_operator(body: str, is_o
     assert ("Make the helper an operator that the graph calls as a whole" in found) is is_offered
 
 
-def test_what_varies_is_marked_where_the_facts_say() -> None:
+def test_what_varies_is_marked_before_the_first_call(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
     text = "import torch\ng = torch.compile(f)\nfor n in (2, 3):\n    # a batch\n    g(torch.ones(n), y)\n"
-    marked = ("torch._dynamo.mark_dynamic(x, 0)", "torch._dynamo.mark_dynamic(y, 1)")
-    marks = Marks(5, (("x", "torch.ones(n)"),), marked, are_unbacked=False)
-    finding = found(text, "g(torch", "recompile-size", "recompilation", RecompilationFacts(marks=marks))
-    texts = {fix.title: applied(text, fix.edits) for fix in proposals(finding, text)}
-    assert texts["Mark the sizes that vary, before the call"] == text.replace(
-        "    g(torch.ones(n), y)\n",
-        "    x = torch.ones(n)\n    torch._dynamo.mark_dynamic(x, 0)\n    torch._dynamo.mark_dynamic(y, 1)\n    g(x, y)\n",
+    script.write_text(text)
+    marked = ("torch._dynamo.mark_dynamic(x, 0)", "if y is not None: torch._dynamo.mark_dynamic(y, 1)")
+    marks = Marks(str(script), 5, (("x", "torch.ones(n)"),), marked, are_unbacked=False)
+    assert (
+        marks.hint
+        == f"Before the call on line 5: `x = torch.ones(n)`, `{'`, `'.join(marked)}`, and pass `x` in the call"
     )
+    fix = marks.fix
+    assert fix is not None and fix.file == str(script)
+    made = "\n    ".join(["x = torch.ones(n)", *marked, "g(x, y)\n"])
+    assert applied(text, fix.edits) == text.replace("g(torch.ones(n), y)\n", made)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import pytest
+from irscope.driver.hints import Standing, TriedHint
 from irscope.protocol import (
     CompileOutcome,
     Finding,
@@ -121,13 +122,13 @@ def test_a_full_run_corrects_a_fast_one_that_may_differ() -> None:
     fast = dataclasses.replace(fast, report=dataclasses.replace(fast.report, may_differ=("sizes vary",)))
     desk.results.end(None, fast)
     (shown,) = desk.views.findings(PATH)
-    assert "May differ from a full run: sizes vary." in finding_text(shown, str, rich=False)
+    assert "May differ from a full run: sizes vary." in finding_text(shown, [], str, rich=False)
     desk.results.end(None, ended(PATH, {PATH: SCRIPT}, lane=Lane.DEEP, source="a", findings=[often]))
     assert desk.places() == [("recompile-limit", 4, 0)], "what the full run has found takes its place"
     desk.results.end(None, fast)
     (shown,) = desk.views.findings(PATH)
     assert shown.finding.kind == "recompile-limit", "the same texts again: the full run is still true"
-    assert "May differ" not in finding_text(shown, str, rich=False)
+    assert "May differ" not in finding_text(shown, [], str, rich=False)
     desk.results.end(None, dataclasses.replace(fast, source="b"))
     assert desk.places() == [("recompilation", 5, 0)]
 
@@ -339,6 +340,13 @@ LED_HERE = (
 )
 
 
+HINTS = [
+    TriedHint("Move it.", Standing.HELPS, "1 finding fewer"),
+    TriedHint("Keep it.", Standing.NOT_TRIED),
+    TriedHint("Leave it out.", Standing.NO_HELP, "it fails."),
+]
+
+
 def test_the_hover_of_a_finding() -> None:
     text = finding_text(
         placed(
@@ -346,19 +354,20 @@ def test_the_hover_of_a_finding() -> None:
                 PATH,
                 6,
                 message="It `breaks` <b>here</b>.",
-                hints=("Move it.", "Leave it out."),
                 count=3,
                 compiles=("0/0", "0/1"),
                 related=LED_HERE,
             )
         ),
+        HINTS,
         lambda path: f"file://{path}",
         rich=False,
     )
     assert text == (
         "**Graph break** [GB0059](https://example.org/gb0059.html)\n\n"
         "It `breaks` \\<b\\>here\\</b\\>.\n\n"
-        "**What to do:**\n\n- Move it.\n- Leave it out.\n\n"
+        "**What to do:**\n\n- Move it.\n\n  **tried: helps (1 finding fewer)**\n- Keep it.\n\n  *not tried*\n- Leave it out.\n\n"
+        "  *tried: does not help here, because: it fails.*\n\n"
         "Dynamo does not know how to trace it.\n\n"
         "Seen 3 times, in compiles `0/0`, `0/1`.\n\n"
         "See also:\n\n"
@@ -370,14 +379,13 @@ def test_the_hover_of_a_finding() -> None:
 
 def test_a_hover_beside_the_diagnostic_repeats_nothing() -> None:
     text = finding_text(
-        placed(
-            finding(PATH, 6, message="It breaks.", explanation="<img src=x>", hints=("Move it.",), related=LED_HERE)
-        ),
+        placed(finding(PATH, 6, message="It breaks.", explanation="<img src=x>", related=LED_HERE)),
+        [TriedHint("Move it.", Standing.NOT_TRIED)],
         lambda path: f"file://{path}",
         rich=True,
     )
     assert text == (
-        "**What to do:** Move it.\n\n"
+        "**What to do** (not tried): Move it.\n\n"
         "\\<img src=x\\>\n\n"
         "In compile `0/0`.\n\n"
         "<details><summary>1 call above it</summary>\n\n"
@@ -404,7 +412,7 @@ def test_related_places_move_with_edits() -> None:
 
 
 def test_a_link_that_is_none_is_not_followed() -> None:
-    text = finding_text(placed(finding(PATH, 6, link="command:evil")), str, rich=False)
+    text = finding_text(placed(finding(PATH, 6, link="command:evil")), [], str, rich=False)
     assert "command:" not in text
 
 

@@ -43,7 +43,7 @@ def recompilations(folder: Path, name: str, sources: Mapping[str, str]) -> Found
 def hints_of(entry: HintCase, found: Found) -> list[tuple[Finding, str]]:
     """The hints that the case is about, with their findings; there may be others."""
     mine = [finding for finding in found[entry.name] if finding.code == entry.code]
-    return [(finding, hint) for finding in mine for hint in finding.hints if entry.hint in hint]
+    return [(finding, hint) for finding in mine for hint in finding.hints or ("",) if entry.hint in hint]
 
 
 @pytest.mark.parametrize("entry", CASES, ids=lambda entry: entry.name)

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 from irscope.driver.driver import RunSpec
+from irscope.driver.fixing.trying import Trying
+from irscope.driver.hints import Standing, tried_hints
 from irscope.driver.trials.proving import Prover, Status
-from irscope.protocol import Lane, RecompilationFacts, RelatedRole, Severity
+from irscope.protocol import Lane, RecompilationFacts, RelatedRole, Severity, causes_only
 from irscope.worker.client import Worker
 from support import run_captured
 
@@ -179,3 +181,83 @@ def test_a_method_around_the_compiled_module(tmp_path: Path, shared_worker: Work
     followed.write_text(text.replace("for _", "model.training_step = torch.compile(model.training_step)\nfor _"))
     again = run_captured(followed, tmp_path / "runs.db", worker=shared_worker)
     assert again.report.findings == () and len(again.report.compiles) == 1
+
+
+FITTING = {
+    "dyncache": ("recompile-size", "`if cache is not None: torch._dynamo.decorators.mark_unbacked(cache, 1)`", ""),
+    "hint_site": ("recompile-size", "Before the call on line 16: `torch._dynamo.mark_dynamic(first, 0)`", "`;"),
+    "many_shapes": ("recompile-size", "`update`, a parameter or buffer", "which a module owns"),
+    "cache_len": ("recompile-size", "`cache.seen` changed in the same call, too", "One compile for"),
+    "own_backward": ("GB0170", "Take `ClipGrad.clipped += 1` out of the compiled code", "torch.where"),
+    "mask_any": ("GB0170", "Decide before the compiled function is called", "in the caller"),
+    "enum_mode": ("recompile-object", "`phase` is a member of an enum", "once, outside of the loop"),
+    "np_scalar": ("GB4315", "`math` (`math.floor`)", "may result in an error when running in eager"),
+    "topk_sampling": ("recompile-condition", "valid only if this is true", "Use few values of `50`"),
+    "denoise": ("GB0170", "while_loop(going_on, step, (x, t))", "capture_scalar_outputs"),
+    "llama_cache": ("recompile-value", "Pass the same keyword arguments in each call", "a loop over it is unrolled"),
+    "slow_guards": ("slow-guards", "4,000 of these are on the numbers in lists named `scales`", "whole model"),
+}
+SLOW = ("llama_cache", "slow_guards")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.nightly if name in SLOW else ()) for name in FITTING]
+)
+def test_a_hint_fits_its_script(name: str, tmp_path: Path, shared_worker: Worker | None) -> None:
+    """Each is what was found out by hand, and none is of another situation."""
+    code, hint, never = FITTING[name]
+    env = {"IRSCOPE_SLOW_GUARDS_US": "20"} if name == "slow_guards" else None
+    worker = None if env else shared_worker
+    ran = run_captured(SCRIPTS / f"{name}.py", tmp_path / "runs.db", env=env, worker=worker)
+    hints = [told for finding in ran.report.findings if finding.code == code for told in finding.hints]
+    assert any(hint in told for told in hints), hints
+    assert not never or not any(never in told for finding in ran.report.findings for told in finding.hints)
+
+
+def test_one_compile_for_ten_blocks(tmp_path: Path, shared_worker: Worker | None) -> None:
+    ran = run_captured(SCRIPTS / "region_processor.py", tmp_path / "runs.db", worker=shared_worker)
+    assert ran.report.findings == () and len(ran.report.compiles) == 1
+
+
+@pytest.mark.nightly
+def test_an_operator_whose_fake_has_another_layout(tmp_path: Path) -> None:
+    ran = run_captured(SCRIPTS / "op_layout.py", tmp_path / "runs.db", "deep")
+    (finding,) = ran.findings("compiled-code-error")
+    assert finding.range.start.line == 13 and "opcheck" in finding.explanation
+
+
+def test_grad_mode_is_told_once_in_one_line(tmp_path: Path, shared_worker: Worker | None) -> None:
+    script = tmp_path / "script.py"
+    text = (SCRIPTS / "hint_site.py").read_text()
+    more = "\n\n@torch.compile\ndef other(x):\n    return x + 1\n\n\nfor grad in (True, False):\n    with torch.set_grad_enabled(grad):\n        other(torch.ones(4))\n"
+    script.write_text(text + more)
+    ran = run_captured(script, tmp_path / "runs.db", worker=shared_worker)
+    modes = [finding for finding in ran.report.findings if finding.code == "recompile-global-state"]
+    assert len(modes) == 2
+    (told,) = [finding for finding in causes_only(ran.report.findings) if finding.code == "recompile-global-state"]
+    assert (told.severity, told.hints) == (Severity.HINT, ())
+    assert "At most two compiles, one with grad mode and one without. This is normal" in told.message
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "standing", "why"),
+    [
+        ("dyncache", "recompile-size", Standing.HELPS, "1 finding fewer, 2 graphs (was 3)"),
+        pytest.param("cache_len", "recompile-size", Standing.NO_HELP, "`cache.seen` was 0", marks=pytest.mark.nightly),
+        pytest.param("many_shapes", "recompile-size", Standing.PARTLY, "2 graphs (was 8)", marks=pytest.mark.nightly),
+    ],
+)
+def test_a_hint_is_tried_by_its_fix(
+    name: str, code: str, standing: Standing, why: str, shared_worker: Worker | None
+) -> None:
+    """The trial of its fix says whether it helps in this script; what helps is first, what does not is last."""
+    with Prover(RunSpec(str(SCRIPTS / f"{name}.py"), (), Lane.FAST), shared_worker) as prover:
+        (finding,) = [finding for finding in prover.begin().findings if finding.code == code]
+        untried = tried_hints(finding, None)
+        hints = tried_hints(finding, Trying(prover, 100, with_rules=False).finding(finding))
+    (fix,) = finding.fixes
+    assert fix.hint is not None
+    (hint,) = [hint for hint in hints if hint.text == finding.hints[fix.hint]]
+    assert (hint.standing, why in hint.why) == (standing, True), hint
+    assert hints.index(hint) == (len(hints) - 1 if standing is Standing.NO_HELP else 0)
+    assert {hint.standing for hint in untried} == {Standing.NOT_TRIED}

@@ -36,6 +36,7 @@ KIND = FindingKind(
 _STACK_MARKS = ("User stack:", "Found from :", "Original traceback:")
 # How PyTorch reports that an operation fails on fake tensors, as it would on real ones.
 _FAILURE = re.compile(r"got (?P<type>\w+)\((?P<quote>['\"])(?P<text>.*?)(?P=quote)\)", re.DOTALL)
+_NUMPY_LACKS = re.compile(r"'ndarray' object has no attribute '(?P<method>__\w+__)'")
 _EXPLAINED_LINES = 12
 # These name a graph break where there may be none: below fullgraph=True, and in the body of an operator.
 _OF_BREAKS = ("Unsupported", "UncapturedHigherOrderOpError")
@@ -110,7 +111,7 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
     elif cause is not None:
         failure = _FAILURE.search(cause.explanation)
         headline = f"{failure['type']}: {failure['text']}" if failure else cause.type
-        explanation = cause.explanation
+        explanation, hints = cause.explanation, (*_of_numpy(cause), *hints)
     elif name == "ConstraintViolationError":
         violations = [line.strip()[2:] for line in text.split("\n") if line.startswith("  - ")]
         headline = readable_size(violations[0].split(". ")[0].rstrip(".")) if violations else headline
@@ -196,6 +197,16 @@ def hints_about(message: BreakMessage) -> tuple[str, ...]:
 
     guesses = any(hint.startswith(_GUESS) for hint in message.hints)
     return (*hints_of(message), *((CHECK,) if guesses else ()))
+
+
+def _of_numpy(cause: BreakMessage) -> tuple[str, ...]:
+    """What to do where Dynamo's stand-in for a number of NumPy's lacks a method that the number has; else nothing."""
+    lacks = _NUMPY_LACKS.search(cause.explanation)
+    if lacks is None:
+        return ()
+    return (
+        f"Only in compiled code a number of NumPy's is a tensor, which has no `{lacks['method']}`. Use a function of NumPy itself (`np.round`), or of `math` (`math.floor`) where the number is one of Python's.",
+    )
 
 
 _GUESS = "Your code may result in an error when running in eager"

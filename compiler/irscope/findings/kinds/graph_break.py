@@ -16,7 +16,7 @@ from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
 from irscope.internals.dynamo_frames import is_called_by_transform, is_polyfill
 from irscope.internals.refused_functions import refused_function
-from irscope.protocol import BreakFacts, Finding, Fix, Related, Severity
+from irscope.protocol import BreakFacts, Finding, Fix, Related, Severity, carrying_out
 from irscope.usercode.source import node_at_range, range_of_line
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
@@ -203,9 +203,10 @@ def with_guard(messages: list[BreakMessage], error: BaseException | None) -> lis
 
 
 def fixes_of(words: Words) -> tuple[Fix, ...]:
-    """The options that can be applied as they are."""
-    return tuple(
-        Fix(option.do, option.caveat, option.edits, method=option.method) for option in words.options if option.edits
+    """What carries out the options that can be applied as they are."""
+    return carrying_out(
+        Fix(option.do, option.caveat, option.edits, method=option.method) if option.edits else None
+        for option in words.options
     )
 
 

@@ -17,6 +17,7 @@ from irscope.findings.places import function_of
 from irscope.findings.recompiling.calls import Call, remember
 from irscope.ir.guard_text import FailedGuard, about, parse_failed_guard
 from irscope.protocol import (
+    GRAD_MODE,
     Compile,
     Finding,
     Position,
@@ -43,7 +44,6 @@ from irscope.vocabulary.records import dataclass
 
 if TYPE_CHECKING:
     from irscope.findings.recompiling.facts import Facts, Now
-    from irscope.protocol import Marks
 
 # What only a recompilation needs is imported when there is one: most compiles are none, and it would delay every script.
 
@@ -142,7 +142,18 @@ def detect(moment: Moment) -> Iterator[Finding]:
     from irscope.findings.recompiling.families import in_families
 
     if name == moment.record.compile and (made := make(moment, trigger, calls)) is not None:
-        yield from in_families(moment.known, *made)
+        for finding in in_families(moment.known, *made):
+            yield _folded(moment.known, finding)
+
+
+def _folded(known: Known, finding: Finding) -> Finding:
+    """What every training script has is told once: the recompilations of other functions follow from the first."""
+    if not isinstance(finding.facts, RecompilationFacts) or finding.facts.state != GRAD_MODE:
+        return finding
+    first: Finding = known.notes.setdefault(GRAD_MODE, finding)
+    if first.cause == finding.cause or finding.severity is not Severity.HINT:
+        return finding
+    return dataclasses.replace(finding, follows=Related(first.file, first.range, "the first recompilation for it"))
 
 
 def call_site() -> Related | None:
@@ -183,7 +194,7 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Findi
         subject = subject or _of_wrapped(guard.source, name)
     more = _and_more(facts, "" if is_user_file(compile.file) else name)
     what = f"`{name}` was compiled again: {change_of(trigger, left, subject)}{more}."
-    known = _known(facts, words.marks, source_of(guard, left, subject))
+    known = _known(facts, source_of(guard, left, subject))
     also = [f"- {about(f'`{other.source}`', other.what)}" for other in trigger.also[:_MOST_NAMED]]
     older = [f"- {other.text}" for other in facts.older[:_MOST_NAMED]]
     finding = Finding(
@@ -212,7 +223,7 @@ def make(moment: Moment, trigger: Trigger, calls: Sequence[Call]) -> tuple[Findi
     return finding, facts
 
 
-def _known(facts: Facts, marks: Marks | None, source: str) -> RecompilationFacts:
+def _known(facts: Facts, source: str) -> RecompilationFacts:
     guard = facts.guard
     is_number = guard.code == "recompile-value" and _NUMBER.fullmatch(guard.was) is not None
     return RecompilationFacts(
@@ -222,16 +233,13 @@ def _known(facts: Facts, marks: Marks | None, source: str) -> RecompilationFacts
         varying=tuple(VaryingSize(path, dimensions) for path, dimensions in facts.varying.items()),
         sizes=tuple(size for failed in (guard, *facts.older) for size in failed.sizes),
         has_size_0_or_1=facts.has_size_0_or_1,
-        marks=marks,
     )
 
 
 def _and_more(facts: Facts, name: str) -> str:
     """The first thing of another sort that changed, too, as the rest of a sentence; ``name`` is what the user
     calls a compiled module of `torch.nn`, if it is one."""
-    parts = tuple(f"{facts.guard.source}{sign}" for sign in ".[" if facts.guard.source)
-    others = (other for other in facts.also if other.code != facts.guard.code and not other.source.startswith(parts))
-    other = next(others, None)
+    other = facts.other
     if other is None:
         return ""
     source = _of_wrapped(other.source, name) or other.source

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from irscope.fixing.compile_calls import DYNAMIC_CAVEAT
 from irscope.fixing.edits import argument
@@ -11,10 +12,22 @@ from irscope.fixing.source import source_of_file
 from irscope.protocol import Fix, FixMethod, Range
 from irscope.usercode.source import node_at_range, parents, parse, range_of_node
 
+if TYPE_CHECKING:
+    from irscope.findings.recompiling.facts import Facts
+
 _COMPILE = ("torch.compile", "torch._dynamo.optimize")
 
 
-def dynamic_fix(call: tuple[str, Range] | None, file: str, function: ast.AST | None) -> Fix | None:
+def dynamic(facts: Facts, *settings: str) -> Fix | None:
+    """`dynamic_fix` for a recompilation."""
+    place = facts.calls[-1].place if facts.calls else None
+    call = (place.file, place.range) if place is not None else None
+    return dynamic_fix(call, facts.file, facts.function, settings)
+
+
+def dynamic_fix(
+    call: tuple[str, Range] | None, file: str, function: ast.AST | None, settings: Sequence[str] = ()
+) -> Fix | None:
     """Makes every size dynamic; None if it is not certain where the function is compiled.
 
     Parameters
@@ -23,6 +36,8 @@ def dynamic_fix(call: tuple[str, Range] | None, file: str, function: ast.AST | N
         The file and place of the user's call of the compiled function.
     file, function
         The function that was compiled, if its text is in this file of the user's.
+    settings
+        Settings of PyTorch that it needs, as code.
     """
     function = function if function in parents(file) else None  # what is guarded can be read in another file
     found = {(file, range_of_node(file, node)): node for node in _decorators(function)}
@@ -34,12 +49,23 @@ def dynamic_fix(call: tuple[str, Range] | None, file: str, function: ast.AST | N
         return None
     ((where, _), node) = found.popitem()
     compiling = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Call) else node
-    source, method = source_of_file(where), FixMethod.DYNAMIC_SIZES
-    try:
-        edits = (argument(source, compiling, "dynamic", "True"),) if source is not None else ()
-    except ValueError:  # what the call is given is not known
+    return _made_dynamic(where, compiling, settings)
+
+
+def _made_dynamic(file: str, compiling: ast.expr, settings: Sequence[str]) -> Fix | None:
+    """The fix of one place that compiles; None if what it is given is not known."""
+    source, method = source_of_file(file), FixMethod.DYNAMIC_SIZES
+    if source is None:
         return None
-    return Fix(method.title, DYNAMIC_CAVEAT, edits, where, method) if edits else None
+    try:
+        set_up = [source.setting("\n".join(settings), "torch")] if settings else []
+        edits = source.edits({}, [*set_up, argument(source, compiling, "dynamic", "True")])
+    except ValueError:
+        return None
+    if not settings:
+        return Fix(method.title, DYNAMIC_CAVEAT, edits, file, method)
+    names = " and ".join(f"`{setting.partition(' = ')[0].rpartition('.')[2]}`" for setting in settings)
+    return Fix(f"{method.title}, with {names}", DYNAMIC_CAVEAT, edits, file)
 
 
 def _decorators(function: ast.AST | None) -> Iterator[ast.expr]:

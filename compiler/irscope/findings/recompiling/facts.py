@@ -82,6 +82,14 @@ class Facts:
         """The guards of other older compiles that failed too, newest first."""
         return tuple(guard for guard in self.guards if guard is not self.guard)
 
+    @property
+    def other(self) -> FailedGuard | None:
+        """The first thing of another sort that changed, too; None if there is none."""
+        parts = tuple(f"{self.guard.source}{sign}" for sign in ".[" if self.guard.source)
+        return next(
+            (one for one in self.also if one.code != self.guard.code and not one.source.startswith(parts)), None
+        )
+
     @functools.cached_property
     def sites(self) -> tuple[CallSite, CallSite] | None:
         """The first call and the one of this recompilation."""

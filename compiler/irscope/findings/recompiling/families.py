@@ -13,7 +13,7 @@ from dataclasses import field
 from irscope.findings.moment import Known
 from irscope.findings.recompiling.facts import Facts
 from irscope.findings.recompiling.words import DYNAMIC
-from irscope.protocol import Finding, FindingFacts, Range, RecompilationFacts, Related, Severity
+from irscope.protocol import Finding, FixMethod, Range, Related, Severity, carrying_out
 from irscope.vocabulary.records import dataclass
 
 NOTES = "parents-of-recompilations"
@@ -70,7 +70,6 @@ def _child(finding: Finding, parent: Finding) -> Finding:
         severity=Severity.HINT,
         message=f"{_sentence(finding)} It follows from the recompilation on {line}, for the same change in the same call.",
         hints=(f"Fix the recompilation on {line}: it has the same cause.",),
-        facts=_without_marks(finding),
         fixes=(),
         follows=Related(parent.file, parent.range, "the recompilation that it follows from"),
     )
@@ -79,22 +78,23 @@ def _child(finding: Finding, parent: Finding) -> Finding:
 def _with_children(parent: Parent, newest: Finding) -> Finding:
     """The parent, which names what was compiled again, and says where the newest of it is."""
     finding, count = parent.finding, len(parent.children)
-    own = tuple(hint for hint in finding.hints if DYNAMIC not in hint) if finding.code != newest.code else ()
+    fixes = finding.fixes or newest.fixes
+    dynamic = next((fix for fix in fixes if fix.method is FixMethod.DYNAMIC_SIZES), None)
+    carried = {fix.hint: fix for fix in finding.fixes}
+    own = [
+        (hint, carried.get(index))
+        for index, hint in enumerate(finding.hints)
+        if DYNAMIC not in hint and finding.code != newest.code
+    ]  # to mark the sizes of one function is not enough for all
+    told = [(f"{DYNAMIC} makes every size dynamic from the start, in all {count + 1} compiled parts.", dynamic), *own]
     return dataclasses.replace(
         finding,
         count=0,  # it is known already; this adds to it
         message=f"{finding.message} The same change in this call also recompiled {_named(list(parent.children.values()))}.",
-        hints=(f"{DYNAMIC} makes every size dynamic from the start, in all {count + 1} compiled parts.", *own),
-        facts=finding.facts if own else _without_marks(finding),
+        hints=tuple(hint for hint, _ in told),
         related=(Related(newest.file, newest.range, _sentence(newest).removesuffix(".")),),
-        fixes=finding.fixes or newest.fixes,
+        fixes=carrying_out(fix for _, fix in told),
     )
-
-
-def _without_marks(finding: Finding) -> FindingFacts | None:
-    """What is known about one of several recompilations: to mark the sizes of one function is not enough for all."""
-    known = finding.facts
-    return dataclasses.replace(known, marks=None) if isinstance(known, RecompilationFacts) else known
 
 
 def _named(titles: list[str]) -> str:

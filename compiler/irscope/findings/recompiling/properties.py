@@ -9,6 +9,7 @@ from irscope.findings.recompiling.uses import uses
 from irscope.findings.recompiling.words import Words, one_for_each_of_two
 from irscope.protocol import GRAD_MODE, Severity
 
+_NORMAL = "This is normal where training and evaluation alternate."
 _DTYPES = {
     "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64", "Int": "int32",
     "Short": "int16", "Char": "int8", "Byte": "uint8", "Bool": "bool",
@@ -108,11 +109,7 @@ def training_changed(facts: Facts) -> Words:
 def global_state_changed(facts: Facts) -> Words:
     """A setting of PyTorch as a whole changed."""
     if facts.guard.state == GRAD_MODE:
-        return Words(
-            one_for_each_of_two(facts, "one with grad mode and one without"),
-            ("This is normal where training and evaluation alternate. Warm up both before you measure.",),
-            Severity.HINT,
-        )
+        return Words(f"{one_for_each_of_two(facts, 'one with grad mode and one without')} {_NORMAL}", (), Severity.HINT)
     return Words(
         "One compile for each setting of this state.",
         ("Set it once, before the first call, or call each variant in one setting alone.",),

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 
-from irscope.findings.recompiling.compile_calls import dynamic_fix
+from irscope.findings.recompiling.compile_calls import dynamic
 from irscope.findings.recompiling.facts import Facts
+from irscope.findings.recompiling.marks import MARK, UNBACKED, marks_of
 from irscope.findings.recompiling.words import DYNAMIC, Words
 from irscope.internals.dynamo_frames import Entrance
-from irscope.protocol import Marks
+from irscope.protocol import Fix
 
-_MARK, _UNBACKED = "torch._dynamo.mark_dynamic", "torch._dynamo.decorators.mark_unbacked"
+Hint = tuple[str, "Fix | None"]
+_STATIC = (
+    "torch._dynamo.config.force_parameter_static_shapes = False",
+    "torch._dynamo.config.force_nn_module_property_static_shapes = False",
+)
 
 
 def size(facts: Facts) -> Words:
@@ -20,7 +25,7 @@ def size(facts: Facts) -> Words:
         owned = [facts.guard.source]
     seen = sum(g.source == facts.guard.source and g.dimension == facts.guard.dimension for g in facts.older)
     if owned:
-        return Words("Each new size is one more compile, up to the recompile limit.", _parameters(owned))
+        return Words.told("Each new size is one more compile, up to the recompile limit.", _parameters(facts, owned))
     if facts.has_size_0_or_1:
         return zero_or_one(facts)
     more = (
@@ -28,80 +33,64 @@ def size(facts: Facts) -> Words:
         if seen
         else "This is normal once: PyTorch then makes the size dynamic, except with `dynamic=False`."
     )
-    place = facts.calls[-1].place if facts.calls else None
-    fix = dynamic_fix((place.file, place.range) if place is not None else None, facts.file, facts.function)
-    marks = _marks(facts, _MARK)
-    return Words(more, _dynamic(facts, marks), fixes=(fix,) if fix is not None else (), marks=marks)
+    return Words.told(more, _dynamic(facts))
 
 
-def _dynamic(facts: Facts, marks: Marks | None) -> tuple[str, ...]:
+def _dynamic(facts: Facts) -> list[Hint]:
+    fix, marks = dynamic(facts), marks_of(facts, MARK)
     whole = f"{DYNAMIC} makes every size dynamic from the start."
     if facts.is_cut:
-        return (f"{whole} Marking one tensor is not enough here: a graph break cuts the function into several graphs.",)
+        cut = "Marking one tensor is not enough here: a graph break cuts the function into several graphs."
+        return [(f"{whole} {cut}", fix)]
     if marks is not None:
         shared = " All tensors that changed together are marked." if len(marks.marked) > 1 else ""
-        return (
-            f"{_before_the_call(marks)}. One compile then serves every size.{shared} It raises where the code fixes such a size.",
-            f"Or {whole}",
-        )
-    source, code = facts.guard.source, f"`{_MARK}({_last_name(facts.guard.source)}, {facts.guard.dimension})`"
+        serves = f"One compile then serves every size.{shared} It raises where the code fixes such a size."
+        return [(f"{marks.hint}. {serves}{_besides(facts)}", marks.fix), (f"Or {whole}", fix)]
+    source, code = facts.guard.source, f"`{MARK}({_last_name(facts.guard.source)}, {facts.guard.dimension})`"
     if facts.calls and facts.calls[-1].entrance is not Entrance.INDIRECT and facts.argument(source) is None:
         if facts.calls[-1].parameters.has(source):
-            return (whole, f"Or mark the tensor that is passed for the parameter `{source}`, before the call: {code}.")
-        return (whole, f"Or mark the tensor where it is made: {code}.")
-    return (whole,)
+            mark = f"Or mark the tensor that is passed for the parameter `{source}`, before the call: {code}."
+        else:
+            mark = f"Or mark the tensor where it is made: {code}."
+        return [(whole, fix), (mark, None)]
+    return [(whole, fix)]
 
 
-def _marks(facts: Facts, mark: str) -> Marks | None:
-    """Marks all dimensions that vary, of all tensors, before the first call; None if not all tensors can be named there, or
-    if a graph break cuts the function: it is then compiled for more than the call passes."""
-    line = facts.line(first=True)
-    if line is None or facts.sites is None or facts.is_cut:
-        return None
-    names, made, marked = facts.sites[0].names(), list[tuple[str, str]](), list[str]()
-    for path, dims in facts.varying.items():
-        if (argument := facts.argument(path, first=True)) is None:
-            return None
-        name = argument.expression
-        if not argument.plain:
-            name = argument.parameter.replace("*", "argument")
-            name = name if name not in names else f"{name}_input"
-            made.append((name, argument.expression))
-        at_first = path in facts.calls[0].tensors  # an argument may be None in the first call and a tensor in others
-        only = "" if at_first else f"if {name} is not None: "
-        marked.append(f"{only}{mark}({name}, {dims[0] if len(dims) == 1 else list(dims)})")
-    return Marks(line, tuple(made), tuple(marked), are_unbacked=mark == _UNBACKED)
-
-
-def _before_the_call(marks: Marks) -> str:
-    passed = " and ".join(f"`{name}`" for name, _ in marks.made)
-    then = f", and pass {passed} in the call" if passed else ""
-    # A statement with a condition must be the first one on its line.
-    between = "`, `" if any(statement.startswith("if ") for statement in marks.statements) else "; "
-    return f"Before the call on line {marks.line}: `{between.join(marks.statements)}`{then}"
+def _besides(facts: Facts) -> str:
+    """What changed in the same call, too, and is not served by a size that is dynamic; else empty."""
+    other = facts.other
+    if other is None or other.code in ("recompile-size", "recompile-condition") or not other.source:
+        return ""
+    return f" `{other.source}` changed in the same call, too: for that there is still one more compile."
 
 
 def zero_or_one(facts: Facts) -> Words:
     """What is said, and what to do, if one of the sizes is 0 or 1, for which PyTorch always compiles again."""
     source, dimension = facts.guard.source, facts.guard.dimension
-    marks = _marks(facts, _UNBACKED)
+    marks = marks_of(facts, UNBACKED)
     code = (
-        f"{_before_the_call(marks)}. One compile then serves"
+        f"{marks.hint}. One compile then serves"
         if marks is not None
-        else f"`{_UNBACKED}({source}, {dimension})` makes one compile serve"
+        else f"`{UNBACKED}({source}, {dimension})` makes one compile serve"
     )
-    hints = (
-        f"Pad `{source}` to at least 2, or warm up each of these sizes before you measure.",
-        f"{code} 0 and 1 too. It raises where the code depends on the size.",
-    )
-    return Words("Sizes 0 and 1 always get compiles of their own: at most one for each.", hints, marks=marks)
+    hints: list[Hint] = [
+        (f"Pad `{source}` to at least 2, or warm up each of these sizes before you measure.", None),
+        (
+            f"{code} 0 and 1 too. It raises where the code depends on the size.{_besides(facts)}",
+            marks.fix if marks is not None else None,
+        ),
+    ]
+    return Words.told("Sizes 0 and 1 always get compiles of their own: at most one for each.", hints)
 
 
-def _parameters(owned: list[str]) -> tuple[str, ...]:
-    return (
-        f"The size of `{owned[0]}`, which a module owns, changed; PyTorch keeps such sizes fixed, and `mark_dynamic` does not change this. Before the first call: `torch._dynamo.config.force_parameter_static_shapes = False; torch._dynamo.config.force_nn_module_property_static_shapes = False`, and {DYNAMIC}.",
-        "Or wrap each module in its own `torch.compile`, if there are few.",
-    )
+def _parameters(facts: Facts, owned: list[str]) -> list[Hint]:
+    return [
+        (
+            f"The size of `{owned[0]}`, a parameter or buffer, changed; PyTorch keeps such sizes fixed, and `mark_dynamic` does not change this. Before the first call: `{'; '.join(_STATIC)}`, and {DYNAMIC}.",
+            dynamic(facts, *_STATIC),
+        ),
+        ("Or wrap each module in its own `torch.compile`, if there are few.", None),
+    ]
 
 
 def _last_name(source: str) -> str:

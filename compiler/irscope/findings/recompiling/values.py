@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from irscope.findings.recompiling.compile_calls import dynamic
 from irscope.findings.recompiling.facts import Facts
 from irscope.findings.recompiling.sizes import zero_or_one
 from irscope.findings.recompiling.uses import growth, uses
 from irscope.findings.recompiling.words import DYNAMIC, EACH_VALUE, Words, one_for_each_of_two
-from irscope.protocol import Severity
+from irscope.protocol import Fix, Severity
 
 _INTEGERS = "torch._dynamo.config.allow_unspec_int_on_nn_module = True"
 _BOUNDED = "Or bound it: with `collections.deque(maxlen=...)` for the list the recompilations end when `{}` is full. A tensor of fixed size that is written into needs none."
@@ -54,7 +55,7 @@ def value(facts: Facts) -> Words:
     if guard.source.startswith("len("):
         return _length(facts, guard.source[4:-1])
     if "decision" in used:
-        return Words(EACH_VALUE if not _is_number(was) else "", _deciding(facts))
+        return _deciding(facts)
     if "range" in used:
         return Words(
             EACH_VALUE,
@@ -92,44 +93,33 @@ def _length(facts: Facts, thing: str) -> Words:
     )
 
 
-def _deciding(facts: Facts) -> tuple[str, ...]:
+def _deciding(facts: Facts) -> Words:
     source = facts.guard.source
     told = f"A branch depends on `{source}`, so a tensor would break the graph."
+    decide = f"before the call and pass the result (`True` or `False`) instead of `{source}`: at most two compiles."
     if _is_number(facts.guard.was):
-        return (
-            f"{told} {DYNAMIC} compiles a number once for each side of the branch, if it is not a global or an attribute of a module.",
-            f"Or decide before the call and pass the result (`True` or `False`) instead of `{source}`: at most two compiles.",
-        )
-    return (
-        f"{told} Decide before the call and pass the result (`True` or `False`) instead of `{source}`: at most two compiles.",
-        "Or use few values, and warm up each before you measure.",
-    )
+        once = f"{told} {DYNAMIC} compiles a number once for each side of the branch, if it is not a global or an attribute of a module."
+        return Words.told("", [(once, dynamic(facts)), (f"Or decide {decide}", None)])
+    return Words(EACH_VALUE, (f"{told} Decide {decide}", "Or use few values, and warm up each before you measure."))
 
 
 def _number(facts: Facts, used: set[str]) -> Words:
     source, is_int = facts.guard.source, facts.guard.was.lstrip("-").isdigit()
     tensor = f"Or make `{source}` a tensor, `torch.tensor({facts.guard.was})`: its value is then not a constant."
-    others = (tensor,) if used == {"arithmetic"} else ()
+    others = [(tensor, None)] if used == {"arithmetic"} else []
     if "G['" in facts.guard.text and ".__closure__" not in facts.guard.text:
-        return Words(
-            EACH_VALUE,
-            (f"Pass `{source}` as an argument: a global number is a constant of the compiled code.", *others),
-        )
+        given = f"Pass `{source}` as an argument: a global number is a constant of the compiled code."
+        return Words.told(EACH_VALUE, [(given, None), *others])
     if is_int and facts.now.of_module:
-        return Words(
-            EACH_VALUE,
-            (
-                f"Before the first call: `{_INTEGERS}`, and {DYNAMIC}. An integer of a module is else a constant of the compiled code.",
-                *others,
-            ),
-        )
+        of_module = f"Before the first call: `{_INTEGERS}`, and {DYNAMIC}. An integer of a module is else a constant of the compiled code."
+        return Words.told(EACH_VALUE, [(of_module, dynamic(facts, _INTEGERS)), *others])
     seen = any(guard.source == source for guard in facts.older)
     if seen and not is_int:
         # AOTAutograd makes a number a tensor where it can; where it cannot, it is fixed at each compile.
         more = f"Make `{source}` a tensor, `torch.tensor({facts.guard.was})`: PyTorch cannot make this number dynamic here, also not with {DYNAMIC}."
         return Words(EACH_VALUE, (more,))
     more = EACH_VALUE if seen else "This is normal once: PyTorch then makes the number dynamic where it can."
-    return Words(more, (f"{DYNAMIC} makes the number dynamic from the start.", *others))
+    return Words.told(more, [(f"{DYNAMIC} makes the number dynamic from the start.", dynamic(facts)), *others])
 
 
 def _growing(facts: Facts) -> Words | None:
@@ -144,22 +134,21 @@ def _growing(facts: Facts) -> Words | None:
     is_length = first or source.startswith("len(")
     thing = source[4:-1] if source.startswith("len(") else source
     keep = f"Keep `{thing}` out of the compiled function: change it (line {line}) and read it after the call."
+    hints: list[tuple[str, Fix | None]] = [(keep, None)]
     if is_length:
-        hints = [keep, _BOUNDED.format(thing)]
+        hints.append((_BOUNDED.format(thing), None))
     else:
-        hints = [keep]
         if facts.now.of_module:
-            hints.append(
-                f"Or before the first call: `{_INTEGERS}`, and {DYNAMIC}: one compile, and one for each other side of a branch that depends on it."
-            )
+            set_up = f"Or before the first call: `{_INTEGERS}`, and {DYNAMIC}: one compile, and one for each other side of a branch that depends on it."
+            hints.append((set_up, dynamic(facts, _INTEGERS)))
         if "decision" not in uses(facts.file, facts.reader, source):
-            hints.append("Or make it a tensor, in a module by `self.register_buffer`.")
+            hints.append(("Or make it a tensor, in a module by `self.register_buffer`.", None))
     if values is None:
-        return Words(f"Line {line} makes it longer: each new length may be one more compile.", tuple(hints))
+        return Words.told(f"Line {line} makes it longer: each new length may be one more compile.", hints)
     more = (
         f"It grows on line {line} ({', '.join(values[-4:])}): each call is one more compile, up to the recompile limit."
     )
-    return Words(more, tuple(hints), Severity.WARNING)
+    return Words.told(more, hints, Severity.WARNING)
 
 
 def _is_number(text: str) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from irscope.protocol import Fix, Marks, Severity
+from irscope.protocol import Fix, Severity, carrying_out
 from irscope.vocabulary.records import dataclass
 
 if TYPE_CHECKING:
@@ -27,16 +28,19 @@ class Words:
     severity
         None for that of the kind.
     fixes
-        Hints that can be applied.
-    marks
-        What a hint says to put before the first call; None if none does.
+        What carries out hints.
     """
 
     more: str
     hints: tuple[str, ...]
     severity: Severity | None = None
     fixes: tuple[Fix, ...] = ()
-    marks: Marks | None = None
+
+    @classmethod
+    def told(cls, more: str, hints: Sequence[tuple[str, Fix | None]], severity: Severity | None = None) -> Words:
+        """Words of which each hint has the fix that carries it out, or None."""
+        texts = tuple(text for text, _ in hints)
+        return cls(more, texts, severity, carrying_out(fix for _, fix in hints))
 
 
 def one_for_each_of_two(facts: Facts, which: str) -> str:

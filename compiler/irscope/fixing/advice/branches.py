@@ -30,6 +30,7 @@ WHILE_LOOP_CAVEAT = (
     "and dtypes."
 )
 WHILE_LOOP = "(x,) = while_loop(lambda x: condition(x), lambda x: (step(x),), (x,))"
+_COUNTS = "A graph cannot count in Python: return a tensor that says it, and count after the call."
 _INTO_GRAPH = "Put the loop into the graph"
 _BY_VALUE = Option(
     "Choose by value inside of the graph",
@@ -48,7 +49,18 @@ def data_dependent_branch(spot: Spot) -> Advice:
         return failed_assertion(spot, decision)
     word = {ast.If: "if", ast.While: "while", ast.IfExp: "if", ast.Assert: "assert"}[type(decision)]
     what = f"`{word}` needs the value of the tensor {spot.short(test)} while tracing"
+    counter = _counter(spot, decision)
+    if counter is not None:
+        return Advice(what, _WHY, (Option(f"Take {spot.short(counter)} out of the compiled code", "", _COUNTS),), test)
     return Advice(what, _WHY, branch_options(spot, decision) or (_BY_VALUE,), test)
+
+
+def _counter(spot: Spot, decision: Decision) -> ast.AugAssign | None:
+    """What one side of a branch counts in Python, outside of the function: no value chosen in the graph does that."""
+    sides = [*decision.body, *decision.orelse] if isinstance(decision, ast.If) else []
+    outer = {name for node in spot.source.all(ast.Global, spot.functions[:1]) for name in node.names}
+    counting = (node for node in spot.source.all(ast.AugAssign, sides) if isinstance(node.value, ast.Constant))
+    return next((node for node in counting if not isinstance(node.target, ast.Name) or node.target.id in outer), None)
 
 
 def branch_options(spot: Spot, decision: Decision) -> tuple[Option, ...]:

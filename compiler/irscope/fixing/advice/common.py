@@ -112,14 +112,14 @@ def called(spot: Spot, *passed: str) -> str:
 def pass_in(spot: Spot, node: ast.expr | None, caveat: str = ONCE_PER_VALUE, form: str = "{}") -> Option | None:
     """Computes a value in the caller and hands it over as an argument; None if it is made of local names."""
     name = assigned_name(spot.source.parent(node)) or "value"
-    return _handed_over(spot, node, "Compute it in the caller and pass it in", name, caveat, form)
+    return _handed_over(spot, node, "Compute it {} and pass it in", name, caveat, form)
 
 
 def decide_in_caller(spot: Spot, test: ast.expr | None) -> Option | None:
     """The decision as an argument, if it depends on arguments, and on nothing that is local."""
     if test is None or not set(loaded_names(test)) & _arguments(spot) - {"self"}:
         return None
-    do = "Decide in the caller and pass a Python bool in"
+    do = "Decide {} and pass a Python bool in"
     return _handed_over(spot, test, do, spot.source.fresh("flag"), ONCE_PER_VALUE, "bool({})")
 
 
@@ -137,9 +137,14 @@ def _arguments(spot: Spot) -> set[str]:
 
 
 def _handed_over(spot: Spot, node: ast.expr | None, do: str, name: str, caveat: str, form: str) -> Option | None:
-    """What the caller does, in place of an argument where it is one already; ``form`` has braces for the value."""
-    if node is None or not spot.functions or spot.inner_names(node):
+    """What the caller does, in place of an argument where it is one already; ``form`` has braces for the value, ``do`` for
+    who the caller is.  None in what PyTorch calls: a function's own backward."""
+    if node is None or not spot.functions or spot.inner_names(node) or "ctx" in _arguments(spot):
         return None
+    if spot.context.inlined:  # its caller is compiled, too: there it would break again
+        made = f"{name} = {form.format(spot.text(node))}"
+        return Option(do.format("before the compiled function is called"), made, caveat)
+    do = do.format("in the caller")
     given, passed = spot.text(node), [name]
     if form != "{}" and isinstance(node, ast.Name):
         name, passed = given, []

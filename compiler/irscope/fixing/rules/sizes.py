@@ -5,18 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.fixing.compile_calls import DYNAMIC_CAVEAT, compiling
+from irscope.fixing.compile_calls import DYNAMIC_CAVEAT, MARK_CAVEAT, compiling
 from irscope.fixing.edits import argument
-from irscope.fixing.marking import arguments_of, marked_at_call, with_marks
+from irscope.fixing.marking import marked_at_call
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source, source_of
-from irscope.fixing.syntax import is_simple
 from irscope.fixing.texts import edits_between
-from irscope.protocol import Finding, Fix, FixMethod, RecompilationFacts
+from irscope.protocol import Finding, Fix, FixMethod
 
-_MARK_CAVEAT = "It raises where the code fixes such a size."
-_UNBACKED = "Mark the size as unbacked, before the call"
-_UNBACKED_CAVEAT = "It raises where the code depends on the size."
+_MARK = "Mark the sizes that vary, before the call that compiled again"
 _STATIC = "Compile for each size (`dynamic=False`)"
 _STATIC_CAVEAT = "Each size is one more compile, up to the recompile limit."
 _MARKS = ("torch._dynamo.mark_dynamic", "torch._dynamo.maybe_mark_dynamic")
@@ -27,24 +24,9 @@ def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     if len(compiled) == 1:
         text = source.changed({}, [argument(source, compiled[0], "dynamic", "True")])
         yield Proposal(FixMethod.DYNAMIC_SIZES, DYNAMIC_CAVEAT, text)
-    yield from _marked(source, finding)
     marked = marked_at_call(source, finding)
     if marked is not None:
-        yield Proposal(FixMethod.MARK_SIZES, _MARK_CAVEAT, marked)
-
-
-def _marked(source: Source, finding: Finding) -> Iterator[Proposal]:
-    """Marks before the first call; `irscope.findings.recompiling.sizes` works out which."""
-    marks = finding.facts.marks if isinstance(finding.facts, RecompilationFacts) else None
-    statements = source.on_line(marks.line, ast.stmt) if marks is not None else []
-    calling = next((statement for statement in statements if is_simple(statement)), None)
-    if marks is None or calling is None:
-        return
-    made = {code: name for name, code in marks.made}
-    values = [value for call in source.all(ast.Call, calling) for value, _ in arguments_of(source, call)]
-    names: dict[ast.AST, str] = {value: made[code] for value in values if (code := source.code(value)) in made}
-    title, caveat = (_UNBACKED, _UNBACKED_CAVEAT) if marks.are_unbacked else (FixMethod.MARK_SIZES, _MARK_CAVEAT)
-    yield Proposal(title, caveat, with_marks(source, calling, names, marks.marked))
+        yield Proposal(_MARK, MARK_CAVEAT, marked)
 
 
 def static_sizes(text: str, are_dynamic: bool) -> Fix | None:
@@ -88,9 +70,9 @@ _EXAMPLES = (
           g = torch.compile(f, backend="eager")
           for size in (4, 5):
         -     g(torch.ones(size))
-        +     x = torch.ones(size)
-        +     torch._dynamo.mark_dynamic(x, 0)
-        +     g(x)
+        +     x_2 = torch.ones(size)
+        +     torch._dynamo.mark_dynamic(x_2, 0)
+        +     g(x_2)
     """),
 )
 _CODES = ("recompile-size", "recompile-value", "recompile-condition")

@@ -2,7 +2,7 @@
 
 import * as bridge from "../bridge";
 import { h, rich } from "../dom";
-import type { FindingGroup, FindingPlace } from "../results";
+import type { FindingGroup, FindingHint, FindingPlace } from "../results";
 import { placeLink } from "../view";
 import * as units from "../../units";
 import { COLUMNS, HIDDEN_WORDS, keyOf, ranksOf, type Shown } from "./model";
@@ -122,9 +122,13 @@ function adviceRow(group: FindingGroup): HTMLElement {
     cell.append(h("p", {}, ...rich(group.explanation)));
   }
   if (group.hints.length > 0) {
-    cell.append(h("ul", {}, ...group.hints.map((hint) => h("li", {}, ...rich(hint)))));
+    cell.append(h("ul", {}, ...group.hints.map(hintItem)));
   }
   return h("tr", { class: "advice", "aria-level": 2, "data-key": `${keyOf(group)}/advice` }, cell);
+}
+
+function hintItem({ text, said, helps }: FindingHint): HTMLElement {
+  return h("li", { class: helps === true ? "helps" : "" }, ...rich(text), said !== "" && h("div", {}, ...rich(said)));
 }
 
 function codeOf({ code, link, title }: FindingGroup): HTMLElement {
