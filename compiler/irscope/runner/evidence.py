@@ -26,7 +26,7 @@ from irscope.internals.compile_calls import caller_hook, result_hook
 from irscope.internals.hooks import Hook
 from irscope.internals.refusals import refusal_hook
 from irscope.internals.truths import truth_hook
-from irscope.protocol import FoundEvidence, OneSided, to_json
+from irscope.protocol import FoundEvidence, NotHeldBack, OneSided, to_json
 from irscope.runner import draws
 from irscope.runner.attributes import Attributes, attributes_of
 from irscope.runner.calls import SEED, called, kept_numbers, raised, small, state_of
@@ -72,16 +72,24 @@ class Evidence:
     without_compile
         Whether nothing is compiled.  Then it is also noted which way the code decides by the values of tensors, and the
         programs are also called with random numbers near the ends of their range.
+    not_held_back
+        What the run could do to the outside, as a trial.
     """
 
-    def __init__(self, folder: str, calls_again: bool = True, without_compile: bool = False) -> None:
+    def __init__(
+        self,
+        folder: str,
+        calls_again: bool = True,
+        without_compile: bool = False,
+        not_held_back: tuple[NotHeldBack, ...] = (),
+    ) -> None:
         self._folder, self._calls_again = folder, calls_again
         self._unsteady: list[tuple[str, str, bool]] = []
         self._numbers: dict[str, list[str]] = {}
         self._reference = os.path.join(folder, REFERENCE)
         self._programs: list[Measured] = []
         self._results: dict[str, dict[str, Any]] = {}
-        self._answer = FoundEvidence()
+        self._answer = FoundEvidence(not_held_back=not_held_back)
         self._around: list[_Around] = []
         self._names: dict[int, str] = {}
         self._attributes: dict[int, Attributes | None] = {}
