@@ -18,6 +18,7 @@ import functools
 import inspect
 import json
 import os
+import pickle
 import sys
 from typing import Any
 
@@ -247,6 +248,8 @@ class Evidence:
         answer = self._answer
         if torch is None or not self._results:
             answer.problem = "the script called no program that it had passed to torch.compile"
+        elif self._original is None and os.path.exists(self._reference):
+            answer.problem = "what the original computes has objects of a type that cannot be read back"
         elif self._original is None:
             torch.save([self._results, self._unsteady, self._numbers, self._used], self._reference)
         else:
@@ -273,10 +276,11 @@ class Evidence:
 
     @functools.cached_property
     def _original(self) -> list[Any] | None:
-        """What the run of the original has written: results, what is unsteady, and where numbers are passed."""
-        if not os.path.exists(self._reference):
-            return None
-        return list(sys.modules["torch"].load(self._reference, weights_only=True))
+        """What the run of the original has written: results, what is unsteady, and where numbers are passed; None if
+        it is not there, or cannot be read."""
+        with contextlib.suppress(FileNotFoundError, pickle.UnpicklingError):
+            return list(sys.modules["torch"].load(self._reference, weights_only=True))
+        return None
 
     def _comparable(self, results: dict[str, Any], unsteady: list[tuple[str, str, bool]]) -> dict[str, Any]:
         """What both runs have: each call as `settled` gives it, and those of runs without compile only in these."""
