@@ -160,4 +160,7 @@ def test_a_proof_says_what_is_not_held_back() -> None:
     proof = compared(trial, trial)
     assert (proof.status, proof.not_held_back) == (Status.VERIFIED, free)
     assert proof.checks[1:] == ("but the system does not keep code other than Python from writing files, connecting",)
-    assert _candidate(Candidate(Fix("Keep it", "", ()), "a.py", proof))["not_held_back"] == ["writing-files", "connecting"]
+    assert _candidate(Candidate(Fix("Keep it", "", ()), "a.py", proof))["not_held_back"] == [
+        "writing-files",
+        "connecting",
+    ]

@@ -60,15 +60,18 @@ def _namespace(target: Any) -> str:
 
 def report_what_inductor_shows(graph: Any, inputs: Sequence[Any], has_cuda_graphs: bool) -> None:
     """Says why Inductor may compile again where Dynamo does not, or fail."""
-    symbolic: Any = sys.modules["torch"].SymInt
-    sizes = [value for node in graph.graph.nodes if isinstance(value := node.meta.get("example_value"), symbolic)]
+    torch: Any = sys.modules["torch"]
+    sizes = [value for node in graph.graph.nodes if isinstance(value := node.meta.get("example_value"), torch.SymInt)]
     if sizes:
         _say("Inductor may compile a graph with sizes that vary again for some of them")
     if any(str(size).startswith("u") for size in sizes):
         _say("Inductor may fail on a size that depends on the data of a tensor")
     if any(_is_custom(node.target) and _namespace(node.target) != _HIGHER_ORDER for node in graph.graph.nodes):
         _say("Inductor may fail on a custom operator: it lowers it, and checks what its fake kernel says of strides")
-    if has_cuda_graphs and any(getattr(getattr(given, "device", None), "type", "") == "cuda" for given in inputs):
+    is_on_gpu = any(getattr(getattr(given, "device", None), "type", "") == "cuda" for given in inputs)
+    if is_on_gpu and not torch.cuda.is_available():
+        _say("Inductor may fail for a GPU that this machine does not have")
+    if is_on_gpu and has_cuda_graphs:
         _say("CUDA graphs keep the memory of results, and may record again")
 
 
