@@ -64,3 +64,21 @@ def test_a_further_call_of_torch_compile_leads_to_the_code_that_it_reuses(monkey
     undo()
     assert [lines[-1] for lines in told] == [("train.py", 3), ("train.py", 7)]
     assert len({lines[:-1] for lines in told}) == 1
+
+
+def resumed(graph: Any) -> Any:
+    return graph(1)
+
+
+def test_code_that_dynamo_made_may_call_a_graph_though_its_constants_have_no_hash() -> None:
+    told: list[Lines] = []
+    calls = GraphCalls(lambda: "0/0", lambda compile, backward, lines: told.append(lines))
+    module = types.ModuleType("output_code")
+    module.CompiledFxGraph = CompiledFxGraph  # type: ignore[attr-defined]
+    undo = calls.hooks()[0].apply(module)
+    graph = CompiledFxGraph()
+    graph.post_compile((), None, {})
+    code = resumed.__code__
+    assert types.FunctionType(code.replace(co_consts=(*code.co_consts, {})), {})(graph) == 1
+    undo()
+    assert told[0][0] == (__file__, code.co_firstlineno + 1)

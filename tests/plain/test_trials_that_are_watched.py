@@ -10,6 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from irscope.cli.fixing import _candidate
+from irscope.driver.fixing.candidates import Candidate
+from irscope.driver.trials.proving import Status, Trial, compared
+from irscope.protocol import Fix, FoundEvidence, NotHeldBack, Outcome, OutcomeKind
 from irscope.runner.trial import what_was_held_back
 
 WATCHED = """\
@@ -19,8 +23,8 @@ from irscope.runner import trial
 from irscope.system import landlock
 trial.scratch.enter = lambda folder: False
 if not {kernel}:
-    landlock.restrict = lambda folders, ports: False
-hooks = Hooks(trial.hold_back({folder!r}), lambda gap: None)
+    landlock.version = lambda: 0
+hooks = Hooks(trial.hold_back({folder!r}).hooks, lambda gap: None)
 with hooks:
     {work}
 print("done")
@@ -121,3 +125,42 @@ def test_the_kernel_forbids_connections(tmp_path: Path) -> None:
         address = f"struct.pack('=HHI', socket.AF_INET, socket.htons({server.getsockname()[1]}), 0x0100007f)"
         work = f"import struct; s = socket.socket(); assert ctypes.CDLL(None).connect(s.fileno(), {address} + bytes(8), 16)"
         assert watched(tmp_path, work).stdout == "done\n"
+
+
+OLD_KERNEL = """\
+from irscope.runner import trial
+from irscope.system import landlock
+trial.scratch.enter = lambda folder: False
+landlock.version = lambda: {version}
+print(*(what.value for what in trial.hold_back({folder!r}).but))
+"""
+SOCKETS = ["connecting-to-local-sockets", "sending-datagrams"]
+
+
+@pytest.mark.skipif(not HAS_LANDLOCK, reason="Landlock is of Linux")
+@pytest.mark.parametrize(
+    ("version", "more"),
+    [
+        (0, ["writing-files", "truncating-files", "connecting"]),
+        (2, ["truncating-files", "connecting"]),
+        (3, ["connecting"]),
+        (4, []),
+    ],
+)
+def test_a_trial_knows_what_the_kernel_does_not_hold_back(tmp_path: Path, version: int, more: list[str]) -> None:
+    code = OLD_KERNEL.format(version=version, folder=str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [*more, *SOCKETS]
+
+
+def test_a_proof_says_what_is_not_held_back() -> None:
+    free = (NotHeldBack.FILES, NotHeldBack.CONNECTIONS)
+    evidence = FoundEvidence(programs=1, tensors=1, not_held_back=free)
+    trial = Trial(Outcome(OutcomeKind.COMPLETED, 0, "", 1.0), (), (), ([], []), evidence)
+    proof = compared(trial, trial)
+    assert (proof.status, proof.not_held_back) == (Status.VERIFIED, free)
+    assert proof.checks[1:] == ("but the system does not keep code other than Python from writing files, connecting",)
+    assert _candidate(Candidate(Fix("Keep it", "", ()), "a.py", proof))["not_held_back"] == [
+        "writing-files",
+        "connecting",
+    ]

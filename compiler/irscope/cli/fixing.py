@@ -125,7 +125,7 @@ def _candidate(one: Candidate) -> dict[str, Any]:
         "title": one.fix.title, "caveat": one.fix.caveat, "status": proof.status.value, "reason": proof.reason,
         "repairs": one.fix.repairs, "file": one.file, "edits": to_json(one.fix.edits),
         "removes": [_place(f) for f in proof.removes], "adds": [_place(f) for f in proof.adds],
-        "checks": list(proof.checks),
+        "checks": list(proof.checks), "not_held_back": to_json(proof.not_held_back),
         "gain": None if gain is None else {
             "graphs": list(gain.graphs), "compile_seconds": [round(s, 3) for s in gain.seconds],
         },

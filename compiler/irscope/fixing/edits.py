@@ -30,8 +30,9 @@ def with_comments(source: Syntax, edits: Sequence[Edit]) -> tuple[Edit, ...]:
         if lost:
             above.setdefault(_line_of_statement(source, edit.range), []).extend(lost.elements())
     lifted = [
-        Edit(Range(place, place), "".join(f"{_indent_at(source, place)}{comment}\n" for comment in comments))
+        Edit(Range(place, place), "".join(f"{line.removesuffix(line.lstrip())}{comment}\n" for comment in comments))
         for place, comments in above.items()
+        for line in [source.lines[place.line - 1]]
     ]
     return tuple(sorted([*lifted, *made], key=lambda edit: (edit.range.start, edit.range.end)))
 
@@ -117,11 +118,6 @@ def _line_of_statement(source: Syntax, where: Range) -> Position:
     starts = (source.range(statement).start for statement in around)
     begins = (start.line for start in starts if not source.lines[start.line - 1][: start.column].strip())
     return Position(next(begins, where.start.line), 0)
-
-
-def _indent_at(source: Syntax, place: Position) -> str:
-    line = source.lines[place.line - 1]
-    return line[: len(line) - len(line.lstrip())]
 
 
 # --- lines ----------------------------------------------------------------------------------------------------------------

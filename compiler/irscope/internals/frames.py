@@ -62,9 +62,14 @@ def _from(frame: types.FrameType | None) -> Iterator[types.FrameType]:
 
 
 def is_in(code: types.CodeType, file: str) -> bool:
-    """Whether code is of a file, given by the end of its path with slashes (``torch/_dynamo/guards.py``), or below a
-    folder (``torch/_functorch/``)."""
-    path = code.co_filename.replace("\\", "/")
+    """Whether code is of a file, as `is_file` has it."""
+    return is_file(code.co_filename, file)
+
+
+def is_file(path: str, file: str) -> bool:
+    """Whether a path is that of a file, given by its end with slashes (``torch/_dynamo/guards.py``), or below a folder
+    (``torch/_functorch/``)."""
+    path = path.replace("\\", "/")
     return file in path if file.endswith("/") else path.endswith(file)
 
 

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from irscope.internals.frames import callers, is_in
+from irscope.internals.frames import callers, is_file
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
 from irscope.usercode.user_files import is_package_file, is_user_file
 
@@ -59,15 +59,16 @@ def _line_that_asked() -> Lines:
     """The line that called ``torch.compile`` for the function whose compiled code is being called.  Another than that of
     its compile, if a further call of ``torch.compile`` reuses that."""
     for frame in callers():
-        if _has_wrapper(frame.f_code) and (line := asking_line(frame.f_locals.get("self"))):
+        if _has_wrapper(frame.f_code.co_filename) and (line := asking_line(frame.f_locals.get("self"))):
             return line
     return ()
 
 
 @functools.lru_cache(maxsize=4096)
-def _has_wrapper(code: types.CodeType) -> bool:
-    """Whether code is of the file with what ``torch.compile`` puts around a function."""
-    return is_in(code, "torch/_dynamo/eval_frame.py")
+def _has_wrapper(path: str) -> bool:
+    """Whether a file has what ``torch.compile`` puts around a function.  By its name: what Dynamo makes of code may have
+    constants that cannot be hashed."""
+    return is_file(path, "torch/_dynamo/eval_frame.py")
 
 
 class GraphCalls:

@@ -16,8 +16,9 @@ from irscope.internals.frames import report
 from irscope.internals.hooks import Hook, Undo, replace_attribute
 from irscope.protocol import FULL_RUN, CaptureGap
 
-_PYTORCHS_OWN = ("aten", "prim", "prims", "quantized", "inductor", "_c10d_functional", "higher_order")
+_PYTORCHS_OWN = ("aten", "prim", "prims", "quantized", "inductor", "_c10d_functional")
 """Namespaces of operators that PyTorch registers."""
+_HIGHER_ORDER = "higher_order"
 _LOOPS = ("while_loop", "scan", "associative_scan", "map", "map_impl")
 """Operators whose backward AOTAutograd compiles by itself."""
 
@@ -45,21 +46,32 @@ def takes_aot(graph: Any, inputs: Sequence[Any], always: bool) -> bool:
 
 
 def _is_custom(target: Any) -> bool:
-    namespace = getattr(target, "namespace", None)
-    if namespace == "higher_order":
+    namespace = _namespace(target)
+    if namespace == _HIGHER_ORDER:
         return target.name() in _LOOPS
-    return isinstance(namespace, str) and namespace not in _PYTORCHS_OWN
+    return namespace not in ("", *_PYTORCHS_OWN)
+
+
+def _namespace(target: Any) -> str:
+    """Of an operator, or of all its overloads, as ``torch.ops.own.twice`` is; empty for what is none."""
+    found = getattr(target, "namespace", None) or getattr(target, "_qualified_op_name", "").partition("::")[0]
+    return found if isinstance(found, str) else ""
 
 
 def report_what_inductor_shows(graph: Any, inputs: Sequence[Any], has_cuda_graphs: bool) -> None:
     """Says why Inductor may compile again where Dynamo does not, or fail."""
-    symbolic: Any = sys.modules["torch"].SymInt
-    sizes = [value for node in graph.graph.nodes if isinstance(value := node.meta.get("example_value"), symbolic)]
+    torch: Any = sys.modules["torch"]
+    sizes = [value for node in graph.graph.nodes if isinstance(value := node.meta.get("example_value"), torch.SymInt)]
     if sizes:
         _say("Inductor may compile a graph with sizes that vary again for some of them")
     if any(str(size).startswith("u") for size in sizes):
         _say("Inductor may fail on a size that depends on the data of a tensor")
-    if has_cuda_graphs and any(getattr(getattr(given, "device", None), "type", "") == "cuda" for given in inputs):
+    if any(_is_custom(node.target) and _namespace(node.target) != _HIGHER_ORDER for node in graph.graph.nodes):
+        _say("Inductor may fail on a custom operator: it lowers it, and checks what its fake kernel says of strides")
+    is_on_gpu = any(getattr(getattr(given, "device", None), "type", "") == "cuda" for given in inputs)
+    if is_on_gpu and not torch.cuda.is_available():
+        _say("Inductor may fail for a GPU that this machine does not have")
+    if is_on_gpu and has_cuda_graphs:
         _say("CUDA graphs keep the memory of results, and may record again")
 
 

@@ -17,7 +17,7 @@ import sys
 import types
 from typing import Any
 
-from irscope.internals.frames import callers, is_in
+from irscope.internals.frames import callers, is_file
 
 _FILES = ("torch/_decomp/", "torch/_refs/", "torch/_prims_common/", "torch/_inductor/decomposition.py")
 
@@ -44,7 +44,7 @@ def decide_as_on(device: Any) -> None:
         return device if found.type == "cpu" and _asks_for_the_type(next(callers())) else found
 
     def is_cuda(tensor: Any) -> Any:
-        return tensor.device.type == device.type or _is_decomposition(next(callers()).f_code)
+        return tensor.device.type == device.type or _is_decomposition(next(callers()).f_code.co_filename)
 
     fake.device = property(of_fake, fake_device.fset)
     functional.device = property(of_functional)
@@ -72,12 +72,12 @@ def _layout_of_convolution(x: Any, weight: Any, _: Any) -> Any:
 
 
 def _asks_for_the_type(frame: types.FrameType) -> bool:
-    return _is_decomposition(frame.f_code) and frame.f_lasti in _types_asked(frame.f_code)
+    return _is_decomposition(frame.f_code.co_filename) and frame.f_lasti in _types_asked(frame.f_code)
 
 
 @functools.cache
-def _is_decomposition(code: types.CodeType) -> bool:
-    return any(is_in(code, file) for file in _FILES)
+def _is_decomposition(path: str) -> bool:
+    return any(is_file(path, file) for file in _FILES)
 
 
 @functools.cache

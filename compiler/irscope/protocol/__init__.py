@@ -17,6 +17,7 @@ Anything big (the text of a stage) stays in the run store and is named by id.
 from __future__ import annotations
 
 from irscope.protocol.evidence import FoundEvidence as FoundEvidence
+from irscope.protocol.evidence import NotHeldBack as NotHeldBack
 from irscope.protocol.evidence import OneSided as OneSided
 from irscope.protocol.facts import GRAD_MODE as GRAD_MODE
 from irscope.protocol.facts import BreakFacts as BreakFacts

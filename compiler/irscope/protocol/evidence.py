@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+
 from irscope.vocabulary.records import dataclass
 
 
@@ -12,6 +14,19 @@ class OneSided:
     file: str
     line: int
     answer: bool
+
+
+class NotHeldBack(str, enum.Enum):
+    """What the system lets code other than Python do to the outside in a trial."""
+
+    FILES = "writing-files"
+    TRUNCATION = "truncating-files"
+    CONNECTIONS = "connecting"
+    """Over TCP."""
+    SOCKETS = "connecting-to-local-sockets"
+    """Those in the file system."""
+    DATAGRAMS = "sending-datagrams"
+    """Over UDP."""
 
 
 @dataclass
@@ -46,6 +61,8 @@ class FoundEvidence:
         Lines that decide by a tensor, and always did the same; found without compile only.
     files
         The user's files that the script imported, and the first file of each package; found without compile only.
+    not_held_back
+        What the run could do to the outside, if it is a trial.
     problem
         Why nothing was compared.
     """
@@ -65,4 +82,5 @@ class FoundEvidence:
     copied: tuple[str, ...] = ()
     one_sided: tuple[OneSided, ...] = ()
     files: tuple[str, ...] = ()
+    not_held_back: tuple[NotHeldBack, ...] = ()
     problem: str = ""

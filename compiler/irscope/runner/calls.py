@@ -148,13 +148,21 @@ def state_of(program: Any) -> dict[str, Any]:
 
 
 def small(found: dict[str, Any]) -> dict[str, Any]:
-    """With the large tensors cut, and on the CPU."""
+    """With the large tensors cut, and on the CPU, and values of Python's own types, which every process can read."""
     torch: Any = sys.modules["torch"]
     return {
-        name: leaf if not isinstance(leaf, torch.Tensor) else leaf.detach().cpu() if leaf.numel() <= _MOST_ELEMENTS
+        name: _plain(leaf) if not isinstance(leaf, torch.Tensor) else leaf.detach().cpu() if leaf.numel() <= _MOST_ELEMENTS
         else torch.cat([leaf.detach().reshape(-1)[:_MOST_ELEMENTS].cpu(), leaf.detach().sum().reshape(1).cpu().to(leaf.dtype)])
         for name, leaf in found.items()
     }  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    """The text or number in a value of a type of its own, as members of some enumerations and NumPy's numbers are."""
+    kind = next((kind for kind in (str, int, float, complex) if isinstance(value, kind)), None)
+    if kind is None or type(value) in (kind, bool):
+        return value
+    return {str: str.__str__, int: int.__int__, float: float.__float__, complex: complex.__pos__}[kind](value)
 
 
 def kept_numbers(attributes: Attributes) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import functools
 import inspect
 import json
 import os
+import pickle
 import sys
 from typing import Any
 
@@ -26,7 +27,7 @@ from irscope.internals.compile_calls import caller_hook, result_hook
 from irscope.internals.hooks import Hook
 from irscope.internals.refusals import refusal_hook
 from irscope.internals.truths import truth_hook
-from irscope.protocol import FoundEvidence, OneSided, to_json
+from irscope.protocol import FoundEvidence, NotHeldBack, OneSided, to_json
 from irscope.runner import draws
 from irscope.runner.attributes import Attributes, attributes_of
 from irscope.runner.calls import SEED, called, kept_numbers, raised, small, state_of
@@ -72,16 +73,24 @@ class Evidence:
     without_compile
         Whether nothing is compiled.  Then it is also noted which way the code decides by the values of tensors, and the
         programs are also called with random numbers near the ends of their range.
+    not_held_back
+        What the run could do to the outside, as a trial.
     """
 
-    def __init__(self, folder: str, calls_again: bool = True, without_compile: bool = False) -> None:
+    def __init__(
+        self,
+        folder: str,
+        calls_again: bool = True,
+        without_compile: bool = False,
+        not_held_back: tuple[NotHeldBack, ...] = (),
+    ) -> None:
         self._folder, self._calls_again = folder, calls_again
         self._unsteady: list[tuple[str, str, bool]] = []
         self._numbers: dict[str, list[str]] = {}
         self._reference = os.path.join(folder, REFERENCE)
         self._programs: list[Measured] = []
         self._results: dict[str, dict[str, Any]] = {}
-        self._answer = FoundEvidence()
+        self._answer = FoundEvidence(not_held_back=not_held_back)
         self._around: list[_Around] = []
         self._names: dict[int, str] = {}
         self._attributes: dict[int, Attributes | None] = {}
@@ -239,6 +248,8 @@ class Evidence:
         answer = self._answer
         if torch is None or not self._results:
             answer.problem = "the script called no program that it had passed to torch.compile"
+        elif self._original is None and os.path.exists(self._reference):
+            answer.problem = "what the original computes has objects of a type that cannot be read back"
         elif self._original is None:
             torch.save([self._results, self._unsteady, self._numbers, self._used], self._reference)
         else:
@@ -265,10 +276,11 @@ class Evidence:
 
     @functools.cached_property
     def _original(self) -> list[Any] | None:
-        """What the run of the original has written: results, what is unsteady, and where numbers are passed."""
-        if not os.path.exists(self._reference):
-            return None
-        return list(sys.modules["torch"].load(self._reference, weights_only=True))
+        """What the run of the original has written: results, what is unsteady, and where numbers are passed; None if
+        it is not there, or cannot be read."""
+        with contextlib.suppress(FileNotFoundError, pickle.UnpicklingError):
+            return list(sys.modules["torch"].load(self._reference, weights_only=True))
+        return None
 
     def _comparable(self, results: dict[str, Any], unsteady: list[tuple[str, str, bool]]) -> dict[str, Any]:
         """What both runs have: each call as `settled` gives it, and those of runs without compile only in these."""

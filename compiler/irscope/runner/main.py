@@ -11,7 +11,6 @@ import sys
 from typing import Any
 
 from irscope.capture.base import missing
-from irscope.internals.hooks import Hook
 from irscope.pipelines.base import install_command
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import Refused, RunRequest, Started, from_json
@@ -37,13 +36,13 @@ def begin(request: dict[str, Any], message_fd: int, status_fd: int) -> None:
 
 def run(request: RunRequest, messages: MessagePipe) -> None:
     """Runs the script; returns or raises SystemExit as the script did."""
-    hooks: list[Hook] = []
+    held = None
     if request.trial:
         from irscope.runner.trial import hold_back  # here: only trials need it
 
         if not request.rounds and hasattr(os, "nice"):  # nobody waits for it, and it is not timed
             os.nice(10)
-        hooks = hold_back(request.evidence or request.rounds, request.lane)
+        held = hold_back(request.evidence or request.rounds, request.lane)
     set_first_path(request)
     found = find_torch()
     if isinstance(found, str) or (problem := why_not(request) or _missing(request)):
@@ -55,7 +54,7 @@ def run(request: RunRequest, messages: MessagePipe) -> None:
     if request.targets or request.fake_group:
         on_cpu.redirect()
     messages.send(Started(version))
-    session = Session(request, messages, hooks)
+    session = Session(request, messages, held)
     session.start()
     if file := _hiding_triton():
         session.hidden("triton", file)

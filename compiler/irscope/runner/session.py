@@ -6,7 +6,6 @@ import contextlib
 import os
 import sys
 import types
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from irscope.capture.base import capture_of
@@ -31,6 +30,7 @@ from irscope.vocabulary.visible import bounded
 if TYPE_CHECKING:
     from irscope.runner.evidence import Evidence
     from irscope.runner.rounds import Rounds
+    from irscope.runner.trial import Held
 
 
 class Session:
@@ -40,8 +40,8 @@ class Session:
     Raises LookupError if the request names an unknown pipeline.
     """
 
-    def __init__(self, request: RunRequest, messages: MessagePipe, more_hooks: Sequence[Hook] = ()) -> None:
-        self._request, self._messages = request, messages
+    def __init__(self, request: RunRequest, messages: MessagePipe, held: Held | None = None) -> None:
+        self._request, self._messages, self._held = request, messages, held
         self._steady = SteadyState(request.budget.steady_calls or 0, messages.send)
         self._book = RunBook(request, self._send, messages.send)
         self._capture = capture_of(pipeline_named(request.pipeline), self._book)
@@ -52,7 +52,14 @@ class Session:
         self._rounds = self._new_rounds() if request.rounds or request.evidence else None
         rounds = self._rounds.hooks() if self._rounds else []  # after the capture's, so that it sees their results
         flipped = self._flips()
-        hooks = [*more_hooks, *flipped, *self._capture.hooks(), *entries.hooks_for(request), *steady, *rounds]
+        hooks = [
+            *(held.hooks if held else ()),
+            *flipped,
+            *self._capture.hooks(),
+            *entries.hooks_for(request),
+            *steady,
+            *rounds,
+        ]
         self._hooks = Hooks(hooks, self._book.gap)
 
     def _flips(self) -> list[Hook]:
@@ -72,7 +79,8 @@ class Session:
 
         request, why = self._request, self._capture.why_as_python
         if request.evidence:
-            return Evidence(request.evidence, request.lane is Lane.FAST, request.without_compile)
+            free = self._held.but if self._held else ()
+            return Evidence(request.evidence, request.lane is Lane.FAST, request.without_compile, free)
         if not request.profile:
             return Rounds(request.rounds, why)
         return Profiling(request.rounds, why, request.profile, self._has_backward)

@@ -20,8 +20,9 @@ from typing import Any
 
 from irscope.internals import saving
 from irscope.internals.hooks import Hook
-from irscope.protocol import Lane
+from irscope.protocol import Lane, NotHeldBack
 from irscope.system import landlock, scratch
+from irscope.vocabulary.records import dataclass
 
 _HELD_BACK = "held-back"
 _PROGRAMS = frozenset((
@@ -34,11 +35,18 @@ _STORE_PORT = 29500
 """Where a process group of one process reaches itself, if the script does not say otherwise."""
 
 
-def hold_back(folder: str, lane: Lane = Lane.FAST) -> list[Hook]:
+@dataclass(frozen=True)
+class Held:
+    """How the outside is kept from a trial: what has to be changed in PyTorch for that, and what is not held back."""
+
+    hooks: tuple[Hook, ...] = ()
+    but: tuple[NotHeldBack, ...] = ()
+
+
+def hold_back(folder: str, lane: Lane = Lane.FAST) -> Held:
     """From now on this process is a trial; it must have one thread, and what it writes below the folder stays.
 
-    Returns nothing if it writes into a scratch folder.  Else it ends where it would write, and returns what has to be
-    changed in PyTorch for that.
+    If it does not write into a scratch folder, it ends where it would write.
     """
     guard = _Guard(os.path.join(folder, _HELD_BACK))
     # A symbolic link, as macOS has one at /tmp, would hide that a path lies below.
@@ -54,8 +62,8 @@ def hold_back(folder: str, lane: Lane = Lane.FAST) -> list[Hook]:
         allowed = [folder, "/dev", "/proc", *(os.path.realpath(os.path.expanduser(each)) for each in caches if each)]
         port = os.environ.get("MASTER_PORT", "")
         guard.port = int(port) if port.isdecimal() else _STORE_PORT
-        is_kept = landlock.restrict(allowed, [guard.port])
-        looks |= guard.writes(allowed, is_kept) | guard.programs()
+        version = landlock.restrict(allowed, [guard.port])
+        looks |= guard.writes(allowed, version > 0) | guard.programs()
 
     def heard(event: str, arguments: tuple[Any, ...]) -> None:
         if event in looks:
@@ -63,8 +71,16 @@ def hold_back(folder: str, lane: Lane = Lane.FAST) -> list[Hook]:
 
     sys.addaudithook(heard)
     if is_apart:
-        return []
-    return [saving.hook(guard.may_write), saving.meeting_hook(guard.may_meet), saving.process_hook(guard.may_start)]
+        return Held()
+    hooks = (saving.hook(guard.may_write), saving.meeting_hook(guard.may_meet), saving.process_hook(guard.may_start))
+    return Held(hooks, tuple(what for what, since in _HELD_SINCE.items() if not 0 < since <= version))
+
+
+_HELD_SINCE = {
+    NotHeldBack.FILES: 1, NotHeldBack.TRUNCATION: 3, NotHeldBack.CONNECTIONS: 4, NotHeldBack.SOCKETS: 0,
+    NotHeldBack.DATAGRAMS: 0,
+}  # fmt: skip
+"""The version of Landlock that holds it back; 0: none does."""
 
 
 def what_was_held_back(folder: str) -> str:

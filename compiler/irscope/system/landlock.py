@@ -18,22 +18,27 @@ _REFER, _TRUNCATE = 1 << 13, 1 << 14  # in the second and third version
 _CONNECT = 1 << 1
 
 
-def restrict(folders: Sequence[str], ports: Sequence[int]) -> bool:
+def version() -> int:
+    """That of this system's Landlock; 0: it has none."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    return max(0, int(ctypes.CDLL(None).syscall(_CREATE, None, ctypes.c_size_t(0), 1)))
+
+
+def restrict(folders: Sequence[str], ports: Sequence[int]) -> int:
     """From now on only what is below these folders can be written, and only these TCP ports can be reached.
 
-    False if this system does not have it.  It must be called before there is a second thread.
+    Returns the version that holds this back, 0 if none does: before the third, files can still be truncated, and before
+    the fourth, all TCP ports be reached.  It must be called before there is a second thread.
     """
-    if not sys.platform.startswith("linux"):
-        return False
+    if not (known := version()):
+        return 0
     libc = ctypes.CDLL(None, use_errno=True)
-    version = libc.syscall(_CREATE, None, ctypes.c_size_t(0), 1)
-    if version < 1:
-        return False
-    access = _WRITE | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
-    handled = struct.pack("QQ", access, _CONNECT) if version >= 4 else struct.pack("Q", access)
+    access = _WRITE | (_REFER if known >= 2 else 0) | (_TRUNCATE if known >= 3 else 0)
+    handled = struct.pack("QQ", access, _CONNECT) if known >= 4 else struct.pack("Q", access)
     rules = libc.syscall(_CREATE, handled, ctypes.c_size_t(len(handled)), 0)
     if rules < 0:
-        return False
+        return 0
     for folder in folders:
         try:
             fd = os.open(folder, os.O_PATH)
@@ -41,8 +46,8 @@ def restrict(folders: Sequence[str], ports: Sequence[int]) -> bool:
             continue  # it is not there
         libc.syscall(_ADD, rules, 1, struct.pack("=Qi", access, fd), 0)
         os.close(fd)
-    for port in ports if version >= 4 else ():
+    for port in ports if known >= 4 else ():
         libc.syscall(_ADD, rules, 2, struct.pack("QQ", _CONNECT, port), 0)
     done = libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) == 0 and libc.syscall(_RESTRICT, rules, 0) == 0
     os.close(rules)
-    return bool(done)
+    return known if done else 0

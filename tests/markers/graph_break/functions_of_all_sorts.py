@@ -59,7 +59,7 @@ def countdown(x, n):
 def countdown_more(x, n):
 #                     ^ recompilation recompile-value ×2
     if n == 0:
-    #  ^^^^^^ specialization specialize-zero-one ×3
+    #  ^^^^^^ specialization specialize-zero-one ×2
         torch._dynamo.graph_break()
         #^^^^^^^^^^^^^^^^^^^^^^^^^^ graph-break GB0025 ×4
         return x

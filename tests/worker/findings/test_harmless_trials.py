@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import socket
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from pathlib import Path
 import pytest
 from irscope.driver.driver import RunSpec
 from irscope.driver.trials.proving import Proof, Prover, Status
-from support import shared_worker, write
+from support import run_cli, shared_worker, write
 
 SCRIPT = """\
 import csv, ctypes, json, mmap, os, pathlib, shutil, socket, sqlite3, subprocess, sys, tempfile
@@ -127,7 +129,7 @@ def proven(spec: RunSpec, texts: dict[str, str]) -> tuple[Proof, dict[str, objec
 def is_apart(tmp_path_factory: pytest.TempPathFactory) -> bool:
     """Whether this system gives a process its own view of the files."""
     folder = tmp_path_factory.mktemp("apart")
-    code = f"from irscope.runner.trial import hold_back; print(not hold_back({str(folder)!r}))"
+    code = f"from irscope.runner.trial import hold_back; print(not hold_back({str(folder)!r}).hooks)"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "True\n"
 
 
@@ -209,3 +211,31 @@ def test_a_script_may_talk_to_itself(tmp_path: Path, is_apart: bool) -> None:
     spec, texts = spec_of(tmp_path, OWN_NETWORK.replace("PORT", str(port)))
     proof, _, _ = proven(spec, texts)
     assert proof.status is (Status.VERIFIED if is_apart else Status.UNPROVEN), proof
+
+
+OLD_KERNEL = """\
+import ctypes
+
+class Library(ctypes.CDLL):
+    def __getattr__(self, name):
+        function = super().__getattr__(name)
+        if name == "unshare":
+            return lambda *arguments: -1
+        if name == "syscall":
+            return lambda number, *more: -1 if number in (444, 445, 446) else function(number, *more)
+        return function
+
+ctypes.CDLL = Library
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere nothing is held back by the kernel")
+def test_a_fix_says_that_the_kernel_has_neither_namespaces_nor_landlock(tmp_path: Path) -> None:
+    spec, _ = spec_of(tmp_path, "")
+    write(tmp_path, OLD_KERNEL, "site/sitecustomize.py")
+    path = os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")])
+    done = run_cli("fix", spec.script, "--json", env={"PYTHONPATH": path})
+    (fix,) = [one for one in json.loads(done.stdout)["findings"][0]["candidates"] if one["status"] == "verified"]
+    assert "writing-files" in fix["not_held_back"]
+    assert any("from writing files" in check for check in fix["checks"])

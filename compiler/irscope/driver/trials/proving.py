@@ -29,6 +29,7 @@ from irscope.protocol import (
     FoundEvidence,
     Lane,
     Message,
+    NotHeldBack,
     Outcome,
     OutcomeKind,
     ScriptEnded,
@@ -71,7 +72,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class Proof:
-    """What a trial came to: why it is not verified, which findings went and came, and what was compared."""
+    """What a trial came to, what was compared in it, and what it could do to the outside."""
 
     status: Status
     reason: str
@@ -79,6 +80,7 @@ class Proof:
     adds: tuple[Finding, ...] = ()
     checks: tuple[str, ...] = ()
     gain: Gain | None = None
+    not_held_back: tuple[NotHeldBack, ...] = ()
 
     def but(self, status: Status, reason: str) -> Proof:
         """The same with another conclusion."""
@@ -166,8 +168,7 @@ class Prover:
 
     def text_of(self, path: str) -> str:
         """The text of a file of the user's as the original has it, whatever happens to the file meanwhile.  Raises OSError."""
-        overlay = self._spec.overlays.get(path)
-        if overlay is not None:
+        if (overlay := self._spec.overlays.get(path)) is not None:
             return overlay
         if path not in self._texts:
             self._texts[path] = decode_source(read_bounded(path))
@@ -289,9 +290,9 @@ def _decided(
     adds = tuple(new for new in trial.findings if not any(same(old, new) for old in original.findings))
     seconds = (sum(c.seconds for c in original.compiles), sum(c.seconds for c in trial.compiles))
     gain = Gain((original.graphs, trial.graphs), seconds, (operations(original.compiles), operations(trial.compiles)))
-    proof = dataclasses.replace(compared(eager, trial), removes=removes, adds=adds, gain=gain)
-    if proof.checks:
-        proof = dataclasses.replace(proof, checks=(*proof.checks, _LANE))
+    proof = compared(eager, trial)
+    checks = (*proof.checks, _LANE) if proof.checks else ()
+    proof = dataclasses.replace(proof, removes=removes, adds=adds, gain=gain, checks=checks)
     return next((proof.but(*objection) for objection in _objections(proof, original, eager, trial, finding)), proof)
 
 
@@ -377,20 +378,23 @@ _OWN_FAILURES = (OutcomeKind.SCRIPT_ERROR, OutcomeKind.CRASHED)
 
 def compared(eager: Trial, trial: Trial) -> Proof:
     """What was compared, and what follows from it alone."""
-    found = trial.evidence
+    found = trial.evidence or FoundEvidence(problem="the run left no evidence")
     if eager.outcome.kind is not OutcomeKind.COMPLETED:
         return Proof(Status.UNPROVEN, f"The script does not end well without compile: {eager.outcome.message}")
-    if found is None or found.problem:
-        problem = found.problem if found is not None else "the run left no evidence"
-        return Proof(Status.UNPROVEN, f"Nothing was compared: {problem}.")
-    others = len(DISTURBANCES) - 1
+    if found.problem:
+        return Proof(Status.UNPROVEN, f"Nothing was compared: {found.problem}.")
     programs = f"{count(found.tensors, 'tensor')} of {count(found.programs, 'compiled program')}"
-    checks = [f"{programs}, on the run's inputs and {others} others made from them"]
-    checks += [count(found.gradients, "gradient")] if found.gradients else []
-    checks += [f"{found.failed} calls that raise an error in both"] if found.failed else []
-    checks += [f"{found.opaque} other results, of which only the type was compared"] if found.opaque else []
-    checks += [f"{count(found.clocks, 'kept number')} that a clock gives: not compared"] if found.clocks else []
-    proof = Proof(Status.VERIFIED, "", checks=tuple(checks))
+    free = ", ".join(what.value.replace("-", " ") for what in found.not_held_back)
+    checks = {
+        f"{programs}, on the run's inputs and {len(DISTURBANCES) - 1} others made from them": True,
+        count(found.gradients, "gradient"): found.gradients,
+        f"{found.failed} calls that raise an error in both": found.failed,
+        f"{found.opaque} other results, of which only the type was compared": found.opaque,
+        f"{count(found.clocks, 'kept number')} that a clock gives: not compared": found.clocks,
+        f"but the system does not keep code other than Python from {free}": found.not_held_back,
+    }
+    seen = tuple(check for check, is_there in checks.items() if is_there)
+    proof = Proof(Status.VERIFIED, "", checks=seen, not_held_back=found.not_held_back)
     unstable = (*(eager.evidence.unstable if eager.evidence is not None else ()), *found.unstable)
     if unstable:
         return proof.but(Status.UNPROVEN, f"{unstable[0]} gives other numbers from call to call.")

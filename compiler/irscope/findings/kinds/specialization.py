@@ -22,10 +22,17 @@ KIND = FindingKind(
 
 
 def detect(moment: Moment) -> Iterator[Finding]:
-    """From ``symbolic_shape_specialization``: a symbol was fixed while this expression was traced."""
+    """From ``symbolic_shape_specialization``: a symbol was fixed while this expression was traced.
+
+    Once for each compile: where Dynamo begins again, as for a number that AOTAutograd cannot make a tensor, it is fixed
+    again.
+    """
     facts = moment.record.facts
     value = str(facts.get("value", "?"))
     sources = [readable_size(str(source)) for source in facts.get("sources") or ()]
+    fixed, before = (value, *sources, facts.get("symbol")), moment.known.notes.setdefault(KIND.id, {})
+    if before.setdefault((moment.record.compile, fixed), moment.record.attempt) != moment.record.attempt:
+        return
     subject = f"`{sources[0]}`" if sources else f"the symbol {facts.get('symbol', '?')}"
     finding = at_expression(
         moment,
