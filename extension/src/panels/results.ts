@@ -191,7 +191,7 @@ export interface FindingPlace {
 export interface FindingHint {
   text: string;
   said: string;
-  /** Null if that is not known. */
+  /** null if that is not known. */
   helps: boolean | null;
 }
 

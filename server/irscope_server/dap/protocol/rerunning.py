@@ -80,7 +80,8 @@ def same_run(store: Store, spec: RunSpec) -> RunSummary | None:
     arguments, folder, interpreter and pipeline, and no variables, whose values are not kept."""
     if spec.values is not None or spec.env or spec.targets:
         return None
-    wanted = (list(spec.args), os.path.abspath(spec.cwd or os.getcwd()), interpreter_path(spec), [])
+    no_variables: list[str] = []
+    wanted = (list(spec.args), os.path.abspath(spec.cwd or os.getcwd()), interpreter_path(spec), no_variables)
     for run in store.runs(_MOST_RUNS, os.path.abspath(spec.script)):
         how, digest = store.how_run(run.run)
         is_whole = run.outcome is not None and run.outcome.kind is OutcomeKind.COMPLETED and run.compiles > 0
