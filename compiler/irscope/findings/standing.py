@@ -111,10 +111,7 @@ def documented(report: Report) -> RunStanding:
 
 def standing_of(report: Report, compiles: Sequence[Compile] | None = None) -> Standing:
     """How a run went, or some compiles of it."""
-    if compiles is not None:
-        ids = {compile.id for compile in compiles}
-        mine = tuple(finding for finding in report.findings if not ids.isdisjoint(finding.compiles))
-        report = dataclasses.replace(report, compiles=tuple(compiles), findings=mine)
+    report = report if compiles is None else _only(report, compiles)
     whole_time = sum(compile.seconds for compile in report.compiles)
     causes = [
         finding
@@ -137,6 +134,13 @@ def standing_of(report: Report, compiles: Sequence[Compile] | None = None) -> St
         sum(each.kind == recompilation.KIND.id for each in report.findings),
         report.outcome.kind is OutcomeKind.COMPLETED,
     )
+
+
+def _only(report: Report, compiles: Sequence[Compile]) -> Report:
+    """These compiles of a run, and the findings about them."""
+    ids = {compile.id for compile in compiles}
+    mine = tuple(finding for finding in report.findings if not ids.isdisjoint(finding.compiles))
+    return dataclasses.replace(report, compiles=tuple(compiles), findings=mine)
 
 
 def _state(report: Report, causes: list[Finding], graphs: int) -> State:

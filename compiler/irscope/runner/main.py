@@ -8,7 +8,7 @@ import importlib.util
 import os
 import re
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irscope.capture.base import missing
 from irscope.pipelines.base import install_command
@@ -25,6 +25,9 @@ from irscope.runner.session import Session
 from irscope.system.warden import part
 from irscope.usercode.user_files import is_installed_file, set_torch_folder
 
+if TYPE_CHECKING:
+    from irscope.runner.trial import Held
+
 OLDEST_TORCH = (2, 9)
 
 
@@ -34,15 +37,18 @@ def begin(request: dict[str, Any], message_fd: int, status_fd: int) -> None:
     run(from_json(RunRequest, request), MessagePipe(message_fd))
 
 
+def _held(request: RunRequest) -> Held:
+    """What a trial would do outside of itself is held back; one that is not timed leaves the processor to others."""
+    from irscope.runner.trial import hold_back  # here: only trials need it
+
+    if not request.rounds and hasattr(os, "nice"):
+        os.nice(10)
+    return hold_back(request.evidence or request.rounds, request.lane)
+
+
 def run(request: RunRequest, messages: MessagePipe) -> None:
     """Runs the script; returns or raises SystemExit as the script did."""
-    held = None
-    if request.trial:
-        from irscope.runner.trial import hold_back  # here: only trials need it
-
-        if not request.rounds and hasattr(os, "nice"):  # nobody waits for it, and it is not timed
-            os.nice(10)
-        held = hold_back(request.evidence or request.rounds, request.lane)
+    held = _held(request) if request.trial else None
     set_first_path(request)
     found = find_torch()
     if isinstance(found, str) or (problem := why_not(request) or _missing(request)):
