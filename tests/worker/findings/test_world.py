@@ -11,7 +11,7 @@ from irscope.driver.hints import Standing, tried_hints
 from irscope.driver.trials.proving import Prover, Status
 from irscope.protocol import Lane, RecompilationFacts, RelatedRole, Severity, causes_only
 from irscope.worker.client import Worker
-from support import run_captured
+from support import run_captured, write
 
 SCRIPTS = Path(__file__).parents[2] / "data" / "world"
 STEP = "    opt.step()\n"
@@ -146,6 +146,26 @@ def test_a_failure_inside_of_pytorch_is_said_to_be_one(tmp_path: Path, shared_wo
     assert "PyTorch's own code raised this" in finding.explanation
     assert finding.range.start.line == 17
     assert any("--check-without-compile" in hint for hint in finding.hints)
+
+
+@pytest.mark.nightly
+@pytest.mark.until_torch("2.14", "the issue may be closed")
+def test_a_known_issue_of_pytorch_is_linked(tmp_path: Path, shared_worker: Worker | None) -> None:
+    script = write(
+        tmp_path,
+        """\
+        import torch
+
+        @torch.compile
+        def f():
+            return torch.tensor(5.0).cumsum(0)
+
+        f()
+        """,
+    )
+    (finding,) = run_captured(script, tmp_path / "runs.db", "deep", worker=shared_worker).findings("compile-error")
+    assert finding.link == "https://github.com/pytorch/pytorch/issues/193265"
+    assert "It looks like issue 193265 of PyTorch, seen on torch 2.12 to 2.14." in finding.explanation
 
 
 @pytest.mark.parametrize(

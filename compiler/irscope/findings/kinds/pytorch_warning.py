@@ -35,7 +35,7 @@ _OTHERS = ("torch._dynamo.convert_frame", "torch._dynamo.debug_utils", "torch._d
 _ARTIFACT = ".__"
 """In the name of a logger that ``TORCH_LOGS`` turns on; what it says is in the trace, too."""
 _OF_BREAKS = ("Graph break", "Dynamo does not know how to trace", "Dynamo cannot trace", "Encountered exception (")
-"""How warnings begin that come with a graph break, which is a finding of its own."""
+"""How warnings begin that come with a graph break, which is the finding."""
 _SENTENCE_END = re.compile(r"(?<=[.!])\s|\n\n|:\n")
 _WORD = re.compile(r"([A-Za-z]\w*)[.,:;!]?")
 _WORDS_OF_CODE = 5
