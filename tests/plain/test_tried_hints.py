@@ -12,6 +12,7 @@ from irscope.driver.trials.proving import Gain, Proof, Status
 from irscope.fixing.proposals import chained
 from irscope.protocol import Edit, Finding, Fix, FixMethod, Position, Range, Severity, carrying_out
 from irscope_server.base.texts import file_key
+from irscope_server.panels.findings import _hints
 from irscope_server.running.proofs import Proofs
 
 HINTS = ("first", "second", "third")
@@ -79,6 +80,18 @@ def test_what_helps_is_first_and_what_does_not_is_last() -> None:
         ("third", Standing.HELPS), ("second", Standing.NOT_TRIED), ("first", Standing.NO_HELP),
     ]  # fmt: skip
     assert [hint.text for hint in tried_hints(finding, None)] == list(HINTS)
+
+
+def test_the_panel_says_nothing_of_trials_before_there_is_one() -> None:
+    fix = _fix("do it")
+    finding = _finding(None, fix)
+    assert {hint.said for hint in _hints(tried_hints(finding, None))} == {""}
+    tried = Tried(finding, (Candidate(fix, finding.file, _proof(Status.DISPROVEN, reason="It fails.")),))
+    assert [(hint.text, hint.said, hint.helps) for hint in _hints(tried_hints(finding, tried))] == [
+        ("first", "not tried", None),
+        ("third", "not tried", None),
+        ("second", "tried: does not help here, because: It fails.", False),
+    ]
 
 
 def test_the_finding_that_the_user_looks_at_is_tried_first() -> None:
