@@ -158,7 +158,7 @@ def small(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """The text or number in a value of a type of its own, as members of some enumerations and NumPy's numbers are."""
+    """The text or number in a value of a subclass, such as members of some enumerations and NumPy's numbers."""
     kind = next((kind for kind in (str, int, float, complex) if isinstance(value, kind)), None)
     if kind is None or type(value) in (kind, bool):
         return value
