@@ -1,4 +1,4 @@
-"""``irscope/summary``: what a run compiled, what that cost, how it stands and what to do first."""
+"""``irscope/summary``: what a run compiled, what that cost, how it went and what to do first."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ export function openAtFirst(boxes: PathBox[]): Set<number> {
   return new Set(most.flatMap(({ parent }) => parent?.id ?? []));
 }
 
-/** Titles of the columns of numbers; with a share that and a part's own stand behind the first measure. */
+/** Titles of the columns of numbers; with a share, that and a part's own number come after the first measure. */
 export function treeColumns({ measures }: MeasureTree, share?: Share): string[] {
   const [first = "", ...others] = measures.map(titleOfMeasure);
   return [first, ...(share === undefined ? [] : [share.title, "Own"]), ...others];

@@ -1,4 +1,4 @@
-/** A run on one page: how it stands, what to do first, and what was compiled. */
+/** A run on one page: how it went, what to do first, and what was compiled. */
 
 import * as bridge from "../bridge";
 import { h, rich } from "../dom";
