@@ -128,7 +128,7 @@ def of_lens(parts: Sequence[str], *last: str, separator: str = " · ") -> str:
     Parameters
     ----------
     last
-        What stands behind them in any case.
+        What is behind them in any case.
     """
     shown = list(parts)
     tail = "".join(f" · {part}" for part in last)

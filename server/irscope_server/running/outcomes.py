@@ -74,7 +74,7 @@ def _where(code: str, line: int, lines: Sequence[str]) -> Range:
 
 
 def _caret(line: int, lines: Sequence[str]) -> Range | None:
-    """Where Python's caret is below a line that is no Python; None if this Python reads the text, or fails elsewhere."""
+    """Where Python's caret is below a line that is not valid Python; None if this Python reads the text, or fails elsewhere."""
     try:
         ast.parse("\n".join(lines))
     except SyntaxError as error:
