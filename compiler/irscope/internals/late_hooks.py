@@ -110,6 +110,7 @@ def late_hooks(look: Callable[[], Any], receive: Callable[[LateHook], None]) -> 
     watch = _Watch(look, receive)
 
     def apply(nn_module: types.ModuleType) -> Undo:
+        is_compiling = sys.modules["torch.compiler"].is_compiling
         eval_frame, handle = sys.modules["torch._dynamo.eval_frame"], sys.modules["torch.utils.hooks"].RemovableHandle
         record, make = vars(nn_module)["record_nn_module_stack"], handle.__init__
         completed: list[Undo] = []
@@ -123,8 +124,15 @@ def late_hooks(look: Callable[[], Any], receive: Callable[[LateHook], None]) -> 
         @functools.wraps(make)
         def made(self: Any, hooks_dict: Any, *args: Any, **kwargs: Any) -> None:
             make(self, hooks_dict, *args, **kwargs)
-            if watch.added(self, hooks_dict) and not completed:
+            if not is_compiling():
+                added(self, hooks_dict)
+
+        def added(handle: Any, hooks: Any) -> None:
+            if watch.added(handle, hooks) and not completed:
                 completed.append(_see_hits(eval_frame, watch.called))
+
+        # Where the user's own compiled code adds a hook, Dynamo traces this: it takes the place of a function of PyTorch.
+        made.__code__ = made.__code__.replace(co_filename=make.__code__.co_filename)
 
         def undo() -> None:
             for stop in completed:
