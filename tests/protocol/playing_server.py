@@ -28,6 +28,7 @@ from irscope.protocol import (
     KernelsWritten,
     Limit,
     Message,
+    Origin,
     Outcome,
     OutcomeKind,
     Progress,
@@ -95,7 +96,8 @@ def execute(
             kind = OutcomeKind.CANCELLED
             break
     limit = Limit(act["limit"]) if "limit" in act else None
-    outcome = Outcome(kind, 0, act.get("message", ""), time.monotonic() - begun, limit)
+    place = Origin(*act["place"]) if "place" in act else None
+    outcome = Outcome(kind, 0, act.get("message", ""), time.monotonic() - begun, limit, place)
     store.set_outcome(run, outcome)
     return run, outcome
 

@@ -13,6 +13,8 @@ from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
 
 _AFTER_DYNAMO = ("torch/_inductor/", "torch/_functorch/_aot_autograd/")
 _COMPILERS = ("torch/_dynamo/", *_AFTER_DYNAMO)
+_OF_A_CACHE = "torch/_functorch/_aot_autograd/autograd_cache.py"
+"""What a cache cannot hold is a finding of its own."""
 _OF_AN_OPERATION = "(Triggered internally at "
 """In what ATen warns of.  It names the line of Python that called the operation, which may be a compiler's."""
 
@@ -35,8 +37,12 @@ def warnings_hook(attach: Callable[[], Undo], receive: Callable[[str, bool], Non
 
         @functools.wraps(shown)
         def show(message: warnings.WarningMessage) -> Any:
-            code, text = next(callers()).f_code, str(message.message)
-            if any(is_in(code, folder) for folder in _COMPILERS) and _OF_AN_OPERATION not in text:
+            for frame in callers():
+                if frame.f_code.co_name != "warn_once":  # Dynamo's, which warns for others
+                    break
+            code, text = frame.f_code, str(message.message)
+            is_compiler = any(is_in(code, folder) for folder in _COMPILERS) and not is_in(code, _OF_A_CACHE)
+            if is_compiler and _OF_AN_OPERATION not in text:
                 receive(text, any(is_in(code, folder) for folder in _AFTER_DYNAMO))
             return shown(message)
 

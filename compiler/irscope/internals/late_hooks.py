@@ -121,7 +121,6 @@ def late_hooks(look: Callable[[], Any], receive: Callable[[LateHook], None]) -> 
                 yield
             watch.traced(kwargs["mod"] if "mod" in kwargs else args[3])
 
-        @functools.wraps(make)
         def made(self: Any, hooks_dict: Any, *args: Any, **kwargs: Any) -> None:
             make(self, hooks_dict, *args, **kwargs)
             if not is_compiling():
@@ -133,6 +132,7 @@ def late_hooks(look: Callable[[], Any], receive: Callable[[LateHook], None]) -> 
 
         # Where the user's own compiled code adds a hook, Dynamo traces this: it takes the place of a function of PyTorch.
         made.__code__ = made.__code__.replace(co_filename=make.__code__.co_filename)
+        functools.update_wrapper(made, make)
 
         def undo() -> None:
             for stop in completed:

@@ -124,7 +124,7 @@ describe("on the screen", () => {
     // Its cost is known when the run has ended; in which compiles it was is known at once.
     const order = [
       /while tracing;/,
-      /What to do:/,
+      /What to do/,
       /tensors have shapes but no values/,
       /compiles? 0/,
       /calls above it/,

@@ -386,7 +386,7 @@ async def test_bad_endings_are_shown_where_they_belong(
     start_editor: StartEditor, play: Play, script: Path, outcome: str, message: str, code: str, line: int, state: str
 ) -> None:
     message = message.format(script=script)
-    play({"outcome": outcome, "message": message})
+    play({"outcome": outcome, "message": message, **({"place": [str(script), line + 1]} if line else {})})
     editor = await start_editor(playing=True)
     uri = editor.open(script)
     await editor.until(lambda: editor.codes(uri) == [code])

@@ -152,6 +152,7 @@ def test_an_environment_that_cannot_run_it(name: str, tmp_path: Path, bare_pytho
         "message": message,
         "seconds": outcome["seconds"],
         "limit": None,
+        "place": None,
     }
     text = run_cli("run", *args, env=env)
     assert text.stdout == f"environment-error: {message}\n"

@@ -30,8 +30,13 @@ KIND = FindingKind(
 )
 _DYNAMO = "torch._dynamo"
 _LOGGERS = (_DYNAMO, "torch._inductor")
-_OTHERS = ("torch._dynamo.convert_frame", "torch._dynamo.debug_utils", "torch._dynamo.repro")
-"""Loggers of failures and recompile limits, which are findings of their own, and of PyTorch's minifier."""
+_OTHERS = (
+    "torch._dynamo.convert_frame",
+    "torch._inductor.codecache",
+    "torch._dynamo.debug_utils",
+    "torch._dynamo.repro",
+)
+"""Loggers of failures, recompile limits and caches, which are findings of their own, and of PyTorch's minifier."""
 _ARTIFACT = ".__"
 """In the name of a logger that ``TORCH_LOGS`` turns on; what it says is in the trace, too."""
 _OF_BREAKS = ("Graph break", "Dynamo does not know how to trace", "Dynamo cannot trace", "Encountered exception (")
