@@ -14,7 +14,7 @@ from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
 _AFTER_DYNAMO = ("torch/_inductor/", "torch/_functorch/_aot_autograd/")
 _COMPILERS = ("torch/_dynamo/", *_AFTER_DYNAMO)
 _OF_A_CACHE = "torch/_functorch/_aot_autograd/autograd_cache.py"
-"""What a cache cannot hold is a finding of its own."""
+"""What a cache cannot hold has its own finding."""
 _OF_AN_OPERATION = "(Triggered internally at "
 """In what ATen warns of.  It names the line of Python that called the operation, which may be a compiler's."""
 
