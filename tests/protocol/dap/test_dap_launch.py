@@ -86,25 +86,34 @@ def test_a_real_compile_from_the_users_line_to_the_kernel(client: Client, tmp_pa
     client.event("terminated")
     assert client.disconnect() == 0
     assert client.stray == b""
-    replays_until_something_changes(script)
-
-
-def replays_until_something_changes(script: Path) -> None:
-    """Another launch shows the run that there is; with other arguments, or another text, the script runs."""
     with Client() as again:
         launch(again, script, args=["--fast"])
         assert again.event("stopped")["reason"] == "entry"
         assert "Replaying run " in printed(again, "console") and printed(again, "stdout") == ""
+    script.write_text("import torch\nprint('other')\n")
+    with Client() as other:
+        launch(other, script, args=["--fast"])
+        other.event("output", lambda body: "other" in body["output"])
+
+
+@pytest.mark.nightly
+def test_a_replayed_run_is_run_by_a_restart_and_by_other_arguments(client: Client, tmp_path: Path) -> None:
+    script = write(tmp_path, COMPILED)
+    launch(client, script)
+    client.event("stopped")
+    client.ask("terminate")
+    with Client() as again:
+        launch(again, script)
+        again.event("output", lambda body: "Replaying run" in body["output"])
+        again.event("stopped")
         again.ask("restart")
         again.event("output", lambda body: "broke" in body["output"])
         again.ask("terminate")
-    for args, text in (["--slow"], COMPILED), (["--fast"], "import torch\nprint('other')\n"):
-        script.write_text(text)
-        with Client() as other:
-            launch(other, script, args=args)
-            other.event("output", lambda body: "broke" in body["output"] or "other" in body["output"])
-            assert "Replaying" not in printed(other, "console")
-            other.ask("terminate")
+    with Client() as other:
+        launch(other, script, args=["--slow"])
+        other.event("output", lambda body: "broke" in body["output"])
+        assert "Replaying" not in printed(other, "console")
+        other.ask("terminate")
 
 
 def test_a_script_that_compiles_nothing_ends_the_session(client: Client, tmp_path: Path) -> None:
