@@ -50,6 +50,21 @@ def test_a_hint_that_costs_much_is_a_cause_and_one_that_costs_little_is_not() ->
     assert standing_of(report(light, compiles=compiles(500.0, 0.1))).state is State.CLEAN
 
 
+def test_a_break_that_costs_little_is_told_from_none() -> None:
+    light = again(1, 3, 0.1, severity=Severity.HINT)
+    cheap = dataclasses.replace(light, kind="graph-break")
+    assert label(standing_of(report(cheap, compiles=compiles(500.0, 0.1)))) == "no costly breaks"
+    assert label(standing_of(report(light, compiles=compiles(500.0, 0.1)))) == "no breaks"
+
+
+def test_some_compiles_of_a_run_have_only_their_own_causes() -> None:
+    first, other = again(0, 3, 2.0), again(1, 7, 30.0)
+    whole = report(first, other, compiles=compiles(2.0, 30.0))
+    standing = standing_of(whole, whole.compiles[:1])
+    assert (standing.causes, standing.seconds, standing.compile_seconds) == ((first,), 2.0, 2.0)
+    assert len(standing_of(whole).causes) == 2
+
+
 def test_what_follows_from_another_finding_is_no_cause_of_its_own() -> None:
     first, second = again(1, 3, 2.0), again(2, 7, 30.0)
     follows = dataclasses.replace(second, follows=Related(first.file, first.range, "the cause"))

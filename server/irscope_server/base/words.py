@@ -128,7 +128,7 @@ def of_lens(parts: Sequence[str], *last: str, separator: str = " · ") -> str:
     Parameters
     ----------
     last
-        What is behind them in any case.
+        What always comes after them.
     """
     shown = list(parts)
     tail = "".join(f" · {part}" for part in last)

@@ -1,4 +1,4 @@
-"""A method that runs the module is not compiled, also beside compiled calls; one that only counts is no finding."""
+"""A method that runs the module is not compiled, also beside compiled calls; a method that only counts is not reported."""
 import torch
 
 

@@ -1,4 +1,4 @@
-"""PyTorch warns of a cache that it traces through, once in each function; what the script itself warns of is no finding."""
+"""PyTorch warns of a cache that it traces through, once in each function; the warnings of the script are not reported."""
 import functools
 import warnings
 
