@@ -52,6 +52,7 @@ SEEN_ELSEWHERE = [
     ("0/0: tensor 'w._parameters['weight']' size mismatch at index 0. expected 4, actual 5. Guard failed on a parameter, consider using torch._dynamo.config.force_parameter_static_shapes = False", "w.weight", "recompile-size", "size 4 → 5 in dimension 0"),
     ('0/0: Duplicate tensors found: ["L[\'x\']", "L[\'y\']"]', "x", "recompile-aliasing", "`x` and `y` are one tensor now"),
     ("0/0: ___check_obj_id(L['self'].act, 94270)", "self.act", "recompile-object", "it is another object now"),
+    ("0/0: Cache line invalidated because L['___stack0'] got deallocated", "___stack0", "recompile-object", "it is another object now, and the first one was freed"),
     ("0/0: self._modules['drop'].training == False", "self.drop.training", "recompile-training-mode", "it was in eval mode when this was compiled"),
     ("!0/0/0: n == 3", "n", "recompile-value", "it was 3 when this was compiled"),
     ("0/0: len(L['xs']) == 2", "len(xs)", "recompile-value", "it was 2 when this was compiled"),

@@ -78,6 +78,7 @@ def test_a_warning_of_a_graph_break_is_not_a_second_finding() -> None:
     with at(Told(traced=places)):
         moment = look(Record("compiler-warned", {}, "0/0", 0, ""), None)
         assert list(detect(moment, "Graph break from `Tensor.item()`, consider setting:\n    x = True", False)) == []
+        assert list(detect(moment, "Backend compiler exception\n\n  Developer debug context: Backend: a", False)) == []
         (finding,) = detect(moment, TF32, False)
     assert (finding.file, finding.range, finding.compiles) == ("/home/me/train.py", a_range(3), ("0/0",))
     assert finding.explanation == TF32

@@ -48,6 +48,7 @@ def stand_in(backend: str, for_any: bool, aot: bool = False) -> Hook:
                 return real
             stand_in = _StandIn(backend, compiler_fn, real, aot)
             stand_in.wrapper = original(stand_in)
+            stand_in.wrapper.__name__ = name_of(real)  # Dynamo names it in its errors
             return stand_in.wrapper
 
         return replace_attribute(eval_frame, "get_compiler_fn", get_compiler_fn)
@@ -80,7 +81,7 @@ class _StandIn:
         self._asked, self._used, self._real, self._aot = asked, _looked_up(backend), real, aot
         self.compiler_name = backend
         self.wrapper: Any = None
-        """What Dynamo has put around it, and names in its errors."""
+        """What Dynamo has put around it."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _StandIn) and bool(self._asked == other._asked)
@@ -96,7 +97,6 @@ class _StandIn:
         elif name == _INDUCTOR or not self._ran:
             if name == _INDUCTOR:
                 _import_late(_COMPILE)
-            self.wrapper.__name__ = name
             return self._real(graph, inputs)
         if name in _WITHOUT_AOT:
             return self._used(graph, inputs)
@@ -104,7 +104,6 @@ class _StandIn:
             settings = getattr(self._asked, "config", {})
             lane_differences.report_what_inductor_shows(graph, inputs, bool(settings.get("triton.cudagraphs")))
         if lane_differences.takes_aot(graph, inputs, self._aot):
-            self.wrapper.__name__ = name
             return _looked_up(_AOT_EAGER)(graph, inputs)
         return self._used(graph, inputs)
 

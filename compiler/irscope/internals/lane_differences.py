@@ -7,6 +7,7 @@ run.
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 import types
 from collections.abc import Sequence
@@ -28,7 +29,8 @@ def takes_aot(graph: Any, inputs: Sequence[Any], always: bool) -> bool:
     for fewer inputs.
 
     It compiles for one value of a number that it cannot make a tensor, so that the next value compiles again.  It traces
-    the backward ahead, for which custom operators may have no formula, and takes apart tensor subclasses that can be.
+    the backward ahead, for which custom operators may have no formula, and which reads by a mask what was written by it:
+    a result whose size depends on data.  It takes apart tensor subclasses that can be.
     Operations on the others fail after AOTAutograd where nothing makes kernels of them, as Inductor does.
     """
     torch: Any = sys.modules["torch"]
@@ -40,9 +42,26 @@ def takes_aot(graph: Any, inputs: Sequence[Any], always: bool) -> bool:
     if always or subclasses:
         return True
     return any(
-        isinstance(node.meta.get("example_value"), torch.SymFloat) or _is_custom(node.target)
+        isinstance(node.meta.get("example_value"), torch.SymFloat) or _is_custom(node.target) or _writes_by_mask(node)
         for node in graph.graph.nodes
     )
+
+
+def _writes_by_mask(node: Any) -> bool:
+    """Whether an operation is ``x[mask] = values``, where ``values`` is a tensor, or ``index_put`` with a mask."""
+    name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
+    if node.target is not operator.setitem and name.rstrip("_") != "index_put":
+        return False
+    _written, index, values, *_ = (*node.args, *node.kwargs.values())
+    indices = index if isinstance(index, (tuple, list)) else [index]
+    return _example(values) is not None and any(
+        getattr(_example(part), "dtype", None) == sys.modules["torch"].bool for part in indices
+    )
+
+
+def _example(argument: Any) -> Any:
+    """The fake tensor that a node of a graph stands for; None for all else."""
+    return getattr(argument, "meta", {}).get("example_value")
 
 
 def _is_custom(target: Any) -> bool:
@@ -73,6 +92,11 @@ def report_what_inductor_shows(graph: Any, inputs: Sequence[Any], has_cuda_graph
         _say("Inductor may fail for a GPU that this machine does not have")
     if is_on_gpu and has_cuda_graphs:
         _say("CUDA graphs keep the memory of results, and may record again")
+
+
+def report_what_identity_shows() -> None:
+    """Says that the guards that fail on another object may be others in a full run."""
+    _say("whether an object is another one depends on when Python frees the first one")
 
 
 def kept_backwards() -> Hook:

@@ -19,6 +19,8 @@ _TYPE_BEHIND = pattern(r"\), type=<(?:class ')?(?P<type>[^\n]*?)'?>$")  # after 
 _NO_TENSOR = pattern(
     r"^expected type of '(?P<source>.+?)' to be (?:a tensor type|<class ).*but found <class '(?P<type>[^']+)'>"
 )
+_FREED = pattern(r"^Cache line invalidated because (?P<source>.+) got deallocated$")
+"""What PyTorch says in place of a guard on an object's identity once that object is gone."""
 _EXPECTED = pattern(r"expected (?P<expected>.+?)[,.] (?:actual|got) (?P<actual>.+?)\.?$", re.DOTALL)
 
 
@@ -79,6 +81,9 @@ def parse_failed_guard(reason: str) -> FailedGuard:
     if match := _NO_TENSOR.match(text):
         what = f"it was a tensor when this was compiled and is a `{type_name(match['type'])}` now"
         return FailedGuard(text, readable(match["source"]), "recompile-type", what, frames, was="tensor")
+    if match := _FREED.match(text):
+        what = "it is another object now, and the first one was freed"
+        return FailedGuard(text, readable(match["source"]), "recompile-object", what, frames)
     if text.startswith("Duplicate tensors found"):
         first, second = ([*map(readable, re.findall(r'"([^"]+)"', text)), "", ""])[:2]
         what = f"`{first}` and `{second}` are one tensor now" if second else "two arguments are one tensor now"

@@ -15,6 +15,7 @@ from irscope.protocol import (
     CollectiveWait,
     Compile,
     Finding,
+    Lane,
     Outcome,
     OutcomeKind,
     Piece,
@@ -34,7 +35,7 @@ def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Rep
     """All that is known about a run, with the sizes of some stages' texts.  Raises LookupError for an unknown run."""
     with transaction(db, "BEGIN"):  # one snapshot, however much is written meanwhile
         row = db.execute(
-            "SELECT script, torch, outcome, started, pipeline, args FROM runs WHERE id = ?", (run,)
+            "SELECT script, torch, outcome, started, pipeline, args, lane FROM runs WHERE id = ?", (run,)
         ).fetchone()
         if row is None:
             raise LookupError(f"No run is named {run}.")
@@ -78,7 +79,7 @@ def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Rep
             ranks=ranks,
             waits=waits,
             pieces=_pieces_in(row[5]),
-            may_differ=tuple(gap.why for gap in gaps if gap.what == FULL_RUN),
+            may_differ=tuple(gap.why for gap in gaps if gap.what == FULL_RUN and row[6] == Lane.FAST.value),
         )
 
 

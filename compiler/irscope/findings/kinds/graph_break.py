@@ -43,6 +43,8 @@ _TOLD_OF_GUARDS = ("", _BRANCH, "GB7000", "GB0066", "GB0065")
 _HEADER = re.compile(r"Graph break in user code at (?P<file>.+?):(?P<line>\d+)$", re.DOTALL | re.MULTILINE)
 """A file's name may have a line break in it."""
 _IN_TRANSFORM = "GB0149"
+_OF_BACKEND = "GB0219"
+"""A backend that fails on a graph often fails on the shorter one, too, up to the break that it made."""
 _GIVEN_UP = "graph breaks that gave up a function"
 """By compile the break, among what detectors keep."""
 _ABOUT = "graph breaks by what they are about"
@@ -72,12 +74,15 @@ class _Told:
         None if nothing is known.
     keeps
         Whether others can repeat it.
+    anywhere
+        Whether it repeats another one that is not at the call to it, too.
     """
 
     words: Words
     related: tuple[Related, ...]
     about: object
     keeps: bool = True
+    anywhere: bool = False
     severity: Severity = KIND.severity
 
 
@@ -110,9 +115,10 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         fixes=fixes_of(told.words),
         facts=BreakFacts(skipped),
     )
-    if (known := _known_break(moment, finding, told)) is not None:
+    known = _known_break(moment, finding, told)
+    if known is not None and not told.anywhere:
         return dataclasses.replace(known, count=0, compiles=finding.compiles)
-    inside = _break_inside(moment, finding)
+    inside = known or _break_inside(moment, finding)
     if inside is not None:
         finding = dataclasses.replace(inside, count=0, compiles=finding.compiles)
     if skipped and moment.record.compile:
@@ -140,6 +146,8 @@ def _told(moment: Moment, places: list[FramePlace], at: int, messages: list[Brea
     words = words_at(places, at, messages, moment.record.payload, skipped, whole, refused)
     if code == _IN_TRANSFORM:
         return _Told(words, related, _IN_TRANSFORM, keeps=False)
+    if code == _OF_BACKEND:
+        return _Told(words, related, (code, moment.record.compile, messages[0].explanation), anywhere=True)
     return _Told(words, related, refused)
 
 
@@ -151,11 +159,12 @@ def _whole(moment: Moment, place: FramePlace) -> str:
 
 
 def _known_break(moment: Moment, finding: Finding, told: _Told) -> Finding | None:
-    """The break that this one repeats: it is about the same, and below a call that breaks for this reason already."""
+    """The break that this one repeats: it is about the same, mostly below a call that breaks for this reason already."""
     known: dict[object, Finding] = moment.known.notes.setdefault(_ABOUT, {})
     places = {(finding.file, finding.range), *((place.file, place.range) for place in finding.related)}
     found = known.get(told.about)
-    if found is not None and found.cause != finding.cause and (found.file, found.range) in places:
+    is_near = found is not None and (told.anywhere or (found.file, found.range) in places)
+    if found is not None and found.cause != finding.cause and is_near:
         return found
     if told.about is not None and told.keeps:
         known[told.about] = finding

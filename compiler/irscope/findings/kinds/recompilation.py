@@ -15,6 +15,7 @@ from irscope.findings.kinds import graph_break
 from irscope.findings.moment import Known, Moment
 from irscope.findings.places import function_of
 from irscope.findings.recompiling.calls import Call, remember
+from irscope.internals.lane_differences import report_what_identity_shows
 from irscope.ir.guard_text import FailedGuard, about, parse_failed_guard
 from irscope.protocol import (
     GRAD_MODE,
@@ -63,6 +64,7 @@ _WRAPPED = "fn"
 """PyTorch's name for a compiled module of `torch.nn`: what is compiled is a function around it."""
 _NUMBER = re.compile(r"-?\d[\d.e+-]*")
 _MOST_NAMED = 7
+_OF_OBJECTS = "recompile-object"
 _LEFT = "___stack"  # PyTorch's name for what lay on the stack at a graph break
 
 
@@ -105,6 +107,8 @@ def trigger(payload: str) -> Trigger:
     guards = tuple(parse_failed_guard(reason) for reason in reasons_in(payload))
     index, also = nearest(guards) if guards else (0, ())
     current = now(guards[index].source) if guards else Now()
+    if any(guard.code == _OF_OBJECTS for guard in guards):
+        report_what_identity_shows()
     named = tuple(_with_names(guard) for guard in guards)
     return Trigger(named, index, tuple(_with_names(guard) for guard in also), call_site(), current)
 

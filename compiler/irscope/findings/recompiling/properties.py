@@ -148,11 +148,11 @@ def object_changed(facts: Facts) -> Words:
             "One compile for each object.",
             (f"A branch depends on `{facts.guard.source}`, so this is normal. Warm up each before you measure.",),
         )
+    source = facts.guard.source
+    named = f"`{source}`" if source and "___" not in source else "it"
     return Words(
         "Each other object is one more compile, up to the recompile limit.",
-        (
-            f"Create `{facts.guard.source or 'it'}` once, outside of the loop, and pass the same object, or pass what differs as an argument.",
-        ),
+        (f"Create {named} once, outside of the loop, and pass the same object, or pass what differs as an argument.",),
     )
 
 
