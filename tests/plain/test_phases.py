@@ -115,8 +115,9 @@ def test_show_time(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypat
         store.set_outcome(run, an_outcome())
     assert main(["show", "--store", path, "--time"]) == 0
     out = capsys.readouterr().out
-    assert "0.2000 s in 2 compiles" in out
-    assert "0.0500    25.0      compile_file ×2  C++ compiler" in out
+    rows = [" ".join(row.split()) for row in out.splitlines()]
+    assert rows[1] == "this run 200 ms 100 % 50 ms"
+    assert "compile_file ×2 C++ compiler 0 % 50 ms" in rows
     assert main(["show", "--store", path, "--time", "--compile", "0/1", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["seconds"], [compile["id"] for compile in shown["compiles"]]) == (0.1, ["0/1"])
@@ -132,8 +133,7 @@ def test_a_fast_run_has_the_time_of_each_compile(tmp_path: Path, capsys: pytest.
         store.set_outcome(run, an_outcome())
     assert main(["show", "--store", path, "--time"]) == 0
     out = capsys.readouterr().out
-    assert "1.7500 s in 2 compiles" in out
-    assert "1.7500   100.0  entire_frame_compile ×2  the whole compile" in out
+    assert " ".join(out.split()).endswith("entire_frame_compile ×2 the whole compile 1.8 s 100 % 1.8 s")
 
 
 @pytest.mark.parametrize(("number", "label"), [(0, "Dynamo, first attempt"), (4, "Dynamo, attempt 5")])

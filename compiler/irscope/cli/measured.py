@@ -7,12 +7,13 @@ import sys
 
 from irscope.cli.tables import table
 from irscope.cli.text import Paint
-from irscope.measures.tree import PathTree, chained, folded, largest
+from irscope.cli.trees import tree_lines
+from irscope.measures.tree import chained, folded
 from irscope.profiling.changes import ProfileDiff
 from irscope.profiling.compared_words import elsewhere_words, program_words, region_words
 from irscope.profiling.profile import MeasuredProgram, Profile, bound_text
 from irscope.protocol import Origin
-from irscope.vocabulary.units import count, duration, percent, size
+from irscope.vocabulary.units import count, duration, percent
 from irscope.vocabulary.visible import printable
 
 _MOST_ROWS = 20
@@ -24,8 +25,10 @@ def profile_lines(found: Profile, paint: Paint, most: int | None = None, show_al
     most = sys.maxsize if show_all else most or _MOST_ROWS
     return [
         *_head(found, paint),
-        *tree_lines(folded(found.by_module), "module", found.step_seconds, paint, most),
-        *tree_lines(found.by_frame if show_all else chained(found.by_frame), "line", found.step_seconds, paint, most),
+        *tree_lines(folded(found.by_module), "module", paint, most, "of step", found.step_seconds),
+        *tree_lines(
+            found.by_frame if show_all else chained(found.by_frame), "line", paint, most, "of step", found.step_seconds
+        ),
         *_kernel_table(found, paint, most),
         *_gap_table(found, paint, most),
         *_region_lines(found, most),
@@ -63,29 +66,6 @@ def _region_lines(found: Profile, most: int) -> list[str]:
         lines.append(f"  {printable(one.function)} ({_base(one.file)}:{one.line}), {printable(region_words(one))}")
         lines += [f"    {printable(elsewhere_words(each))}" for each in one.elsewhere]
     return lines + _more(len(found.regions), most, "graph")
-
-
-def tree_lines(tree: PathTree, what: str, step: float, paint: Paint, most: int) -> list[str]:
-    """A tree of the measures of a profile, of which the nodes with most time are shown; what is around each is there."""
-    if len(tree.nodes) < 2:
-        return []
-    shown = largest(tree, most)
-    children = shown.children
-    rows, todo = [], [(0, 0)]
-    while todo:
-        index, depth = todo.pop()
-        node = shown.nodes[index]
-        seconds, bound, moved = node.inclusive
-        kind = f" {printable(node.kind)}" if node.kind and node.kind != node.name else ""
-        rows.append([
-            "  " * depth + printable(node.name) + kind, duration(seconds), percent(seconds, step or 1.0),
-            duration(node.exclusive[0]) if node.exclusive[0] else "", duration(bound) if bound else "",
-            size(moved) if moved else "",
-        ])  # fmt: skip
-        todo += [(child, depth + 1) for child in reversed(children.get(index, ()))]
-    head = [what, "time", "of step", "own", "bound", "moved"]
-    lines = ["", *table(head, rows, paint, right=frozenset({1, 2, 3, 4, 5}))]
-    return lines + _more(len(tree.nodes), most, what)
 
 
 def _kernel_table(found: Profile, paint: Paint, most: int) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import functools
 import os
 import sqlite3
@@ -69,11 +70,17 @@ def show(options: argparse.Namespace) -> int:
             from irscope.cli.rank_tables import show_ranks
 
             return show_ranks(report, as_json=options.json)
-        if options.time:
-            from irscope.cli.times import show_times
+        if options.tree is not None:
+            from irscope.cli.trees import show_tree
 
-            compiles = [_find_compile(report, options.compile)] if options.compile else list(report.compiles)
-            return show_times(store, report, compiles, as_json=options.json)
+            return show_tree(
+                store,
+                _only(report, options.compile),
+                options.tree,
+                store.report(store.find_run(options.than)) if options.than else None,
+                show_all=options.all,
+                as_json=options.json,
+            )
         if options.compile is not None:
             return _compile(_find_compile(report, options.compile), options)
         if options.json:
@@ -99,6 +106,14 @@ def _find_compile(report: Report, id: str) -> Compile:
         ids = [compile.id for compile in report.with_predictions]
         raise LookupError(f"Run {report.run} has no compile {id}. It has: {listed(ids)}.{did_you_mean(id, ids)}")
     return found
+
+
+def _only(report: Report, id: str | None) -> Report:
+    """The run with one compile of it, if that is asked for."""
+    if id is None:
+        return report
+    kernels = tuple(kernel for kernel in report.kernels if kernel.compile == id)
+    return dataclasses.replace(report, compiles=(_find_compile(report, id),), kernels=kernels)
 
 
 def _compile(compile: Compile, options: argparse.Namespace) -> int:

@@ -79,7 +79,7 @@ def add_show(show: Parser) -> None:
     show.add_argument(
         "--all",
         action="store_true",
-        help="with --line, --guards or --costs, or of measured time: print every row, also as JSON",
+        help="with --line, --guards, --costs, --modules, --time or --memory, or of measured time: print every row, also as JSON",
     )
     show.add_argument(
         "--autotuning", action="store_true", help="what max-autotune tried for each operator, and what each choice took"
@@ -88,7 +88,14 @@ def add_show(show: Parser) -> None:
         "--ranks", action="store_true",
         help="the ranks of a job: what each compiled and communicates, and who waited; its findings by rank",
     )  # fmt: skip
-    show.add_argument("--time", action="store_true", help="where the compile time went: per phase, pass and kernel")
+    trees = {
+        "--modules": "what was compiled, by module: kernels, graphs, compile time, and the time of a step",
+        "--time": "where the compile time went: per phase, pass and kernel",
+        "--memory": "what the buffers of each graph take, by module",
+    }
+    for option, help in trees.items():
+        show.add_argument(option, dest="tree", action="store_const", const=option[2:], help=help)
+    show.add_argument("--than", metavar="RUN", help="with one of these three: what changed since another run")
     show.add_argument(
         "--python", metavar="PATH", default=os.environ.get("IRSCOPE_PYTHON") or sys.executable,
         help="interpreter whose compilers make a kernel's assembly, sass and passes (default: %(default)s)",

@@ -52,7 +52,7 @@ def _writes_by_mask(node: Any) -> bool:
     name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
     if node.target is not operator.setitem and name.rstrip("_") != "index_put":
         return False
-    _written, index, values, *_ = (*node.args, *node.kwargs.values())
+    index, values = [*node.args, *node.kwargs.values()][1:3]
     indices = index if isinstance(index, (tuple, list)) else [index]
     return _example(values) is not None and any(
         getattr(_example(part), "dtype", None) == sys.modules["torch"].bool for part in indices

@@ -68,10 +68,16 @@ class _Classes:
 
     def parts(self, title: str, module: str) -> Iterator[PathPart]:
         """A module's path, each part with its class."""
-        for found in _PARTS.finditer(module):
-            path = module[: found.end()]
+        path = ""
+        for part in module_parts(module):
+            path = f"{path}.{part.name}" if path else part.name
             alike = self._of_layers.get((title, without_numbers(path)), set())
-            yield PathPart(found[0], self._known.get((title, path)) or (next(iter(alike)) if len(alike) == 1 else ""))
+            yield part._replace(kind=self._known.get((title, path)) or (next(iter(alike)) if len(alike) == 1 else ""))
+
+
+def module_parts(module: str) -> Iterator[PathPart]:
+    """The parts of a module's path: ``model``, ``layers.0``, ``norm``."""
+    return (PathPart(found[0]) for found in _PARTS.finditer(module))
 
 
 def has_graph(compile: Compile) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from irscope.provenance.kernel_groups import repeated_title, without_numbers
 from irscope.vocabulary.records import dataclass
-from irscope.vocabulary.units import duration, size
+from irscope.vocabulary.units import duration, percent, size
 
 
 class PathPart(NamedTuple):
@@ -72,7 +72,7 @@ class PathTree:
     def children(self) -> dict[int, list[int]]:
         """Indices of the nodes inside each node, those with most of the first measure first."""
         found: dict[int, list[int]] = {}
-        for index in sorted(range(len(self.nodes)), key=lambda index: -self.nodes[index].inclusive[0]):
+        for index in sorted(range(len(self.nodes)), key=lambda index: -abs(self.nodes[index].inclusive[0])):
             found.setdefault(self.nodes[index].parent, []).append(index)
         return found
 
@@ -104,7 +104,7 @@ def tree_of(whole: str, measures: Sequence[Measure], values: Mapping[Path, Seque
 
 def largest(tree: PathTree, most: int) -> PathTree:
     """The tree with so many nodes, those with most of the first measure; what is around a node is always there."""
-    order = sorted(range(len(tree.nodes)), key=lambda index: (-tree.nodes[index].inclusive[0], index))
+    order = sorted(range(len(tree.nodes)), key=lambda index: (-abs(tree.nodes[index].inclusive[0]), index))
     kept = {index: number for number, index in enumerate(sorted(order[:most]))} | {-1: -1}
     return PathTree(
         tree.measures,
@@ -116,16 +116,32 @@ def largest(tree: PathTree, most: int) -> PathTree:
     )
 
 
-def text_rows(tree: PathTree, most: int) -> Iterator[list[str]]:
-    """The nodes with most of the first measure as rows of a table: the name with its indent, and the numbers."""
+def text_columns(tree: PathTree, share: str = "") -> list[str]:
+    """The titles of the numbers of `text_rows`; `share` is that of the share, if there is one."""
+    first, *others = (measure.name for measure in tree.measures)
+    return [first, *([share, "own"] if share else []), *others]
+
+
+def text_rows(tree: PathTree, most: int, whole: float | None = None) -> Iterator[list[str]]:
+    """The nodes with most of the first measure as rows of a table: the name with its indent, and the numbers.
+
+    Parameters
+    ----------
+    whole
+        Of what the first measure is a share.  With it, the share and the part's own number come after that measure.
+    """
     shown = largest(tree, most)
     children = shown.children
+    first, *others = tree.measures
     todo = [(0, 0)]
     while todo:
         index, depth = todo.pop()
         node = shown.nodes[index]
         kind = f" {node.kind}" if node.kind and node.kind != node.name else ""
-        numbers = map(number_text, node.inclusive, tree.measures)
+        inclusive, *more = node.inclusive
+        numbers = [number_text(inclusive, first), *map(number_text, more, others)]
+        if whole is not None:
+            numbers[1:1] = percent(inclusive, whole), number_text(node.exclusive[0], first)
         yield ["\u00a0\u00a0" * depth + node.name + kind, *numbers]
         todo += [(child, depth + 1) for child in reversed(children.get(index, ()))]
 
@@ -134,7 +150,28 @@ def number_text(value: float, measure: Measure) -> str:
     """A number with its unit; nothing is left empty."""
     if not value:
         return ""
-    return {"seconds": duration, "bytes": size}.get(measure.unit, "{:.0f}".format)(value)
+    text = {"seconds": duration, "bytes": size}.get(measure.unit, "{:.0f}".format)(abs(value))
+    return f"−{text}" if value < 0 else text
+
+
+def difference(before: PathTree, after: PathTree) -> PathTree:
+    """What changed of the first measure from one run to another, by path; a line of a file may have moved.
+
+    The measures are the change, and the numbers before and after.
+    """
+    values: dict[Path, list[float]] = {}
+    parts: dict[Path, Path] = {}
+    for column, tree in ((1, before), (2, after)):
+        paths: list[Path] = []
+        for node in tree.nodes:
+            paths.append((*paths[node.parent], node.part) if node.parent >= 0 else ())
+            row = values.setdefault(tuple(part._replace(line=0) for part in paths[-1]), [0.0, 0.0, 0.0])
+            parts[tuple(part._replace(line=0) for part in paths[-1])] = paths[-1]
+            row[column] += node.exclusive[0]
+            row[0] = row[2] - row[1]
+    measure = (after.measures or before.measures)[0]
+    measures = tuple(Measure(name, measure.unit) for name in (f"change of {measure.name}", "before", "after"))
+    return tree_of("two runs", measures, {parts[path]: row for path, row in values.items()})
 
 
 def chained(tree: PathTree) -> PathTree:

@@ -362,15 +362,13 @@ export interface Measured {
   reason: string;
 }
 
-export type Category = "returned" | "kept" | "temporary" | "borrowed";
-
 /** A buffer of a memory plan: its bytes, and the steps `first` to `last` in which its memory is held. */
 export interface MemoryBuffer {
   name: string;
   bytes: number;
   dtype: string;
   /** `returned` to the caller, `kept` for the backward, `temporary`; `borrowed`: a view, or the memory of an input, so that it counts as 0. */
-  category: Category;
+  category: "returned" | "kept" | "temporary" | "borrowed";
   /** `allocated`, `extern`, `reuse` or `view`. */
   how: string;
   /** The buffer whose memory it takes over or looks at. */
@@ -399,6 +397,8 @@ export interface MemoryPlan {
   /** Bytes of what the caller gives, which the plan does not count. */
   inputs: number;
   buffers: MemoryBuffer[];
+  /** What the buffers take, by module. */
+  modules: MeasureTree;
 }
 
 /** The memory plans of a compile; `reason` says in words why there are none. */
@@ -412,14 +412,6 @@ export interface Memory {
   compiles: CompileChoice[];
   plans: MemoryPlan[];
   reason: string;
-}
-
-/** What writes a buffer: a node after fusion, its kernel, and the path of the module that it is in. */
-export interface Writer {
-  schedule: string;
-  node: string;
-  kernel: string;
-  module: string;
 }
 
 /** Where a buffer came from; a buffer of unknown origin is left out. */
@@ -714,6 +706,8 @@ export interface Phases {
   /** What the names mean, in the same order; empty for those that say so themselves. */
   labels: string[];
   compiles: CompileTimes[];
+  /** The same by what was compiled and by phase, added up. */
+  phases: MeasureTree;
   /** The pieces that a backend such as vLLM's compiled by themselves. */
   pieces: PieceTable;
   reason: string;

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.measures.memory import writers_of
 from irscope.pipelines.registry import role_of
 from irscope.protocol import Compile, Report, StageRef
 from irscope.provenance import Provenance
@@ -20,7 +21,7 @@ from irscope_server.base.messages import Encoded
 from irscope_server.base.params import PanelRequest
 from irscope_server.base.results import Place
 from irscope_server.panels.answers import answer, compile_named
-from irscope_server.panels.memory import MemoryParams, writers_of
+from irscope_server.panels.memory import MemoryParams
 from irscope_server.stages.tree import UriOf
 
 _MOST_PLACES = 4

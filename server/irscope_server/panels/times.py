@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from irscope.comparing.piece_matrix import piece_matrix
 from irscope.ir import phases
+from irscope.measures.compile_time import compile_time_tree
 from irscope.protocol import Compile, Report
 from irscope.provenance.phase_times import phase_trees
 from irscope.store.store import Store
@@ -15,6 +16,7 @@ from irscope_server.base.messages import Encoded
 from irscope_server.base.params import PanelRequest
 from irscope_server.base.results import Place
 from irscope_server.panels.answers import answer, compile_named, place_uri, why_empty
+from irscope_server.panels.trees import MeasureTree, tree_answer
 from irscope_server.stages.tree import UriOf
 
 _MOST_ROWS = 20_000
@@ -79,6 +81,8 @@ class PhasesResult:
     labels: tuple[str, ...]
     """What the names mean, in the same order; empty for those that say so themselves."""
     compiles: tuple[CompileTimes, ...]
+    phases: MeasureTree
+    """The same by what was compiled and by phase, added up."""
     pieces: PieceTable
     """The pieces that a backend such as vLLM's compiled by themselves."""
     reason: str
@@ -130,6 +134,7 @@ def _result(store: Store, report: Report, compiles: tuple[Compile, ...], uri_of:
         tuple(names),
         tuple(labels),
         found,
+        tree_answer(compile_time_tree(compiles, trees), uri_of),
         _pieces(report),
         "" if found else why_empty(report, "compile times by phase"),
     )

@@ -263,6 +263,7 @@ def phases(params: Json) -> Json:
             "names": [],
             "labels": [],
             "compiles": [],
+            "phases": tree(),
             "pieces": {"sizes": [], "rows": [], "note": "", "hiddenRows": 0, "hiddenSizes": 0},
             "reason": REASON.format("compile times"),
         }
@@ -274,6 +275,13 @@ def phases(params: Json) -> Json:
     found = [{**compile, "phases": more} for compile, more in zip(compiles(), (rows, short), strict=True)]
     found = [{key: one[key] for key in ("id", "function", "place", "seconds", "phases")} for one in found]
     names, labels = zip(*NAMES, strict=True)
+    summed = tree(
+        [("compile time", "seconds"), ("other threads", "seconds")],
+        tree_row("this run", -1, 0, [0, 0], [66.1, 62]),
+        tree_row("loss_of ×2", 0, 3, [0, 0], [66.1, 62]),
+        {**tree_row("dynamo ×2", 1, 0, [1.7, 0], [66.1, 62]), "kind": "Dynamo, and all that it calls"},
+        {**tree_row("backend_compile", 2, 0, [64.4, 62], [64.4, 62]), "kind": MARKUP},
+    )
     return {
         "run": RUN,
         "pipeline": "inductor",
@@ -281,6 +289,7 @@ def phases(params: Json) -> Json:
         "names": names,
         "labels": labels,
         "compiles": found,
+        "phases": summed,
         "pieces": PIECES,
         "reason": "",
     }
@@ -314,6 +323,11 @@ def memory(params: Json) -> Json:
     plan = {
         "stage": "0/0/memory-plan", "title": "Memory plan", "uri": f"irscope:/{RUN}/0/0/dynamo-graph.py", "steps": [f"cpp_fused_mul_relu_{n}" for n in range(calls)],
         "live": live, "peak": live.index(max(live)), "inputs": 1912360, "buffers": buffers,
+        "modules": tree(
+            [("at the peak", "bytes"), ("allocated", "bytes"), ("buffers", "count")],
+            tree_row("this graph", -1, 0, [0, 0, 0], [1e6, 2e6, 18]),
+            {**tree_row("encoder.layer.0–1 ×2", 0, 0, [1e6, 2e6, 18], [1e6, 2e6, 18]), "kind": MARKUP},
+        ),
     }  # fmt: skip
     plans = [plan, {**plan, "stage": "0/0/memory-plan-backward", "title": "Memory plan (backward)"}]
     return {

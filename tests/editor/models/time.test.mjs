@@ -141,17 +141,4 @@ describe("the model of compile times", () => {
     const drawn = (/** @type {any} */ each) => each.name !== "compile_fx";
     assert.equal(at("ArrowDown", "0/0 f", drawn), "dynamo");
   });
-
-  it("the table adds up phases of one name at one place, the longest first", () => {
-    const twice = structuredClone(PHASES);
-    twice.compiles[0]?.phases.push([2, 1, 8, 0.5, 0.5, 0]);
-    const rows = time.sums(time.layOut(twice));
-    const shown = rows.map(
-      (/** @type {any} */ row) => `${"-".repeat(row.depth)}${row.name} ${row.seconds} ×${row.count}`,
-    );
-    assert.deepEqual(shown, [
-      "0/0 f 10 ×1", "-compile_fx 5 ×1", "--code_gen 3.5 ×2", "--compile_file 2 ×1", "--Scheduler.init 1 ×1",
-      "-dynamo 4 ×1", "1/0 g 10 ×1", "-dynamo 0.001 ×1",
-    ]); // prettier-ignore
-  });
 });

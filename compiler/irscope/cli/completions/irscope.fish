@@ -51,7 +51,7 @@ function _shtab_irscope_using
 end
 
 set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge completion
-set -g _shtab_irscope_opts_with_value --against --around --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --theme --timeout --traces --tuned --world --write-baseline -m -o
+set -g _shtab_irscope_opts_with_value --against --around --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --than --theme --timeout --traces --tuned --world --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -218,10 +218,13 @@ complete -c irscope -n '_shtab_irscope_using show' -l guards -d 'the guards of e
 complete -c irscope -n '_shtab_irscope_using show' -l line -xka "(__fish_complete_path (commandline -ct))" -d 'a line of the source'
 complete -c irscope -n '_shtab_irscope_using show' -l costs -d 'bytes and floating-point operations of each kernel, or with --stage of each node of a graph'
 complete -c irscope -n '_shtab_irscope_using show' -l target -xka "a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090" -d 'with --costs: the lower bound of the time on this device (irscope targets), and what limits it (default: the GPU of the run); with --line: what irscope run --target predicted for it'
-complete -c irscope -n '_shtab_irscope_using show' -l all -d 'with --line, --guards or --costs, or of measured time: print every row, also as JSON'
+complete -c irscope -n '_shtab_irscope_using show' -l all -d 'with --line, --guards, --costs, --modules, --time or --memory, or of measured time: print every row, also as JSON'
 complete -c irscope -n '_shtab_irscope_using show' -l autotuning -d 'what max-autotune tried for each operator, and what each choice took'
 complete -c irscope -n '_shtab_irscope_using show' -l ranks -d 'the ranks of a job: what each compiled and communicates, and who waited; its findings by rank'
+complete -c irscope -n '_shtab_irscope_using show' -l modules -d 'what was compiled, by module: kernels, graphs, compile time, and the time of a step'
 complete -c irscope -n '_shtab_irscope_using show' -l time -d 'where the compile time went: per phase, pass and kernel'
+complete -c irscope -n '_shtab_irscope_using show' -l memory -d 'what the buffers of each graph take, by module'
+complete -c irscope -n '_shtab_irscope_using show' -l than -x -d 'with one of these three: what changed since another run'
 complete -c irscope -n '_shtab_irscope_using show' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter whose compilers make a kernel'"'"'s assembly, sass and passes'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a graph -d 'draw a graph as SVG, PDF, PNG or DOT'
 complete -c irscope -n '_shtab_irscope_using graph' -s h -l help -d 'show this help message and exit'

@@ -2,8 +2,10 @@
 
 import * as units from "../../units";
 import type { Place } from "../../protocol";
-import type { Category, MemoryBuffer, MemoryPlaces, MemoryPlan } from "../results";
+import type { MemoryBuffer, MemoryPlaces, MemoryPlan } from "../results";
 import { visible } from "../visible";
+
+export type Category = MemoryBuffer["category"];
 
 export const CATEGORIES: { category: Category; title: string; hint: string }[] = [
   { category: "kept", title: "kept for the backward", hint: "Returned by the forward for its backward alone" },

@@ -2,6 +2,7 @@
 
 import * as bridge from "../bridge";
 import { button, h, select } from "../dom";
+import { TreeTable } from "../measures/table";
 import type { Subject } from "../messages";
 import type { Memory, MemoryBuffer, MemoryPlaces, MemoryPlan } from "../results";
 import { Loader, notice, placeLink, runButton, type Surroundings, type View } from "../view";
@@ -12,6 +13,7 @@ import { atStep, categoryTitle, placesOf, type AtStep, type PlacesByBuffer } fro
 
 interface Remembered {
   memoryPlan?: number;
+  memoryModules?: boolean;
 }
 
 export function create(surroundings: Surroundings): View {
@@ -27,6 +29,8 @@ class MemoryView implements View {
     role: "region",
     "aria-label": "Buffers at the chosen step",
   });
+  private readonly modules = new TreeTable("Memory by module", "Module");
+  private showsModules = bridge.recall<Remembered>().memoryModules ?? false;
   private subject: Subject | undefined;
   private data: Memory | undefined;
   private which = bridge.recall<Remembered>().memoryPlan ?? 0;
@@ -95,6 +99,11 @@ class MemoryView implements View {
       this.body.replaceChildren(notice("This graph calls no kernel.", "It allocates nothing."));
       return;
     }
+    this.modules.take(plan.modules, { title: "% of Peak", whole: plan.modules.rows[0]?.whole[0] ?? 0 });
+    if (this.showsModules) {
+      this.body.replaceChildren(h("div", { class: "scroll" }, this.modules.element));
+      return;
+    }
     this.chart = new Chart(plan, (step) => this.choose(plan, step));
     this.body.replaceChildren(this.chart.element, this.holders);
     this.choose(plan, plan.peak);
@@ -144,12 +153,30 @@ class MemoryView implements View {
         h("strong", {}, units.size(plan.live[plan.peak] ?? 0)),
         h("span", { class: "dim" }, ` beside ${units.size(plan.inputs)} of inputs`),
       ),
-      button("Go to Peak", () => {
-        this.choose(plan, plan.peak);
-        this.chart?.slider.focus();
-      }),
+      ...(this.showsModules
+        ? []
+        : [
+            button("Go to Peak", () => {
+              this.choose(plan, plan.peak);
+              this.chart?.slider.focus();
+            }),
+          ]),
+      ...(plan.modules.rows.length > 1 ? [this.modulesButton()] : []),
       button("Open Plan", () => bridge.open({ uri: plan.uri, line: 0 })),
     ];
+  }
+
+  private modulesButton(): HTMLElement {
+    const switchOver = (): void => {
+      this.showsModules = !this.showsModules;
+      bridge.remember<Remembered>({ memoryModules: this.showsModules });
+      this.draw();
+      this.toolbar.querySelector<HTMLElement>(".by-module")?.focus();
+    };
+    return button(this.showsModules ? "Chart" : "Modules", switchOver, {
+      class: "by-module",
+      title: this.showsModules ? "Show the memory over the schedule" : "Show what the buffers of each module take",
+    });
   }
 
   private choose(plan: MemoryPlan, wanted: number): void {

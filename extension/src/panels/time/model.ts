@@ -180,47 +180,6 @@ export function boxAt(key: string, current: Box, boxes: Box[], isDrawn: (box: Bo
   }
 }
 
-/** A row of the table: phases of one name at one place added up. */
-export interface Sum {
-  name: string;
-  label: string;
-  depth: number;
-  seconds: number;
-  own: number;
-  count: number;
-}
-
-interface Node extends Sum {
-  inside: Map<string, Node>;
-}
-
-/** The same as rows, a phase before what is inside it, the longest first. */
-export function sums(boxes: Box[]): Sum[] {
-  const root = new Map<string, Node>();
-  const nodes = new Map<Box, Node>();
-  for (const box of boxes.slice(1)) {
-    const parent = box.parent === undefined ? undefined : nodes.get(box.parent);
-    const siblings = parent?.inside ?? root;
-    const sum = siblings.get(box.name) ?? {
-      name: box.name,
-      label: box.label,
-      depth: parent === undefined ? 0 : parent.depth + 1,
-      seconds: 0,
-      own: 0,
-      count: 0,
-      inside: new Map<string, Node>(),
-    };
-    sum.seconds += box.seconds;
-    sum.own += box.own;
-    sum.count += 1;
-    siblings.set(box.name, sum);
-    nodes.set(box, sum);
-  }
-  const rows = (siblings: Map<string, Node>): Sum[] =>
-    [...siblings.values()].sort((a, b) => b.seconds - a.seconds).flatMap((sum) => [sum, ...rows(sum.inside)]);
-  return rows(root);
-}
-
 /** A box, then what is around it, the innermost first. */
 function pathTo(box: Box): Box[] {
   const path: Box[] = [];

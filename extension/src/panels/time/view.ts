@@ -2,6 +2,7 @@
 
 import * as bridge from "../bridge";
 import { button, h } from "../dom";
+import { TreeTable } from "../measures/table";
 import type { Subject } from "../messages";
 import type { Phases } from "../results";
 import { Loader, notice, runButton, type View } from "../view";
@@ -9,7 +10,7 @@ import * as units from "../../units";
 import { FlameChart } from "./chart";
 import { layOut, type Box } from "./layout";
 import { pieceTable } from "./pieces";
-import { PARTS, partOf, remarks, spoken, sums, titleOf } from "./model";
+import { PARTS, partOf, remarks, spoken, titleOf } from "./model";
 
 interface Remembered {
   timeThreads?: boolean;
@@ -29,6 +30,7 @@ class TimeView implements View {
     { label: "Compile time by phase", noun: ["phase", "phases"], classOf: partOf, titleOf, spoken, told },
     this.body,
   );
+  private readonly table = new TreeTable("Compile time by phase", "Phase");
   private subject: Subject | undefined;
   private data: Phases | undefined;
   private boxes: Box[] = [];
@@ -37,6 +39,7 @@ class TimeView implements View {
     this.data = result;
     this.boxes = layOut(result);
     this.chart.take(this.boxes);
+    this.table.take(result.phases, { title: "% of All", whole: result.phases.rows[0]?.whole[0] ?? 0 });
     this.draw();
   });
 
@@ -79,7 +82,7 @@ class TimeView implements View {
     if (this.mode === "Pieces") {
       this.body.replaceChildren(h("div", { class: "scroll" }, pieceTable(pieces)));
     } else if (this.mode === "Table") {
-      this.body.replaceChildren(h("div", { class: "scroll" }, table(this.boxes)));
+      this.body.replaceChildren(h("div", { class: "scroll" }, this.table.element));
     } else {
       this.body.replaceChildren(...this.chart.elements);
       this.chart.draw();
@@ -143,31 +146,4 @@ function told(box: Box, whole: number): HTMLElement[] {
     h("span", {}, h("strong", {}, units.duration(box.seconds)), ` ${units.percent(box.seconds, whole)} of all`),
     ...remarks(box).map((text) => h("span", { class: "dim" }, text)),
   ];
-}
-
-function table(boxes: Box[]): HTMLElement {
-  const whole = boxes[0]?.seconds ?? 0;
-  const titles = ["Phase", "Seconds", "Own", "Share"];
-  const rows = sums(boxes).map((sum) =>
-    h(
-      "tr",
-      {},
-      h(
-        "td",
-        { class: "phase", style: { "--depth": String(sum.depth) } },
-        h("code", {}, sum.name),
-        sum.count > 1 && ` ×${sum.count}`,
-        h("span", { class: "dim" }, ` ${sum.label}`),
-      ),
-      h("td", { class: "number" }, units.duration(sum.seconds)),
-      h("td", { class: "number" }, units.duration(sum.own)),
-      h("td", { class: "number" }, units.percent(sum.seconds, whole)),
-    ),
-  );
-  return h(
-    "table",
-    { class: "phases" },
-    h("thead", {}, h("tr", {}, ...titles.map((title) => h("th", { scope: "col" }, title)))),
-    h("tbody", {}, ...rows),
-  );
 }

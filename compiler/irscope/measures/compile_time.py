@@ -1,0 +1,55 @@
+"""Where the compile time went, as a tree: what was compiled, then the phases of the compiler."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from irscope.ir.phases import Phase
+from irscope.measures.tree import Measure, Path, PathPart, PathTree, tree_of
+from irscope.protocol import Compile
+
+TIME = Measure("compile time", "seconds")
+BESIDE = Measure("other threads", "seconds")
+"""What ran beside the thread that compiles, so that it is no part of the compile time."""
+
+
+def compile_time_tree(compiles: Iterable[Compile], trees: Mapping[str, Sequence[Phase]]) -> PathTree:
+    """The compile time by what was compiled and by phase; recompilations, and phases of one name at one place, are added
+    up and counted: ``compile_file ×2``.
+
+    Parameters
+    ----------
+    trees
+        The phases of each compile, by its ID.
+    """
+    times: Counter[Path] = Counter()
+    values: dict[Path, list[float]] = {}
+    for path, beside, seconds in _parts(compiles, trees):
+        times[path] += 1
+        values.setdefault(path, [0.0, 0.0])[beside] += seconds
+    measures = (TIME, BESIDE) if any(row[1] for row in values.values()) else (TIME,)
+    rows = {_counted(path, times): row[: len(measures)] for path, row in values.items()}
+    return tree_of("this run", measures, rows)
+
+
+def _parts(compiles: Iterable[Compile], trees: Mapping[str, Sequence[Phase]]) -> Iterator[tuple[Path, bool, float]]:
+    """The path of each compile and of each phase, whether it ran in another thread, and its own seconds."""
+    for compile in compiles:
+        top = (PathPart(compile.title, "", compile.file, compile.line),)
+        paths: list[Path] = []
+        if compile.id in trees:
+            yield top, False, 0.0
+        for phase in trees.get(compile.id, ()):
+            around = paths[phase.parent] if 0 <= phase.parent < len(paths) else top
+            paths.append((*around, PathPart(phase.name, phase.label)))
+            yield paths[-1], phase.track > 0, phase.own
+
+
+def _counted(path: Path, times: Mapping[Path, int]) -> Path:
+    """The path with how often there was each part of it, where that is more than once."""
+    numbers = (times[path[: depth + 1]] for depth in range(len(path)))
+    return tuple(
+        part._replace(name=f"{part.name} ×{number}") if number > 1 else part
+        for part, number in zip(path, numbers, strict=True)
+    )
