@@ -154,8 +154,9 @@ _ITEM = re.compile(r"\._modules\['([^']+)'\]|\['([^']+)'\]")
 
 @functools.lru_cache(maxsize=4096)
 def _module_path(path: str) -> str:
-    """``model.bert.encoder`` for Dynamo's ``G['model']._modules['bert'].encoder``."""
-    return _ITEM.sub(lambda match: f".{match[1] or match[2]}", _ROOT.sub(r"\1", path))
+    """``model.bert.encoder`` for Dynamo's ``G['model']._modules['bert'].encoder``; without ``self``, which is compiled."""
+    named = _ITEM.sub(lambda match: f".{match[1] or match[2]}", _ROOT.sub(r"\1", path))
+    return named.removeprefix("self").lstrip(".") if named.startswith("self.") else named
 
 
 def writers_of(store: Store, run: str, compile: Compile, stage: StageRef) -> dict[str, Writer]:

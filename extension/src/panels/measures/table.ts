@@ -18,10 +18,16 @@ import {
 const FEW = 4;
 
 /** A table of rows that are made already. */
-export function tableElement(title: string, first: string, columns: string[], rows: HTMLElement[]): HTMLElement {
+export function tableElement(
+  title: string,
+  first: string,
+  columns: string[],
+  rows: HTMLElement[],
+  kind = columns.length <= FEW ? "few" : "",
+): HTMLElement {
   return h(
     "table",
-    { class: columns.length <= FEW ? "measured few" : "measured" },
+    { class: `measured ${kind}`.trimEnd() },
     h("caption", { class: "only-read" }, title),
     h("thead", {}, h("tr", {}, ...[first, ...columns].map((column) => h("th", { scope: "col" }, column)))),
     h("tbody", {}, ...rows),
@@ -81,7 +87,8 @@ export class TreeTable {
     const columns = treeColumns(this.tree, this.share);
     const rows = pathRows(this.tree, this.boxes, this.open, this.share);
     const elements = rows.map((row) => rowElement(row, columns, this.foldButton(row)));
-    this.element.replaceChildren(tableElement(this.title, this.first, columns, elements));
+    const kind = this.share === undefined ? "few" : "few shares";
+    this.element.replaceChildren(tableElement(this.title, this.first, columns, elements, kind));
   }
 
   /** What opens and closes a part; where nothing is inside, its place is kept. */

@@ -11,7 +11,7 @@ const TONES = ["kernels", "inductor", "aot", "dynamo", "eager"];
 const MOST_OPENED = 20;
 
 /** Measures that have another title than their name. */
-const TITLES: Record<string, string> = { bound: "Possible", step: "Time of a Step" };
+const TITLES: Record<string, string> = { bound: "Possible", step: "Time of a Step", "at the peak": "At the Peak" };
 
 /** A box, with what else is known about it; its seconds are the first measure, whatever its unit. */
 export interface PathBox extends Box {

@@ -108,7 +108,7 @@ class TimeView implements View {
             h("span", { class: "dim" }, `in ${units.count(data.compiles.length, "compile")}`),
           ]),
       ...(isChart ? [this.chart.search, this.chart.found] : []),
-      h("span", { class: "legend" }, ...(this.mode === "Pieces" ? [] : legend)),
+      h("span", { class: "legend" }, ...(isChart ? legend : [])),
       h("span", { class: "spacer" }),
       ...(isChart ? [...this.threadButton(), this.chart.zoomOut] : []),
       ...modes
