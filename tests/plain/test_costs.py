@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from facts import a_compile, a_finding, a_range
 from irscope.protocol import Compile, Cost, Related
-from irscope.store.costs import with_costs
+from irscope.store.costs import cost_words, with_costs, with_measured
 
 FILE = "/home/me/model.py"
 
@@ -63,3 +63,16 @@ def test_what_is_long_to_compile_says_how_long_it_took() -> None:
         "Round by round.\nThis was compiled in 3 min 54 s, all of this run in 4 min 0 s.",
         "Waits.",
     ]
+
+
+def test_a_profile_says_what_a_break_takes_of_a_step() -> None:
+    broken, other = a_finding(kind="graph-break"), a_finding(kind="recompilation")
+    line = broken.range.start.line
+    measured = [{"file": broken.file, "line": line, "code": broken.code, "seconds": 4e-5}]
+    elsewhere = [{"file": broken.file, "line": line + 1, "code": broken.code, "seconds": 1.0}]
+    found = with_measured([broken, other], {"breaks": [*measured, *elsewhere, *measured]})
+    assert [finding.cost.step_seconds for finding in found] == [8e-5, 0.0]
+    assert cost_words(found[0].cost)[0] == "at least 80 µs of each step"
+    profiles: list[object] = [None, [], {}, {"breaks": 3}, {"breaks": [None, {"seconds": "x"}]}]
+    for damaged in profiles:
+        assert with_measured([broken], damaged) == (broken,)

@@ -43,6 +43,16 @@ def test_what_costs_most_is_first_and_each_compile_is_counted_once() -> None:
     assert label(standing) == "3 causes, 32.0 of 37.0 s"
 
 
+def test_what_was_measured_comes_before_what_was_compiled() -> None:
+    slow = again(2, 7, 30.0)
+    measured = dataclasses.replace(again(1, 3, 2.0), cost=Cost(2.0, 1, 6e-5))
+    standing = standing_of(report(slow, measured, compiles=compiles(5.0, 2.0, 30.0)))
+    assert standing.causes == (measured, slow)
+    assert sentence(standing).startswith(
+        "2 causes cost at least 60 µs of each step and 32.0 of 37.0 s of compile time. First:"
+    )
+
+
 def test_a_hint_that_costs_much_is_a_cause_and_one_that_costs_little_is_not() -> None:
     heavy = again(1, 3, 2.0, severity=Severity.HINT)
     assert standing_of(report(heavy, compiles=compiles(5.0, 2.0))).causes == (heavy,)

@@ -13,6 +13,7 @@ from irscope.cli.tables import listed_in, table
 from irscope.cli.text import Paint, short_path, terminal_width, width_of
 from irscope.findings.standing import Next, RunStanding, State, documented, sentence, standing_of
 from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Range, Report, Severity, causes_only, to_json
+from irscope.store.costs import cost_words
 from irscope.store.store import Store
 from irscope.usercode.notebooks import notebook_of
 from irscope.usercode.source import line_text, use_overlays
@@ -109,13 +110,8 @@ def finding_lines(finding: Finding, paint: Paint) -> list[str]:
         lines += [paint(line, "dim") for line in _wrapped(said, "  ")]
     if finding.ranks:
         lines.append(paint(f"  on {ranks_named(finding.ranks)}", "dim"))
-    if finding.cost.graphs or finding.cost.seconds:
-        lines.append(
-            paint(
-                f"  cost: {count(finding.cost.graphs, 'extra graph')}, {duration(finding.cost.seconds)} of compile time",
-                "dim",
-            )
-        )
+    if costs := cost_words(finding.cost):
+        lines.append(paint(f"  cost: {', '.join(costs)}", "dim"))
     if finding.link:
         lines.append(paint(f"  {printable(finding.link)}", "dim"))
     return lines

@@ -53,10 +53,12 @@ class Standing:
     Parameters
     ----------
     causes
-        Findings that are to be dealt with, the one that costs most first: errors and warnings, and what takes at least
-        5 % of the compile time.  No finding that another one explains.
+        Findings that are to be dealt with, the one that costs most first, by time of a step where that was measured:
+        errors and warnings, and what takes at least 5 % of the compile time.  No finding that another one explains.
     seconds, compile_seconds
         Of the compile time: that of the compiles that the causes brought about, each counted once, and all of it.
+    step_seconds
+        What the causes take in each step, where a profile of the run measured it.
     programs
         What was compiled, by the names that the user passed, each once.
     graphs, skipped
@@ -71,6 +73,7 @@ class Standing:
     causes: tuple[Finding, ...]
     seconds: float
     compile_seconds: float
+    step_seconds: float
     programs: tuple[str, ...]
     graphs: int
     skipped: int
@@ -127,6 +130,7 @@ def standing_of(report: Report, compiles: Sequence[Compile] | None = None) -> St
         tuple(causes),
         sum(caused.values()),
         whole_time,
+        sum(finding.cost.step_seconds for finding in causes),
         tuple(dict.fromkeys(each.program or each.function_name for each in report.compiles)),
         graphs,
         sum(each.outcome is CompileOutcome.SKIPPED for each in report.compiles),
@@ -152,7 +156,8 @@ def _state(report: Report, causes: list[Finding], graphs: int) -> State:
 
 
 def _order(finding: Finding) -> tuple[object, ...]:
-    return (finding.severity is not Severity.ERROR, -finding.cost.seconds, -finding.cost.graphs, -finding.count)
+    cost = finding.cost
+    return (finding.severity is not Severity.ERROR, -cost.step_seconds, -cost.seconds, -cost.graphs, -finding.count)
 
 
 def sentence(standing: Standing, message: str = "", next_words: Mapping[Next, str] | None = None) -> str:
@@ -195,8 +200,12 @@ def label(standing: Standing) -> str:
 def _of_causes(standing: Standing) -> str:
     causes, first = standing.causes, standing.causes[0]
     said = f"{count(len(causes), 'cause')} {'costs' if len(causes) == 1 else 'cost'}"
-    if standing.seconds > 0:
-        said += f" {_of(standing.seconds, standing.compile_seconds)} of compile time"
+    costs = [
+        f"at least {duration(standing.step_seconds)} of each step" if standing.step_seconds > 0 else "",
+        f"{_of(standing.seconds, standing.compile_seconds)} of compile time" if standing.seconds > 0 else "",
+    ]
+    if any(costs):
+        said += " " + " and ".join(filter(None, costs))
     else:
         said = f"{count(len(causes), 'cause')} to deal with"
     place = f"{os.path.basename(first.file)}:{first.range.start.line}"

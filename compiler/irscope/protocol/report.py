@@ -101,10 +101,21 @@ class Raised:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a finding brought about: seconds of compile time, and graphs that would not be there without it."""
+    """What a finding brought about.
+
+    Parameters
+    ----------
+    seconds
+        Of compile time.
+    graphs
+        Graphs that would not be there without it.
+    step_seconds
+        Seconds of each step, where a profile of the run measured them; else 0.
+    """
 
     seconds: float
     graphs: int
+    step_seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from irscope.protocol import Compile, Cost, Finding
 from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name
-from irscope.vocabulary.units import duration
+from irscope.vocabulary.units import count, duration
 
 
 def with_costs(findings: Sequence[Finding], compiles: Sequence[Compile]) -> tuple[Finding, ...]:
@@ -18,6 +20,35 @@ def with_costs(findings: Sequence[Finding], compiles: Sequence[Compile]) -> tupl
             f, cost=_cost(f, by_id), explanation=f.explanation + _of_how_many(f, by_id) + _how_long(f, by_id)
         )
         for f in findings
+    )
+
+
+_LEAST_SECONDS = 0.0005
+"""Of compile time: less is what runs without times have."""
+
+
+def cost_words(cost: Cost) -> list[str]:
+    """``at least 60 µs of each step``, ``2 extra graphs``, ``324 ms of compile time``: what is known of it, in words."""
+    return [
+        *([f"at least {duration(cost.step_seconds)} of each step"] if cost.step_seconds > 0 else []),
+        *([count(cost.graphs, "extra graph")] if cost.graphs else []),
+        *([f"{duration(cost.seconds)} of compile time"] if cost.seconds >= _LEAST_SECONDS else []),
+    ]
+
+
+def with_measured(findings: Sequence[Finding], profile: Any) -> tuple[Finding, ...]:
+    """The findings with what their breaks take in a step, from a profile of the run as plain JSON values."""
+    breaks = profile.get("breaks") if isinstance(profile, dict) else None
+    seconds: Counter[tuple[object, ...]] = Counter()
+    for cost in breaks if isinstance(breaks, list) else ():
+        if isinstance(cost, dict) and isinstance(cost.get("seconds"), float):
+            seconds[cost.get("file"), cost.get("line"), cost.get("code")] += cost["seconds"]
+    return tuple(
+        dataclasses.replace(finding, cost=dataclasses.replace(finding.cost, step_seconds=measured))
+        if finding.kind == "graph-break"
+        and (measured := seconds[finding.file, finding.range.start.line, finding.code]) > 0
+        else finding
+        for finding in findings
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import sqlite3
 import sys
@@ -26,6 +27,7 @@ from irscope.store.choosing import (
     runs_of_file,
     runs_touching,
 )
+from irscope.store.costs import with_measured
 from irscope.store.earlier import earlier_stages
 from irscope.store.file import (
     StoreError,
@@ -122,7 +124,11 @@ class StoreReader:
 
         Raises LookupError for an unknown run.
         """
-        return report_of(self._db, run, self._measured(run) if sizes else {})
+        report = report_of(self._db, run, self._measured(run) if sizes else {})
+        with contextlib.suppress(ValueError, RecursionError):  # a profile from elsewhere
+            if (profile := self.profile(run)) is not None:
+                return dataclasses.replace(report, findings=with_measured(report.findings, profile))
+        return report
 
     @reading
     def stage_text(self, run: str, stage: str) -> str:

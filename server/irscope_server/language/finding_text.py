@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from irscope.driver.hints import Standing, TriedHint
 from irscope.findings.registry import kind_of
 from irscope.protocol import Finding, Limit, Related, RelatedRole
+from irscope.store.costs import cost_words
 from irscope.usercode.notebooks import notebook_of
 from irscope.vocabulary import units
 
@@ -56,9 +57,8 @@ def told_apart(related: Sequence[Related], rich: bool) -> tuple[list[Related], l
 
 def cost_text(finding: Finding) -> str:
     """``2 extra graphs and 324 ms of compile time``; empty if it costs nothing that is known."""
-    graphs = units.count(finding.cost.graphs, "extra graph") if finding.cost.graphs else ""
-    time = words.known_duration(finding.cost.seconds)
-    return " and ".join(part for part in (graphs, f"{time} of compile time" if time else "") if part)
+    *others, last = cost_words(finding.cost) or [""]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _headline(finding: Finding) -> str:

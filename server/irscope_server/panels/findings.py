@@ -193,7 +193,7 @@ def _group(
     tried_of: TriedOf,
 ) -> FindingGroup:
     # What follows from another one comes after it, whatever it cost.
-    ordered = sorted(mine, key=lambda one: (one.follows is not None, -one.cost.seconds))
+    ordered = sorted(mine, key=lambda one: (one.follows is not None, -one.cost.step_seconds, -one.cost.seconds))
     first = ordered[0]
     severity = min((finding.severity for finding in mine), key=_ORDER.index)
     chosen = wanted.get(first.code, wanted.get(first.kind, severity))

@@ -10,6 +10,7 @@ from irscope.measures.compiled import compiled_tree
 from irscope.measures.tree import folded
 from irscope.profiling.changes import stored_profile
 from irscope.protocol import Finding, Report
+from irscope.store.costs import cost_words
 from irscope.store.store import Store
 from irscope.vocabulary import units
 
@@ -90,13 +91,11 @@ def _result(store: Store, report: Report, uri_of: UriOf) -> SummaryResult:
 
 
 def _cause(finding: Finding, uri_of: UriOf) -> CauseRow:
-    cost = finding.cost
-    words = [
-        units.duration(cost.seconds) if cost.seconds > 0 else "",
-        units.count(cost.graphs, "extra graph") if cost.graphs else "",
-    ]
     return CauseRow(
-        kind_of(finding.kind).label, finding.message, place_of(finding, uri_of), ", ".join(filter(None, words))
+        kind_of(finding.kind).label,
+        finding.message,
+        place_of(finding, uri_of),
+        ", ".join(cost_words(finding.cost)),
     )
 
 
