@@ -57,10 +57,7 @@ def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Rep
         places = db.execute("SELECT facts FROM places WHERE run = ?", (run,)).fetchone()
         kernels = without_numbers(_facts(db, "kernels", run), None if places is None else places[0])
         findings = [from_json(Finding, json.loads(facts)) for facts in _facts(db, "findings", run)]
-        gaps = [
-            from_json(CaptureGap, to_json(CaptureGap(*gap)))
-            for gap in db.execute("SELECT what, why FROM gaps WHERE run = ? ORDER BY rowid", (run,))
-        ]
+        gaps, may_differ = _gaps(db, run, row[6])
         world, ranks, waits = _ranks_in(row[5])
         return Report(
             schema=SCHEMA,
@@ -71,7 +68,7 @@ def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Rep
             compiles=compiles,
             findings=with_costs(without_repeats(findings), compiles),
             kernels=tuple(kernel for kernel in kernels if not kernel.target),
-            capture_gaps=tuple(gap for gap in gaps if gap.what != FULL_RUN),
+            capture_gaps=gaps,
             pipeline=from_json(str, row[4]),
             predictions=tuple(compile for compile in every if compile.target),
             predicted_kernels=tuple(kernel for kernel in kernels if kernel.target),
@@ -79,8 +76,16 @@ def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Rep
             ranks=ranks,
             waits=waits,
             pieces=_pieces_in(row[5]),
-            may_differ=tuple(gap.why for gap in gaps if gap.what == FULL_RUN and row[6] == Lane.FAST.value),
+            may_differ=may_differ,
         )
+
+
+def _gaps(db: sqlite3.Connection, run: str, lane: object) -> tuple[tuple[CaptureGap, ...], tuple[str, ...]]:
+    """What was not captured, and why a full run may differ, which none does from itself."""
+    rows = db.execute("SELECT what, why FROM gaps WHERE run = ? ORDER BY rowid", (run,))
+    gaps = [from_json(CaptureGap, to_json(CaptureGap(*gap))) for gap in rows]
+    reasons = tuple(gap.why for gap in gaps if gap.what == FULL_RUN)
+    return tuple(gap for gap in gaps if gap.what != FULL_RUN), reasons if lane == Lane.FAST.value else ()
 
 
 def _ranks_in(text: str) -> tuple[int, tuple[RankReport, ...], tuple[CollectiveWait, ...]]:
