@@ -21,7 +21,17 @@ from typing import Any
 import pytest
 from facts import a_compile, a_finding, a_gap, a_kernel, a_range, a_stage, an_outcome
 from irscope.cli.main import main
-from irscope.protocol import Cost, FileLines, Kernel, Lane, Origin, OutcomeKind, RankReport
+from irscope.protocol import (
+    FULL_RUN,
+    CaptureGap,
+    Cost,
+    FileLines,
+    Kernel,
+    Lane,
+    Origin,
+    OutcomeKind,
+    RankReport,
+)
 from irscope.store.store import Store, StoreError, default_path
 from irscope.store.upkeep import KEEP_BYTES
 from irscope.store.value_file import ValueWriter
@@ -702,3 +712,13 @@ def test_the_newest_run_that_compiled_something(tmp_path: Path) -> None:
         newest = store.create_run("/s.py", [], Lane.FAST, "d")
         assert (store.find_run(), store.best_run()) == (newest, compiled)
         assert store.find_run(newest) == newest
+
+
+@pytest.mark.parametrize("lane", Lane)
+def test_a_full_run_does_not_differ_from_itself(lane: Lane, tmp_path: Path) -> None:
+    with Store(str(tmp_path / "runs.db")) as store:
+        run = store.create_run("/m.py", [], lane, "digest")
+        store.put_gap(run, CaptureGap(FULL_RUN, "sizes vary"))
+        report = store.report(run)
+    assert report.may_differ == (("sizes vary",) if lane is Lane.FAST else ())
+    assert report.capture_gaps == ()
