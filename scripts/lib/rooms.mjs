@@ -39,8 +39,10 @@ export const ROOMS = [
   { folder: "panels/dock", rooms: ["panels", "."], packages: ["panel-views"] },
   { folder: "panels/measured", rooms: ["panels/measures", "panels/time", "panels", "."], packages: IN_A_PAGE },
   { folder: "panels/summary", rooms: ["panels/measures", "panels", "."], packages: IN_A_PAGE },
-  { folder: "panels/measures", rooms: ["panels/time", "panels", "."], packages: IN_A_PAGE },
-  { folder: "panels/time", rooms: ["panels", "."], packages: IN_A_PAGE },
+  { folder: "panels/changes", rooms: ["panels/measures", "panels", "."], packages: IN_A_PAGE },
+  { folder: "panels/memory", rooms: ["panels/measures", "panels", "."], packages: IN_A_PAGE },
+  { folder: "panels/time", rooms: ["panels/measures", "panels", "."], packages: IN_A_PAGE },
+  { folder: "panels/measures", rooms: ["panels", "."], packages: IN_A_PAGE },
   { folder: "panels/*", rooms: ["panels", "."], packages: IN_A_PAGE },
   { folder: "panels", rooms: ["."], packages: IN_A_PAGE },
 

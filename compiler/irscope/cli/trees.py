@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, to_stdout
 from irscope.ir import phases
-from irscope.measures.compile_time import compile_time_tree
-from irscope.measures.compiled import compiled_tree
-from irscope.measures.memory import memory_tree
-from irscope.measures.tree import PathTree, difference, folded, text_columns, text_rows
-from irscope.profiling.changes import stored_profile
+from irscope.measures.tree import PathTree, difference, text_columns, text_rows
+from irscope.profiling.run_trees import RUN_TREES
 from irscope.protocol import Report, to_json
 from irscope.provenance.phase_times import phase_trees
 from irscope.store.store import Store
@@ -23,30 +19,13 @@ from irscope.vocabulary.visible import printable
 _MOST_ROWS = 40
 
 
-def _modules(store: Store, report: Report) -> PathTree:
-    profile = stored_profile(store, report.run)
-    return folded(compiled_tree(report, profile.by_module if profile is not None else None))
-
-
-def _time(store: Store, report: Report) -> PathTree:
-    return compile_time_tree(report.compiles, phase_trees(store, report, report.compiles))
-
-
-def _memory(store: Store, report: Report) -> PathTree:
-    return folded(memory_tree(store, report))
-
-
-TREES: dict[str, tuple[Callable[[Store, Report], PathTree], str]] = {
-    "modules": (_modules, "compiled"),
-    "time": (_time, "phase"),
-    "memory": (_memory, "module"),
-}
-"""By option of `irscope show`: the tree, and what its rows are."""
+_ROWS = {"modules": "module", "time": "phase", "memory": "module"}
+"""What the rows of `RUN_TREES` are."""
 
 
 def show_tree(store: Store, report: Report, option: str, than: Report | None, show_all: bool, as_json: bool) -> int:
-    """Prints a tree of `TREES`; with ``than``, what changed since that run."""
-    make, what = TREES[option]
+    """Prints a tree of `RUN_TREES`; with ``than``, what changed since that run."""
+    make = RUN_TREES[option]
     tree = make(store, report)
     if than is not None:
         tree = difference(make(store, than), tree)
@@ -54,11 +33,11 @@ def show_tree(store: Store, report: Report, option: str, than: Report | None, sh
         beside = _phases(store, report) if option == "time" else {}
         print(json.dumps({"run": report.run, **beside, "tree": to_json(tree)}, indent=1))
     elif len(tree.nodes) < 2:
-        print("This run has nothing of it. A full run does (`irscope run`), where something is compiled.")
+        print("There is no such tree of this run. A full run has one (`irscope run`), where something is compiled.")
     else:
         whole = None if than is not None or option == "modules" else tree.nodes[0].inclusive[0]
         most = sys.maxsize if show_all else _MOST_ROWS
-        to_stdout(tree_lines(tree, what, Paint(sys.stdout), most, "of all", whole)[1:])
+        to_stdout(tree_lines(tree, _ROWS[option], Paint(sys.stdout), most, "of all", whole)[1:])
     return 0
 
 

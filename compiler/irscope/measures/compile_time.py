@@ -11,7 +11,7 @@ from irscope.protocol import Compile
 
 TIME = Measure("compile time", "seconds")
 BESIDE = Measure("other threads", "seconds")
-"""What ran beside the thread that compiles, so that it is no part of the compile time."""
+"""What ran beside the thread that compiles, so that it does not count."""
 
 
 def compile_time_tree(compiles: Iterable[Compile], trees: Mapping[str, Sequence[Phase]]) -> PathTree:

@@ -169,7 +169,7 @@ def difference(before: PathTree, after: PathTree) -> PathTree:
             parts[tuple(part._replace(line=0) for part in paths[-1])] = paths[-1]
             row[column] += node.exclusive[0]
             row[0] = row[2] - row[1]
-    measure = (after.measures or before.measures)[0]
+    measure, *_ = (*after.measures, *before.measures)
     measures = tuple(Measure(name, measure.unit) for name in (f"change of {measure.name}", "before", "after"))
     return tree_of("two runs", measures, {parts[path]: row for path, row in values.items()})
 

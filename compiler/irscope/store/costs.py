@@ -28,7 +28,7 @@ _LEAST_SECONDS = 0.0005
 
 
 def cost_words(cost: Cost) -> list[str]:
-    """``at least 60 µs of each step``, ``2 extra graphs``, ``324 ms of compile time``: what is known of it, in words."""
+    """``at least 60 µs of each step``, ``2 extra graphs``, ``324 ms of compile time``: in words, what is known about it."""
     return [
         *([f"at least {duration(cost.step_seconds)} of each step"] if cost.step_seconds > 0 else []),
         *([count(cost.graphs, "extra graph")] if cost.graphs else []),

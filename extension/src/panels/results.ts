@@ -96,6 +96,10 @@ export interface Changes {
   /** null if one of the runs was not profiled. */
   measured: MeasuredChange | null;
   choicesChanged: ChangedChoice[];
+  /** The change of compile time by what was compiled and by phase, with the seconds before and now. */
+  time: MeasureTree;
+  /** The same of the bytes at the peak of each graph, by module. */
+  memory: MeasureTree;
   reason: string;
 }
 

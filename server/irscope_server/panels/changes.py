@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from irscope.comparing.autotuning import TunedDiff, tuned_diff
 from irscope.comparing.runs import Change, CompileChange, RunDiff, diff_runs, pipeline_words
 from irscope.findings.registry import kind_of
+from irscope.measures.tree import difference
 from irscope.profiling.changes import ProfileDiff, profile_diff
+from irscope.profiling.run_trees import RUN_TREES
 from irscope.protocol import LIBRARY, Compile, Finding, Kernel, Report, Severity, StageRef
 from irscope.store.store import Store
 from irscope.vocabulary import units
@@ -21,6 +23,7 @@ from irscope_server.base.results import Place, RunItem
 from irscope_server.base.stage_uris import uri_of_stage
 from irscope_server.panels.answers import answer, place_uri
 from irscope_server.panels.findings import place_of
+from irscope_server.panels.trees import NO_TREE, MeasureTree, tree_answer
 from irscope_server.running.since_last_run import ran_whole, run_before
 from irscope_server.stages.tree import UriOf, run_item
 
@@ -144,6 +147,10 @@ class ChangesResult:
     measured: MeasuredChange | None
     """None if one of the runs was not profiled."""
     choices_changed: tuple[ChangedChoice, ...]
+    time: MeasureTree
+    """The change of compile time by what was compiled and by phase, with the seconds before and now."""
+    memory: MeasureTree
+    """The same of the bytes at the peak of each graph, by module."""
     reason: str
 
 
@@ -170,18 +177,23 @@ async def changes(context: ReadContext, params: ChangesParams) -> Encoded:
         diff = diff_runs(store, since.run, params.run)
         whole = mine is None or ran_whole(mine)
         uri_of = context.uri_of
-        found = _result(item, since, items, diff, store.report(since.run), report, uri_of, whole)
+        before_report = store.report(since.run)
+        found = _result(item, since, items, diff, before_report, report, uri_of, whole)
         return replace(
             found,
             measured=_measured(profile_diff(store, since.run, params.run), uri_of),
             choices_changed=_choices(tuned_diff(store, since.run, params.run), uri_of),
+            time=_tree(store, before_report, report, "time", uri_of),
+            memory=_tree(store, before_report, report, "memory", uri_of),
         )
 
     return await answer(context, ("changes", params.run, wanted), params.run, read)
 
 
 def _nothing(run: RunItem | None, older: tuple[RunItem, ...], reason: str) -> ChangesResult:
-    return ChangesResult(run, None, older, "", (), (), 0, (), (), (), 0, (), (), (), 0, None, None, None, (), reason)
+    return ChangesResult(
+        run, None, older, "", (), (), 0, (), (), (), 0, (), (), (), 0, None, None, None, (), NO_TREE, NO_TREE, reason
+    )
 
 
 def _result(
@@ -220,6 +232,8 @@ def _result(
         (diff.seconds.before, diff.seconds.after),
         None,
         (),
+        NO_TREE,
+        NO_TREE,
         _about(diff, after, whole),
     )
 
@@ -237,6 +251,12 @@ def _measured(diff: ProfileDiff | None, uri_of: UriOf) -> MeasuredChange | None:
             for one in diff.lines[:_MOST_LINES]
         ),
     )
+
+
+def _tree(store: Store, before: Report, after: Report, name: str, uri_of: UriOf) -> MeasureTree:
+    """What changed of a tree of measures; without rows if nothing did."""
+    tree = difference(*(RUN_TREES[name](store, report) for report in (before, after)))
+    return tree_answer(tree, uri_of) if any(node.inclusive[0] for node in tree.nodes) else NO_TREE
 
 
 def _choices(diff: TunedDiff | None, uri_of: UriOf) -> tuple[ChangedChoice, ...]:

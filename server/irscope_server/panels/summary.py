@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from irscope.findings.registry import kind_of
 from irscope.findings.standing import standing_of
-from irscope.measures.compiled import compiled_tree
-from irscope.measures.tree import folded
 from irscope.profiling.changes import stored_profile
+from irscope.profiling.run_trees import RUN_TREES
 from irscope.protocol import Finding, Report
 from irscope.store.costs import cost_words
 from irscope.store.store import Store
@@ -74,7 +73,6 @@ async def summary(context: ReadContext, params: SummaryParams) -> Encoded:
 def _result(store: Store, report: Report, uri_of: UriOf) -> SummaryResult:
     profile = stored_profile(store, report.run)
     standing = standing_of(report)
-    tree = folded(compiled_tree(report, profile.by_module if profile is not None else None))
     facts = [f"ran for {units.duration(report.outcome.seconds)}"]
     if standing.compile_seconds > 0:
         facts.append(f"compiled for {units.duration(standing.compile_seconds)}")
@@ -86,7 +84,7 @@ def _result(store: Store, report: Report, uri_of: UriOf) -> SummaryResult:
         tuple(facts),
         tuple(_cause(finding, uri_of) for finding in standing.causes[:_MOST_CAUSES]),
         max(0, len(standing.causes) - _MOST_CAUSES),
-        tree_answer(tree, uri_of),
+        tree_answer(RUN_TREES["modules"](store, report), uri_of),
     )
 
 

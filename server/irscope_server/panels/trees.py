@@ -48,6 +48,9 @@ class MeasureTree:
     """How many rows it has not: those with least of the first measure."""
 
 
+NO_TREE = MeasureTree((), (), 0)
+
+
 def tree_answer(tree: PathTree, uri_of: UriOf) -> MeasureTree:
     """A tree for the client, whose lines are 0-based."""
     rows = tuple(

@@ -351,7 +351,7 @@ def changes(params: Json) -> Json:
     nothing: Json = {
         "run": run_item(EMPTY, "fast", 1763633000, 0), "since": None, "older": [], "summary": "", "findingsNew": [], "findingsGone": [], "findingsKept": 0,
         "compilesNew": [], "compilesGone": [], "compilesChanged": [], "compilesSame": 0, "kernelsNew": [], "kernelsGone": [], "kernelsChanged": [],
-        "kernelsKept": 0, "compileSeconds": None, "seconds": None, "measured": None, "choicesChanged": [], "reason": "This is the first fast run of this script that is kept.",
+        "kernelsKept": 0, "compileSeconds": None, "seconds": None, "measured": None, "choicesChanged": [], "time": tree(), "memory": tree(), "reason": "This is the first fast run of this script that is kept.",
     }  # fmt: skip
     if params["run"] == EMPTY:
         return nothing
@@ -375,6 +375,11 @@ def changes(params: Json) -> Json:
         uri = f"irscope:/{RUN}/0/0/kernel/cpp_fused_mul_relu_0.cpp"
         return {"name": name, "language": "cpp", "compile": "0/0", "uri": uri, "places": [place(4)], "other": other}
 
+    changed = tree(
+        [("change of compile time", "seconds"), ("before", "seconds"), ("after", "seconds")],
+        tree_row("two runs", -1, 0, [0, 0, 0], [-33, 99.1, 66.1]),
+        {**tree_row(MARKUP, 0, 3, [-33, 99.1, 66.1], [-33, 99.1, 66.1]), "kind": MARKUP},
+    )
     older = run_item(OLDER, "deep", 1763632740, 5)
     graph = f"irscope:/{RUN}/0/0/dynamo-graph.py"
     return {
@@ -388,6 +393,7 @@ def changes(params: Json) -> Json:
         "kernelsKept": 24, "compileSeconds": [99.1, 66.1], "seconds": [101.5, 74.1],
         "measured": {"before": 2e-3, "after": 1.5e-3, "isSignificant": True, "words": "25 % faster (p = 0.002)", "lines": [{"place": place(4), "before": 1e-3, "after": 5e-4}]},
         "choicesChanged": [{"operator": "mm", "place": place(4), "before": f"triton_mm {MARKUP}", "after": "mm (8 µs)"}],
+        "time": changed,
     }  # fmt: skip
 
 

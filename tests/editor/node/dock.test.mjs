@@ -221,6 +221,7 @@ describe("the dock", () => {
     assert.match(await dock.locator(".summary").innerText(), /^1 finding fixed · 1 new finding/);
     assert.equal(await dock.locator("li.better .sign[aria-label=fixed]").count(), 1);
     assert.equal(await dock.locator("li.worse .sign[aria-label=new]").count(), 1);
+    assert.match(await dock.locator("table.measured").innerText(), /two runs\s+−33\.0 s\s+1 min 39 s\s+1 min 6 s/);
     await workbench.screenshot("dock-changes-dark");
     await dock.locator("button", { hasText: "Compare" }).last().click();
     await workbench.page.locator(".tab.active", { hasText: "before ↔ now" }).waitFor();

@@ -171,6 +171,7 @@ async def test_times_and_memory(start_editor: StartEditor, stored: Stored) -> No
     assert sum(row[3] for row in roots) == pytest.approx(first.seconds)
     assert {found.names[row[0]] for row in first.phases} >= {"bytecode_tracing", "GraphLowering.run"}
     assert found.labels[found.names.index("GraphLowering.run")] == "lowering to Inductor's IR"
+    assert found.phases.rows[0].whole[0] == pytest.approx(found.seconds)
     (one,) = (await editor.request("irscope/phases", run=stored.run, compile="1/0")).compiles
     assert [row[1:] for row in one.phases] == [row[1:] for row in found.compiles[1].phases]
 
@@ -184,6 +185,7 @@ async def test_times_and_memory(start_editor: StartEditor, stored: Stored) -> No
         for number, live in enumerate(plan.live):
             holding = [b for b in plan.buffers if b.category != "borrowed" and b.first <= number <= b.last]
             assert sum(b.bytes for b in holding) == live
+        assert plan.modules.rows[0].whole[0] == plan.live[plan.peak]
     kept = {buffer.name: buffer for buffer in forward.buffers if buffer.category == "kept"}
     activations = [entry["bytes"] for entry in partition["saved"] if entry["kind"] == "activation"]
     assert kept and all(buffer.bytes in activations for buffer in kept.values())
@@ -231,7 +233,11 @@ async def test_what_changed_since_the_run_before(start_editor: StartEditor, stor
     before, after = found.compileSeconds
     assert before > 0 and after > 0
     assert re.match(r"\d+ findings? fixed · ", found.summary) and "compile time" in found.summary
+    whole = found.time.rows[0].whole
+    assert whole[0] == pytest.approx(whole[2] - whole[1]) and whole[2] > 0 and len(found.time.rows) > 2
+    assert [measure.unit for measure in found.memory.measures] == ["bytes"] * 3
     first = await editor.request("irscope/changes", run=stored.run)
+    assert first.time.rows == []
     assert first.since is None and "first deep run" in first.reason
     named = await editor.request("irscope/changes", run=stored.edited, since=stored.fast)
     assert named.since.run == stored.fast

@@ -2,8 +2,9 @@
 
 import * as bridge from "../bridge";
 import { button, h, rich, select } from "../dom";
+import { TreeTable } from "../measures/table";
 import type { Subject } from "../messages";
-import type { ChangedChoice, ChangedCompile, ChangedFinding, ChangedKernel, Changes } from "../results";
+import type { ChangedChoice, ChangedCompile, ChangedFinding, ChangedKernel, Changes, MeasureTree } from "../results";
 import { Loader, notice, placeLink, runButton, type View } from "../view";
 import {
   lineChange,
@@ -26,6 +27,8 @@ class ChangesView implements View {
   private readonly toolbar = h("div", { class: "toolbar" });
   private readonly body = h("div", { class: "body scroll" });
   readonly element = h("section", { class: "view" }, this.toolbar, this.body);
+  private readonly time = new TreeTable("Compile time by phase", "Phase");
+  private readonly memory = new TreeTable("Memory by module", "Module");
   private subject: Subject | undefined;
   private since: string | undefined;
   private readonly loader = new Loader<Changes>(this.body, "the changes", (result) => this.draw(result));
@@ -74,8 +77,16 @@ class ChangesView implements View {
     this.body.replaceChildren(
       ...(result.reason === "" ? [] : [h("p", { class: "same" }, result.reason)]),
       h("div", { class: "columns" }, times(timeChanges(result)), ...sectionsOf(result).map(section)),
+      ...changedTree("Compile Time by Phase", result.time, this.time),
+      ...changedTree("Memory by Module", result.memory, this.memory),
     );
   }
+}
+
+/** Empty if nothing changed. */
+function changedTree(title: string, tree: MeasureTree, table: TreeTable): HTMLElement[] {
+  table.take(tree);
+  return tree.rows.length > 1 ? [h("section", { class: "changes" }, h("h2", {}, title), table.element)] : [];
 }
 
 function section({ title, kept, rows }: Section): HTMLElement {

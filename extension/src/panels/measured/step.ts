@@ -3,7 +3,7 @@
 import type { Place } from "../../protocol";
 import * as units from "../../units";
 import type { Measured, StepRow } from "../results";
-import type { Box } from "../time/layout";
+import type { Box } from "../measures/box";
 
 /** Kinds of time in groups, each with a colour. */
 export const GROUPS: { group: string; title: string; kinds: string[] }[] = [

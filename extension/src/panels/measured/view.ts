@@ -8,7 +8,7 @@ import type { Measured, ProgramTime } from "../results";
 import { Loader, notice, placeLink, type View } from "../view";
 import * as units from "../../units";
 import { FlameChart } from "../time/chart";
-import type { Box } from "../time/layout";
+import type { Box } from "../measures/box";
 import {
   COLUMNS,
   gapRows,

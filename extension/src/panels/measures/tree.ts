@@ -3,7 +3,7 @@
 import type { Place } from "../../protocol";
 import * as units from "../../units";
 import type { MeasureTitle, MeasureTree } from "../results";
-import type { Box } from "../time/layout";
+import type { Box } from "./box";
 
 const TONES = ["kernels", "inductor", "aot", "dynamo", "eager"];
 
@@ -80,7 +80,7 @@ export function pathBoxes({ rows }: MeasureTree): PathBox[] {
 
 /** The boxes that are open at first: those around the parts with most of the first measure. */
 export function openAtFirst(boxes: PathBox[]): Set<number> {
-  const most = [...boxes].sort((a, b) => b.seconds - a.seconds).slice(0, MOST_OPENED);
+  const most = [...boxes].sort(byMost).slice(0, MOST_OPENED);
   return new Set(most.flatMap(({ parent }) => parent?.id ?? []));
 }
 
@@ -111,7 +111,7 @@ export function pathRows(tree: MeasureTree, boxes: PathBox[], open: Set<number>,
       cells: [first, ...beside, ...others],
     });
     if (inside && open.has(box.id)) {
-      [...box.children].sort((a, b) => b.seconds - a.seconds).forEach(add);
+      [...box.children].sort(byMost).forEach(add);
     }
   };
   boxes.slice(0, 1).forEach(add);
@@ -122,12 +122,19 @@ function titleOfMeasure({ name }: MeasureTitle): string {
   return TITLES[name] ?? name.replace(/\b\w/g, (letter) => letter.toUpperCase());
 }
 
+/** What has most of the first measure is first; of a change, what changed most. */
+function byMost(a: PathBox, b: PathBox): number {
+  return Math.abs(b.seconds) - Math.abs(a.seconds);
+}
+
 /** A number with its unit; nothing is left empty. */
 function text(value: number, { unit }: MeasureTitle): string {
-  if (value <= 0) {
+  if (value === 0) {
     return "";
   }
-  return unit === "seconds" ? units.duration(value) : unit === "bytes" ? units.size(value) : String(value);
+  const size = Math.abs(value);
+  const shown = unit === "seconds" ? units.duration(size) : unit === "bytes" ? units.size(size) : String(size);
+  return value < 0 ? `−${shown}` : shown;
 }
 
 /** The class of a box, its colour: modules of one class, and frames of one function, have the same. */

@@ -2,7 +2,7 @@
 
 import * as units from "../../units";
 import { button, h, setText } from "../dom";
-import type { Box } from "./layout";
+import type { Box } from "../measures/box";
 import {
   around,
   boxAt,

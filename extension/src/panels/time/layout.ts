@@ -1,23 +1,7 @@
 /** Where the boxes of the flame chart lie: compiles one after the other, the phases of each below it. */
 
+import type { Box } from "../measures/box";
 import type { CompileTimes, PhaseRow, Phases } from "../results";
-
-export interface Box {
-  /** Unique in the chart. */
-  id: number;
-  parent: Box | undefined;
-  name: string;
-  label: string;
-  compile: string;
-  /** Seconds from the left edge of the chart; gaps between the compiles are left out. */
-  start: number;
-  seconds: number;
-  own: number;
-  depth: number;
-  /** It ran in another thread beside the one that compiles. */
-  beside: boolean;
-  children: Box[];
-}
 
 /** All boxes, parents before children; the first one is the whole. */
 export function layOut(data: Phases): Box[] {

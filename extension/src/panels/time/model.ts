@@ -2,7 +2,7 @@
 
 import * as units from "../../units";
 import { capital } from "../text";
-import type { Box } from "./layout";
+import type { Box } from "../measures/box";
 
 /** Narrower boxes are not drawn until the user zooms in on what is around them. */
 const LEAST_PIXELS = 1.5;

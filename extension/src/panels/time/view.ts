@@ -2,13 +2,14 @@
 
 import * as bridge from "../bridge";
 import { button, h } from "../dom";
+import type { Box } from "../measures/box";
 import { TreeTable } from "../measures/table";
 import type { Subject } from "../messages";
 import type { Phases } from "../results";
 import { Loader, notice, runButton, type View } from "../view";
 import * as units from "../../units";
 import { FlameChart } from "./chart";
-import { layOut, type Box } from "./layout";
+import { layOut } from "./layout";
 import { pieceTable } from "./pieces";
 import { PARTS, partOf, remarks, spoken, titleOf } from "./model";
 
