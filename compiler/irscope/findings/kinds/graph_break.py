@@ -13,6 +13,7 @@ from irscope.events.stack import FramePlace, innermost_user, places_now, related
 from irscope.events.trace import GRAPH_BREAK, is_skipped
 from irscope.findings import deliberate, fake_calls, lightning, transforms
 from irscope.findings.detector import Detector
+from irscope.findings.kinds.compiled_code_error import UNTIL
 from irscope.findings.moment import Moment
 from irscope.internals.dynamo_frames import is_called_by_transform, is_polyfill
 from irscope.internals.refused_functions import refused_function
@@ -43,6 +44,10 @@ _TOLD_OF_GUARDS = ("", _BRANCH, "GB7000", "GB0066", "GB0065")
 _HEADER = re.compile(r"Graph break in user code at (?P<file>.+?):(?P<line>\d+)$", re.DOTALL | re.MULTILINE)
 """A file's name may have a line break in it."""
 _IN_TRANSFORM = "GB0149"
+_BACKEND_FAILED = "GB0219"
+_HOW_IT_FAILED = re.compile(
+    r"Backend compiler `(?P<backend>[^`]*)` failed with (?P<error>.*?)\.? Adding a graph break", re.DOTALL
+)
 _GIVEN_UP = "graph breaks that gave up a function"
 """By compile the break, among what detectors keep."""
 _ABOUT = "graph breaks by what they are about"
@@ -72,12 +77,15 @@ class _Told:
         None if nothing is known.
     keeps
         Whether others can repeat it.
+    is_anywhere
+        Whether it repeats what is about the same at any other place.
     """
 
     words: Words
     related: tuple[Related, ...]
     about: object
     keeps: bool = True
+    is_anywhere: bool = False
     severity: Severity = KIND.severity
 
 
@@ -110,13 +118,14 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         fixes=fixes_of(told.words),
         facts=BreakFacts(skipped),
     )
-    if (known := _known_break(moment, finding, told)) is not None:
+    known = _known_break(moment, finding, told)
+    if known is not None and not told.is_anywhere:
         return dataclasses.replace(known, count=0, compiles=finding.compiles)
-    inside = _break_inside(moment, finding)
+    inside = known or _break_inside(moment, finding)
     if inside is not None:
         finding = dataclasses.replace(inside, count=0, compiles=finding.compiles)
     if skipped and moment.record.compile:
-        function = place.qualified if inside is None else ""
+        function = place.qualified if inside is None or told.is_anywhere else ""
         moment.known.notes.setdefault(_GIVEN_UP, {})[moment.record.compile] = (finding, function)
     return finding
 
@@ -137,6 +146,14 @@ def _told(moment: Moment, places: list[FramePlace], at: int, messages: list[Brea
         return _Told(words, (fake_calls.related_of(fake[1]), *related_to(places[: at + 1], at)), None)
     if code == _IN_TRANSFORM and is_called_by_transform():
         return _Told(transforms.words_of(place, given_up), related, _IN_TRANSFORM)
+    if code == _BACKEND_FAILED and (failed := _HOW_IT_FAILED.search(messages[0].explanation)) is not None:
+        what = f"the backend `{failed['backend']}` failed with the graph that ends at {deliberate.shown(place)}: {failed['error']}"
+        message = (
+            f"Graph break: {what}; Dynamo tries it with less of the function, and else runs all of it as plain Python."
+        )
+        words = deliberate.words("", "", "PyTorch's compiler failed, not your code.")
+        about = (code, place.file, place.qualified, failed["error"])  # Dynamo tries it again with less of the function
+        return _Told(dataclasses.replace(words, message=message, hints=(UNTIL,)), related, about, is_anywhere=True)
     words = words_at(places, at, messages, moment.record.payload, skipped, whole, refused)
     if code == _IN_TRANSFORM:
         return _Told(words, related, _IN_TRANSFORM, keeps=False)
@@ -155,7 +172,8 @@ def _known_break(moment: Moment, finding: Finding, told: _Told) -> Finding | Non
     known: dict[object, Finding] = moment.known.notes.setdefault(_ABOUT, {})
     places = {(finding.file, finding.range), *((place.file, place.range) for place in finding.related)}
     found = known.get(told.about)
-    if found is not None and found.cause != finding.cause and (found.file, found.range) in places:
+    repeats = found is not None and (told.is_anywhere or (found.file, found.range) in places)
+    if found is not None and repeats and found.cause != finding.cause:
         return found
     if told.about is not None and told.keeps:
         known[told.about] = finding

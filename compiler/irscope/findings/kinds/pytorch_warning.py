@@ -39,7 +39,13 @@ _OTHERS = (
 """Loggers of failures, recompile limits and caches, which are findings of their own, and of PyTorch's minifier."""
 _ARTIFACT = ".__"
 """In the name of a logger that ``TORCH_LOGS`` turns on; what it says is in the trace, too."""
-_OF_BREAKS = ("Graph break", "Dynamo does not know how to trace", "Dynamo cannot trace", "Encountered exception (")
+_OF_BREAKS = (
+    "Graph break",
+    "Dynamo does not know how to trace",
+    "Dynamo cannot trace",
+    "Encountered exception (",
+    "Backend compiler exception",
+)
 """How warnings begin that come with a graph break, which is the finding."""
 _SENTENCE_END = re.compile(r"(?<=[.!])\s|\n\n|:\n")
 _WORD = re.compile(r"([A-Za-z]\w*)[.,:;!]?")
