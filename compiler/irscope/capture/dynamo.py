@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from irscope.capture.base import Capture
 from irscope.capture.progress import DYNAMO_PHASES, ProgressTeller
 from irscope.capture.run_book import RunBook
+from irscope.capture.script_programs import ScriptPrograms
 from irscope.capture.stages import DYNAMO_EVENTS, clean
 from irscope.capture.symbolic_traces import SymbolicTraces
 from irscope.capture.timing import PhaseStages, SymbolStages
@@ -45,6 +46,7 @@ class DynamoCapture(Capture):
         self._symbols = SymbolStages(book)
         self._phases = PhaseStages(book)
         self._symbolic_traces = SymbolicTraces(book)
+        self._script_programs = ScriptPrograms(book)
         timing = book.guarded(self._phases.note) if book.is_deep else None
         self._trace = TraceHandler(book.guarded(self._receive), timing)
 
@@ -57,6 +59,7 @@ class DynamoCapture(Capture):
             *self.book.findings.hooks(self.book.guarded),
             unread.hook(TraceHandler),
             *self._symbolic_traces.hooks(),
+            self._script_programs.hook(),
         ]
 
     def handlers(self) -> list[LogHandler]:
