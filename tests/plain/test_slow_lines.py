@@ -132,6 +132,8 @@ def test_a_break_that_pytorch_asks_for_says_what_it_takes() -> None:
     costs = tuple(BreakCost(FILE, line, "GB0098", 4e-5, 0.0, 1e-5, 3e-5) for line in (5, 7))
     report = replace(REPORT, findings=(grey, other))
     (told,) = with_costs(a_profile(breaks=costs), report)
-    assert told.message.startswith("On purpose. It takes at least 40 µs of a step by the gaps around it (guards 10 µs, ")
+    assert told.message.startswith(
+        "On purpose. It takes at least 40 µs of a step by the gaps around it (guards 10 µs, "
+    )
     assert told.cause == grey.cause, "it replaces the finding"
     assert with_costs(a_profile(), report) == [], "nothing was measured"

@@ -31,7 +31,7 @@ class ScriptPrograms:
         return script_exports.made_programs(self._book.guarded(self._made))
 
     def _made(self, program: Any, exported: Any, seconds: float) -> None:
-        name = f"exported/{self._count}"
+        name = f"exported-{self._count}/0"  # each its own frame: none is a recompile of another
         self._count += 1
         data, text = (
             self._nodes.describe(exported.graph_module),
