@@ -25,9 +25,9 @@ def test_operators_of_pytorchs_own_need_no_registration(
     target: str, has_hint: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch = SimpleNamespace(ops=SimpleNamespace(higher_order=SimpleNamespace(while_loop=1)))
-    monkeypatch.setitem(sys.modules, "torch", torch)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "torch", torch)
     steps = SimpleNamespace(_jvp_increment_nesting=1)
-    monkeypatch.setitem(sys.modules, "torch._functorch.predispatch", steps)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "torch._functorch.predispatch", steps)
     reason = json.dumps({"cache_bypass_reason": f"Unsupported call_function target {target}. \n."})
     record = Record("aotautograd_cache_bypass", {}, "0/0", 0, reason)
     compile = Compile("0/0", "f", "/home/me/train.py", 1, CompileOutcome.COMPILED, 0, 1, 0.1)

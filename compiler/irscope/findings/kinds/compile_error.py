@@ -104,8 +104,7 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
     inside, link = _inside(error) if head == _FAILED_INSIDE else ("", cause.link if cause else None)
     if any(mark in text for mark in _NO_COMPILER):
         name, hints = _NO_CPP_COMPILER, _NO_COMPILER_HINTS
-    if moment.record.compile and script_of(error) is not None:
-        hints = (*hints, _SCRIPT.format(compile=moment.record.compile))
+    hints = (*hints, *_scripts(moment.record.compile, error))
     fixes: tuple[Fix, ...] = ()
     headline, explanation = first_sentence(text), _without_advice(text)
     if cause is not None and (name in _OF_BREAKS or cause.code == DATA_DEPENDENT_GUARD):
@@ -140,6 +139,11 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
         related=related_to(places, at),
         fixes=fixes,
     )
+
+
+def _scripts(compile: str | None, error: BaseException) -> tuple[str, ...]:
+    """The hint at the script that fails by itself, if there is one."""
+    return (_SCRIPT.format(compile=compile),) if compile and script_of(error) is not None else ()
 
 
 def of_program(error: Exception, compile: Compile) -> Finding:

@@ -124,10 +124,15 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
     inside = known or _break_inside(moment, finding)
     if inside is not None:
         finding = dataclasses.replace(inside, count=0, compiles=finding.compiles)
-    if skipped and moment.record.compile:
-        function = place.qualified if inside is None or told.is_anywhere else ""
-        moment.known.notes.setdefault(_GIVEN_UP, {})[moment.record.compile] = (finding, function)
+    if skipped:
+        _give_up(moment, finding, place.qualified if inside is None or told.is_anywhere else "")
     return finding
+
+
+def _give_up(moment: Moment, finding: Finding, function: str) -> None:
+    """Keeps the break because of which a function runs as plain Python, for `given_up_at`."""
+    if moment.record.compile:
+        moment.known.notes.setdefault(_GIVEN_UP, {})[moment.record.compile] = (finding, function)
 
 
 def _told(moment: Moment, places: list[FramePlace], at: int, messages: list[BreakMessage], skipped: bool) -> _Told:
