@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from facts import a_finding, a_range
 from irscope.driver.opened_profile import opened
-from irscope.findings.slow_lines import slow_lines
+from irscope.findings.slow_lines import slow_lines, with_costs
+from irscope.profiling.break_words import BreakCost
 from irscope.profiling.profile import CudaGraphs, Gap, MeasuredKernel, MeasuredLine, Profile
-from irscope.protocol import Finding, Origin, Outcome, OutcomeKind, Report
+from irscope.protocol import Finding, Origin, Outcome, OutcomeKind, Report, Severity
 from irscope.store.store import Store
 
 RECORDED = Path(__file__).parent / "profiles"
@@ -123,3 +124,16 @@ def test_a_file_has_at_most_five() -> None:
     kernels = tuple(replace(one.kernels[0], origins=(Origin(FILE, row),)) for row in rows)
     found = slow_lines(replace(one, lines=lines, kernels=kernels), REPORT)
     assert sorted(each.range.start.line for each in found) == [5, 6, 7, 8, 9], "those that lose the most"
+
+
+def test_a_break_that_pytorch_asks_for_says_what_it_takes() -> None:
+    grey = replace(at("graph-break", 5), code="GB0098", severity=Severity.HINT, message="On purpose.")
+    other = replace(at("graph-break", 7), code="GB0098")
+    costs = tuple(BreakCost(FILE, line, "GB0098", 4e-5, 0.0, 1e-5, 3e-5) for line in (5, 7))
+    report = replace(REPORT, findings=(grey, other))
+    (told,) = with_costs(a_profile(breaks=costs), report)
+    assert told.message.startswith(
+        "On purpose. It takes at least 40 µs of a step by the gaps around it (guards 10 µs, "
+    )
+    assert told.cause == grey.cause, "it replaces the finding"
+    assert with_costs(a_profile(), report) == [], "nothing was measured"

@@ -15,6 +15,7 @@ from irscope_server.base.texts import file_key
 from irscope_server.panels.findings import _hints
 from irscope_server.running.proofs import Proofs
 
+UNTRIED = "not tried, because: it leaves open what to write, so it is yours to try."
 HINTS = ("first", "second", "third")
 
 
@@ -38,7 +39,7 @@ def _proof(status: Status, graphs: tuple[int, int] = (2, 1), reason: str = "", a
 
 
 NEW = (_finding(line=9),)
-NOT_RUN = dataclasses.replace(_proof(Status.UNPROVEN), gain=None)
+NOT_RUN = dataclasses.replace(_proof(Status.UNPROVEN, reason="It would write a file."), gain=None)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ NOT_RUN = dataclasses.replace(_proof(Status.UNPROVEN), gain=None)
          "tried: helps in part (2 graphs (was 8). Another comes.)"),
         (_proof(Status.UNPROVEN, reason="Nothing was compared."), None, Standing.UNPROVEN,
          "tried: not proven, because: Nothing was compared."),
-        (NOT_RUN, None, Standing.NOT_TRIED, "not tried"),
+        (NOT_RUN, None, Standing.NOT_TRIED, "not tried, because: It would write a file."),
     ],
 )  # fmt: skip
 def test_what_a_trial_says_of_a_hint(proof: Proof, method: FixMethod | None, standing: Standing, said: str) -> None:
@@ -79,7 +80,8 @@ def test_what_helps_is_first_and_what_does_not_is_last() -> None:
     assert [(hint.text, hint.standing) for hint in hints] == [
         ("third", Standing.HELPS), ("second", Standing.NOT_TRIED), ("first", Standing.NO_HELP),
     ]  # fmt: skip
-    assert [hint.text for hint in tried_hints(finding, None)] == list(HINTS)
+    assert hints[1].said == UNTRIED
+    assert [(hint.text, hint.said) for hint in tried_hints(finding, None)] == [(text, "not tried") for text in HINTS]
 
 
 def test_the_panel_says_nothing_of_trials_before_there_is_one() -> None:
@@ -88,8 +90,8 @@ def test_the_panel_says_nothing_of_trials_before_there_is_one() -> None:
     assert {hint.said for hint in _hints(tried_hints(finding, None))} == {""}
     tried = Tried(finding, (Candidate(fix, finding.file, _proof(Status.DISPROVEN, reason="It fails.")),))
     assert [(hint.text, hint.said, hint.helps) for hint in _hints(tried_hints(finding, tried))] == [
-        ("first", "not tried", None),
-        ("third", "not tried", None),
+        ("first", UNTRIED, None),
+        ("third", UNTRIED, None),
         ("second", "tried: does not help here, because: It fails.", False),
     ]
 

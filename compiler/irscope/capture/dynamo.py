@@ -10,15 +10,18 @@ from collections.abc import Mapping
 from irscope.capture.base import Capture
 from irscope.capture.progress import DYNAMO_PHASES, ProgressTeller
 from irscope.capture.run_book import RunBook
+from irscope.capture.script_programs import ScriptPrograms
 from irscope.capture.stages import DYNAMO_EVENTS, clean
 from irscope.capture.symbolic_traces import SymbolicTraces
 from irscope.capture.timing import PhaseStages, SymbolStages
 from irscope.events.listening import LogHandler
 from irscope.events.trace import Record, TraceHandler
-from irscope.internals import dynamo_hooks, graph_calls, guard_costs, inlined, own_frames, unread
+from irscope.findings.moment import look
+from irscope.internals import dynamo_hooks, failed_programs, graph_calls, guard_costs, inlined, own_frames, unread
 from irscope.internals.dynamo_frames import code_being_compiled
 from irscope.internals.hooks import Hook
 from irscope.pipelines import dynamo_stages
+from irscope.protocol import Compile
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.stages import StageKind
 
@@ -43,6 +46,7 @@ class DynamoCapture(Capture):
         self._symbols = SymbolStages(book)
         self._phases = PhaseStages(book)
         self._symbolic_traces = SymbolicTraces(book)
+        self._script_programs = ScriptPrograms(book)
         timing = book.guarded(self._phases.note) if book.is_deep else None
         self._trace = TraceHandler(book.guarded(self._receive), timing)
 
@@ -55,6 +59,7 @@ class DynamoCapture(Capture):
             *self.book.findings.hooks(self.book.guarded),
             unread.hook(TraceHandler),
             *self._symbolic_traces.hooks(),
+            self._script_programs.hook(),
         ]
 
     def handlers(self) -> list[LogHandler]:
@@ -110,6 +115,7 @@ class DynamoCapture(Capture):
             book.findings.note(record)
         if record.event == "dynamo_error" and (failed := book.compiles.get(name)):
             book.put_compile(failed)
+            self._put_reproducer(record, failed)
         if code is not None and shown is code and record.attempt == 0:
             book.put_stage(name, dynamo_stages.BYTECODE.name, _disassemble(code))
         if kind is None:
@@ -118,6 +124,11 @@ class DynamoCapture(Capture):
         data = self.data_of(record, name, kind, backward)
         id = book.put_stage(name, kind.name, text, record.attempt, data, backward)
         self.stage_written(record, kind, id, text, backward, data)
+
+    def _put_reproducer(self, record: Record, failed: Compile) -> None:
+        """Keeps the script that fails by itself as this compile did, if there is one."""
+        if (script := failed_programs.script_of(look(record, failed).error)) is not None:
+            self.book.put_stage(failed.id, dynamo_stages.REPRODUCER.name, script)
 
     def _stage_of(self, record: Record) -> tuple[StageKind | None, str, bool]:
         """The kind of the stage that a record carries, None if it carries none; its text; whether it is of a backward."""

@@ -23,7 +23,7 @@ class Standing(str, enum.Enum):
 
 @dataclass(frozen=True)
 class TriedHint:
-    """A hint of a finding; ``why`` is what it gains, or why it does not help, if it was tried."""
+    """A hint of a finding; ``why`` is what it gains, or why it does not help or was not tried."""
 
     text: str
     standing: Standing
@@ -44,7 +44,8 @@ def tried_hints(finding: Finding, tried: Tried | None) -> list[TriedHint]:
     hints = list[TriedHint]()
     for index, text in enumerate(finding.hints):
         of_hint = (one for one in candidates if index in forms and one.fix.first.identity == forms[index])
-        hints.append(_judged(text, next(of_hint, None)))
+        untried = _NO_EDIT if tried is not None and index not in forms else ""
+        hints.append(_judged(text, next(of_hint, None), untried))
     return sorted(hints, key=lambda hint: list(Standing).index(hint.standing))
 
 
@@ -54,9 +55,11 @@ def gains_of(one: Candidate) -> str:
     return f"{count(len(one.proof.removes), 'finding')} fewer, {count(after, 'graph')} (was {before})"
 
 
-def _judged(text: str, one: Candidate | None) -> TriedHint:
-    if one is None or one.proof.gain is None:  # there was no time left, or it would have done harm
-        return TriedHint(text, Standing.NOT_TRIED)
+def _judged(text: str, one: Candidate | None, untried: str) -> TriedHint:
+    if one is None:  # there was no time left, or there is nothing to try
+        return TriedHint(text, Standing.NOT_TRIED, untried)
+    if one.proof.gain is None:
+        return TriedHint(text, Standing.NOT_TRIED, one.proof.reason)
     proof, (before, after) = one.proof, one.proof.gain.graphs
     if proof.status is Status.VERIFIED and one.fix.repairs:
         more = f", as a part of: {one.fix.title}" if one.fix.steps else ""
@@ -70,4 +73,5 @@ def _judged(text: str, one: Candidate | None) -> TriedHint:
     return TriedHint(text, Standing.NO_HELP if is_no_help else Standing.UNPROVEN, proof.reason)
 
 
+_NO_EDIT = "it leaves open what to write, so it is yours to try."
 _NOTHING = "it repairs nothing: what broke runs as plain Python."

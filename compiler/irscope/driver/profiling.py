@@ -13,7 +13,7 @@ from typing import Any
 
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.region_trials import compared_elsewhere
-from irscope.findings.slow_lines import slow_lines
+from irscope.findings.slow_lines import slow_lines, with_costs
 from irscope.ir.kineto import TraceError, read_events
 from irscope.ir.roofline import Peaks, peaks_of
 from irscope.profiling.joining import Joined
@@ -131,7 +131,7 @@ def _measured(folder: str, store: Store, run: str, calls: int) -> Profile:
         regions=regions_of(facts.get("regions"), report),
     )
     store.put_profile(run, to_json(profile))
-    for finding in slow_lines(profile, report):
+    for finding in (*slow_lines(profile, report), *with_costs(profile, report)):
         store.put_finding(run, finding)
     return profile
 

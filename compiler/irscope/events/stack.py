@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from irscope.events.printed_frames import FRAME, range_of
 from irscope.internals.compile_context import traced_stack
 from irscope.internals.dynamo_frames import callers_of_compiled_code, live_translators, translators_passed
 from irscope.internals.frames import callers
@@ -118,6 +119,11 @@ def told_now() -> Told | None:
 def places_now(error: BaseException | None) -> list[FramePlace]:
     """Where it happens, outermost first: the user's frames on the Python stack, and what Dynamo traces below them."""
     return with_traced(traced_places(error))
+
+
+def printed_places(stack: str) -> list[FramePlace]:
+    """The places of a stack that PyTorch keeps as text, outermost first."""
+    return [FramePlace(match["file"], match["function"], range_of(match)) for match in FRAME.finditer(stack)]
 
 
 def live_places() -> list[FramePlace]:

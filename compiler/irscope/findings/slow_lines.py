@@ -5,15 +5,16 @@ A reason is something that the run or the profile says, never a guess from the t
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from irscope.findings.kinds import host_sync, missed_fusion, recompilation, recompile_limit, slow_line
+from irscope.findings.kinds import graph_break, host_sync, missed_fusion, recompilation, recompile_limit, slow_line
 from irscope.ir.roofline import TARGETS, Peaks
 from irscope.profiling.profile import MeasuredKernel, MeasuredLine, Profile
 from irscope.profiling.timeline import Kind
-from irscope.protocol import Finding, Range, Related, Report
+from irscope.protocol import Finding, Range, Related, Report, Severity
 from irscope.usercode.source import range_of_line
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.records import dataclass
@@ -70,6 +71,17 @@ def slow_lines(profile: Profile, report: Report) -> list[Finding]:
         if numbers[one.file] <= _MOST:
             chosen.append(_finding(one))
     return chosen
+
+
+def with_costs(profile: Profile, report: Report) -> list[Finding]:
+    """The graph breaks that PyTorch asks for, each with what it was measured to take; without those that took no time."""
+    costs = {(cost.file, cost.line, cost.code): cost.words for cost in profile.breaks}
+    return [
+        dataclasses.replace(finding, message=f"{finding.message} It takes {words}.")
+        for finding in report.findings
+        if finding.kind == graph_break.KIND.id and finding.severity is Severity.HINT
+        if (words := costs.get((finding.file, finding.range.start.line, finding.code)))
+    ]
 
 
 def _finding(one: _Slow) -> Finding:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from irscope.internals.names import PrivateName
 
 _OPERATOR = PrivateName("facts about the nodes of graphs", "torch._ops", "OpOverload", "2.9 to 2.15")
+_STEPS = PrivateName("steps of transforms that no cache keeps", "torch._functorch.predispatch", "", "2.13")
 _HIGHER_ORDER = PrivateName("values of nodes that run a graph", "torch._ops", "HigherOrderOperator", "2.9 to 2.15")
 
 
@@ -18,3 +20,12 @@ def operator_class() -> Any:
 def is_higher_order(target: object) -> bool:
     """Whether what a node calls takes graphs as arguments, as ``torch.cond`` does."""
     return isinstance(target, _HIGHER_ORDER.get())
+
+
+def is_pytorchs_operator(name: str) -> bool:
+    """Whether PyTorch itself defines what a graph calls by this name: an operator that takes functions, such as
+    ``while_loop``, or a step of a transform, such as ``_jvp_increment_nesting``."""
+    torch: Any = sys.modules.get("torch")
+    return torch is not None and (
+        hasattr(torch.ops.higher_order, name) or (name.startswith("_") and hasattr(_STEPS.find(), name))
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -55,6 +56,28 @@ def exports(receive: Callable[[Any], None]) -> Hook:
         )
 
     return Hook("why torch.export fails", "torch.export", _VERSIONS, apply)
+
+
+def made_programs(receive: Callable[[Any, Any, float], None]) -> Hook:
+    """Calls back with what the script's own ``torch.export.export`` or ``draft_export`` is given and makes, and the seconds
+    that it takes."""
+
+    def timed(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def called(program: Any, *args: Any, **kwargs: Any) -> Any:
+            start = time.perf_counter()
+            made = original(program, *args, **kwargs)
+            if _calls_itself():
+                receive(program, made, time.perf_counter() - start)
+            return made
+
+        return called
+
+    def apply(export: types.ModuleType) -> Undo:
+        names = ("export", "draft_export")
+        return undo_all([replace_attribute(export, name, timed(vars(export)[name])) for name in names])
+
+    return Hook("what the script exports by itself", "torch.export", _VERSIONS, apply)
 
 
 def failed_packages(receive: Callable[[BaseException], None]) -> Hook:

@@ -48,9 +48,20 @@ MODIFIED_BYTECODE = StageKind(
     part=Part.SHARED,
     group=DYNAMO,
 )
+REPRODUCER = StageKind(
+    "reproducer",
+    "Script that fails by itself",
+    "python",
+    Role.FACTS,
+    aside="dynamo-graph",
+    short="Reproducer",
+    part=Part.SHARED,
+    group=OTHER_GROUP,
+)
+"""Of a failed compile alone."""
 PHASES = StageKind(
     "phases", "Compile time by phase", "plaintext", Role.PHASES, aside="bytecode", part=Part.SHARED, group=OTHER_GROUP
 )
 
-FIRST = (BYTECODE, SYMBOLIC_TRACE, DYNAMO_GRAPH, BUCKET_SPLITS, GUARDS, SYMBOLS, MODIFIED_BYTECODE)
+FIRST = (BYTECODE, SYMBOLIC_TRACE, DYNAMO_GRAPH, BUCKET_SPLITS, GUARDS, SYMBOLS, MODIFIED_BYTECODE, REPRODUCER)
 """In the order of the pipeline; `PHASES` comes last of all stages."""

@@ -8,14 +8,14 @@ import traceback
 from collections.abc import Iterator
 
 from irscope.events.break_message import DATA_DEPENDENT_GUARD, BreakMessage, parse_break_messages, sentences
-from irscope.events.printed_frames import FRAME, range_of
-from irscope.events.stack import FramePlace, innermost_user, related_to, traced_places, with_traced
+from irscope.events.stack import FramePlace, innermost_user, printed_places, related_to, traced_places, with_traced
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import graph_break
 from irscope.findings.kinds.compiled_code_error import CHECK
 from irscope.findings.known_issues import first_of, issue_of
 from irscope.findings.moment import Moment
 from irscope.findings.places import function_range
+from irscope.internals.failed_programs import script_of
 from irscope.ir.guard_text import readable_size
 from irscope.protocol import Compile, Finding, Fix, Severity
 from irscope.store import repeats
@@ -43,6 +43,10 @@ _OF_BREAKS = ("Unsupported", "UncapturedHigherOrderOpError")
 _OF_COMPILERS = ("BackendCompilerFailed", "InductorError", "InternalTorchDynamoError", "LoweringException")
 """What wraps an error that a compiler raises, also where a function of the user's is at fault."""
 _INSIDE = "PyTorch's own code raised this while it compiled this line; it is not an error that your code reports."
+_SCRIPT = (
+    "The compiled graph as a script that fails by itself: the stage *Script that fails by itself*, or "
+    "`irscope show --stage {compile}/reproducer`. `python FILE minify` makes it smaller."
+)
 _NO_COMPILER = ("InvalidCxxCompiler", "No working C++ compiler found")
 _NO_CPP_COMPILER = "no-cpp-compiler"
 _NO_COMPILER_HINTS = (
@@ -100,6 +104,7 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
     inside, link = _inside(error) if head == _FAILED_INSIDE else ("", cause.link if cause else None)
     if any(mark in text for mark in _NO_COMPILER):
         name, hints = _NO_CPP_COMPILER, _NO_COMPILER_HINTS
+    hints = (*hints, *_scripts(moment.record.compile, error))
     fixes: tuple[Fix, ...] = ()
     headline, explanation = first_sentence(text), _without_advice(text)
     if cause is not None and (name in _OF_BREAKS or cause.code == DATA_DEPENDENT_GUARD):
@@ -136,6 +141,11 @@ def make(moment: Moment, error: BaseException) -> Finding | None:
     )
 
 
+def _scripts(compile: str | None, error: BaseException) -> tuple[str, ...]:
+    """The hint at the script that fails by itself, if there is one."""
+    return (_SCRIPT.format(compile=compile),) if compile and script_of(error) is not None else ()
+
+
 def of_program(error: Exception, compile: Compile) -> Finding:
     """The finding where Inductor fails with a whole program, without Dynamo: at the line that its message names, else at
     the function."""
@@ -164,12 +174,8 @@ def _places_in_message(text: str) -> list[FramePlace]:
     for mark in _STACK_MARKS:
         _, found, stack = text.rpartition(mark)
         if found:
-            return [_place(match) for match in FRAME.finditer(stack)]
+            return printed_places(stack)
     return []
-
-
-def _place(match: re.Match[str]) -> FramePlace:
-    return FramePlace(match["file"], match["function"], range_of(match))
 
 
 _FAILED, _FAILED_INSIDE = "Compilation failed", "Compilation failed inside PyTorch"

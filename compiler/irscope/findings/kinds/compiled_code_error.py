@@ -64,7 +64,7 @@ _NEXT = {
 }
 
 
-_UNTIL = "Until it is fixed, put the operation into a function under `torch.compiler.disable`."
+UNTIL = "Until it is fixed, put the operation into a function under `torch.compiler.disable`."
 _LEAVE_OUT = (
     "Leave the function that raises out of the compiled code: compile the functions that it calls, or put it under "
     "`torch.compiler.disable`."
@@ -87,9 +87,9 @@ def words_of(found: Finding, without: Outcome, *, is_same: bool, layer: str) -> 
     if without.kind is OutcomeKind.COMPLETED:
         fails = "compiled code" if found.kind == KIND.id else "the compiler"
         verdict = f"Without compile the script works: only {fails} fails.{f' {_LAYERS[layer]}.' if layer else ''}"
-        more = (_NEXT[layer], _UNTIL) if layer else (_UNTIL,)
+        more = (_NEXT[layer], UNTIL) if layer else (UNTIL,)
         kept = tuple(hint for hint in found.hints if hint != CHECK)
-        hints = more if found.kind == KIND.id else kept or (_UNTIL,)
+        hints = more if found.kind == KIND.id else kept or (UNTIL,)
     elif is_same:
         how = without.message if without.kind is OutcomeKind.SCRIPT_ERROR else "by the same signal"
         fault = "the fault is in the script" if found.kind == KIND.id else "compiling is not the cause"

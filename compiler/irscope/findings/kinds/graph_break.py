@@ -13,6 +13,7 @@ from irscope.events.stack import FramePlace, innermost_user, places_now, related
 from irscope.events.trace import GRAPH_BREAK, is_skipped
 from irscope.findings import deliberate, fake_calls, lightning, transforms
 from irscope.findings.detector import Detector
+from irscope.findings.kinds.compiled_code_error import UNTIL
 from irscope.findings.moment import Moment
 from irscope.internals.dynamo_frames import is_called_by_transform, is_polyfill
 from irscope.internals.refused_functions import refused_function
@@ -43,8 +44,11 @@ _TOLD_OF_GUARDS = ("", _BRANCH, "GB7000", "GB0066", "GB0065")
 _HEADER = re.compile(r"Graph break in user code at (?P<file>.+?):(?P<line>\d+)$", re.DOTALL | re.MULTILINE)
 """A file's name may have a line break in it."""
 _IN_TRANSFORM = "GB0149"
-_OF_BACKEND = "GB0219"
-"""A backend that fails on a graph often fails on the shorter one, too, up to the break that it made."""
+_BACKEND_FAILED = "GB0219"
+_HOW_IT_FAILED = re.compile(
+    r"Backend compiler `(?P<backend>[^`]*)` failed with (?P<error>.*?)\.? Adding a graph break", re.DOTALL
+)
+_OPERATOR = re.compile(r"aten\.\w+(\.\w+)?")
 _GIVEN_UP = "graph breaks that gave up a function"
 """By compile the break, among what detectors keep."""
 _ABOUT = "graph breaks by what they are about"
@@ -74,15 +78,15 @@ class _Told:
         None if nothing is known.
     keeps
         Whether others can repeat it.
-    anywhere
-        Whether it repeats another one that is not at the call to it, too.
+    is_anywhere
+        Whether it repeats what is about the same at any other place.
     """
 
     words: Words
     related: tuple[Related, ...]
     about: object
     keeps: bool = True
-    anywhere: bool = False
+    is_anywhere: bool = False
     severity: Severity = KIND.severity
 
 
@@ -116,15 +120,20 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         facts=BreakFacts(skipped),
     )
     known = _known_break(moment, finding, told)
-    if known is not None and not told.anywhere:
+    if known is not None and not told.is_anywhere:
         return dataclasses.replace(known, count=0, compiles=finding.compiles)
     inside = known or _break_inside(moment, finding)
     if inside is not None:
         finding = dataclasses.replace(inside, count=0, compiles=finding.compiles)
-    if skipped and moment.record.compile:
-        function = place.qualified if inside is None else ""
-        moment.known.notes.setdefault(_GIVEN_UP, {})[moment.record.compile] = (finding, function)
+    if skipped:
+        _give_up(moment, finding, place.qualified if inside is None or told.is_anywhere else "")
     return finding
+
+
+def _give_up(moment: Moment, finding: Finding, function: str) -> None:
+    """Keeps the break because of which a function runs as plain Python, for `given_up_at`."""
+    if moment.record.compile:
+        moment.known.notes.setdefault(_GIVEN_UP, {})[moment.record.compile] = (finding, function)
 
 
 def _told(moment: Moment, places: list[FramePlace], at: int, messages: list[BreakMessage], skipped: bool) -> _Told:
@@ -146,9 +155,25 @@ def _told(moment: Moment, places: list[FramePlace], at: int, messages: list[Brea
     words = words_at(places, at, messages, moment.record.payload, skipped, whole, refused)
     if code == _IN_TRANSFORM:
         return _Told(words, related, _IN_TRANSFORM, keeps=False)
-    if code == _OF_BACKEND:
-        return _Told(words, related, (code, moment.record.compile, messages[0].explanation), anywhere=True)
+    if code == _BACKEND_FAILED:
+        return _of_backend(messages[0], _Told(words, related, None), place)
     return _Told(words, related, refused)
+
+
+def _of_backend(message: BreakMessage, told: _Told, place: FramePlace) -> _Told:
+    """What is said where a backend fails: once, though Dynamo tries it again with less of the function."""
+    failed = _HOW_IT_FAILED.search(message.explanation)
+    if failed is None:
+        return told
+    told = dataclasses.replace(
+        told, about=(message.code, place.file, place.qualified, failed["error"]), is_anywhere=True
+    )
+    if _OPERATOR.fullmatch(failed["error"]):  # of the backward, whose result has a shape that depends on values
+        return told
+    what = f"the backend `{failed['backend']}` failed with the graph that ends at {deliberate.shown(place)}: {failed['error']}"
+    said = f"Graph break: {what}; Dynamo tries it with less of the function, and else runs all of it as plain Python."
+    words = deliberate.words("", "", "PyTorch's compiler failed, not your code.")
+    return dataclasses.replace(told, words=dataclasses.replace(words, message=said, hints=(UNTIL,)))
 
 
 def _whole(moment: Moment, place: FramePlace) -> str:
@@ -159,12 +184,12 @@ def _whole(moment: Moment, place: FramePlace) -> str:
 
 
 def _known_break(moment: Moment, finding: Finding, told: _Told) -> Finding | None:
-    """The break that this one repeats: it is about the same, mostly below a call that breaks for this reason already."""
+    """The break that this one repeats: it is about the same, and below a call that breaks for this reason already."""
     known: dict[object, Finding] = moment.known.notes.setdefault(_ABOUT, {})
     places = {(finding.file, finding.range), *((place.file, place.range) for place in finding.related)}
     found = known.get(told.about)
-    is_near = found is not None and (told.anywhere or (found.file, found.range) in places)
-    if found is not None and found.cause != finding.cause and is_near:
+    repeats = found is not None and (told.is_anywhere or (found.file, found.range) in places)
+    if found is not None and repeats and found.cause != finding.cause:
         return found
     if told.about is not None and told.keeps:
         known[told.about] = finding

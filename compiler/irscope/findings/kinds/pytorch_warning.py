@@ -39,10 +39,14 @@ _OTHERS = (
 """Loggers of failures, recompile limits and caches, which are findings of their own, and of PyTorch's minifier."""
 _ARTIFACT = ".__"
 """In the name of a logger that ``TORCH_LOGS`` turns on; what it says is in the trace, too."""
-_OF_BREAKS = ("Graph break", "Dynamo does not know how to trace", "Dynamo cannot trace", "Encountered exception (")
+_OF_BREAKS = (
+    "Graph break",
+    "Dynamo does not know how to trace",
+    "Dynamo cannot trace",
+    "Encountered exception (",
+    "Backend compiler exception",
+)
 """How warnings begin that come with a graph break, which is the finding."""
-_OF_A_BREAK = "Developer debug context:"
-"""Is in the text of a graph break itself, which is a warning where a backend failed."""
 _SENTENCE_END = re.compile(r"(?<=[.!])\s|\n\n|:\n")
 _WORD = re.compile(r"([A-Za-z]\w*)[.,:;!]?")
 _WORDS_OF_CODE = 5
@@ -72,7 +76,7 @@ def _hook(receive: Callable[[str, bool], None]) -> Hook:
 def detect(moment: Moment, text: str, after_dynamo: bool) -> Iterator[Finding]:
     """The warning, at the expression that is traced; after Dynamo at that of the node that is being lowered, else at the
     function."""
-    if text.startswith(_OF_BREAKS) or _OF_A_BREAK in text:
+    if text.startswith(_OF_BREAKS):
         return
     facts: dict[str, object] = {
         "kind": KIND.id,

@@ -47,7 +47,6 @@ _BY_CODES: dict[str, Callable[[Spot], Advice]] = {
     "GB0034 GB0171": control.assertion,
     "GB0036": shapes.dynamic_shape,
     "GB0037": shapes.no_meta_kernel,
-    "GB0219": shapes.backend_failed,
     "GB0246": shapes.one_hot,
     "GB0291": output.logger_call,
     "GB4841": lambda spot: (output.logger_call if spot.called.startswith("logging.") else from_registry)(spot),

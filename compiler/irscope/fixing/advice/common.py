@@ -102,7 +102,7 @@ def around(spot: Spot, do: str, before: str, caveat: str = "", after: str = "") 
 def called(spot: Spot, *passed: str) -> str:
     """How the function at hand is called, for an example; with what it does not take yet."""
     function = next((f for f in reversed(spot.functions) if not isinstance(f, ast.Lambda)), None)
-    if function is None:
+    if function is None or function.name.startswith("__"):
         return f"compiled({', '.join(['...', *passed])})"
     in_class = is_method(spot.source, function)
     name = "model" if in_class and function.name == "forward" else function.name

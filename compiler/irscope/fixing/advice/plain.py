@@ -57,6 +57,10 @@ PLAIN: dict[str, Callable[[Spot], Advice]] = {
         lambda spot: (
             traced_autograd(spot),
             Option("Use `torch.func.grad` on a function of the inputs", "", "Dynamo traces it without a setting."))),
+    "GB0219": plain_rule(  # AOTAutograd fails with the backward of ``x[mask] = values``
+        "ends a graph whose backward has a result with a shape that depends on values", "A graph must know its shapes.",
+        lambda spot: (setting(spot, "capture_dynamic_output_shape_ops = True", "The size becomes a symbol of the graph."),
+                      Option("Keep the shape", "torch.where(mask[..., None], values, x)", "Not `x[mask] = values`."))),
     "GB2464": plain_rule(  # ``ctx.mark_dirty(x)``
         "marks an input as changed, but `forward` does not return that input",
         "Dynamo asks that what is marked with `ctx.mark_dirty` is changed in place and returned itself.",

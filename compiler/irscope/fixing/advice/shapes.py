@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from irscope.fixing.advice.common import replacing, setting, some
-from irscope.fixing.advice.fallback import from_registry
 from irscope.fixing.advice.model import Advice, Option
 from irscope.fixing.advice.spot import Spot
 from irscope.fixing.rules.masks import masked
@@ -28,15 +27,6 @@ def no_meta_kernel(spot: Spot) -> Advice:
     """As above, for an operator that cannot be traced with a dynamic shape at all."""
     what = f"the shape of the result of {spot.short(spot.expression)} depends on values"
     return Advice(what, f"{_WHY} This operator cannot be put into a graph even so.", (), _source(spot.expression))
-
-
-def backend_failed(spot: Spot) -> Advice:
-    """A backend that fails, as AOTAutograd does on the backward of ``x[mask] = values``."""
-    if "aten.nonzero" not in spot.cause.explanation:
-        return from_registry(spot)
-    what = "the backward reads by the mask what `x[mask] = values` writes, so its shape depends on values"
-    keep = Option("Keep the shape", "torch.where(mask[..., None], values, x)", "In place of `x[mask] = values`.")
-    return Advice(what, _WHY, (setting(spot, _CAPTURE, _CAVEAT), keep))
 
 
 def one_hot(spot: Spot) -> Advice:

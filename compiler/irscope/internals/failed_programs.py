@@ -1,0 +1,51 @@
+"""What Inductor was compiling when it failed, as a script that raises the same error by itself.
+
+Inductor writes each graph as such a script before it begins with it, with random inputs of the same shapes and dtypes.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import traceback
+
+from irscope.internals.frames import FrameLook
+
+WRITTEN = FrameLook(
+    what="the script that shows a failed compile by itself",
+    function="codegen_and_compile",
+    file="torch/_inductor/compile_fx.py",
+    local="runnable_graph_str",
+    fits=lambda value: isinstance(value, str),
+    versions="2.13",
+    required=False,
+)
+_OURS = re.compile(
+    r"^(?:os\.environ\['(?:TORCHINDUCTOR_CACHE_DIR|TORCH_TRACE)'\]"
+    r"|torch\._inductor\.config\.(?:trace\.provenance|fx_graph_)).*\n",
+    re.MULTILINE,
+)
+"""Settings that are this machine's or this capture's."""
+_OPERATOR = re.compile(r"\btorch\.ops\.(\w+)\.")
+_NAMESPACES = ("aten", "prims", "prim", "inductor", "inductor_prims", "higher_order", "quantized", "mkldnn", "mkl")
+_NO_NUMBER = re.compile(r"\breader\.symint\((?!-?\d)")
+_HEAD = '''"""{error}
+
+A script of PyTorch's own, with random inputs.  `python FILE` should raise this; `python FILE minify` looks for a smaller one.
+"""
+'''
+
+
+def script_of(error: BaseException | None) -> str | None:
+    """The text of the script; None if the error was not raised by Inductor, or if the script would fail in another way."""
+    frames = [] if error is None else [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    text = next((WRITTEN.read(frame) for frame in frames if WRITTEN.is_at(frame)), None)
+    if text is None or not _stands_alone(text):
+        return None
+    told = re.sub(r'[\\"]', "'", " ".join(f"{error}".strip().split("\n\n")[0].split()))
+    return _HEAD.format(error=textwrap.fill(told, 110)) + _OURS.sub("", text.strip("\n") + "\n")
+
+
+def _stands_alone(text: str) -> bool:
+    """Whether a script needs nothing of the user's: an operator that is defined elsewhere, or a size without a number."""
+    return all(name in _NAMESPACES for name in _OPERATOR.findall(text)) and not _NO_NUMBER.search(text)
