@@ -21,6 +21,16 @@ const FLAGS = [
 ];
 const API_PATIENCE_MS = 900_000;
 
+/** Settings for an editor in which nothing moves by itself: without a GPU each frame of it is drawn by the processor. */
+export const STILL = { "workbench.reduceMotion": "on", "editor.cursorBlinking": "solid" };
+const SPINS = ".codicon-modifier-spin, .progress-bit { animation: none !important; }";
+
+/** Opens a folder in an editor whose settings are `STILL`. @param {import("playwright-core").Page} page @param {string} address */
+export async function openEditor(page, address) {
+  await page.goto(address);
+  await page.addStyleTag({ content: SPINS });
+}
+
 /** @returns {Promise<import("playwright-core").Browser>} */
 export async function launchBrowser() {
   return chromium.launch({ executablePath: await ensureChromium(), args: FLAGS, headless: true });
@@ -54,7 +64,7 @@ export async function runInExtensionHost({ suites, env, settings, folder, grep =
   const editor = await startEditor({
     codeServer: await ensureCodeServer(),
     home,
-    settings,
+    settings: { ...STILL, ...settings },
     trusted,
     flags: ["--vscode-option", "enable-smoke-test-driver"],
     env: { ...env, IRSCOPE_TEST_RESULTS: resultsFile, IRSCOPE_TEST_GREP: grep },
@@ -79,7 +89,7 @@ export async function runInExtensionHost({ suites, env, settings, folder, grep =
       const late = new Promise((/** @type {(code: number) => void} */ resolve) => {
         setTimeout(resolve, API_PATIENCE_MS, 124).unref();
       });
-      await page.goto(editor.address(folder, { payload }));
+      await openEditor(page, editor.address(folder, { payload }));
       const exit = await Promise.race([exited, late]);
       if (exit === 124) {
         await page.screenshot({ path: path.join(SCREENSHOTS, `stuck-${path.basename(suite)}.png`) });

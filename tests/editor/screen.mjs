@@ -7,7 +7,7 @@ import { startEditor } from "../../scripts/lib/codeServer.mjs";
 import { ROOT, VENV_PYTHON } from "../../scripts/lib/paths.mjs";
 import { VSIX } from "../../scripts/package.mjs";
 import { ensureCodeServer } from "../../scripts/setup.mjs";
-import { launchBrowser } from "./browser.mjs";
+import { launchBrowser, openEditor, STILL } from "./browser.mjs";
 import { makeHome, pictureOfFailure } from "./home.mjs";
 import { PATIENCE_MS } from "./until.mjs";
 import { Workbench } from "./workbench.mjs";
@@ -73,6 +73,7 @@ export function onScreen({ name, viewport, open, settings = {}, env = {} }) {
       ...installed,
       home: screen.home,
       settings: {
+        ...STILL,
         "irscope.python": VENV_PYTHON,
         "workbench.colorTheme": "Default Dark Modern",
         "irscope.fixes.trySeconds": 0, // A trial is a run.
@@ -84,7 +85,7 @@ export function onScreen({ name, viewport, open, settings = {}, env = {} }) {
     browser = await launchBrowser();
     screen.page = await browser.newPage({ viewport });
     screen.page.setDefaultTimeout(PATIENCE_MS);
-    await screen.page.goto(editor.address(folder));
+    await openEditor(screen.page, editor.address(folder));
     await screen.ready();
   });
 

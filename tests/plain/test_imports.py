@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import subprocess
 import sys
@@ -33,8 +34,13 @@ def modules_of(folder: Path) -> dict[str, Path]:
     return found
 
 
-def imports_of(path: Path) -> Iterator[tuple[int, str]]:
+@functools.cache
+def imports_of(path: Path) -> list[tuple[int, str]]:
     """Line and top-level name of every import in a file, those inside functions included."""
+    return list(_imports_of(path))
+
+
+def _imports_of(path: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             for alias in node.names:

@@ -9,7 +9,7 @@ import * as fs from "node:fs";
 import * as path from "node:path";
 import { CACHE, ROOT } from "../../../scripts/lib/paths.mjs";
 import { OF_THE_PAGE_AROUND, violations } from "../accessibility.mjs";
-import { launchBrowser } from "../browser.mjs";
+import { launchBrowser, openEditor } from "../browser.mjs";
 import { makeHome, pictureOfFailure } from "../home.mjs";
 import { itNightly } from "../themes.mjs";
 import { PATIENCE_MS, until } from "../until.mjs";
@@ -117,10 +117,14 @@ describe("npm start", () => {
     });
 
     it("opens the example, its graph and its pipeline, and goes to the first finding", async () => {
-      const page = await browser.newPage({ viewport: { width: 1500, height: 940 }, colorScheme: "dark" });
+      const page = await browser.newPage({
+        viewport: { width: 1500, height: 940 },
+        colorScheme: "dark",
+        reducedMotion: "reduce",
+      });
       workbench.page = page;
       page.setDefaultTimeout(PATIENCE_MS); // What it shows comes from a server that is only just starting.
-      await page.goto(address);
+      await openEditor(page, address);
       await workbench.ready();
       await page.locator(".tab", { hasText: "gpt_training.py" }).first().waitFor({ timeout: 60_000 });
       await page.locator(".tab", { hasText: "Forward graph" }).first().waitFor({ timeout: 300_000 });

@@ -1,15 +1,20 @@
-"""The examples of the rules: each leads from irscope's own finding in the one text to the other."""
+"""The examples of the rules: each leads from irscope's own finding in the one text to the other.
+
+The scripts of all examples run one after the other in one run: `test_markers` has that what is found in a script does not
+depend on what ran before it.
+"""
 
 from __future__ import annotations
 
 import textwrap
-from pathlib import Path
 
 import pytest
 from irscope.fixing.model import Example, Rule
 from irscope.fixing.proposals import all_rules
 from irscope.fixing.source import Source
-from support import run_forked, write
+from irscope.protocol import Finding
+from script_runs import run_all
+from support import write
 
 HEAD = '@torch.compile(backend="eager")\ndef f(x):\n'
 EXAMPLES = [
@@ -29,20 +34,25 @@ def script(example: Example, code: str) -> str:
     return f"{head}{textwrap.indent(code, '    ')}\n\n{example.calls}\n"
 
 
-def proposed(rule: Rule, text: str, folder: Path) -> set[str]:
-    """What a rule makes of a script, for each finding of its run that the rule fits."""
-    ran = run_forked(write(folder, text), folder / "runs.db")
-    asked = [finding for finding in ran.report.findings if rule.fits(finding)]
-    assert asked, [(finding.kind, finding.code, finding.message) for finding in ran.report.findings] or ran.stderr
-    proposals = [proposal for finding in asked for proposal in rule.propose(Source(text), finding)]
-    return {proposal.text for proposal in proposals}
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Finding]]:
+    """Text of a script → what was found in it."""
+    folder = tmp_path_factory.mktemp("examples")
+    texts = dict.fromkeys(script(example, example.before) for rule in all_rules() for example in rule.examples)
+    paths = {write(folder, text, f"{number}/script.py"): text for number, text in enumerate(texts, 1)}
+    findings = run_all(folder, "examples", [*paths], may_fail=True).report.findings
+    return {text: [one for one in findings if one.file == str(path)] for path, text in paths.items()}
 
 
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)
-def test_an_example(rule: Rule, example: Example, tmp_path: Path) -> None:
-    after = script(example, example.after)
+def test_an_example(rule: Rule, example: Example, found: dict[str, list[Finding]]) -> None:
+    """What the rule makes of the script, for each finding that it fits."""
+    before, after = script(example, example.before), script(example, example.after)
     compile(after, "after", "exec")
-    texts = proposed(rule, script(example, example.before), tmp_path)
+    asked = [finding for finding in found[before] if rule.fits(finding)]
+    assert asked, [(finding.kind, finding.code, finding.message) for finding in found[before]]
+    proposals = [proposal for finding in asked for proposal in rule.propose(Source(before), finding)]
+    texts = {proposal.text for proposal in proposals}
     assert after in texts, "\n---\n".join(texts)
 
 

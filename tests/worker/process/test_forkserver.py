@@ -347,6 +347,7 @@ def test_findings_come_while_the_script_runs(warm: Warm, tmp_path: Path) -> None
         assert [finding.code for finding in store.report(run).findings][:1] == ["GB0170"]
 
 
+@pytest.mark.nightly  # its namesake in test_unbreakable looks at the same and at more
 def test_many_runs_leave_nothing_open(warm: Warm, tmp_path: Path) -> None:
     script = write(tmp_path, "print('x')")
     pid = warm.worker._process.pid  # type: ignore[union-attr]

@@ -22,7 +22,7 @@ from irscope.protocol import StageRef
 from irscope.provenance import Provenance
 from irscope.provenance.lines import trail_of
 from irscope.store.store import Store
-from support import Ran, lines_marked, log_as, run_captured, run_forked, run_plain_forked, write
+from support import Ran, lines_marked, log_as, run_forked, run_plain_forked, write
 from versions import torch_version
 
 MODELS = """\
@@ -237,7 +237,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
     folder = tmp_path_factory.mktemp("small")
     script = write(folder, SMALL)
     cold = {"TORCHINDUCTOR_CACHE_DIR": str(folder / "captured")}
-    ran = run_captured(script, folder / "runs.db", "deep", env=cold)
+    ran = run_forked(script, folder / "runs.db", "deep", env=cold)
     told = {"TORCHINDUCTOR_CACHE_DIR": str(folder / "plain"), "TORCH_LOGS": "output_code"}
     plain = run_plain_forked(script, before=log_as(told))
     logged = messages(plain.stderr)["0/0"]["output_code"]
