@@ -57,10 +57,8 @@ def _masked_reduction(spot: Spot) -> Option | None:
 def _static_form(spot: Spot, operator: str) -> Option | None:
     """The operator with its output size given."""
     match operator, spot.expression:
-        case "nonzero", ast.Call(func=ast.Attribute(value=tensor, attr="nonzero"), args=[]) | ast.Call(
-            args=[tensor, *_]
-        ):
-            code = f"torch.nonzero_static({spot.text(tensor)}, size=MAX_COUNT)"
+        case "nonzero", ast.Call(func=ast.Attribute(value=x, attr="nonzero"), args=[]) | ast.Call(args=[x, *_]):
+            code = f"torch.nonzero_static({spot.text(x)}, size=MAX_COUNT)"
             return Option("Give it a fixed size", code, "Missing rows are -1.")
         case "repeat_interleave", ast.Call() as call:
             code = f"{spot.text(call)[:-1]}, output_size=TOTAL)"

@@ -11,10 +11,7 @@ from irscope.fixing.source import Source
 from irscope.protocol import BreakFacts, Finding, FixMethod
 
 _CUT = "The graph is cut at each call of it: two graphs more, and the helper runs as plain Python."
-_STAYS = (
-    "The function runs as plain Python, as it does now: no graph grows. What is gone is the trial to trace it. "
-    "Each function that it calls is compiled by itself."
-)
+_STAYS = "It runs as plain Python, as now, without a trial to trace it. What it calls is compiled by itself."
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
