@@ -26,6 +26,7 @@ def profile_lines(found: Profile, paint: Paint, most: int | None = None, show_al
         *_head(found, paint),
         *tree_lines(folded(found.by_module), "module", found.step_seconds, paint, most),
         *tree_lines(found.by_frame if show_all else chained(found.by_frame), "line", found.step_seconds, paint, most),
+        *(["", printable(found.why_no_lines)] if found.why_no_lines else []),
         *_kernel_table(found, paint, most),
         *_gap_table(found, paint, most),
         *_region_lines(found, most),

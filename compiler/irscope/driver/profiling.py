@@ -163,6 +163,8 @@ def program_of(facts: dict[str, Any]) -> MeasuredProgram:
         eager_spread=spread_of(eager),
         is_clear=is_clear(samples, eager),
         is_foreign=facts.get("is_foreign") is True,
+        put_back=tuple(bounded(str(place), 100) for place in facts.get("put_back") or () if isinstance(place, str)),
+        compiled_again=bounded(str(facts.get("compiled_again", ""))),
     )
 
 
