@@ -278,6 +278,8 @@ class Profile:
         One step of median length, host first; with several programs one of each, after each other.
     peaks
         What the bounds were computed with; empty if they are not known.
+    cpu_peaks
+        Bytes and operations (float32) per second that the CPU reached, where it was measured; else None.
     warnings
         What of a trace from elsewhere could not be read.
     regions
@@ -310,6 +312,7 @@ class Profile:
     regions: tuple[MeasuredRegion, ...] = ()
     by_module: PathTree = NO_TREE
     by_frame: PathTree = NO_TREE
+    cpu_peaks: tuple[float, float] | None = None
 
     @property
     def bound_words(self) -> str:

@@ -97,9 +97,7 @@ class Buffers:
     def __init__(self, program: Program) -> None:
         module = getattr(program, "_orig_mod", program)
         named = module.named_buffers() if isinstance(module, sys.modules["torch"].nn.Module) else ()
-        self._kept = [
-            (name, one, one._version, one.detach().clone()) for name, one in named if not one.is_inference()
-        ]
+        self._kept = [(name, one, one._version, one.detach().clone()) for name, one in named if not one.is_inference()]
 
     def changed(self) -> list[str]:
         """The names of those that were written since."""
@@ -109,7 +107,9 @@ class Buffers:
         """Gives the tensors the values that they had."""
         with sys.modules["torch"].no_grad():
             for _, tensor, version, before in self._kept:
-                if tensor._version != version:  # else a write would be a change: what was exported runs while there is none
+                if (
+                    tensor._version != version
+                ):  # else a write would be a change: what was exported runs while there is none
                     tensor.copy_(before)
 
 
