@@ -7,7 +7,6 @@ from irscope.profiling.profile import MeasuredProgram
 from irscope.profiling.regions import Elsewhere, MeasuredRegion
 from irscope.vocabulary.units import count, duration, significant
 
-
 _MOST_PLACES = 3
 
 

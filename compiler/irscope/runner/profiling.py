@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from irscope.capture.programs import named_place_of
+from irscope.capture.programs import Program, named_place_of
 from irscope.internals import kernel_profile
 from irscope.internals.hooks import Hook
 from irscope.profiling.timeline import STEP
@@ -156,7 +156,8 @@ class Profiling(Rounds):
         facts |= {"is_foreign": is_foreign}
         facts |= {"plain_seconds": None, "samples": [], "eager_seconds": None, "put_back": [], "compiled_again": ""}
         try:
-            for one.state in (CallState(one.program), self._before[id(one)]):
+            for state in (CallState(one.program), self._before[id(one)]):
+                one.state = state
                 if not (why := self._why_compiled(one, facts)):
                     self._warm(one, facts["backward"])
                     return facts
