@@ -182,18 +182,22 @@ def _split_calls(nodes: PlacedNodes, inputs: Sequence[Sequence[int]], found: lis
         if len(inside) == len(span) or len(span) > left:  # all that is between belongs to it, so it is called once
             continue
         left -= len(span)
-        mine, call = set(inside), dict[int, int]()
-        for node in span:
-            is_mine = node in mine
-            calls_before = [call[used] + (used in mine and not is_mine) for used in inputs[node] if used in call]
-            if calls_before or is_mine:
-                call[node] = max(calls_before, default=0)
-        for node in inside:
-            if call[node]:
-                calls[node, len(module)] = call[node]
+        for node, number in _calls_of(inside, span, inputs).items():
+            calls[node, len(module)] = number
     for node, depth in calls:
         path = found[node] or ()
         found[node] = (*path[: depth - 1], f"{path[depth - 1]}@{calls[node, depth]}", *path[depth:])
+
+
+def _calls_of(inside: Sequence[int], span: range, inputs: Sequence[Sequence[int]]) -> dict[int, int]:
+    """The number of the call for those of a module's nodes that depend, through nodes outside of it, on an earlier call."""
+    mine, call = set(inside), dict[int, int]()
+    for node in span:
+        is_mine = node in mine
+        before = [call[used] + (used in mine and not is_mine) for used in inputs[node] if used in call]
+        if before or is_mine:
+            call[node] = max(before, default=0)
+    return {node: call[node] for node in inside if call[node]}
 
 
 def _shared(nodes: PlacedNodes, users: Iterable[int], found: Sequence[Path | None]) -> Path | None:

@@ -148,10 +148,12 @@ class MeasuredView implements View {
     const boxes = pathBoxes(tree);
     if (boxes.length === 0) {
       const what = part.toLowerCase();
-      this.body.replaceChildren(notice(
+      this.body.replaceChildren(
+        notice(
           `No ${what} to show.`,
           data.noLines === "" ? `Nothing is known about the ${what} of the kernels.` : data.noLines,
-        ));
+        ),
+      );
       return;
     }
     if (this.isFlame) {
