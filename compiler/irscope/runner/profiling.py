@@ -156,7 +156,7 @@ class Profiling(Rounds):
         facts |= {"is_foreign": is_foreign}
         facts |= {"plain_seconds": None, "samples": [], "eager_seconds": None, "put_back": [], "compiled_again": ""}
         try:
-            for state in (CallState(one.program), self._before[id(one)]):
+            for state in filter(None, (CallState(one.program), self._before.get(id(one)))):
                 one.state = state
                 if not (why := self._why_compiled(one, facts)):
                     self._warm(one, facts["backward"])
