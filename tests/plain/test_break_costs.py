@@ -80,6 +80,10 @@ def test_recompilations_cost_their_compiles_and_guards() -> None:
     compiles = [a_compile("0/0", seconds=9.0), a_compile("0/1"), a_compile("0/2"), a_compile("1/0"), a_compile("1/0#2")]
     [found] = recompiled_of(a_report(compiles, []), {("0/0", Kind.GUARDS): 1.0, ("0/2", Kind.GUARDS): 2.0})
     assert (found.function, found.compiles, found.compile_seconds, found.guard_seconds) == ("f", 3, 4.0, 3.0)
+    [newer] = recompiled_of(a_report(compiles, []), {("0/7", Kind.GUARDS): 1.0})
+    assert newer.guard_seconds == 1.0, "the search is the frame's, whichever compile it finds"
+    [never] = recompiled_of(a_report(compiles, []), {})
+    assert never.words == "compiled 3 times: recompiling took 4.0 s"
 
 
 def test_breaks_of_a_recording_have_costs(tmp_path: Path) -> None:

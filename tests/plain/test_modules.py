@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from irscope.ir.modules import Path, PlacedNodes, has_both_ways, homes, split_module
+from irscope.ir.modules import Path, PlacedNodes, called_module, has_both_ways, homes, split_module
 
 Described = tuple[str, str, str, str]
 """Name, kind (``call``: the user's own; ``made``: by a pass), module or nothing, and what it uses."""
@@ -149,3 +149,21 @@ def test_an_input_that_only_the_backward_uses_is_of_its_modules() -> None:
 )
 def test_the_names_of_a_module(printed: str, path: Path) -> None:
     assert split_module(printed, "M") == (path, "M")
+
+
+def test_each_call_of_a_module_is_drawn_apart() -> None:
+    """In one box, `norm` would be before and after the layers, and these would be side by side."""
+    nodes = placed(
+        ("first", "call", "net.norm", ""),
+        ("one", "call", "net.layers.0", "first"),
+        ("sum", "call", "net", "one first"),
+        ("second", "call", "net.norm", "sum"),
+        ("two", "call", "net.layers.1", "second"),
+        ("beside", "call", "net.side", "first"),
+        ("apart", "call", "net.other", "first"),
+        ("more", "call", "net.side", "beside"),
+    )
+    found = [".".join(path or ()) for path in homes(nodes)]
+    assert found[:5] == ["net.norm", "net.layers.0", "net", "net.norm@1", "net.layers@1.1"]
+    assert found[5:] == ["net.side", "net.other", "net.side"], "what is not called again stays one"
+    assert called_module(("net", "layers@1", "1")) == ("net", "layers", "1")

@@ -139,3 +139,9 @@ def test_a_fast_run_has_the_time_of_each_compile(tmp_path: Path, capsys: pytest.
 @pytest.mark.parametrize(("number", "label"), [(0, "Dynamo, first attempt"), (4, "Dynamo, attempt 5")])
 def test_attempts_count_from_one(number: int, label: str) -> None:
     assert phases.Phase(f"compile_attempt_{number}", -1, 0.0, 1.0, 1.0, 0).label == label
+
+
+def test_a_phase_without_an_end_is_no_time_twice() -> None:
+    found = [phases.Phase("a", -1, 0.0, 4.0, 4.0, 0), phases.Phase("lost", -1, 3.0, 9.0, 9.0, 0),
+             phases.Phase("b", -1, 5.0, 1.0, 1.0, 0), phases.Phase("beside", -1, 0.0, 99.0, 99.0, 1)]  # fmt: skip
+    assert phases.whole(found) == 12.0

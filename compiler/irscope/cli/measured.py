@@ -29,6 +29,7 @@ def profile_lines(found: Profile, paint: Paint, most: int | None = None, show_al
         *tree_lines(
             found.by_frame if show_all else chained(found.by_frame), "line", paint, most, "of step", found.step_seconds
         ),
+        *(["", printable(found.why_no_lines)] if found.why_no_lines else []),
         *_kernel_table(found, paint, most),
         *_gap_table(found, paint, most),
         *_region_lines(found, most),

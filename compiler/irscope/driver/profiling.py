@@ -15,7 +15,7 @@ from irscope.driver.driver import RunSpec, execute
 from irscope.driver.region_trials import compared_elsewhere
 from irscope.findings.slow_lines import slow_lines, with_costs
 from irscope.ir.kineto import TraceError, read_events
-from irscope.ir.roofline import Peaks, peaks_of
+from irscope.ir.roofline import THIS_CPU, Peaks, peaks_of
 from irscope.profiling.joining import Joined
 from irscope.profiling.measuring import profile_of
 from irscope.profiling.noise import is_clear, spread_of
@@ -122,13 +122,15 @@ def _measured(folder: str, store: Store, run: str, calls: int) -> Profile:
         found = timeline(read_events(os.path.join(folder, TRACE)), calls)
     except (OSError, TraceError) as error:
         raise NotMeasured(f"The profiler's trace cannot be read: {error}") from error
-    peaks = peaks_of(store.device_of(run)) or _measured_peaks(facts.get("peaks"))
+    measured = _measured_peaks(facts.get("peaks"))
+    peaks = peaks_of(store.device_of(run)) or measured
     report = store.report(run)
     profile = profile_of(found, Joined(store, report, peaks), report, programs, peaks.name if peaks else "")
     profile = dataclasses.replace(
         profile,
         cuda_graphs=with_facts(profile.cuda_graphs, facts.get("cuda_graphs")),
         regions=regions_of(facts.get("regions"), report),
+        cpu_peaks=(measured.bandwidth, measured.flops["float32"]) if measured else None,
     )
     store.put_profile(run, to_json(profile))
     for finding in (*slow_lines(profile, report), *with_costs(profile, report)):
@@ -163,6 +165,8 @@ def program_of(facts: dict[str, Any]) -> MeasuredProgram:
         eager_spread=spread_of(eager),
         is_clear=is_clear(samples, eager),
         is_foreign=facts.get("is_foreign") is True,
+        put_back=tuple(bounded(str(place), 100) for place in facts.get("put_back") or () if isinstance(place, str)),
+        compiled_again=bounded(str(facts.get("compiled_again", ""))),
     )
 
 
@@ -189,4 +193,4 @@ def _measured_peaks(facts: object) -> Peaks | None:
     moved, worked = _number(facts.get("bandwidth")), _number(facts.get("flops"))
     if not moved or not worked:
         return None
-    return Peaks("this CPU, measured", moved, {"float32": worked})
+    return Peaks(THIS_CPU, moved, {"float32": worked})

@@ -82,11 +82,15 @@ def homes(nodes: PlacedNodes) -> list[Path | None]:
     belong to: drawn outside, it would be before and after this module at once.  Where there is no such module, one that
     PyTorch does not say anything about is drawn with its neighbours, and the user's own stays outside.  Parameters,
     and the inputs if there are many, are drawn where they are used.
+
+    A module that is called again on what came of its first call is drawn once for each call, as ``norm@1``, which is
+    PyTorch's name of the second call: one box would be before and after what is between the calls.
     """
     around = _Neighbours(nodes)
     found = list(nodes.modules)
     for node in around.lacking:
         found[node] = around.home(node)
+    _split_calls(nodes, around.inputs, found)
     many = sum(kind == "placeholder" for kind in nodes.kinds) > MANY_INPUTS
     for node, kind in enumerate(nodes.kinds):
         if kind == "get_attr" or (
@@ -115,13 +119,13 @@ class _Neighbours:
         self._nodes = nodes
         count = len(nodes.names)
         self.users: list[list[int]] = [[] for _ in range(count)]
-        inputs: list[list[int]] = [[] for _ in range(count)]
+        self.inputs: list[list[int]] = [[] for _ in range(count)]
         for source, to in nodes.edges:
-            inputs[to].append(source)
+            self.inputs[to].append(source)
             self.users[source].append(to)
         self.lacking = [node for node, kind in enumerate(nodes.kinds) if nodes.modules[node] is None and is_call(kind)]
         is_split = has_both_ways(nodes)
-        self._above = self._spread(self.lacking, inputs, False)
+        self._above = self._spread(self.lacking, self.inputs, False)
         self._below = self._spread(self.lacking[::-1], self.users, is_split)
 
     def _spread(
@@ -152,6 +156,48 @@ class _Neighbours:
             return between or None
         beside = () if above and below else above or below
         return (_common_of(beside) or None) if beside else None
+
+
+def called_module(path: Path) -> Path:
+    """The path of a module without the numbers of its calls."""
+    return tuple(_CALL.sub("", part) for part in path)
+
+
+_CALL = re.compile(r"@\d+\Z")
+_MOST_VISITS = 30
+"""For each node of a graph: so often nodes are looked at for calls of modules; the modules after that are drawn once."""
+
+
+def _split_calls(nodes: PlacedNodes, inputs: Sequence[Sequence[int]], found: list[Path | None]) -> None:
+    """Puts the number of the call into the paths of what a module computes in a further call."""
+    spans: dict[tuple[Path, bool], list[int]] = {}
+    for node, path in enumerate(found):
+        if path and is_call(nodes.kinds[node]):
+            for depth in range(1, len(path) + 1):
+                spans.setdefault((path[:depth], bool(nodes.backward[node])), []).append(node)
+    left = _MOST_VISITS * len(found)
+    calls: dict[tuple[int, int], int] = {}
+    for (module, _), inside in spans.items():
+        span = range(inside[0], inside[-1] + 1)
+        if len(inside) == len(span) or len(span) > left:  # all that is between belongs to it, so it is called once
+            continue
+        left -= len(span)
+        for node, number in _calls_of(inside, span, inputs).items():
+            calls[node, len(module)] = number
+    for node, depth in calls:
+        path = found[node] or ()
+        found[node] = (*path[: depth - 1], f"{path[depth - 1]}@{calls[node, depth]}", *path[depth:])
+
+
+def _calls_of(inside: Sequence[int], span: range, inputs: Sequence[Sequence[int]]) -> dict[int, int]:
+    """The number of the call for those of a module's nodes that depend, through nodes outside of it, on an earlier call."""
+    mine, call = set(inside), dict[int, int]()
+    for node in span:
+        is_mine = node in mine
+        before = [call[used] + (used in mine and not is_mine) for used in inputs[node] if used in call]
+        if before or is_mine:
+            call[node] = max(before, default=0)
+    return {node: call[node] for node in inside if call[node]}
 
 
 def _shared(nodes: PlacedNodes, users: Iterable[int], found: Sequence[Path | None]) -> Path | None:

@@ -154,8 +154,16 @@ def _seconds(microseconds: float) -> float:
 
 
 def whole(phases: Sequence[Phase]) -> float:
-    """Seconds of all that is not inside something else, in the thread that compiles."""
-    return round(sum(phase.seconds for phase in phases if phase.parent < 0 and phase.track == 0), 6)
+    """Seconds of the clock in which the thread that compiles did any of it.  What was never said to end goes on until the
+    last event, beside all that began after it."""
+    outer = sorted(
+        (phase.start, phase.start + phase.seconds) for phase in phases if phase.parent < 0 and phase.track == 0
+    )
+    seconds = until = 0.0
+    for start, end in outer:
+        seconds += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return round(seconds, 6)
 
 
 def to_data(phases: Sequence[Phase], metrics: Mapping[str, object]) -> dict[str, Any]:

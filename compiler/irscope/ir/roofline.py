@@ -63,6 +63,10 @@ TARGETS: Mapping[str, Peaks] = {
 """The peaks of all targets that have them, by the names of the catalogue."""
 
 
+THIS_CPU = "this CPU, measured"
+"""What the CPU is called that a profile measured."""
+
+
 def peaks_of(device: str) -> Peaks | None:
     """The peaks of a device by the name that PyTorch reports; None for one that is not in the table."""
     return next((peaks for peaks in TARGETS.values() if device in peaks.reported), None)

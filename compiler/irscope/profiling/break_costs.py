@@ -79,13 +79,19 @@ def recompiled_of(report: Report, around: Around) -> tuple[RecompileCost, ...]:
     """The functions with several compiles, the one whose compiles took longest first."""
     frames: dict[str, list[Compile]] = defaultdict(list)
     for compile in report.compiles:
-        frames[compile.id.partition("/")[0]].append(compile)
+        frames[_frame(compile.id)].append(compile)
+    guards: dict[str, float] = defaultdict(
+        float
+    )  # of the frame: a search goes through all of its compiles, whichever it finds
+    for (name, kind), seconds in around.items():
+        if kind is Kind.GUARDS:
+            guards[_frame(name)] += seconds
     costs = [
         RecompileCost(
             each[0].title, each[0].file, each[0].line, len(each), sum(one.seconds or 0.0 for one in each[1:]),
-            sum(around.get((name, Kind.GUARDS), 0.0) for name in {_name(one.id) for one in each}),
+            guards[frame],
         )
-        for each in frames.values()
+        for frame, each in frames.items()
         if len({_name(one.id) for one in each}) > 1
     ]  # fmt: skip
     return tuple(sorted(costs, key=lambda cost: -cost.compile_seconds))
@@ -102,6 +108,10 @@ def _resumed(broken: Compile, finding: Finding, resumes: Mapping[tuple[str, str]
         and any(function.endswith(f"_at_{line}") for line in lines)
         for name in names
     ]
+
+
+def _frame(compile: str) -> str:
+    return compile.partition("/")[0]
 
 
 def _name(compile: str) -> str:

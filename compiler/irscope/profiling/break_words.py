@@ -123,8 +123,7 @@ class RecompileCost:
     @property
     def words(self) -> str:
         """``compiled 3 times: recompiling took 4.0 s, its guards take 12 µs of a step``."""
-        told = (
-            f"compiled {count(self.compiles, 'time')}: recompiling took {duration(self.compile_seconds)}, "
-            f"its guards take {duration(self.guard_seconds)} of a step"
-        )
+        told = f"compiled {count(self.compiles, 'time')}: recompiling took {duration(self.compile_seconds)}"
+        if self.guard_seconds:  # else no step looks for its code
+            told += f", its guards take {duration(self.guard_seconds)} of a step"
         return told if self.removed is None else f"{told}; {self.removed.words}"

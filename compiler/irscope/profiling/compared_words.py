@@ -7,6 +7,8 @@ from irscope.profiling.profile import MeasuredProgram
 from irscope.profiling.regions import Elsewhere, MeasuredRegion
 from irscope.vocabulary.units import count, duration, significant
 
+_MOST_PLACES = 3
+
 
 def program_words(one: MeasuredProgram) -> str:
     """``forward: 547 µs (…); without compile 1.2 ms (…): 2.19 times as fast; compiling took 8.1 s, paid back after 12,000 calls``."""
@@ -21,7 +23,23 @@ def program_words(one: MeasuredProgram) -> str:
         before, after = _typical(one.eager_spread, one.eager_seconds), _typical(one.spread, seconds)
         parts[-1] += f": {_verdict(before, after, one.is_clear)}"
         parts += _compiling(one.compile_seconds, one.paid_back_calls, one.is_clear)
-    return "; ".join(parts)
+    return "; ".join([*parts, *_state_words(one)])
+
+
+def _state_words(one: MeasuredProgram) -> list[str]:
+    """What was done so that each measured call goes through the same compiled code."""
+    found = []
+    if one.put_back:
+        names, more = ", ".join(f"`{place}`" for place in one.put_back[:_MOST_PLACES]), len(one.put_back) - _MOST_PLACES
+        found.append(
+            f"each call changes {names}{f' and {more} more' if more > 0 else ''}, put back before the next one"
+        )
+    if one.compiled_again:
+        found.append(
+            f"the script had compiled no code for the measured call ({one.compiled_again}), so it was compiled once more, "
+            "without lines"
+        )
+    return found
 
 
 def region_words(one: MeasuredRegion) -> str:

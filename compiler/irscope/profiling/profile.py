@@ -164,6 +164,11 @@ class MeasuredProgram:
     is_foreign
         Whether its code is PyTorch's own, as that of an ``nn.Sequential``: ``file`` and ``line`` are then those of the user's line
         that calls it, which owns the kernels that came from no line.
+    put_back
+        What a call changes and irscope puts back before the next one: ``self.calls``.
+    compiled_again
+        The guard that failed where no code that the script had compiled was valid for the measured call, so that it was
+        compiled once more after the script; empty if some was.
     """
 
     function: str
@@ -180,6 +185,8 @@ class MeasuredProgram:
     spread: Spread | None = None
     eager_spread: Spread | None = None
     is_clear: bool | None = None
+    put_back: tuple[str, ...] = ()
+    compiled_again: str = ""
 
     @property
     def paid_back_calls(self) -> int | None:
@@ -271,6 +278,8 @@ class Profile:
         One step of median length, host first; with several programs one of each, after each other.
     peaks
         What the bounds were computed with; empty if they are not known.
+    cpu_peaks
+        Bytes and operations (float32) per second that the CPU reached, where it was measured; else None.
     warnings
         What of a trace from elsewhere could not be read.
     regions
@@ -303,6 +312,7 @@ class Profile:
     regions: tuple[MeasuredRegion, ...] = ()
     by_module: PathTree = NO_TREE
     by_frame: PathTree = NO_TREE
+    cpu_peaks: tuple[float, float] | None = None
 
     @property
     def bound_words(self) -> str:
@@ -317,6 +327,17 @@ class Profile:
             f"the least time on {self.peaks}; ≤: {count(refuted, 'kernel')} took less than that, so the peak was measured "
             f"too low or not all bytes that are counted were moved, and the bound is what {took}"
         )
+
+    @property
+    def why_no_lines(self) -> str:
+        """Why no line has time of kernels; empty if one has."""
+        if self.lines:
+            return ""
+        if not self.kernels:
+            return "No kernel ran in the step: all of it ran as Python and eager operators."
+        if again := next((one.compiled_again for one in self.programs if one.compiled_again), ""):
+            return f"The script had compiled no code for the measured call ({again}), and what was compiled for it has no lines."
+        return "The run has no compile that these kernels are from."
 
     @property
     def has_own_regions(self) -> bool:

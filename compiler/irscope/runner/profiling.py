@@ -1,8 +1,9 @@
 """Measures the compiled programs of a script, after its end, with PyTorch's profiler.
 
 Each program is called again with copies of the arguments of its first call, until it is warm, and then so many times as
-are asked for.  If its backward was compiled in the run, each call has a backward, too, with gradients of one.  The trace and what
-was measured beside it go into a private folder, where the driver reads them.
+are asked for.  If its backward was compiled in the run, each call has a backward, too, with gradients of one.  What a call
+changes of its module or around it, such as a counter, is put back before the next one, so that each call goes through
+the same compiled code.  The trace and what was measured beside it go into a private folder, where the driver reads them.
 """
 
 from __future__ import annotations
@@ -11,22 +12,26 @@ import functools
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
-from irscope.capture.programs import named_place_of
+from irscope.capture.programs import Program, named_place_of
 from irscope.internals import kernel_profile
 from irscope.internals.hooks import Hook
 from irscope.profiling.timeline import STEP
+from irscope.protocol import Progress
+from irscope.runner.call_state import CallState
 from irscope.runner.cuda_graphs import GraphWatch
 from irscope.runner.descriptors import silent
 from irscope.runner.kept_regions import KeptRegions
 from irscope.runner.regions import Regions, facts_of
 from irscope.runner.rounds import READY, Measured, Rounds, modes, synchronize
 from irscope.usercode.user_files import is_package_file, is_user_file
+from irscope.vocabulary.units import count, duration
 from irscope.vocabulary.visible import bounded
 
 TRACE = "trace.json"
+Item = TypeVar("Item")
 _WARM_CALLS, _WARM_SECONDS, _MOST_WARM_SECONDS = 5, 0.5, 20.0
 _COPIED_BYTES = (1 << 15, 1 << 18, 1 << 22, 1 << 26)
 """Small blocks stay in caches, which are faster: a bound must hold for kernels whose data does, too."""
@@ -36,6 +41,8 @@ _BLOCKS, _BLOCK_SECONDS = 3, 0.2
 _LEAST_BLOCK_SECONDS, _COLD_CALLS = 0.03, 3
 """Calls of a block that are no samples: the other side has taken the caches and let the device rest."""
 _MOST_SAMPLES = 600
+_FAIL = "fail_on_recompile"
+_MOST_PLACES, _LONGEST_PLACE, _LONGEST_REASON = 20, 100, 300
 _MORE_CALLS, _MORE_SECONDS = 2, 2.0
 """This many times more calls are profiled than are asked for, if there is time, and the fastest are taken: what else
 the machine does only makes calls slower."""
@@ -50,14 +57,24 @@ class Profiling(Rounds):
         Calls of each program.
     has_backward
         Whether the run compiled a backward.  Called after the script.
+    say
+        Hears how far it is.
     """
 
     def __init__(
-        self, folder: str, why_as_python: Callable[[object], str], calls: int, has_backward: Callable[[], bool]
+        self,
+        folder: str,
+        why_as_python: Callable[[object], str],
+        calls: int,
+        has_backward: Callable[[], bool],
+        say: Callable[[Progress], None],
     ) -> None:
         super().__init__(folder, why_as_python)
         self._each_calls, self._has_backward = calls, has_backward
         self._backward = False
+        self._before: dict[int, CallState] = {}
+        """The state before the first call of each program, by its ``id()``."""
+        self._pace = _Pace(say)
         self._facts: list[dict[str, Any]] = []
         self._graphs = GraphWatch()
         self._regions = Regions()
@@ -71,20 +88,33 @@ class Profiling(Rounds):
         """Warms the programs up while the run is still captured: a compile that these calls need is seen, too."""
         self._backward = self._has_backward()
         with silent():
-            self._facts = [self._prepared_facts(one) for one in self._measured]
+            for one in self._pace.each(self._measured, "warming up program", _place_words):
+                self._facts.append(self._prepared_facts(one))
 
     def serve(self) -> None:
         """Measure each program, and say what was measured."""
         torch: Any = sys.modules.get("torch")
         self._graphs.stop()
+        at_end = [CallState(one.program) for one in self._measured]
         found: dict[str, Any] = {"programs": self._facts, "peaks": None, "regions": []}
         if torch is not None and self._facts:
             with silent():
+                for one, facts in zip(self._measured, self._facts, strict=True):
+                    if facts["compiled_again"]:
+                        self._compile_again(one, facts)
                 self._profile(torch, self._facts)
                 found["peaks"] = _peaks(torch) if not torch.cuda.is_initialized() else None
                 found["cuda_graphs"] = self._graphs.facts(torch)
                 found["regions"] = self._region_facts()
+        for state in reversed(at_end):
+            state.put_back()
         self._write(READY, found)
+
+    def _note(self, program: Program, compiled: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        before = CallState(program)
+        super()._note(program, compiled, args, kwargs)
+        for one in self._measured[-1:]:
+            self._before.setdefault(id(one), before)
 
     def _region_facts(self) -> list[dict[str, Any]]:
         """Facts of the graphs that the programs go through; last, since they are called in another order."""
@@ -92,11 +122,13 @@ class Profiling(Rounds):
         for one, facts in zip(self._measured, self._facts, strict=True):
             if not facts["why_not"]:
                 regions = self._regions.of(functools.partial(self._once, one))
-                found += facts_of(regions, functools.partial(self._alone, facts["backward"]))
+                paced = self._pace.each(regions, "timing graph", lambda region: f"{region.compile} alone")
+                found += facts_of(paced, functools.partial(self._alone, facts["backward"]))
         return found
 
     def _once(self, one: Measured) -> None:
         with modes(one):
+            _begin(one)
             _call(one, False)
 
     def _alone(self, backward: bool, one: Measured) -> dict[str, Any]:
@@ -122,35 +154,74 @@ class Profiling(Rounds):
             file, line = one.caller
         facts: dict[str, Any] = {"function": function, "file": file, "line": line, "backward": False, "why_not": ""}
         facts |= {"is_foreign": is_foreign}
-        facts |= {"plain_seconds": None, "samples": [], "eager_seconds": None}
+        facts |= {"plain_seconds": None, "samples": [], "eager_seconds": None, "put_back": [], "compiled_again": ""}
         try:
-            with modes(one):
-                facts["backward"] = self._backward and one.grad and _call(one, True)
-                self._warm(one, facts["backward"])
+            for state in filter(None, (CallState(one.program), self._before.get(id(one)))):
+                one.state = state
+                if not (why := self._why_compiled(one, facts)):
+                    self._warm(one, facts["backward"])
+                    return facts
+            facts["compiled_again"] = why
         except Exception as error:  # noqa: BLE001  whatever the program raises is the answer
             facts["why_not"] = bounded(f"{type(error).__name__}: {error}".splitlines()[0])
         return facts
 
+    def _why_compiled(self, one: Measured, facts: dict[str, Any]) -> str:
+        """Why a call in this state would be compiled; empty if the script has compiled it, and then it has been called."""
+        torch: Any = sys.modules["torch"]
+        one.state.put_back()
+        by_script = set(one.state.changed())  # such as a global that was given another value after the first call
+        try:
+            with modes(one), torch.compiler.set_stance(_FAIL):
+                facts["backward"] = _call(one, self._backward and one.grad)
+        except RuntimeError as error:
+            if _FAIL not in str(error):
+                raise
+            one.state.put_back()
+            return _reason(str(error))
+        changed = [place for place in one.state.changed() if place not in by_script]
+        one.changes = bool(changed)
+        facts["put_back"] = [bounded(place, _LONGEST_PLACE) for place in changed[:_MOST_PLACES]]
+        return ""
+
+    def _compile_again(self, one: Measured, facts: dict[str, Any]) -> None:
+        """The script has no code for such a call.  What is compiled for it now is not the script's, so the capture is over."""
+        try:
+            with modes(one):
+                one.state.put_back()
+                _call(one, self._backward and one.grad)
+            if why := self._why_compiled(one, facts):
+                facts["why_not"] = f"PyTorch compiles it again on each call, which no time of a step shows: {why}"
+                return
+            self._warm(one, facts["backward"])
+        except Exception as error:  # noqa: BLE001  whatever the program raises is the answer
+            facts["why_not"] = bounded(f"{type(error).__name__}: {error}".splitlines()[0])
+
     def _warm(self, one: Measured, backward: bool) -> None:
         start, calls = time.perf_counter(), 0
-        while calls < _WARM_CALLS or time.perf_counter() - start < _WARM_SECONDS:
-            _call(one, backward)
-            calls += 1
-            if time.perf_counter() - start > _MOST_WARM_SECONDS:
-                return
+        with modes(one):
+            while calls < _WARM_CALLS or time.perf_counter() - start < _WARM_SECONDS:
+                _begin(one)
+                _call(one, backward)
+                calls += 1
+                if time.perf_counter() - start > _MOST_WARM_SECONDS:
+                    return
 
     def _profile(self, torch: Any, facts: list[dict[str, Any]]) -> None:
         mine = [number for number, each in enumerate(facts) if not each["why_not"]]
+        if not mine:
+            return
         samples = {number: _Samples(self._measured[number], facts[number]["backward"]) for number in mine}
-        for each in samples.values():
+        for each in self._pace.each(samples.values(), "timing program", lambda each: "without the profiler"):
             each.take(self._each_calls)
         kinds = torch.profiler.ProfilerActivity
         activities = [kinds.CPU, *([kinds.CUDA] if torch.cuda.is_initialized() else [])]
         with torch.profiler.profile(activities=activities, acc_events=True):  # the first one has more to set up
             self._steps(torch, mine[:1], facts, 1)
+        self._pace.tell("profiling", f"{count(self._each_calls, 'call')} of {count(len(mine), 'program')}")
         with torch.profiler.profile(activities=activities, acc_events=True) as profiler:
             self._steps(torch, mine, facts, self._each_calls)
-        for number, each in samples.items():
+        for number, each in self._pace.each(samples.items(), "timing program", lambda _: "again without the profiler"):
             each.take(self._each_calls)
             facts[number] |= each.facts()
         profiler.export_chrome_trace(os.path.join(self._folder, TRACE))
@@ -163,6 +234,7 @@ class Profiling(Rounds):
             for number in programs:
                 one = self._measured[number]
                 with modes(one):
+                    _begin(one)
                     with torch.profiler.record_function(f"{STEP}:{number}"):
                         _call(one, facts[number]["backward"])
                         synchronize()
@@ -191,6 +263,7 @@ class _Samples:
     def _block(self, program: Any, calls: int, into: list[float]) -> None:
         begin, found = time.perf_counter(), list[float]()
         while True:
+            _begin(self._one)
             start = time.perf_counter()
             _call(self._one, self._backward, program)
             synchronize()
@@ -210,6 +283,43 @@ class _Samples:
             "eager_seconds": _typical(self._eager) if self._has_eager else None,
             "eager_samples": self._eager[:: len(self._eager) // _MOST_SAMPLES + 1] if self._has_eager else [],
         }
+
+
+class _Pace:
+    """Says how far a measurement is, and when it will be done with what it is at."""
+
+    def __init__(self, say: Callable[[Progress], None]) -> None:
+        self._say = say
+
+    def each(self, items: Iterable[Item], what: str, words: Callable[[Item], str]) -> Iterator[Item]:
+        """The items; before each is said which one it is of how many, and what time is left as far as they are alike."""
+        every, start = list(items), time.perf_counter()
+        for done, item in enumerate(every):
+            left = (time.perf_counter() - start) / done * (len(every) - done) if done else 0.0
+            about = f", about {duration(left)} left" if left >= 1 else ""
+            self.tell(f"{what} {done + 1} of {len(every)}", f"{words(item)}{about}")
+            yield item
+
+    def tell(self, phase: str, words: str) -> None:
+        self._say(Progress(f"{phase}: {words}", phase))
+
+
+def _place_words(one: Measured) -> str:
+    function, file, line = named_place_of(one.program, one.args)
+    return f"{function} ({os.path.basename(file)}:{line})"
+
+
+def _reason(message: str) -> str:
+    """The guard that failed, of what PyTorch says where it would compile; else all of its first line."""
+    lines = [line.strip() for line in message.splitlines()]
+    guard = next((line[2:].partition("#")[0].strip() for line in lines if line.startswith("- ")), lines[0])
+    return bounded(guard, _LONGEST_REASON)
+
+
+def _begin(one: Measured) -> None:
+    """Makes what the call begins with what it was for the calls before."""
+    if one.changes:
+        one.state.put_back()
 
 
 def _typical(seconds: list[float]) -> float:

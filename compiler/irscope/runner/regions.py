@@ -10,7 +10,7 @@ import copy
 import functools
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from irscope.internals import backends
@@ -93,7 +93,7 @@ class Regions:
         return self._seen
 
 
-def facts_of(regions: list[Region], measured: Callable[[Measured], dict[str, Any]]) -> list[dict[str, Any]]:
+def facts_of(regions: Iterable[Region], measured: Callable[[Measured], dict[str, Any]]) -> list[dict[str, Any]]:
     """What was measured of each, or why it was not."""
     until, found = time.perf_counter() + _MOST_SECONDS, list[dict[str, Any]]()
     for region in regions:

@@ -60,6 +60,10 @@ class Measured:
     calls: int = 0
     """Calls of a round; 0: it cannot be called again."""
     eager_calls: int = 0
+    state: Any = None
+    """The `irscope.runner.call_state.CallState` that its calls begin with."""
+    changes: bool = False
+    """Whether a call changes that."""
 
 
 class Rounds:

@@ -83,23 +83,34 @@ def largest_difference(
 
 def _output(program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], seed: int) -> list[Any]:
     """The tensors that a call gives; what it changes of its inputs and of its module is put back."""
-    kept = _state(program)
+    buffers = Buffers(program)
     own_args, own_kwargs = cloned((args, kwargs))
     with seeded(seed):
         found = list(_tensors(program(*own_args, **own_kwargs), 0))
-    torch: Any = sys.modules["torch"]
-    with torch.no_grad():
-        for tensor, version, before in kept:
-            if tensor._version != version:  # else a write would be a change: what was exported runs while there is none
-                tensor.copy_(before)
+    buffers.put_back()
     return found
 
 
-def _state(program: Program) -> list[tuple[Any, int, Any]]:
+class Buffers:
     """The buffers of a module, with versions and copies: parameters change in the optimizer only."""
-    module = getattr(program, "_orig_mod", program)
-    buffers = module.buffers() if isinstance(module, sys.modules["torch"].nn.Module) else ()
-    return [(one, one._version, one.detach().clone()) for one in buffers if not one.is_inference()]
+
+    def __init__(self, program: Program) -> None:
+        module = getattr(program, "_orig_mod", program)
+        named = module.named_buffers() if isinstance(module, sys.modules["torch"].nn.Module) else ()
+        self._kept = [(name, one, one._version, one.detach().clone()) for name, one in named if not one.is_inference()]
+
+    def changed(self) -> list[str]:
+        """The names of those that were written since."""
+        return [name for name, tensor, version, _ in self._kept if tensor._version != version]
+
+    def put_back(self) -> None:
+        """Gives the tensors the values that they had."""
+        with sys.modules["torch"].no_grad():
+            for _, tensor, version, before in self._kept:
+                if (
+                    tensor._version != version
+                ):  # else a write would be a change: what was exported runs while there is none
+                    tensor.copy_(before)
 
 
 def _tensors(value: Any, depth: int) -> Iterator[Any]:

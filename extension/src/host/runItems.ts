@@ -120,10 +120,11 @@ function runItem(run: RunItem, isBelowScript: boolean): vscode.TreeItem {
   item.iconPath = new vscode.ThemeIcon(icon, color === undefined ? undefined : new vscode.ThemeColor(color));
   // A side bar is narrow: what tells runs apart comes first.
   const facts = [
+    ...(run.outcome === null ? [vscode.l10n.t("running")] : []),
     ...(isBelowScript ? [] : [wayOf(run)]),
     units.count(run.findings, "finding"),
     ...(run.kernels > 0 ? [units.count(run.kernels, "kernel")] : []),
-    run.outcome === null ? vscode.l10n.t("running") : units.duration(run.seconds),
+    ...(run.outcome === null ? [] : [units.duration(run.seconds)]),
     units.clock(run.started),
   ];
   item.description = facts.join(" · ");

@@ -350,6 +350,8 @@ export interface Measured {
   regions: ProgramTime[];
   /** By measured time minus possible time. */
   lines: LineTime[];
+  /** Why there is none; empty if there is one. */
+  noLines: string;
   kernels: KernelTime[];
   gaps: GapTime[];
   /** Its layers that repeat are one; a kernel of several modules is divided among them by a model. */

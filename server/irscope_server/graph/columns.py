@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from irscope.comparing.graphs import diff_graphs
 from irscope.ir.graphs import Graph, GraphNode, operation_name, parse_graph, short_target
-from irscope.ir.modules import Path, PlacedNodes, has_both_ways, homes, split_module
+from irscope.ir.modules import Path, PlacedNodes, called_module, has_both_ways, homes, split_module
 from irscope.ir.nodes import NO_FACTS, NodeFacts
 from irscope.provenance.graph_facts import MOST_ORIGINALS, Calls, original_calls
 
@@ -214,8 +214,10 @@ def originals_of(operation: str, made_from: Iterable[str]) -> tuple[str, ...] | 
 def home_column(modules: Table, nodes: PlacedNodes) -> list[int]:
     """The number of the module around each node in the drawing; the table gets those that no node has for its own."""
     numbers: dict[Path, int] = {}
-    for number, (path, _) in enumerate(modules.entries):
+    types: dict[Path, str] = {}
+    for number, (path, kind) in enumerate(modules.entries):
         numbers.setdefault(path, number)
+        types.setdefault(path, kind)
     column = []
     both = has_both_ways(nodes)
     for path in homes(nodes):
@@ -223,7 +225,7 @@ def home_column(modules: Table, nodes: PlacedNodes) -> list[int]:
             column.append(-1)
         else:
             if path not in numbers:
-                numbers[path] = modules((path, ""))
+                numbers[path] = modules((path, types.get(called_module(path), "")))
             column.append(numbers[path])
     return column
 

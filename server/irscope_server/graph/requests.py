@@ -29,7 +29,7 @@ from irscope_server.graph.answers import GraphColumns, GraphHead, GraphKernels, 
 from irscope_server.graph.columns import columns, compared
 from irscope_server.graph.known import known_columns
 from irscope_server.graph.schedule import Schedule, schedule_columns, schedule_names
-from irscope_server.graph.targets import targets
+from irscope_server.graph.targets import cpu_of, targets
 from irscope_server.stages.tree import kernel_items, stage_named
 
 _KEPT = 4
@@ -75,14 +75,15 @@ async def graph(context: GraphContext, params: GraphParams) -> Encoded:
 
     def answer(store: Store) -> Encoded:
         gpu = store.device_of(params.run)
-        peaks = peaks_of(gpu)
+        cpu = cpu_of(store, report.script)
+        peaks = peaks_of(gpu) or (None if gpu else cpu)
         head = GraphHead(
             title=f"{stage_words(stage)} of {compile.title} ({compile.id})",
             stage_uri=uri_of_stage(params.run, stage.id, stage.language),
             compare_with=before.id if before else None,
             before_uri=uri_of_stage(params.run, before.id, before.language) if before else None,
             versions=tuple(versions_of(compile)),
-            targets=targets(),
+            targets=targets(cpu),
             gpu=gpu,
             ran_on=peaks.name if peaks else "",
         )

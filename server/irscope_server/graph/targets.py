@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from irscope.ir.roofline import TARGETS
+from irscope.ir.roofline import TARGETS, THIS_CPU, Peaks
+from irscope.profiling.changes import stored_profile
+from irscope.store.store import Store
 
 from irscope_server.graph.answers import EstimateTarget, Rate
 
@@ -14,13 +16,29 @@ SHORT = {
 """Dtypes as printed graphs have them; any other by its own name."""
 
 
-def targets() -> tuple[EstimateTarget, ...]:
-    """All of them; the client chooses, since the device that a script ran on may be none of these."""
+def targets(cpu: Peaks | None) -> tuple[EstimateTarget, ...]:
+    """All of them; the client chooses, since the device that a script ran on may be none of these.
+
+    Parameters
+    ----------
+    cpu
+        The machine's own CPU, where a profile of the script measured it.
+    """
     return tuple(
         EstimateTarget(
             peaks.name,
             peaks.bandwidth,
             tuple(Rate(SHORT.get(dtype, dtype), rate) for dtype, rate in peaks.flops.items()),
         )
-        for peaks in TARGETS.values()
+        for peaks in (*([cpu] if cpu is not None else []), *TARGETS.values())
     )
+
+
+def cpu_of(store: Store, script: str) -> Peaks | None:
+    """What the newest profile of a script measured of the CPU; None if none did."""
+    profiled = store.newest_profiled(script)
+    profile = stored_profile(store, profiled) if profiled is not None else None
+    if profile is None or profile.cpu_peaks is None:
+        return None
+    moved, worked = profile.cpu_peaks
+    return Peaks(THIS_CPU, moved, {"float32": worked})

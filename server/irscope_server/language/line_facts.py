@@ -226,7 +226,7 @@ def facts_of_texts(
         except ValueError:
             continue
         name = compiled.compile.id
-        symbols[name] = _symbols(compiled.symbols)
+        symbols[name] = symbols_of(compiled.symbols)
         for number, node in enumerate(nodes):
             if node.op == "placeholder" and (match := _ARGUMENT.match(node.name)) and node.detail:
                 arguments.setdefault(name, {})[match["name"]] = node.detail
@@ -252,7 +252,8 @@ def _op(compile: str, node: GraphNode, number: int) -> Op:
     return Op(compile, node.name, node.target, node.detail, node.origin.line, node.inputs, number)
 
 
-def _symbols(data: Any) -> dict[str, SymbolFacts]:
+def symbols_of(data: Any) -> dict[str, SymbolFacts]:
+    """The symbolic sizes in the data of a compile's stage of symbols, by name."""
     symbols = {}
     for entry in data.get("symbols", ()) if isinstance(data, dict) else ():
         low, high = entry["narrowed"]

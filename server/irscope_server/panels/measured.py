@@ -174,6 +174,8 @@ class MeasuredResult:
     """Graphs between breaks, each called alone; empty if there are not several."""
     lines: tuple[LineTime, ...]
     """By measured time minus possible time."""
+    no_lines: str
+    """Why there is none; empty if there is one."""
     kernels: tuple[KernelTime, ...]
     gaps: tuple[GapTime, ...]
     modules: MeasureTree
@@ -232,6 +234,7 @@ def _result(run: str, found: Profile, uri_of: UriOf, reason: str, report: Report
         programs=tuple(_program(one, uri_of) for one in found.programs),
         regions=_regions(found, uri_of),
         lines=tuple(_line(one, uri_of) for one in found.lines[:_MOST_ROWS]),
+        no_lines=found.why_no_lines,
         kernels=tuple(_kernel(run, one, languages, uri_of) for one in found.kernels[:_MOST_ROWS]),
         gaps=tuple(
             GapTime(one.kind, one.seconds, _place(one.where, uri_of), one.where) for one in found.gaps[:_MOST_ROWS]

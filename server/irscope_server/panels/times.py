@@ -130,7 +130,9 @@ def _result(store: Store, report: Report, compiles: tuple[Compile, ...], uri_of:
     return PhasesResult(
         report.run,
         report.pipeline,
-        round(sum(one.seconds for one in found), 6),
+        round(
+            sum(compile.seconds or phases.whole(trees[compile.id]) for compile in compiles if compile.id in trees), 6
+        ),
         tuple(names),
         tuple(labels),
         found,

@@ -15,6 +15,7 @@ from irscope.vocabulary import units
 from irscope.vocabulary.stages import Role
 
 from irscope_server.base import words
+from irscope_server.language.type_labels import symbol_rows
 from irscope_server.stages.linked import RunReader, document_uri
 
 UriOf = Callable[[str], str]
@@ -56,6 +57,7 @@ def node_lines(run: RunReader, item: Item, uri_of: UriOf) -> Iterator[str]:
     facts = item.facts
     if facts is not None:
         yield _table(_value_rows(facts.value), _cost_rows(facts))
+        yield from symbol_rows(run.symbols_in(item.element.stage, f"[{', '.join(map(str, facts.value.sizes))}]"))
     yield _from(run.linked.keys(item.element.stage).get(item.element.line, ()), run, uri_of)
     if facts is None:
         return
@@ -118,6 +120,7 @@ def _output_code(run: RunReader, stage: StageRef, line: int, name: str, uri_of: 
         yield f"**{words.code_span(name)}** holds {words.code_span(item.element.name)}"
         if item.facts is not None:
             yield _table(_value_rows(item.facts.value))
+            yield from symbol_rows(run.symbols_in(stage.id, f"[{', '.join(map(str, item.facts.value.sizes))}]"))
     origins = run.linked.keys(stage.id).get(line, ())
     if kernel is None and not nodes:
         yield from _computed(run.linked.computed(stage.id, line))

@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
+from irscope.pipelines.registry import role_of
 from irscope.protocol import Origin, OutcomeKind, Report, StageRef
 from irscope.provenance.linked import LinkedLines
 from irscope.store.store import Store
+from irscope.vocabulary.stages import Role
 
 from irscope_server.base.context import ReadContext
 from irscope_server.base.line_map import LineMap
@@ -23,6 +25,7 @@ from irscope_server.base.results import CounterpartsResult, LineKey, LinesOf, Li
 from irscope_server.base.stage_uris import SCHEME, NoDocument, parts_of, uri_of_stage
 from irscope_server.base.texts import FileKey, file_key, keyed, split_lines
 from irscope_server.base.wire import to_wire
+from irscope_server.language.line_facts import SymbolFacts, symbols_in, symbols_of
 
 T = TypeVar("T")
 
@@ -39,6 +42,14 @@ class RunReader:
         self.linked = LinkedLines(store, report)
         self.stages: dict[str, StageRef] = {stage.id: stage for compile in report.compiles for stage in compile.stages}
         self._texts: dict[str, Sequence[str]] = {}
+
+    def symbols_in(self, stage: str, text: str) -> list[SymbolFacts]:
+        """What the symbolic sizes in a text of a stage stand for, as far as its compile tells."""
+        names = symbols_in(text)
+        compile = next((one for one in self.report.compiles if any(each.id == stage for each in one.stages)), None)
+        told = [each for each in compile.stages if role_of(each.name) is Role.SYMBOLS] if compile and names else []
+        known = symbols_of(self.store.stage_data(self.report.run, told[-1].id)) if told else {}
+        return [known[name] for name in names if name in known]
 
     def stage_of(self, candidates: Sequence[str]) -> StageRef:
         """Raises NoDocument."""

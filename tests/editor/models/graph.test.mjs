@@ -93,6 +93,35 @@ describe("a graph is folded", () => {
     assert.equal(shown(model, graph.fold(model, "module")), "x net(enc.layer(0(a b) 1(c d)) e) output");
   });
 
+  it("with layers that repeat as one, and each call of a module apart", () => {
+    const layer = (/** @type {number} */ at, /** @type {string} */ path) => [
+      [`a${at}`, "mm", at === 0 ? ["x"] : [`b${at - 1}`], path],
+      [`b${at}`, "relu", [`a${at}`], path],
+    ];
+    const model = modelOf(
+      /** @type {any} */ ([
+        ["x", "placeholder", []],
+        ...layer(0, "net.layers.0"),
+        ...layer(1, "net.layers.1"),
+        ...layer(2, "net.layers.2"),
+        ...layer(3, "net.norm"),
+        ...layer(4, "net.norm@1"),
+      ]),
+    );
+    const forest = graph.fold(model, "module");
+    assert.equal(shown(model, forest), "x net(layers(0(a0 b0) 1(a1 b1) 2(a2 b2)) norm(a3 b3) norm(a4 b4))");
+    const told = forest.clusters.map((/** @type {any} */ { name, type, repeats }) => [name, type, repeats]);
+    assert.deepEqual(told[2], ["layers", "M ×3", 3]);
+    assert.deepEqual(told.slice(-2), [
+      ["norm", "M", 0],
+      ["norm", "M, call 2", 0],
+    ]);
+    const open = graph.openAtFirst(forest, model.count, 24);
+    assert.ok(!open.has(forest.clusters[2].item), "a run of layers is closed at first");
+    const all = graph.openAtFirst(forest, model.count, 24, () => 1);
+    assert.equal(all.size, forest.clusters.length, "and opened with all");
+  });
+
   it("with what has no module where the server says that it is drawn", () => {
     const model = modelOf([
       ["l_x_", "placeholder", []],
@@ -291,8 +320,9 @@ describe("a graph is folded", () => {
     ]);
     const model = modelOf(nodes);
     const forest = graph.fold(model, "module");
+    const size = (/** @type {any} */ { first, last }) => last - first;
     const names = (/** @type {number} */ most) =>
-      [...graph.openAtFirst(forest, model.count, most)]
+      [...graph.openAtFirst(forest, model.count, most, size)]
         .slice(1)
         .map((item) => forest.clusters[item - model.count].name);
     assert.deepEqual(names(30), ["net.layer"]);

@@ -228,7 +228,10 @@ describe("the graph panel in a page", () => {
     assert.equal(await panel.locator("#target").isVisible(), false);
     await panel.locator("#colour").selectOption("time");
     const legend = panel.locator("#legend");
-    assert.equal((await legend.innerText()).trim(), "This graph ran on cpu. Choose a device to estimate times for.");
+    assert.equal(
+      (await legend.innerText()).trim(),
+      "This graph ran on cpu. Choose a device to estimate times for; a profile of the script measures this CPU.",
+    );
     await panel.locator("#search").fill("mm_1");
     await panel.locator("#search").press("Enter");
     await panel.locator("#details-facts", { hasText: "moves" }).waitFor();

@@ -96,8 +96,14 @@ describe("the pipeline in a page of its own", () => {
     const more = frame.getByRole("button", { name: /^\d+ more$/ });
     const [hidden] = (await more.innerText()).split(" ");
     assert.ok(Number(hidden) > 0 && Number(hidden) < STAGES.length);
-    const background = await more.evaluate((button) => getComputedStyle(button).backgroundColor);
-    assert.match(background, /^rgb\(/, "it lies on cards, so nothing shines through");
+    const [below, shown] = [await more.boundingBox(), await scroll.boundingBox()];
+    assert.ok(below !== null && shown !== null && below.y >= shown.y + shown.height, "it lies on no card");
+    const boxes = [frame.getByLabel("Compile", { exact: true }), frame.locator(".search")].map((each) =>
+      each.boundingBox(),
+    );
+    const [chooser, search] = await Promise.all(boxes);
+    assert.ok(chooser && search && Math.abs(chooser.y - search.y) < 6, "one row is above the cards");
+    assert.ok(search.x + search.width <= 400);
     const inner = page.frames().find((each) => each !== page.mainFrame());
     assert.ok(inner);
     assert.deepEqual(await violations(inner, OF_THE_PAGE_AROUND), []);

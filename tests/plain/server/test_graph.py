@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from irscope.ir.graphs import edges_of, parse_graph
 from irscope.ir.nodes import NodeFacts, Source, Value
+from irscope.ir.roofline import Peaks
 from irscope.protocol import Compile, CompileOutcome, Kernel, Lane, Outcome, OutcomeKind, StageRef
 from irscope.store.store import Store
 from irscope_server.base.archive import Archive
@@ -69,8 +70,9 @@ def test_what_is_known_of_a_node() -> None:
 
 
 def test_devices_to_estimate_for_have_rates_by_printed_dtype() -> None:
-    by_name = {target.name: target for target in targets()}
-    h100 = by_name["NVIDIA H100 SXM"]
+    by_name = {target.name: target for target in targets(Peaks("mine", 1.0, {"float32": 2.0}))}
+    h100, mine = by_name["NVIDIA H100 SXM"], by_name["mine"]
+    assert next(iter(by_name)) == "mine" and (mine.bandwidth, mine.rates[0].flops) == (1.0, 2.0)
     assert h100.bandwidth == 3.35e12
     assert {rate.dtype: rate.flops for rate in h100.rates}["bf16"] == 989.4e12
     assert all("f32" in {rate.dtype for rate in target.rates} for target in by_name.values()), "that of all others"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -166,3 +167,34 @@ def test_graphs_between_breaks_are_timed_through_another_pipeline(tmp_path: Path
     assert [[one["pipeline"] for one in region["elsewhere"]] for region in regions] == [["aotinductor"]] * 2
     for one in (one for region in regions for one in region["elsewhere"]):
         assert one["why_not"] == "" and one["seconds"]["calls"] == one["inductor"]["calls"] == 18
+
+
+@pytest.mark.nightly
+def test_each_measured_call_begins_with_the_same_state(tmp_path: Path) -> None:
+    """A counter in a guard would have each call compiled again."""
+    text = """\
+    import torch
+
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.calls = 0
+
+        def forward(self, x):
+            self.calls += 1
+            return torch.relu(x) * self.calls
+
+
+    net = torch.compile(Net())
+    for _ in range(3):
+        y = net(torch.ones(8))
+    print("printed", y.sum().item(), net.calls)
+    """
+    done = run_cli_forked(
+        "profile", write(tmp_path, textwrap.dedent(text)), "--calls", "3", "--json", "--store", tmp_path / "runs.db"
+    )
+    found = json.loads(done.stdout)
+    assert found["programs"][0]["put_back"] == ["self.calls"] and found["programs"][0]["compiled_again"] == ""
+    with Store(str(tmp_path / "runs.db")) as store:
+        assert [one.id for one in store.report(found["run"]).compiles] == ["0/0", "0/1", "0/2"], "none is the profile's"

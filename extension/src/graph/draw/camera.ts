@@ -11,8 +11,9 @@ export interface Place {
 
 const SMALLEST_SCALE = 0.01;
 const LARGEST_SCALE = 5;
-/** At the start, text is never smaller than it can be read; a graph that does not fit begins at its top. */
 const READABLE_SCALE = 0.7;
+/** At the start all is in view; a graph of which nothing could be read then begins at its top. */
+const LEAST_AT_START = 0.3;
 const MOVE_MS = 220;
 
 export const isCalm = (): boolean => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -92,10 +93,10 @@ export class Camera {
     };
   }
 
-  /** The whole picture where its text can be read then, else its top. */
+  /** The whole picture where its names can be read then, else its top. */
   start(): void {
     const view = this.fitting();
-    if (view.scale >= READABLE_SCALE) {
+    if (view.scale >= LEAST_AT_START) {
       this.set(view);
       return;
     }

@@ -177,7 +177,7 @@ function estimateHeading({ target, graph: { devices, gpu, ranOn } }: Model): str
     return `Lower bound on ${target.name}. ${ran}`.trim();
   }
   const unknown = gpu && !ranOn ? " The peak rates of this GPU are not known here." : "";
-  return `${ran}${unknown} Choose a device to estimate times for.`.trim();
+  return `${ran}${unknown} Choose a device to estimate times for${devices.includes("cpu") ? "; a profile of the script measures this CPU" : ""}.`.trim();
 }
 
 /** Five steps from the least to the most, by orders of magnitude, as sizes and times differ by those. */

@@ -79,6 +79,15 @@ export class Labels {
     return width;
   }
 
+  /** As much of a name as has room, and its width, both at a size of its letters. */
+  within(text: string, room: number, size: number): string {
+    return this.shortened(text, true, (room * 12) / size);
+  }
+
+  widthIn(text: string, size: number): number {
+    return (this.widthOf(text, true) * size) / 12;
+  }
+
   /** How many nodes of a cluster have each of the colours. */
   composition(item: number): number[] {
     let counts = this.compositions.get(item);

@@ -1,4 +1,4 @@
-/** The whole picture in a corner, with the part that is in view; a click or a drag in it goes there. */
+/** The whole picture beside the graph, with the part that is in view; a click or a drag in it goes there. */
 
 import type { Camera } from "./camera";
 import type { Box, Scene } from "../layout/scene";
@@ -9,6 +9,7 @@ const TALLEST = 240;
 const LEAST = 64;
 /** It takes at most this much of the panel's height. */
 const SHARE = 0.4;
+const SHARE_OF_WIDTH = 0.2;
 const MARGIN = 8;
 /** A small picture has a small map. */
 const LARGEST_SCALE = 0.16;
@@ -47,7 +48,8 @@ export class Minimap {
   /** Redraws the scene; needed only when it or its colours have changed. */
   show(scene: Scene, fill: (box: Box) => string, border: string): void {
     const tallest = Math.min(TALLEST, Math.max(this.camera.height * SHARE, LEAST));
-    this.scale = Math.min((WIDEST - MARGIN) / scene.width, (tallest - MARGIN) / scene.height, LARGEST_SCALE);
+    const widest = Math.min(WIDEST, Math.max(document.documentElement.clientWidth * SHARE_OF_WIDTH, LEAST));
+    this.scale = Math.min((widest - MARGIN) / scene.width, (tallest - MARGIN) / scene.height, LARGEST_SCALE);
     const width = Math.max(Math.round(scene.width * this.scale) + MARGIN, LEAST);
     const height = Math.max(Math.round(scene.height * this.scale) + MARGIN, LEAST);
     this.size = { width, height };

@@ -31,6 +31,9 @@ export interface Marks {
 
 /** Letters smaller than this many pixels are not drawn. */
 const SMALLEST_TEXT = 4.5;
+/** Names of modules are never smaller than this; what has no room for some letters of this size has none. */
+const NAME_PIXELS = 10;
+const LEAST_NAME_PIXELS = 26;
 /** Where a second line would be smaller than this, the first has its place, too. */
 const SMALLEST_SECOND = 5.5;
 const LARGEST_TITLE = 24;
@@ -44,6 +47,8 @@ export class Painter {
   private readonly tints = new Map<string, string>();
   /** How much of a node's colour is in what it is filled with. */
   private tint = 0;
+  /** Clusters in view whose names are drawn over the picture. */
+  private small: Box[] = [];
 
   constructor(
     public theme: Theme,
@@ -62,8 +67,54 @@ export class Painter {
     this.tints.clear();
     const isFar = seen !== undefined && scale < PATCHES;
     this.tint = (this.theme.lightness === "dark" ? 0.16 : 0.12) * (isFar ? 2.5 : 1);
+    this.small = [];
     this.inside(pen, scene.root, marks, scale, seen);
+    this.names(pen, scale);
     this.selection(pen, marks, scale);
+  }
+
+  /** The names of clusters whose own letters would be too small, over the picture: outer ones first, where there is room. */
+  private names(pen: Pen, scale: number): void {
+    const { theme, labels } = this;
+    const [size, line] = [NAME_PIXELS / scale, (NAME_PIXELS + 3) / scale];
+    const taken: { x: number; y: number; width: number; height: number }[] = [];
+    for (const box of this.small) {
+      const room = box.width - 8 / scale;
+      const { title, sub } = labels.of(box.item);
+      const name = labels.within(title, room, size);
+      const [, whole = ""] = /^((?!\d+ nodes?$).*?)(?: · |$)/.exec(sub) ?? [];
+      const first = labels.widthIn(name, size);
+      const widthWith = (text: string): number => first + size / 2 + labels.widthIn(text, size);
+      const kinds = name === title && whole !== "" ? [whole, whole.replace(/, call \d+$/, "")] : [];
+      const kind = kinds.find((text) => widthWith(text) <= room);
+      const width = (kind === undefined ? first : widthWith(kind)) + 4 / scale;
+      const place = { x: box.x + 2 / scale, y: box.y + 1 / scale, width, height: line };
+      const isFree = taken.every(
+        (other) =>
+          place.x >= other.x + other.width ||
+          place.x + place.width <= other.x ||
+          place.y >= other.y + other.height ||
+          place.y + place.height <= other.y,
+      );
+      if (isFree) {
+        taken.push(place);
+        const [x, y] = [place.x + 2 / scale, place.y + 0.8 * line];
+        pen.rect(place.x, place.y, place.width, place.height, 2 / scale, { fill: theme.cluster });
+        pen.text(name, x, y, { size, colour: theme.ink, font: theme.sans, bold: true });
+        if (kind !== undefined) {
+          pen.text(kind, x + first + size / 2, y, { size, colour: theme.muted, font: theme.sans });
+        }
+      }
+    }
+  }
+
+  /** Whether a cluster's name is drawn over the picture, since its own letters would be too small. */
+  private isSmall(box: Box, scale: number): boolean {
+    const isSmall = 12 * scale < NAME_PIXELS;
+    if (isSmall && box.width * scale >= LEAST_NAME_PIXELS) {
+      this.small.push(box);
+    }
+    return isSmall;
   }
 
   /** The one colour that says most of a box. */
@@ -138,7 +189,7 @@ export class Painter {
       stroke: theme.clusterBorder,
       width: Math.max(1, 0.7 / scale),
     });
-    if (12 * scale >= SMALLEST_TEXT) {
+    if (!this.isSmall(box, scale)) {
       const { title, sub } = labels.of(box.item);
       this.chevron(pen, box.x + 12, box.y + HEADER / 2 + 1, true);
       pen.text(title, box.x + 24, box.y + HEADER / 2 + 5, {
@@ -168,9 +219,7 @@ export class Painter {
       fill: mixed(theme.cluster, theme.ink, theme.isHighContrast ? 0 : 0.05),
       ...line,
     });
-    if (10.5 * scale < SMALLEST_SECOND) {
-      this.soleTitle(pen, box, scale, 14, height - 12);
-    } else {
+    if (!this.isSmall(box, scale)) {
       const { title, sub } = labels.of(box.item);
       this.chevron(pen, x + 12, y + 15, false);
       pen.text(title, x + 24, y + 19, { size: 12, colour: theme.ink, font: theme.sans, bold: true });

@@ -17,6 +17,8 @@ export interface Cluster {
   /** The module's class, or what else there is to say. */
   type: string;
   parent: Cluster | undefined;
+  /** How many layers of one kind are in it, and nothing else. */
+  repeats: number;
   /** In the order of the graph. */
   children: number[];
   /** Its nodes are `order[first]` to `order[last - 1]`. */
@@ -36,9 +38,14 @@ export interface Forest {
   home: (Cluster | undefined)[];
 }
 
+/** At the end of the name of a module in a further call, as PyTorch writes it: `norm@1` is the second one. */
+const CALL_NUMBER = /@(\d+)(?=\.|$)/g;
+
 /** More children than this are grouped once more. */
 export const MOST_CHILDREN = 80;
 const CHUNK = 40;
+/** So many layers of one kind are folded into one. */
+const LEAST_REPEATS = 3;
 
 interface Draft {
   name: string;
@@ -46,8 +53,12 @@ interface Draft {
   type: string;
   children: Map<string, Draft>;
   nodes: number[];
+  /** How many of its nodes are operations. */
+  calls: number;
   /** The number of its first node, which gives its place among its siblings. */
   first: number;
+  /** Whether it is a run of layers of one kind. */
+  isRun?: boolean;
 }
 
 export function fold(model: Model, grouping: Grouping, shown?: (node: number) => boolean): Forest {
@@ -65,6 +76,7 @@ export function fold(model: Model, grouping: Grouping, shown?: (node: number) =>
         ends.set(path, end);
       }
       end.nodes.push(node);
+      end.calls += Number(model.kind(node) === CALL);
     }
   }
   return finish(model, draft);
@@ -88,7 +100,7 @@ function draftAt(root: Draft, path: readonly Step[], first: number): Draft {
 }
 
 function newDraft(name: string, key: string, type: string): Draft {
-  return { name, key, type, children: new Map(), nodes: [], first: Number.MAX_SAFE_INTEGER };
+  return { name, key, type, children: new Map(), nodes: [], calls: 0, first: Number.MAX_SAFE_INTEGER };
 }
 
 type Part = Draft | number;
@@ -106,7 +118,58 @@ function partsOf(from: Draft): Part[] {
       parts.push(folded);
     }
   }
-  return parts.sort((left, right) => firstOf(left) - firstOf(right));
+  parts.sort((left, right) => firstOf(left) - firstOf(right));
+  return from.isRun === true ? parts : withRepeats(parts, from);
+}
+
+/** Layers of one kind that follow each other are one cluster, `0–31`, with all of them inside. */
+function withRepeats(parts: Part[], parent: Draft): Part[] {
+  const found: Part[] = [];
+  for (let at = 0; at < parts.length;) {
+    const run = runAt(parts, at);
+    const [first, last] = [run[0], run.at(-1)];
+    if (run.length < LEAST_REPEATS || run.length === parts.length || first === undefined || last === undefined) {
+      found.push(...parts.slice(at, at + Math.max(run.length, 1)));
+    } else {
+      const group = newDraft(rangeOf(first.name, last.name), `${parent.key}/${first.name}…`, "");
+      group.children = new Map(run.map((layer) => [layer.name, layer]));
+      group.first = first.first;
+      group.isRun = true;
+      found.push(group);
+    }
+    at += Math.max(run.length, 1);
+  }
+  return found;
+}
+
+/** Neighbours of one class with as many operations, whose names end with a number. */
+function runAt(parts: Part[], from: number): Draft[] {
+  const run: Draft[] = [];
+  for (let at = from; at < parts.length; at += 1) {
+    const part = parts[at];
+    const [first = part] = run;
+    if (
+      typeof part !== "object" ||
+      typeof first !== "object" ||
+      part.type !== first.type ||
+      part.type === "" ||
+      !/\d(@\d+)?$/.test(part.name) ||
+      callsIn(part) !== callsIn(first)
+    ) {
+      break;
+    }
+    run.push(part);
+  }
+  return run;
+}
+
+function callsIn({ calls, children }: Draft): number {
+  return [...children.values()].reduce((all, child) => all + callsIn(child), calls);
+}
+
+/** `layers.0` and `layers.31` → `layers.0–31`. */
+function rangeOf(first: string, last: string): string {
+  return `${first.replace(CALL_NUMBER, "")}–${/\d+$/.exec(last.replace(CALL_NUMBER, ""))?.[0] ?? last}`;
 }
 
 /** Numbers clusters and nodes in the order in which they are listed. */
@@ -121,12 +184,14 @@ class Numbering {
   }
 
   make(name: string, key: string, type: string, parent: Cluster | undefined): Cluster {
+    const again = /@(\d+)$/.exec(name);
     const cluster: Cluster = {
       item: this.model.count + this.clusters.length,
       key,
-      name,
-      type,
+      name: name.replace(CALL_NUMBER, ""),
+      type: again === null ? type : [type, `call ${Number(again[1]) + 1}`].filter((part) => part !== "").join(", "),
       parent,
+      repeats: 0,
       children: [],
       first: this.order.length,
       last: this.order.length,
@@ -167,7 +232,13 @@ class Numbering {
       } else {
         const child = this.make(part.name, part.key, part.type, cluster);
         cluster.children.push(child.item);
-        this.fill(child, partsOf(part), 0);
+        const inner = partsOf(part);
+        const [layer] = inner;
+        if (typeof layer === "object" && inner.length >= LEAST_REPEATS && runAt(inner, 0).length === inner.length) {
+          child.repeats = inner.length;
+          child.type = `${layer.type} ×${inner.length}`;
+        }
+        this.fill(child, inner, 0);
         child.last = this.order.length;
       }
     }

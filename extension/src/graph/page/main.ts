@@ -22,7 +22,7 @@ import type { State } from "./state";
 import { onThemeChange } from "../draw/theme";
 
 /** What lies over the picture: the mouse means it, and not the boxes beneath. */
-const ON_TOP = "#corner";
+const ON_TOP = "#zoom";
 
 const page = buildPage();
 const layouter = new Layouter();

@@ -14,7 +14,8 @@ export function mainFirst(model: Model, nodes: readonly number[]): number[] {
 
 /**
  * What is open at first: from the top, as long as all that shows can be laid out in a moment. Clusters of one kind that
- * are side by side, as the layers of a model do, are opened together or not at all.
+ * are side by side, as the layers of a model do, are opened together or not at all. Without weights a run of layers
+ * stays closed.
  */
 export function openAtFirst(
   forest: Forest,
@@ -25,7 +26,9 @@ export function openAtFirst(
   const open = new Set<number>([forest.root.item]);
   const important = (clusters: Cluster[]): number =>
     clusters.reduce((all, cluster) => all + (weight?.(cluster) ?? cluster.last - cluster.first), 0);
-  let level = teams(forest, count, forest.root);
+  const openable = (cluster: Cluster): Cluster[][] =>
+    teams(forest, count, cluster).filter((team) => weight !== undefined || team.every(({ repeats }) => repeats === 0));
+  let level = openable(forest.root);
   let visible = forest.root.children.length;
   while (level.length > 0) {
     const next: Cluster[][] = [];
@@ -35,7 +38,7 @@ export function openAtFirst(
         visible += more;
         for (const cluster of team) {
           open.add(cluster.item);
-          next.push(...teams(forest, count, cluster));
+          next.push(...openable(cluster));
         }
       }
     }

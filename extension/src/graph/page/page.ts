@@ -153,8 +153,7 @@ function makeCanvas(buttons: Page["buttons"]) {
     buttons.zoomIn,
     buttons.fit,
   );
-  const corner = h("div", { id: "corner" }, minimap, zoom);
-  const canvas = h("main", { id: "canvas" }, picture, tree, corner);
+  const canvas = h("main", { id: "canvas" }, picture, tree, zoom);
 
   return { canvas, picture, minimap, tree, legend, results };
 }
@@ -218,7 +217,7 @@ export function buildPage(): Page {
   const heading = h("h1", { class: "only-read" }, "Graph");
   const header = h("header", {}, heading, toolbar, onCanvas.results, where);
   onCanvas.canvas.append(announcement);
-  document.body.append(header, onCanvas.canvas, notice.root, onCanvas.legend, details.root);
+  document.body.append(header, onCanvas.canvas, onCanvas.minimap, notice.root, onCanvas.legend, details.root);
   return {
     ...onCanvas,
     ...seeking,

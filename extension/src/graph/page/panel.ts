@@ -23,8 +23,9 @@ import type { State } from "./state";
 import { readTheme, type Theme } from "../draw/theme";
 import { GraphView } from "./view";
 
-/** As much as is laid out and read in a moment. */
-const BOXES_AT_FIRST = 110;
+/** As much as can be read where all of it is in view; changes are shown even where not all of it is. */
+const BOXES_AT_FIRST = 24;
+const CHANGES_AT_FIRST = 110;
 const MOST_BOXES = 1500;
 const MOST_BELOW = 400;
 
@@ -169,7 +170,9 @@ export class GraphPanel {
     const { model, forest } = this;
     const changes = (cluster: Cluster): number =>
       this.nodesOf(cluster).reduce((all, node) => all + Number(model.state(node) !== SAME), 0);
-    return openAtFirst(forest, model.count, BOXES_AT_FIRST, model.compared ? changes : undefined);
+    return model.compared
+      ? openAtFirst(forest, model.count, CHANGES_AT_FIRST, changes)
+      : openAtFirst(forest, model.count, BOXES_AT_FIRST);
   }
 
   private nodesOf({ first, last }: Cluster): Uint32Array {
@@ -210,7 +213,7 @@ export class GraphPanel {
 
   async expandAll(): Promise<void> {
     const { forest, model } = this;
-    this.open = openAtFirst(forest, model.count, MOST_BOXES);
+    this.open = openAtFirst(forest, model.count, MOST_BOXES, ({ first, last }) => last - first);
     const all = forest.clusters.length;
     if (this.open.size < all) {
       const text = `${this.open.size} of ${all} clusters are open: all at once would be too much to draw. Open others by hand.`;

@@ -148,7 +148,12 @@ class MeasuredView implements View {
     const boxes = pathBoxes(tree);
     if (boxes.length === 0) {
       const what = part.toLowerCase();
-      this.body.replaceChildren(notice(`No ${what} to show.`, `Nothing is known about the ${what} of the kernels.`));
+      this.body.replaceChildren(
+        notice(
+          `No ${what} to show.`,
+          data.noLines === "" ? `Nothing is known about the ${what} of the kernels.` : data.noLines,
+        ),
+      );
       return;
     }
     if (this.isFlame) {
@@ -236,7 +241,8 @@ function tableOf(part: Exclude<Part, "Step" | "Modules" | "Frames">, data: Measu
         ? [kernelRows(data), KERNEL_COLUMNS, "Kernel"]
         : [gapRows(data), GAP_COLUMNS, "What"];
   if (rows.length === 0) {
-    return [notice(`No ${part.toLowerCase()} to show.`, "The step has none that could be told apart.")];
+    const why = data.gaps.length === 0 ? "The step has none that could be told apart." : data.noLines;
+    return [notice(`No ${part.toLowerCase()} to show.`, why)];
   }
   const table = tableElement(
     part,

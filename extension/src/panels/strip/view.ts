@@ -49,7 +49,8 @@ class StripView implements View {
   });
   /** How many cards are below the edge; a click shows them. */
   private readonly more = button("", () => this.showMore(), { class: "more", hidden: true });
-  private readonly scroll = h("div", { class: "strip-scroll" }, this.row, this.more);
+  private readonly scroll = h("div", { class: "strip-scroll" }, this.row);
+  private readonly stages = h("div", { class: "strip-stages" }, this.scroll, this.more);
   private readonly side = h("div", {
     class: "details",
     role: "region",
@@ -140,8 +141,8 @@ class StripView implements View {
       ),
     );
     this.row.replaceChildren(...groups.filter((group) => group.childElementCount > 0));
-    this.scroll.replaceChildren(this.row, ...(result.end === null ? [] : [endElement(result.end)]), this.more);
-    this.body.replaceChildren(this.scroll, this.side);
+    this.scroll.replaceChildren(this.row, ...(result.end === null ? [] : [endElement(result.end)]));
+    this.body.replaceChildren(this.stages, this.side);
     this.arrange();
     this.choose(firstChoice(result, this.subject?.stage ?? bridge.recall<Remembered>().stripStage), false);
     this.mark();
@@ -205,7 +206,9 @@ class StripView implements View {
       ...(compiles.length > 0 ? [chooser] : []),
       ...(stages.length > 0 ? [this.search, this.found] : []),
       h("span", { class: "spacer" }),
-      ...(languages === "" ? [] : [h("span", { class: "dim", title: "Kernels by language" }, `kernels: ${languages}`)]),
+      ...(languages === ""
+        ? []
+        : [h("span", { class: "dim languages", title: "Kernels by language" }, `kernels: ${languages}`)]),
     );
   }
 

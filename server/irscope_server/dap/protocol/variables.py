@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -197,6 +198,13 @@ def _linked(recording: Recording, places: Sequence[PlaceInRun]) -> Lazy:
         section, spot = recording.section(place), recording.spot(place)
         if spot.name in section.nodes:
             return node_facts(section, spot.name)
-        return f"{spot.file or section.title}:{spot.line}"
+        return _place_facts(spot.file or section.title, spot.line, os.path.dirname(recording.report.script))
 
     return Lazy(len(places), item)
+
+
+def _place_facts(file: str, line: int, folder: str) -> Facts:
+    """A line of a file or a stage; a path is told from the folder of the script, where it is in that."""
+    inside = file.startswith(os.path.join(folder, ""))
+    shown = f"{os.path.relpath(file, folder) if inside else file}:{line}"
+    return Facts("place", shown, {"name": f"{os.path.basename(file)}:{line}", "file": file, "line": line})
