@@ -232,9 +232,9 @@ async function runTier(name, asked, env, turns) {
 
 /** @param {string} tier @param {string} report @param {Asked} asked */
 function pytestArguments(tier, report, { rest, all, files }) {
-  // Some at a time keep a small machine busy: the worker tier, which is the longest, waits for processes and the disk a
-  // fifth of its time.  Tests that share a run stay together (see conftest.py), the largest groups first.
-  const parallel = tier === "plain" ? [] : ["-n", tier === "worker" ? "3" : "2", "--dist", "loadgroup"];
+  // Two at a time keep a small machine busy.  Tests that share a run stay together (see conftest.py), the largest groups
+  // first.
+  const parallel = tier === "plain" ? [] : ["-n", "2", "--dist", "loadgroup"];
   const selected = all ? [] : ["-m", "not nightly"];
   const tests = files?.filter((file) => file.startsWith(`tests/${tier}/`)) ?? [path.join("tests", tier)];
   return ["-m", "pytest", ...tests, `--junitxml=${report}`, ...parallel, ...selected, ...rest];
