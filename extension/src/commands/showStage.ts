@@ -56,9 +56,9 @@ export async function showGraph(services: Services): Promise<void> {
   if (found === undefined) {
     return;
   }
-  const graphs = found.stages.filter((stage) => stage.isGraph);
   const open = vscode.window.activeTextEditor?.document.uri.toString() ?? "";
-  const shown = graphs.find((stage) => sameUri(stage.uri, open));
+  const shown = found.stages.find((stage) => stage.isGraph && sameUri(stage.uri, open));
+  const graphs = largestFirst(found.stages.filter(({ role }) => role === "graph"));
   const pick = (): Promise<Choice> => pickStage(graphs, vscode.l10n.t("Show FX Graph"), vscode.l10n.t("Which graph?"));
   const stage = shown ?? (graphs.length === 1 ? graphs[0] : (await pick()).stage);
   if (stage !== undefined && stage !== ANOTHER_PIPELINE) {
@@ -67,6 +67,15 @@ export async function showGraph(services: Services): Promise<void> {
   } else if (graphs.length === 0) {
     void showWithLog("information", vscode.l10n.t("No graph was captured in this run: the script compiled nothing."));
   }
+}
+
+/** The graphs of the compile with the largest one come first, which is the one that is asked for most. */
+function largestFirst(graphs: CompileStageItem[]): CompileStageItem[] {
+  const most = new Map<string, number>();
+  for (const { compile, nodes } of graphs) {
+    most.set(compile, Math.max(most.get(compile) ?? 0, nodes ?? 0));
+  }
+  return [...graphs].sort((a, b) => (most.get(b.compile) ?? 0) - (most.get(a.compile) ?? 0));
 }
 
 /** What autotuning tried: at the operators of the line at the cursor; if it has none, of a compile that is chosen. */

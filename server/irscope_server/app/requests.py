@@ -280,16 +280,15 @@ def _looked_at(report: Report) -> str:
 
 
 def statement_around(text: str, line: int) -> tuple[int, int]:
-    """First and last line (0-based) of the innermost statement that a line belongs to; of a block its head alone, so that
-    an empty line belongs to none."""
+    """First and last line (0-based) of the innermost statement that a line belongs to; an empty line belongs to none."""
     tree = tree_of(text)
-    if tree is None:
+    lines = text.split("\n")
+    if tree is None or not (line < len(lines) and lines[line].strip()):
         return line, line
     best = (line, line)
     size: float = float("inf")
     for node in statements_of(tree):
-        body = getattr(node, "body", None)
-        end = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
+        end = node.end_lineno or node.lineno
         if node.lineno <= line + 1 <= end and end - node.lineno <= size:
             best, size = (node.lineno - 1, end - 1), end - node.lineno
     return best

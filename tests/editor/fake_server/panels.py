@@ -458,7 +458,7 @@ def measured(params: Json) -> Json:
         "run": params["run"], "step": 0, "device": 0, "owned": 0, "profiled": 0, "idle": None, "steps": 0, "bounds": "", "programs": [], "regions": [],
         "lines": [], "kernels": [], "gaps": [], "modules": tree(), "frames": tree(), "graphs": {"recorded": 0, "replayed": 0, "skipped": [], "recordings": 0, "again": [], "pools": []}, "costs": [], "words": [], "places": [],
         "leftOut": {"lines": 0, "kernels": 0, "gaps": 0},
-        "pieces": [], "reason": "No run of this script was measured yet.",
+        "noLines": "", "pieces": [], "reason": "No run of this script was measured yet.",
     }  # fmt: skip
     if params["run"] == EMPTY:
         return nothing

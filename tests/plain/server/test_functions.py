@@ -90,4 +90,4 @@ def test_which_scripts_are_worth_a_run(text: str, uses: bool) -> None:
 def test_an_empty_line_of_a_block_belongs_to_no_statement() -> None:
     text = "def f(x):\n    y = g(\n        x,\n    )\n\n    for i in x:\n        y += i\n\n    return y\n"
     around = {line: statement_around(text, line) for line in (0, 2, 4, 5, 6, 7, 8)}
-    assert around == {0: (0, 0), 2: (1, 3), 4: (4, 4), 5: (5, 5), 6: (6, 6), 7: (7, 7), 8: (8, 8)}
+    assert around == {0: (0, 8), 2: (1, 3), 4: (4, 4), 5: (5, 6), 6: (6, 6), 7: (7, 7), 8: (8, 8)}

@@ -171,7 +171,7 @@ async def test_times_and_memory(start_editor: StartEditor, stored: Stored) -> No
     assert sum(row[3] for row in roots) == pytest.approx(first.seconds)
     assert {found.names[row[0]] for row in first.phases} >= {"bytecode_tracing", "GraphLowering.run"}
     assert found.labels[found.names.index("GraphLowering.run")] == "lowering to Inductor's IR"
-    assert found.phases.rows[0].whole[0] == pytest.approx(found.seconds)
+    assert found.phases.rows[0].whole[0] == pytest.approx(found.seconds, rel=0.05)
     (one,) = (await editor.request("irscope/phases", run=stored.run, compile="1/0")).compiles
     assert [row[1:] for row in one.phases] == [row[1:] for row in found.compiles[1].phases]
 
