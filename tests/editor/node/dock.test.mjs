@@ -265,8 +265,10 @@ describe("the dock", () => {
   });
 
   it("the tabs take arrow keys, and a chosen run stays until the editor is followed again", async () => {
-    await dock.locator("#tab-ranks").focus();
-    await dock.locator("#tab-ranks").press("ArrowRight");
+    await dock.locator("#tab-ranks").click();
+    await dock.locator("#tab-ranks").press("ArrowRight"); // From the last one to the first.
+    assert.equal(await dock.locator("#tab-summary").getAttribute("aria-selected"), "true");
+    await dock.locator("#tab-summary").press("ArrowRight");
     assert.equal(await dock.locator("#tab-strip").getAttribute("aria-selected"), "true");
     assert.equal(await dock.locator("#tab-strip").evaluate((tab) => tab === document.activeElement), true);
     await dock.locator('select[aria-label="Compile"]').selectOption("0/1");
