@@ -18,6 +18,7 @@ import types
 from collections.abc import Callable, Collection
 from typing import Any
 
+from irscope.internals.frames import callers, is_in
 from irscope.internals.hooks import Hook, Undo, replace_attribute
 
 
@@ -31,7 +32,7 @@ def deep_hooks() -> list[Hook]:
             "stages after a hit in the AOTAutograd cache",
             "torch._functorch._aot_autograd.autograd_cache",
             "2.9 to 2.15",
-            lambda cache: _replace_static(cache.AOTAutogradCache, "_lookup", lambda *_, **__: None),
+            _miss_in_compiles,
         ),
         Hook(
             "what the AOTAutograd cache knows a graph by",
@@ -42,13 +43,28 @@ def deep_hooks() -> list[Hook]:
     ]
 
 
+def _miss_in_compiles(cache: types.ModuleType) -> Undo:
+    """Every compile misses in the AOTAutograd cache.  The lookups of others, such as of an artifact that the script loads,
+    find what is there."""
+    autograd_cache: Any = cache.__dict__["AOTAutogradCache"]
+    look_up = autograd_cache._lookup
+
+    def lookup(*args: Any, **kwargs: Any) -> Any:
+        caller = next(callers(), None)
+        is_compile = caller is not None and is_in(caller.f_code, "torch/_functorch/_aot_autograd/autograd_cache.py")
+        return None if is_compile else look_up(*args, **kwargs)
+
+    return _replace_static(autograd_cache, "_lookup", lookup)
+
+
 class _OwnKeys:
     """The FX graph cache as the user's own run would ask it."""
 
     def __init__(self) -> None:
         self._trace: Any = None
         self._level = 0  # of provenance tracking, as the user has it
-        self._keys: dict[str, str] = {}  # our key of a graph → the user's; empty: nothing is kept that could have it
+        # Our key of a graph that is compiled → the user's; empty: nothing is kept that could have it; None: not known.
+        self._keys: dict[str, str | None] = {}
         self._made: set[str] = set()  # our keys
 
     def track_provenance(self, config: types.ModuleType) -> Undo:
@@ -65,7 +81,7 @@ class _OwnKeys:
         """Every lookup of a graph misses, and says in ``cache_status_detailed`` (the key that PyTorch itself writes,
         with the same words) what the user's own run would have got."""
         module: Any = codecache
-        hash_of = module.compiled_fx_graph_hash
+        hash_of, look_up = module.compiled_fx_graph_hash, module.FxGraphCache._lookup_graph
         # `hint_int` is its name in torch 2.9; 2.11 has neither here.
         hint_of: Any = getattr(module, "guarding_hint_or_throw", None) or getattr(module, "hint_int", _hint_of)
 
@@ -74,11 +90,13 @@ class _OwnKeys:
             try:
                 self._keys[key] = self._user_key(module, key, lambda: hash_of(*args, **kwargs)[0])
             except Exception:  # noqa: BLE001  then what the user's own run would find is not told
-                self._keys.pop(key, None)
+                self._keys[key] = None
             return key, lines
 
-        def lookup(key: str, example_inputs: Any, local: bool, *_: Any, **__: Any) -> tuple[None, dict[str, str]]:
-            own = self._keys.pop(key, None)
+        def lookup(key: str, example_inputs: Any, local: bool, *args: Any, **kwargs: Any) -> Any:
+            if key not in self._keys:  # of no compile: such as of an artifact that the script loads
+                return look_up(key, example_inputs, local, *args, **kwargs)
+            own = self._keys.pop(key)
             if own is None or not local:
                 return None, {}
             try:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from irscope.runner.script import run_main
+from irscope.worker.client import Worker
 from support import REPOSITORY, RunScript, run_captured, run_forked, run_plain, run_plain_forked, write
 
 COMPILED = """\
@@ -252,6 +253,28 @@ def test_the_same_bits_in_the_deep_lane(run: RunScript, tmp_path: Path) -> None:
     assert ran.stderr == plain.stderr
     assert ran.report.outcome.exit_code == 0
     assert len(ran.report.compiles) > 3
+
+
+ARTIFACT = """\
+import torch
+from torch._inductor import CompiledArtifact, standalone_compile
+from torch.fx.experimental.proxy_tensor import make_fx
+
+x = torch.arange(12.0).reshape(3, 4)
+made = standalone_compile(make_fx(lambda x: x.sin() + 1, tracing_mode="fake")(x), [x], dynamic_shapes="from_example_inputs")
+for format, path in (("binary", "a.bin"), ("unpacked", "folder")):
+    made.save(path=path, format=format)
+    print(format, CompiledArtifact.load(path=path, format=format)(x))
+"""
+
+
+def test_an_artifact_that_the_script_loads_is_found_in_the_deep_lane(shared_worker: Worker, tmp_path: Path) -> None:
+    """The deep lane has compiles miss in PyTorch's caches, from which an artifact is loaded."""
+    script = write(tmp_path, ARTIFACT)
+    plain = run_plain_forked(script, cwd=tmp_path)
+    ran = run_captured(script, tmp_path / "store" / "runs.db", "deep", worker=shared_worker, cwd=str(tmp_path))
+    assert plain.returncode == 0 and "unpacked" in plain.stdout, plain.stderr
+    assert (ran.stdout, ran.report.outcome.exit_code) == (plain.stdout, 0)
 
 
 PUT_BACK = """\
