@@ -140,7 +140,7 @@ class Finding:
     cost: Cost = Cost(0.0, 0)
     fixes: tuple[Fix, ...] = ()
     follows: Related | None = None
-    """The finding of the same kind that it is a consequence of, and that mentions it among its related places."""
+    """The finding of the same kind that it is a consequence of."""
     ranks: tuple[int, ...] = ()
     """The ranks that have it, of a run of several ranks."""
     facts: FindingFacts | None = None
