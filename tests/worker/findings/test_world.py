@@ -10,8 +10,8 @@ from irscope.driver.fixing.trying import Trying
 from irscope.driver.hints import Standing, tried_hints
 from irscope.driver.trials.proving import Prover, Status
 from irscope.protocol import Lane, RecompilationFacts, RelatedRole, Severity, causes_only
-from irscope.worker.client import Worker
 from irscope.usercode.source import text_of_range
+from irscope.worker.client import Worker
 from support import run_captured, write
 
 SCRIPTS = Path(__file__).parents[2] / "data" / "world"
