@@ -131,6 +131,7 @@ def test_a_value_comes_from_its_tensor(name: str, argument: str, tmp_path: Path,
     assert finding.explanation.endswith(f"The value comes from the argument `{argument}`.")
     if name == "mask_any":  # the second operand of `mask is not None and (mask == 0).any()`
         assert text_of_range(finding.file, finding.range) == "(mask == 0).any()"
+        assert ran.findings("recompilation") and causes_only(ran.report.findings) == [finding]
 
 
 def test_a_fake_kernel_that_lacks_an_argument_is_the_users(tmp_path: Path, shared_worker: Worker | None) -> None:

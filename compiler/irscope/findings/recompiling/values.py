@@ -32,7 +32,7 @@ def value(facts: Facts) -> Words:
     if (grown := _growing(facts)) is not None:
         return grown
     guard, was = facts.guard, facts.guard.was
-    if "___" in guard.source:
+    if guard.is_left_by_break:
         return Words(
             "", ("A graph break leaves this value for the code after it: without the break it is not guarded.",)
         )
