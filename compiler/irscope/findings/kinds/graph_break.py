@@ -120,14 +120,13 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         fixes=fixes_of(told.words),
         facts=BreakFacts(skipped),
     )
+    finding = _led(moment, finding, place)
     known = _known_break(moment, finding, told)
     if known is not None and not told.is_anywhere:
         return dataclasses.replace(known, count=0, compiles=finding.compiles)
     inside = known or _break_inside(moment, finding)
     if inside is not None:
         finding = dataclasses.replace(inside, count=0, compiles=finding.compiles)
-    if inside is None and (leader := _leader(moment, finding, place)) is not None:
-        finding = _as_follower(finding, leader)
     if skipped:
         _give_up(moment, finding, place.qualified if inside is None or told.is_anywhere else "")
     return finding
@@ -156,7 +155,10 @@ def _leader(moment: Moment, finding: Finding, place: FramePlace) -> Finding | No
     return None
 
 
-def _as_follower(finding: Finding, leader: Finding) -> Finding:
+def _led(moment: Moment, finding: Finding, place: FramePlace) -> Finding:
+    """The finding, with the break that it follows from if there is one."""
+    if (leader := _leader(moment, finding, place)) is None:
+        return finding
     return dataclasses.replace(
         finding,
         severity=Severity.HINT,

@@ -166,7 +166,7 @@ def _after_break(moment: Moment, finding: Finding, facts: Facts) -> Finding:
     if compile is None or not facts.guard.is_left_by_break:
         return finding
     for cut in moment.known.findings if finding.follows is None else ():
-        passed = ((place.file, place.range.start.line) for place in (cut, *cut.related))
+        passed = {(cut.file, cut.range.start.line), *((at.file, at.range.start.line) for at in cut.related)}
         if cut.kind == graph_break.KIND.id and (compile.file, compile.line) in passed:
             why = Related(cut.file, cut.range, "this graph break is the cause")
             return dataclasses.replace(finding, severity=Severity.HINT, follows=why)
