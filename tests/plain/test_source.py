@@ -19,6 +19,7 @@ from irscope.usercode.source import (
     function_at,
     line_text,
     nodes_at,
+    operand_with,
     parse,
     range_of_line,
     range_of_name,
@@ -185,6 +186,26 @@ def test_functions_by_name_and_line(tmp_path: Path, name: str, first_line: int, 
     node = function_at(path, name, first_line)
     assert node is not None
     assert range_of_name(path, node) == where
+
+
+@pytest.mark.parametrize(
+    ("text", "jump", "value", "operand"),
+    [
+        ("if a is b and f(c).g():", "a is b", "f(c)", "f(c).g()"),
+        ("if a is b and f(c).g():", "a is b", "a", "a is b"),
+        ("if a is b and f(c).g():", "f(c)", "a", "f(c)"),
+        ("x = a or b or c", "a", "c", "c"),
+        ("if f(c):", "f(c)", "c", "f(c)"),
+    ],
+)
+def test_the_operand_that_a_jump_tests(tmp_path: Path, text: str, jump: str, value: str, operand: str) -> None:
+    path = file_of(tmp_path, f"{text}\n    pass\n" if text.endswith(":") else f"{text}\n")
+
+    def range_of(part: str) -> Range:
+        column = text.index(part)
+        return Range(Position(1, column), Position(1, column + len(part)))
+
+    assert operand_with(path, range_of(jump), range_of(value)) == range_of(operand)
 
 
 def test_functions_that_are_not_there(tmp_path: Path) -> None:

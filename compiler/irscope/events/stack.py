@@ -17,13 +17,14 @@ from typing import Any
 
 from irscope.events.printed_frames import FRAME, range_of
 from irscope.internals.compile_context import traced_stack
-from irscope.internals.dynamo_frames import callers_of_compiled_code, live_translators, translators_passed
+from irscope.internals.dynamo_frames import callers_of_compiled_code, jump_tests, live_translators, translators_passed
 from irscope.internals.frames import callers
 from irscope.protocol import Position, Range, Related, RelatedRole
 from irscope.usercode.source import (
     column_of_byte,
     head_of,
     nodes_at,
+    operand_with,
     qualified_name_at,
     range_of_focus,
     range_of_line,
@@ -292,6 +293,10 @@ def _range(
     return head_of(file, where)
 
 
+def _range_of(file: str, at: Any) -> Range | None:
+    return _range(file, at.lineno, at.end_lineno, at.col_offset, at.end_col_offset)
+
+
 def _range_from_columns(file: str, line: int, column: int | None, end_column: int | None) -> Range:
     """The range that begins at a line and column; its end line, which PyTorch does not tell, from the syntax tree."""
     if column is None or end_column is None:
@@ -336,7 +341,10 @@ def _traced_by(translators: list[Any]) -> Iterator[_Traced]:
         if at is None or id(translator) in done:
             continue
         done.add(id(translator))
-        where = _range(code.co_filename, at.lineno, at.end_lineno, at.col_offset, at.end_col_offset)
+        where = _range_of(code.co_filename, at)
         if where is not None:
+            tested = getattr(jump_tests(translator), "positions", None)
+            if tested is not None and (value := _range_of(code.co_filename, tested)) is not None:
+                where = operand_with(code.co_filename, where, value)
             place = _place_in(code, where)
             yield place, int(getattr(translator, "lineno", where.start.line))

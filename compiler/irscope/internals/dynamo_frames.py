@@ -331,6 +331,19 @@ def live_translators() -> list[Any]:
     return [each for each in found if each is not None]
 
 
+def jump_tests(translator: Any) -> Any:
+    """The instruction that gave what the translator's conditional jump tests; None if it is at no jump."""
+    current = translator.current_instruction
+    if "JUMP" not in getattr(current, "opname", ""):
+        return None
+    before = None
+    for instruction in getattr(translator, "instructions", ()):
+        if instruction is current:
+            return before
+        before = instruction
+    return None
+
+
 def translators_passed(error: BaseException) -> list[Any]:
     """The translators that an exception passed through, outermost first."""
     found: list[Any] = []

@@ -67,6 +67,11 @@ class FailedGuard:
     state: str = ""
     changes: int = 1
 
+    @property
+    def is_left_by_break(self) -> bool:
+        """Whether it watches a value without a name that a graph break left for the code after it."""
+        return "___" in self.source
+
 
 def parse_failed_guard(reason: str) -> FailedGuard:
     """Reads one string of ``recompile_reasons``."""

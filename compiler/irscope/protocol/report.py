@@ -140,7 +140,7 @@ class Finding:
     cost: Cost = Cost(0.0, 0)
     fixes: tuple[Fix, ...] = ()
     follows: Related | None = None
-    """The finding of the same kind that it is a consequence of, and that mentions it among its related places."""
+    """The finding that it is a consequence of."""
     ranks: tuple[int, ...] = ()
     """The ranks that have it, of a run of several ranks."""
     facts: FindingFacts | None = None
@@ -155,8 +155,8 @@ class Finding:
 
 def causes_only(findings: Sequence[Finding]) -> list[Finding]:
     """The findings without those that another one of them mentions."""
-    known = {(finding.kind, finding.file, finding.range) for finding in findings}
-    return [f for f in findings if f.follows is None or (f.kind, f.follows.file, f.follows.range) not in known]
+    known = {(finding.file, finding.range) for finding in findings}
+    return [f for f in findings if f.follows is None or (f.follows.file, f.follows.range) not in known]
 
 
 @dataclass(frozen=True)

@@ -98,8 +98,7 @@ class Views:
     def _is_mentioned(self, finding: Finding) -> bool:
         follows = finding.follows
         return follows is not None and any(
-            other.finding.kind == finding.kind and other.finding.range == follows.range
-            for other in self.findings(file_key(follows.file))
+            other.finding.range == follows.range for other in self.findings(file_key(follows.file))
         )
 
     def functions(self, key: FileKey) -> tuple[PlacedFunction, ...]:

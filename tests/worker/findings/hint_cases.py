@@ -746,6 +746,22 @@ for _ in range(2):
 case("aliased_in_a_later_call", "recompile-aliasing", ALIASED.replace("return", "x.add_(1)\n    return") + "f(a, b)\nf(a, a)\n", "clone", in_the_call, "`x` and `y` are one tensor now. At most two compiles")  # fmt: skip
 case("aliased_in_the_first_call", "recompile-aliasing", ALIASED + "f(a, a)\nf(a, b)\n", "clone", in_the_call, "`x` and `y` were one object when this was compiled. At most two compiles")  # fmt: skip
 
+case("a_schedule_of_the_learning_rate", "recompile-value", """
+net = torch.nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+schedule = torch.optim.lr_scheduler.StepLR(opt, step_size=1)
+
+@torch.compile
+def step(x):
+    opt.step()
+    return x + 1
+
+for _ in range(2):
+    net(torch.ones(4)).backward()
+    step(torch.ones(3))
+    schedule.step()
+""", "lr=torch.tensor(...)", by_hand(("lr=0.1", "lr=torch.tensor(0.1)")), "Each new value is one more compile")  # fmt: skip
+
 # --- settings of PyTorch as a whole, and conditions -------------------------------------------------------------------
 
 STATE = """

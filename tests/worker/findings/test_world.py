@@ -10,6 +10,7 @@ from irscope.driver.fixing.trying import Trying
 from irscope.driver.hints import Standing, tried_hints
 from irscope.driver.trials.proving import Prover, Status
 from irscope.protocol import Lane, RecompilationFacts, RelatedRole, Severity, causes_only
+from irscope.usercode.source import text_of_range
 from irscope.worker.client import Worker
 from support import run_captured, write
 
@@ -128,6 +129,9 @@ def test_a_value_comes_from_its_tensor(name: str, argument: str, tmp_path: Path,
     ran = run_captured(SCRIPTS / f"{name}.py", tmp_path / "runs.db", worker=shared_worker)
     (finding,) = ran.findings("graph-break")
     assert finding.explanation.endswith(f"The value comes from the argument `{argument}`.")
+    if name == "mask_any":  # the second operand of `mask is not None and (mask == 0).any()`
+        assert text_of_range(finding.file, finding.range) == "(mask == 0).any()"
+        assert ran.findings("recompilation") and causes_only(ran.report.findings) == [finding]
 
 
 def test_a_fake_kernel_that_lacks_an_argument_is_the_users(tmp_path: Path, shared_worker: Worker | None) -> None:
@@ -146,6 +150,58 @@ def test_a_failure_inside_of_pytorch_is_said_to_be_one(tmp_path: Path, shared_wo
     assert "PyTorch's own code raised this" in finding.explanation
     assert finding.range.start.line == 17
     assert any("--check-without-compile" in hint for hint in finding.hints)
+    (uncached,) = ran.findings("cache-miss")  # by a nested tensor, and not by an operator
+    assert uncached.code == "aotautograd-cache-bypass" and uncached.hints == ()
+
+
+LIBRARY = """\
+def first(x):
+    for _ in range(2):
+        print("in a library")
+        x = second(x)
+    return x
+
+def second(x):
+    if x.sum() > 0:
+        x = x + 1
+    return x * 2
+"""
+"""Of its two breaks the first has all of `first` run as plain Python, so that `second` is compiled by itself."""
+
+
+def test_breaks_below_one_call_of_a_library_are_one(tmp_path: Path) -> None:
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    (library / "given_up.py").write_text(LIBRARY)
+    text = "import torch\nfrom given_up import first\n\ntorch.compile(first)(torch.ones(4))\n"
+    ran = run_captured(write(tmp_path, text), tmp_path / "runs.db", env={"PYTHONPATH": str(library)})
+    first, *others = ran.findings("graph-break")
+    assert first.follows is None and len(others) == 1 and {found.range.start.line for found in others} == {4}
+    assert others[0].follows is not None and others[0].severity is Severity.HINT
+    assert others[0].hints == (f"Remove the graph break {first.code} on line 4 first: this one follows from it.",)
+    assert causes_only(ran.findings("graph-break")) == [first]
+
+
+def test_a_break_in_what_was_traced_follows_from_the_break_after_it(
+    tmp_path: Path, shared_worker: Worker | None
+) -> None:
+    """PyTorch cannot compile the backward of this `while_loop`, and then runs it as plain Python."""
+    text = """\
+        import torch
+        from torch._higher_order_ops.while_loop import while_loop
+
+        @torch.compile
+        def f(x):
+            _, y = while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y.sin()), (torch.tensor(0), x.t()))
+            return y.sum()
+
+        f(torch.randn(3, 5, requires_grad=True))
+        """
+    ran = run_captured(write(tmp_path, text), tmp_path / "runs.db", worker=shared_worker)
+    (cause,) = causes_only(ran.findings("graph-break"))
+    (follower,) = (found for found in ran.findings("graph-break") if found.follows is not None)
+    assert (cause.code, cause.range.start.line, follower.range.start.line) == ("GB0219", 7, 6)
+    assert "failed with the graph that ends at" in cause.message and "capture_dynamic" not in str(cause.hints)
 
 
 @pytest.mark.nightly

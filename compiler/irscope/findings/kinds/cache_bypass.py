@@ -17,7 +17,7 @@ EVENTS = {"fx_graph_cache_bypass": "FX graph cache", "aotautograd_cache_bypass":
 """By event the cache that cannot keep a graph."""
 
 _TARGET = re.compile(r"Unsupported call_function target (?:<function )?(?P<name>\w+)")
-_HINT = "Register custom operators with `torch.library.custom_op`, and keep Python objects that cannot be hashed out of the compiled region."
+_REGISTERED = "Register custom operators with `torch.library.custom_op`."
 
 
 def detect(moment: Moment) -> Iterator[Finding]:
@@ -35,7 +35,7 @@ def detect(moment: Moment) -> Iterator[Finding]:
         code=moment.record.event.replace("_", "-"),
         message=f"The {name} cannot keep this function: {first_line(reason)}",
         explanation=f"Every new process compiles it from scratch. The reason that PyTorch gives: {reason}",
-        hints=() if target is not None and is_pytorchs_operator(target["name"]) else (_HINT,),
+        hints=() if target is None or is_pytorchs_operator(target["name"]) else (_REGISTERED,),
         severity=KIND.severity,
     )
     if finding is not None:

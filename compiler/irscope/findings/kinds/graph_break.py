@@ -17,7 +17,7 @@ from irscope.findings.kinds.compiled_code_error import UNTIL
 from irscope.findings.moment import Moment
 from irscope.internals.dynamo_frames import is_called_by_transform, is_polyfill
 from irscope.internals.refused_functions import refused_function
-from irscope.protocol import BreakFacts, Finding, Fix, Related, Severity, carrying_out
+from irscope.protocol import BreakFacts, Finding, Fix, Related, RelatedRole, Severity, carrying_out
 from irscope.usercode.source import node_at_range, range_of_line
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
@@ -48,7 +48,8 @@ _BACKEND_FAILED = "GB0219"
 _HOW_IT_FAILED = re.compile(
     r"Backend compiler `(?P<backend>[^`]*)` failed with (?P<error>.*?)\.? Adding a graph break", re.DOTALL
 )
-_OPERATOR = re.compile(r"aten\.\w+(\.\w+)?")
+_OF_SHAPE = re.compile(r"aten\.(?!_local_scalar_dense\b)\w+(\.\w+)?")
+"""An operator whose result has a shape that depends on values; `_local_scalar_dense` gives a number."""
 _GIVEN_UP = "graph breaks that gave up a function"
 """By compile the break, among what detectors keep."""
 _ABOUT = "graph breaks by what they are about"
@@ -119,6 +120,7 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
         fixes=fixes_of(told.words),
         facts=BreakFacts(skipped),
     )
+    finding = _led(moment, finding, place)
     known = _known_break(moment, finding, told)
     if known is not None and not told.is_anywhere:
         return dataclasses.replace(known, count=0, compiles=finding.compiles)
@@ -134,6 +136,38 @@ def _give_up(moment: Moment, finding: Finding, function: str) -> None:
     """Keeps the break because of which a function runs as plain Python, for `given_up_at`."""
     if moment.record.compile:
         moment.known.notes.setdefault(_GIVEN_UP, {})[moment.record.compile] = (finding, function)
+
+
+def _leader(moment: Moment, finding: Finding, place: FramePlace) -> Finding | None:
+    """The break that a break inside of a library follows from: it made a function run as plain Python, so that the library
+    below the call is compiled piece by piece.  Either it is at the same call, or Dynamo had traced past that call."""
+    if place.traced or not any(related.role is RelatedRole.CAUSE for related in finding.related):
+        return None
+    given_up: dict[str, tuple[Finding, str]] = moment.known.notes.get(_GIVEN_UP, {})
+    for compile, (leader, function) in given_up.items():
+        if leader.file != finding.file or leader.severity is Severity.HINT:
+            continue
+        known = moment.known.compiles.get(compile)
+        is_here = known is not None and (known.file, known.function_name) == (place.file, place.qualified)
+        passed = is_here and function == place.qualified and finding.range.start < leader.range.start
+        if passed or leader.range == finding.range:
+            return leader if leader.cause != finding.cause else None
+    return None
+
+
+def _led(moment: Moment, finding: Finding, place: FramePlace) -> Finding:
+    """The finding, with the break that it follows from if there is one."""
+    if (leader := _leader(moment, finding, place)) is None:
+        return finding
+    return dataclasses.replace(
+        finding,
+        severity=Severity.HINT,
+        hints=(
+            f"Remove the graph break {leader.code} on line {leader.range.start.line} first: this one follows from it.",
+        ),
+        fixes=(),
+        follows=Related(leader.file, leader.range, "this graph break is the cause"),
+    )
 
 
 def _told(moment: Moment, places: list[FramePlace], at: int, messages: list[BreakMessage], skipped: bool) -> _Told:
@@ -168,7 +202,7 @@ def _of_backend(message: BreakMessage, told: _Told, place: FramePlace) -> _Told:
     told = dataclasses.replace(
         told, about=(message.code, place.file, place.qualified, failed["error"]), is_anywhere=True
     )
-    if _OPERATOR.fullmatch(failed["error"]):  # of the backward, whose result has a shape that depends on values
+    if _OF_SHAPE.fullmatch(failed["error"]):  # of the backward, whose result has a shape that depends on values
         return told
     what = f"the backend `{failed['backend']}` failed with the graph that ends at {deliberate.shown(place)}: {failed['error']}"
     said = f"Graph break: {what}; Dynamo tries it with less of the function, and else runs all of it as plain Python."

@@ -147,7 +147,7 @@ def detect(moment: Moment) -> Iterator[Finding]:
 
     if name == moment.record.compile and (made := make(moment, trigger, calls)) is not None:
         for finding in in_families(moment.known, *made):
-            yield _folded(moment.known, finding)
+            yield _folded(moment.known, _after_break(moment, finding, made[1]))
 
 
 def _folded(known: Known, finding: Finding) -> Finding:
@@ -158,6 +158,19 @@ def _folded(known: Known, finding: Finding) -> Finding:
     if first.cause == finding.cause or finding.severity is not Severity.HINT:
         return finding
     return dataclasses.replace(finding, follows=Related(first.file, first.range, "the first recompilation for it"))
+
+
+def _after_break(moment: Moment, finding: Finding, facts: Facts) -> Finding:
+    """A value that a graph break leaves for the code after it is guarded because of that break alone."""
+    compile = moment.compile
+    if compile is None or not facts.guard.is_left_by_break:
+        return finding
+    for cut in moment.known.findings if finding.follows is None else ():
+        passed = {(cut.file, cut.range.start.line), *((at.file, at.range.start.line) for at in cut.related)}
+        if cut.kind == graph_break.KIND.id and (compile.file, compile.line) in passed:
+            why = Related(cut.file, cut.range, "this graph break is the cause")
+            return dataclasses.replace(finding, severity=Severity.HINT, follows=why)
+    return finding
 
 
 def call_site() -> Related | None:
@@ -311,7 +324,7 @@ def source_of(guard: FailedGuard, left: tuple[str, Range] | None = None, name: s
     if guard.source.startswith(_LEFT):
         is_on_one_line = left is not None and left[1].start.line == left[1].end.line
         return text_of_range(*left) if left is not None and is_on_one_line else ""
-    has_no_name = "___" in guard.source or guard.code == "recompile-aliasing" or not guard.source
+    has_no_name = guard.is_left_by_break or guard.code == "recompile-aliasing" or not guard.source
     return "" if has_no_name else name or guard.source
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
 from irscope.findings.places import at_expression
+from irscope.findings.recompiling.words import rate_as_tensor
 from irscope.ir.guard_text import readable_size
 from irscope.protocol import Finding, Severity
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
@@ -40,7 +41,8 @@ def detect(moment: Moment) -> Iterator[Finding]:
         code="specialize-zero-one" if value in ("0", "1") else "specialize-value",
         message=f"{subject} was fixed to {value} here: the compiled code is for this value only.",
         explanation=f"A condition or an operation on this line is true only for {value}, so PyTorch guards on it. Any other value compiles the function again. PyTorch's reason: {facts.get('reason') or 'none given'}.",
-        hints=(
+        hints=rate_as_tensor(sources[0] if sources else "")
+        or (
             f"Keep the value out of Python conditions, so that `{sources[0] if sources else 'it'}` can stay dynamic. `torch._check(...)` states a range without fixing the value.",
             "If one value is all you ever use, pass it as a constant and drop `dynamic=True` or `mark_dynamic`.",
         ),

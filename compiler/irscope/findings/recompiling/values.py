@@ -6,7 +6,7 @@ from irscope.findings.recompiling.compile_calls import dynamic
 from irscope.findings.recompiling.facts import Facts
 from irscope.findings.recompiling.sizes import zero_or_one
 from irscope.findings.recompiling.uses import growth, uses
-from irscope.findings.recompiling.words import DYNAMIC, EACH_VALUE, Words, one_for_each_of_two
+from irscope.findings.recompiling.words import DYNAMIC, EACH_VALUE, Words, one_for_each_of_two, rate_as_tensor
 from irscope.protocol import Fix, Severity
 
 _INTEGERS = "torch._dynamo.config.allow_unspec_int_on_nn_module = True"
@@ -32,10 +32,12 @@ def value(facts: Facts) -> Words:
     if (grown := _growing(facts)) is not None:
         return grown
     guard, was = facts.guard, facts.guard.was
-    if "___" in guard.source:
+    if guard.is_left_by_break:
         return Words(
             "", ("A graph break leaves this value for the code after it: without the break it is not guarded.",)
         )
+    if hints := rate_as_tensor(guard.source):
+        return Words(EACH_VALUE, hints)
     used = uses(facts.file, facts.reader, guard.source)
     if was in ("True", "False"):
         hint = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
 DYNAMIC = "`torch.compile(..., dynamic=True)`"
 EACH_VALUE = "Each new value is one more compile, up to the recompile limit."
+_RATE = re.compile(r"param_groups\[\d+\]\['lr'\]$")
+"""Where an optimizer keeps its learning rate."""
+_RATE_AS_TENSOR = "Give the optimizer its learning rate as a tensor: `lr=torch.tensor(...)`. A schedule then writes into it, and one compile serves every rate."
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,11 @@ class Words:
         """Words of which each hint has the fix that carries it out, or None."""
         texts = tuple(text for text, _ in hints)
         return cls(more, texts, severity, carrying_out(fix for _, fix in hints))
+
+
+def rate_as_tensor(source: str) -> tuple[str, ...]:
+    """The hint where a value is the learning rate of an optimizer; else none."""
+    return (_RATE_AS_TENSOR,) if _RATE.search(source) else ()
 
 
 def one_for_each_of_two(facts: Facts, which: str) -> str:
