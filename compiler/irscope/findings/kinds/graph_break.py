@@ -140,7 +140,8 @@ def _give_up(moment: Moment, finding: Finding, function: str) -> None:
 
 def _leader(moment: Moment, finding: Finding, place: FramePlace) -> Finding | None:
     """The break that a break inside of a library follows from: it made a function run as plain Python, so that the library
-    below the call is compiled piece by piece.  Either it is at the same call, or Dynamo had traced past that call."""
+    below the call is compiled piece by piece.  Dynamo had traced past that call, so it broke nothing there: up to the break,
+    or up to the end of the graph with which the backend failed."""
     if place.traced or not any(related.role is RelatedRole.CAUSE for related in finding.related):
         return None
     given_up: dict[str, tuple[Finding, str]] = moment.known.notes.get(_GIVEN_UP, {})
@@ -150,7 +151,7 @@ def _leader(moment: Moment, finding: Finding, place: FramePlace) -> Finding | No
         known = moment.known.compiles.get(compile)
         is_here = known is not None and (known.file, known.function_name) == (place.file, place.qualified)
         passed = is_here and function == place.qualified and finding.range.start < leader.range.start
-        if passed or leader.range == finding.range:
+        if passed or (leader.code == _BACKEND_FAILED and leader.range == finding.range):
             return leader if leader.cause != finding.cause else None
     return None
 
@@ -163,9 +164,9 @@ def _led(moment: Moment, finding: Finding, place: FramePlace) -> Finding:
         finding,
         severity=Severity.HINT,
         hints=(
+            *finding.hints,
             f"Remove the graph break {leader.code} on line {leader.range.start.line} first: this one follows from it.",
         ),
-        fixes=(),
         follows=Related(leader.file, leader.range, "this graph break is the cause"),
     )
 
