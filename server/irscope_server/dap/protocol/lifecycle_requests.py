@@ -203,6 +203,7 @@ class LifecycleRequests:
             outcome = recording.report.outcome.message
             raise RequestFailed(f"Nothing was compiled in run {recording.report.run}: {outcome}", show=True)
         session.debuggee = Debuggee(recording, lambda text: session.output(f"{text}\n"))
+        session.handles.folder = recording.folder
         session.debuggee.walker.just_my_code = wanted.just_my_code
         session.debuggee.values.python = os.path.expanduser(wanted.python) or sys.executable
 
