@@ -210,7 +210,7 @@ export interface GraphHead {
   gpu: string;
   /** The target that this GPU is; empty if it is none of them. */
   ranOn: string;
-  /** The symbolic sizes in the types of its nodes, as far as the compile tells of them. */
+  /** The symbolic sizes in the types of its nodes, as far as the compile has them. */
   symbols: Symbol[];
 }
 

@@ -481,7 +481,7 @@ export interface PipelineStage {
   beside: StageEntry[];
   /** Operations of a graph, the most frequent first. */
   ops: OpCount[];
-  /** The symbolic sizes in the types of a graph's nodes, as far as the compile tells of them. */
+  /** The symbolic sizes in the types of a graph's nodes, as far as the compile has them. */
   symbols: Symbol[];
   passes: PassItem[];
   /** Passes that changed nothing. */

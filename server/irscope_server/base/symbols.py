@@ -1,4 +1,4 @@
-"""Symbolic sizes: what stands for them in a type, and what a compile tells of them."""
+"""Symbolic sizes: what stands for them in a type, and what a compile knows about them."""
 
 from __future__ import annotations
 

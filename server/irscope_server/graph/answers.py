@@ -140,7 +140,7 @@ class GraphHead:
     ran_on: str
     """The target that this GPU is; empty if it is none of them."""
     symbols: tuple[Symbol, ...]
-    """The symbolic sizes in the types of its nodes, as far as the compile tells of them."""
+    """The symbolic sizes in the types of its nodes, as far as the compile has them."""
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ class PipelineStage:
     ops: tuple[OpCount, ...]
     """Operations of a graph, the most frequent first."""
     symbols: tuple[Symbol, ...]
-    """The symbolic sizes in the types of a graph's nodes, as far as the compile tells of them."""
+    """The symbolic sizes in the types of a graph's nodes, as far as the compile has them."""
     passes: tuple[PassItem, ...]
     quiet: tuple[QuietPass, ...]
     """Passes that changed nothing."""

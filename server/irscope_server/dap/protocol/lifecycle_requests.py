@@ -220,6 +220,7 @@ class LifecycleRequests:
     def _debug(self, wanted: Wanted) -> None:
         """Stops for the first time in the run that is loaded."""
         session, here = self._session, self._session.here()
+        self._has_more = False
         session.last_stops.clear()
         session.interrupted.clear()
         self._breakpoints.verify_all()
@@ -287,7 +288,7 @@ class LifecycleRequests:
         if session.here().recording.tracks[0].source.graph is None:
             session.close()
             return
-        session.growing, self._has_more = True, False
+        session.growing = True
         session.output("The script still runs: stages are added while you step.\n")
         self._debug(wanted)
 
