@@ -153,6 +153,15 @@ export interface Place {
   line: number;
 }
 
+/** A symbolic size, and what it stands for. */
+export interface Symbol {
+  name: string;
+  /** Where it comes from: `L['x'].size()[0]`; empty if it is known only at run time. */
+  source: string;
+  /** `8 in this compile, 2 to ∞`. */
+  text: string;
+}
+
 /** A kernel: the document that holds it, and the lines of the user's code that it came from. */
 export interface KernelItem {
   run: string;
@@ -201,6 +210,8 @@ export interface GraphHead {
   gpu: string;
   /** The target that this GPU is; empty if it is none of them. */
   ranOn: string;
+  /** The symbolic sizes in the types of its nodes, as far as the compile has them. */
+  symbols: Symbol[];
 }
 
 export type Graph = GraphHead & GraphColumns;

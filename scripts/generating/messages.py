@@ -34,6 +34,7 @@ PROTOCOL = Module(
         "StageItem": results.StageItem,
         "CompileStageItem": results.StageOfCompile,
         "Place": results.Place,
+        "Symbol": results.Symbol,
         "KernelItem": results.KernelItem,
         "KernelChoice": results.KernelChoice,
         "GraphHead": graph.GraphHead,

@@ -89,6 +89,17 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Symbol:
+    """A symbolic size, and what it stands for."""
+
+    name: str
+    source: str
+    """Where it comes from: ``L['x'].size()[0]``; empty if it is known only at run time."""
+    text: str
+    """``8 in this compile, 2 to ∞``."""
+
+
+@dataclass(frozen=True)
 class KernelItem:
     """A kernel: the document that holds it, and the lines of the user's code that it came from."""
 

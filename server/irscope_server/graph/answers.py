@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict
 
-from irscope_server.base.results import Place
+from irscope_server.base.results import Place, Symbol
 
 
 class _EveryNode(TypedDict):
@@ -139,6 +139,8 @@ class GraphHead:
     """The GPU that the run used, as PyTorch reports it; empty if it used none, or that was not kept."""
     ran_on: str
     """The target that this GPU is; empty if it is none of them."""
+    symbols: tuple[Symbol, ...]
+    """The symbolic sizes in the types of its nodes, as far as the compile has them."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from irscope_server.base.messages import Encoded
 from irscope_server.base.params import GraphParams, StageParams
 from irscope_server.base.results import Place
 from irscope_server.base.stage_uris import uri_of_stage
+from irscope_server.base.symbols import symbols_of_compile, symbols_shown
 from irscope_server.base.wire import to_wire
 from irscope_server.graph.answers import GraphColumns, GraphHead, GraphKernels, GraphVersion, KernelCall
 from irscope_server.graph.columns import columns, compared
@@ -74,6 +75,8 @@ async def graph(context: GraphContext, params: GraphParams) -> Encoded:
         return known
 
     def answer(store: Store) -> Encoded:
+        with collecting_nothing():
+            body = _columns(store, params.run, compile, stage, before, context.uri_of)
         gpu = store.device_of(params.run)
         cpu = cpu_of(store, report.script)
         peaks = peaks_of(gpu) or (None if gpu else cpu)
@@ -86,9 +89,9 @@ async def graph(context: GraphContext, params: GraphParams) -> Encoded:
             targets=targets(cpu),
             gpu=gpu,
             ran_on=peaks.name if peaks else "",
+            symbols=symbols_shown(symbols_of_compile(store, params.run, compile), " ".join(body["details"])),
         )
         with collecting_nothing():
-            body = _columns(store, params.run, compile, stage, before, context.uri_of)
             text = json.dumps({**to_wire(head), **body}, separators=(",", ":"))
             return Encoded(json.dumps({"text": text}) if params.as_text else text)
 

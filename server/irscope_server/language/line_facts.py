@@ -23,6 +23,7 @@ from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 
 from irscope_server.base.context import ReadContext
+from irscope_server.base.symbols import SymbolFacts, symbols_of
 from irscope_server.base.texts import FileKey, file_key, lines_by_file
 from irscope_server.running.results import Ended, frame_of
 
@@ -64,22 +65,6 @@ class Op:
     line: int
     inputs: tuple[str, ...]
     number: int = 0
-
-
-@dataclass(frozen=True)
-class SymbolFacts:
-    """A symbolic size of a compile; an infinite bound is None."""
-
-    name: str
-    hint: str | None
-    source: str
-    low: int | None
-    high: int | None
-
-    def text(self) -> str:
-        """``s77: 8 in this compile, 2 to ∞``."""
-        value = f"{self.hint} in this compile, " if self.hint is not None else ""
-        return f"{value}{'-∞' if self.low is None else self.low} to {'∞' if self.high is None else self.high}"
 
 
 @dataclass(frozen=True)
@@ -252,15 +237,6 @@ def _op(compile: str, node: GraphNode, number: int) -> Op:
     return Op(compile, node.name, node.target, node.detail, node.origin.line, node.inputs, number)
 
 
-def symbols_of(data: Any) -> dict[str, SymbolFacts]:
-    """The symbolic sizes in the data of a compile's stage of symbols, by name."""
-    symbols = {}
-    for entry in data.get("symbols", ()) if isinstance(data, dict) else ():
-        low, high = entry["narrowed"]
-        symbols[entry["symbol"]] = SymbolFacts(entry["symbol"], entry["hint"], entry["source"], low, high)
-    return symbols
-
-
 def _flops(costed: Sequence[Any]) -> dict[FileKey, dict[int, int]]:
     """By file and line, of one compile."""
     files: dict[FileKey, dict[int, int]] = {}
@@ -290,11 +266,6 @@ def layout_text(detail: str) -> str:
         return ""
     strides = f"strides {match['strides']}" if match["strides"] not in (None, "[]") else ""
     return ", ".join(part for part in (strides, match["device"].strip()) if part)
-
-
-def symbols_in(text: str) -> tuple[str, ...]:
-    """Names of symbolic sizes in a type, in order, each once: ``s77``, ``u0``, ``zf67``."""
-    return tuple(dict.fromkeys(re.findall(r"\b(?:s|u|zf|zuf)\d+\b", text)))
 
 
 def short_target(target: str) -> str:

@@ -13,9 +13,10 @@ from irscope.vocabulary import units
 
 from irscope_server.base import words
 from irscope_server.base.stage_uris import uri_of_stage
+from irscope_server.base.symbols import symbols_in
 from irscope_server.base.texts import FileKey, file_key
 from irscope_server.language.context import SourceContext
-from irscope_server.language.line_facts import LineFacts, Op, short_target, symbols_in
+from irscope_server.language.line_facts import LineFacts, Op, short_target
 from irscope_server.language.line_views import LineView, kernels_of_lines, kernels_text, line_view, short_kernel
 from irscope_server.language.statements import Statement, statement_of_line
 from irscope_server.language.type_labels import ops_in_order, symbol_rows, value_label

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from irscope.vocabulary import units
 
 from irscope_server.base import words
+from irscope_server.base.symbols import SymbolFacts, symbols_in
 from irscope_server.language.line_facts import (
     LineFacts,
     Op,
-    SymbolFacts,
     layout_text,
     short_target,
-    symbols_in,
     type_text,
 )
 

@@ -20,8 +20,9 @@ from irscope_server.base.context import ReadContext
 from irscope_server.base.messages import Encoded
 from irscope_server.base.not_compiled import HEAD, why_not_compiled
 from irscope_server.base.params import PanelRequest
-from irscope_server.base.results import Place
+from irscope_server.base.results import Place, Symbol
 from irscope_server.base.stage_uris import uri_of_stage
+from irscope_server.base.symbols import symbols_of_compile, symbols_shown
 from irscope_server.base.texts import split_lines
 from irscope_server.panels.answers import CompileChoice, answer, compile_choices, compile_named, why_empty
 from irscope_server.panels.passes import PassItem, QuietPass, passes_of
@@ -89,6 +90,8 @@ class PipelineStage:
     beside: tuple[StageEntry, ...]
     ops: tuple[OpCount, ...]
     """Operations of a graph, the most frequent first."""
+    symbols: tuple[Symbol, ...]
+    """The symbolic sizes in the types of a graph's nodes, as far as the compile has them."""
     passes: tuple[PassItem, ...]
     quiet: tuple[QuietPass, ...]
     """Passes that changed nothing."""
@@ -184,6 +187,7 @@ class _Strip:
         self._store, self._report, self._compile = store, report, compile
         self._times = StageTimes(store, report.run, compile)
         self._graphs: dict[str, Graph | None] = {}
+        self._known = symbols_of_compile(store, report.run, compile)
 
     def stages(self) -> Iterable[PipelineStage]:
         cells: dict[tuple[Track, int], list[StageRef]] = {}
@@ -225,6 +229,7 @@ class _Strip:
             tuple(self._entry(stage) for stage in stages),
             tuple(self._entry(stage) for stage in self._beside(first, track)),
             self._ops(first),
+            self._symbols(first),
             own,
             quiet,
         )
@@ -271,6 +276,10 @@ class _Strip:
         first = {node.target: node.line for node in reversed(calls)}
         counts = Counter(node.target for node in calls).most_common(_MOST_OPS)
         return tuple(OpCount(name, count, max(0, first[name] - 1)) for name, count in counts)
+
+    def _symbols(self, stage: StageRef) -> tuple[Symbol, ...]:
+        graph = self._graph(stage) if self._known and stage_kind(stage.name).is_graph else None
+        return symbols_shown(self._known, " ".join(node.detail for node in graph.nodes)) if graph is not None else ()
 
 
 def _by_name(stages: Sequence[StageRef]) -> list[list[StageRef]]:

@@ -10,11 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
-from irscope.pipelines.registry import role_of
 from irscope.protocol import Origin, OutcomeKind, Report, StageRef
 from irscope.provenance.linked import LinkedLines
 from irscope.store.store import Store
-from irscope.vocabulary.stages import Role
 
 from irscope_server.base.context import ReadContext
 from irscope_server.base.line_map import LineMap
@@ -23,9 +21,9 @@ from irscope_server.base.messages import Encoded
 from irscope_server.base.params import CounterpartsParams, LinkedLinesParams
 from irscope_server.base.results import CounterpartsResult, LineKey, LinesOf, LinkedLinesResult
 from irscope_server.base.stage_uris import SCHEME, NoDocument, parts_of, uri_of_stage
+from irscope_server.base.symbols import SymbolFacts, symbols_in, symbols_of_compile
 from irscope_server.base.texts import FileKey, file_key, keyed, split_lines
 from irscope_server.base.wire import to_wire
-from irscope_server.language.line_facts import SymbolFacts, symbols_in, symbols_of
 
 T = TypeVar("T")
 
@@ -47,8 +45,7 @@ class RunReader:
         """What the symbolic sizes in a text of a stage stand for, as far as its compile tells."""
         names = symbols_in(text)
         compile = next((one for one in self.report.compiles if any(each.id == stage for each in one.stages)), None)
-        told = [each for each in compile.stages if role_of(each.name) is Role.SYMBOLS] if compile and names else []
-        known = symbols_of(self.store.stage_data(self.report.run, told[-1].id)) if told else {}
+        known = symbols_of_compile(self.store, self.report.run, compile) if compile and names else {}
         return [known[name] for name in names if name in known]
 
     def stage_of(self, candidates: Sequence[str]) -> StageRef:

@@ -436,7 +436,7 @@ class Server:
             "title": "Dynamo graph of loss_of", "stageUri": here, "beforeUri": here if compared else None,
             "compareWith": params.get("compareWith") or None, "nodes": nodes, "edges": edges,
             "ops": ["placeholder", "aten.relu", "aten.<img src=x onerror=alert(1)>"], "originals": [], "details": ["f32[8]<script>alert(1)</script>"],
-            "dtypes": ["f32"], "devices": ["cpu"], "files": [self.uri], "targets": [{"name": "a device", "bandwidth": 1e9, "rates": [{"dtype": "f32", "flops": 1e12}]}],
+            "dtypes": ["f32"], "devices": ["cpu"], "files": [self.uri], "symbols": [], "targets": [{"name": "a device", "bandwidth": 1e9, "rates": [{"dtype": "f32", "flops": 1e12}]}],
             "modules": [{"path": ["model", "layers", str(number)], "type": "Layer<b>"} for number in range(100)],
             "versions": [
                 {"stage": stage, "title": "Dynamo graph", "pass": "", "before": "", "backward": False},

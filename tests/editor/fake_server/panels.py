@@ -67,7 +67,7 @@ def stage(
     return {
         "stage": path.rsplit(".", 1)[0], "name": name, "role": role_of(name), "title": title, "short": short, "track": track, "column": column,
         "isGraph": name.endswith("-graph"), "bytes": 4200 * (column + 1), "count": count, "unit": unit, "seconds": seconds,
-        "entries": [entry(path, title)], "beside": [], "ops": [], "passes": [], "quiet": [], **more,
+        "entries": [entry(path, title)], "beside": [], "ops": [], "symbols": [], "passes": [], "quiet": [], **more,
     }  # fmt: skip
 
 

@@ -75,6 +75,19 @@ function shown(model, forest, cluster = forest.root) {
   return parts.join(" ");
 }
 
+describe("a node of a graph", () => {
+  it("has the symbolic sizes of its own type", async () => {
+    graph = await load(...MODULES);
+    const model = modelOf([["x", "placeholder", []]]);
+    model.graph.details = ["f32[s17, (s2//4)]"];
+    model.graph.symbols = ["s1", "s17", "s2"].map((name) => ({ name, source: "", text: "" }));
+    assert.deepEqual(
+      model.symbols(0).map((/** @type {{name: string}} */ { name }) => name),
+      ["s17", "s2"],
+    );
+  });
+});
+
 describe("a graph is folded", () => {
   before(async () => {
     graph = await load(...MODULES);

@@ -22,6 +22,7 @@ const stage = (id, track, column, more = {}) => ({
   passes: [],
   quiet: [],
   ops: [],
+  symbols: [],
   beside: [],
   entries: [{ stage: `0/0/${id}`, title: id, uri: `irscope:/${RUN}/0/0/${id}.py`, bytes: 2500 }],
   ...more,

@@ -56,6 +56,7 @@ function graph(compared) {
       { path: ["model", "layers", "1"], type: EVIL },
     ],
     files: ["file:///w/a.py"],
+    symbols: [{ name: "s17", source: "L['x'].size()[0]", text: "16 in this compile, 2 to ∞" }],
     targets: [{ name: "a device", bandwidth: 1e9, rates: [{ dtype: "f32", flops: 1e12 }] }],
   };
 }

@@ -16,7 +16,7 @@ function stageOf(short, column, track) {
   const stage = `0/0/${title.toLowerCase().replaceAll(" ", "-")}${track === "backward" ? "-backward" : ""}`;
   const seen = { stage, name: stage, role: "graph", title, short: title, track, column, isGraph: false };
   const entries = [{ stage, title, language: "python", bytes: 2500, uri: `irscope:/r1/${stage}.py` }];
-  const none = { beside: [], ops: [], passes: [{ name: "one" }], quiet: [] };
+  const none = { beside: [], ops: [], symbols: [], passes: [{ name: "one" }], quiet: [] };
   return { ...seen, bytes: 2500, count: 1242, unit: "nodes", seconds: 7.9, entries, ...none, passes: [] };
 }
 

@@ -217,3 +217,51 @@ def test_an_interpreter_that_is_none_ends_the_session_with_a_reason(client: Clie
     launch(client, write(tmp_path, "print(1)"), python="/bin/true")
     client.event("terminated")
     assert "/bin/true is not a Python that irscope can use" in printed(client, "stderr")
+
+
+TWICE = """\
+import os, time
+import torch
+
+
+@torch.compile
+def first(x):
+    return torch.relu(x) * 2
+
+
+@torch.compile
+def second(x):
+    return x.sin() + 1
+
+
+first(torch.ones(4, 8))
+for _ in range(2000):
+    if os.path.exists("go"):
+        break
+    time.sleep(0.05)
+second(torch.ones(4, 8))
+"""
+
+
+def test_a_session_begins_while_the_script_runs_and_gets_what_comes_later(client: Client, tmp_path: Path) -> None:
+    script = write(tmp_path, TWICE)
+    launch(client, script, cwd=str(tmp_path), stopOn="entry")
+    assert client.event("stopped")["reason"] == "entry"
+    assert "The script still runs" in printed(client, "console")
+    assert [thread["name"] for thread in client.ask("threads")["threads"]] == ["0/0 first (script.py:5)"]
+    assert client.move("next")["reason"] == "step"
+    line = client.top()["line"]
+    while not (stop := client.move("continue"))["description"].startswith("The end"):
+        pass
+    assert stop["description"] == "The end of the run so far: the script still runs"
+    (tmp_path / "go").touch()
+    client.event("progressEnd")
+    client.move("stepBack")
+    assert [thread["name"] for thread in client.ask("threads")["threads"]] == [
+        "0/0 first (script.py:5)",
+        "1/0 second (script.py:10)",
+    ]
+    assert line == 7
+    assert client.move("continue", thread=2)["description"] == "The end of the run"
+    client.ask("continue", threadId=2)
+    assert client.event("exited")["exitCode"] == 0

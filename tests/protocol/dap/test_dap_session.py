@@ -359,3 +359,21 @@ def test_restart_reads_the_run_again(client: Client, store: str) -> None:
     assert where(client) == ("model.py", 11)
     client.ask("terminate")
     client.event("terminated")
+
+
+def test_items_of_lists_have_names_and_paths_begin_at_the_folder(client: Client, store: str) -> None:
+    client.attach(store)
+    until_stage(client, "forward-graph.py", 7)
+
+    def below(scope: str, *names: str) -> dict[str, str]:
+        reference = client.scopes()[scope]["variablesReference"]
+        for name in names:
+            reference = next(one for one in client.variables(reference) if one["name"] == name)["variablesReference"]
+        return {one["name"]: one["value"] for one in client.variables(reference)}
+
+    assert below("Node", "shape") == {"dim 0": "8", "dim 1": "32"}
+    assert below("Guards", "guards") == {"guard 0": "GLOBAL_STATE: check()"}
+    [name] = below("Findings")
+    assert name.startswith("graph-break at model.py:")
+    assert below("Compile")["file"] == below("Findings", name)["file"] == "model.py"
+    assert client.evaluate("compile.file").endswith("/model.py") and client.evaluate("node.shape[1]") == "32"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from irscope.protocol import CompileOutcome, to_json
+from irscope_server.base.symbols import symbols_in
 from irscope_server.base.texts import file_key
 from irscope_server.language.line_facts import (
     CompileTexts,
@@ -16,7 +17,6 @@ from irscope_server.language.line_facts import (
     facts_of_texts,
     layout_text,
     short_target,
-    symbols_in,
     type_text,
 )
 from irscope_server.language.statements import Statement, statement_of_line

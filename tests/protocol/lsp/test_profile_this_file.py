@@ -42,6 +42,7 @@ async def test_a_profile_is_on_the_lines_and_there_again_in_the_next_session(tmp
         assert done.run and done.message == ""
         titles = [title for _, title in await editor.lenses(uri)]
         assert [title for title in titles if ": kernels " in title], titles
+        assert not [title for title in titles if "running" in title] and editor.lens_refreshes > 0, titles
         assert [title for title in titles if "bound" in title and title.count(" of ") == 1], titles
         hover = await editor.hover(uri, 5, 15)
         assert "**Measured**" in hover and "cpp_fused_mul_relu_0" in hover

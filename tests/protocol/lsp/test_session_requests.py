@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from irscope.protocol import Lane, Outcome, OutcomeKind, StageRef
+from irscope.protocol import Lane, Outcome, OutcomeKind, StageRef, to_json
 from irscope.store.store import Store
 from irscope.usercode.source import digest_of
+from irscope_server.base.stage_uris import uri_of_stage
 from irscope_server.stages.on_demand import make_stage
 from lsp_editor import StartEditor
 from lsprotocol import types
-from made import SCRIPT, act, compile_of, stage
+from made import GRAPH, SCRIPT, act, compile_of, finding, stage
 from support import Instant, late
 
 Play = Callable[..., Path]
@@ -265,3 +266,40 @@ def _skip_graphs(structure: Callable[[Any], Any], answered: asyncio.Event) -> Ca
         return structure(data)
 
     return skip
+
+
+async def test_symbols_have_their_value_and_source_wherever_they_are_named(
+    start_editor: StartEditor, play: Play, script: Path
+) -> None:
+    """In the hovers of a node and of a finding, in the graph panel's data and in the cards of the pipeline."""
+    symbol = {"symbol": "s77", "hint": "9", "source": "L['x'].size()[0]", "bounds": [2, None], "narrowed": [2, None]}
+    text = GRAPH.format(script=str(script)).replace("f32[4,", "f32[s77,")
+    compiled = to_json(compile_of(str(script), "0/0", "f", 3))
+    stages = [
+        [to_json(stage("0/0", "dynamo-graph")), text, _Y],
+        [to_json(stage("0/0", "symbols")), "", {"symbols": [symbol]}],
+    ]
+    named = finding(str(script), 6, 4, 15, message="The size s77 is fixed.")
+    play({**act(script), "compiles": [[compiled, stages]], "kernels": [], "findings": [to_json(named)]})
+    editor = await start_editor(playing=True, settings={"run": {"onSave": "off"}})
+    uri = editor.open(script)
+    run = (await editor.request("irscope/run", uri=uri, lane="deep")).run
+    told = ("s77", "L['x'].size()[0]", "9 in this compile, 2 to ∞")
+    graph = await editor.request("irscope/graph", run=run, stage="0/0/dynamo-graph")
+    assert [(one.name, one.source, one.text) for one in graph.symbols] == [told]
+    pipeline = await editor.request("irscope/pipeline", run=run)
+    assert [(one.name, one.source, one.text) for one in pipeline.stages[0].symbols] == [told]
+    said = "- `s77` of `L['x'].size()[0]`: 9 in this compile, 2 to ∞"
+    assert said in await editor.hover(uri, 5, 6)
+    assert said in await editor.hover(uri_of_stage(run, "0/0/dynamo-graph", "python"), 5, 8)
+
+
+_Y: dict[str, Any] = {
+    "graph": 1, "views": [], "backward": [], "targets": ["torch.relu"], "frames": [], "stacks": [], "modules": [],
+    "sources": [], "symbols": {"s77": 9}, "values": [["tensor", "float32", ["s77", 8], [8, 1], "cpu", 288]],
+    "nodes": {
+        "name": ["y"], "op": ["call_function"], "target": [0], "inputs": [[]], "value": [0], "flops": [None],
+        "stack": [-1], "module": [-1], "aten": [-1], "seq": [None], "from": [[]],
+    },
+}  # fmt: skip
+"""What is kept of the node ``y`` of `GRAPH`."""

@@ -1,6 +1,6 @@
 /** A graph in the panel: the columns that the server sent, and who uses whom. */
 
-import type { EstimateTarget, FusionDecision, Graph, GraphKernels } from "../../protocol";
+import type { EstimateTarget, FusionDecision, Graph, GraphKernels, Symbol } from "../../protocol";
 import { leastMicros } from "./estimates";
 import { OPERATION_TITLE } from "./looks";
 
@@ -71,6 +71,12 @@ export class Model {
   /** Dtype, shape, strides and device as printed. */
   detail(node: number): string {
     return this.graph.details[this.graph.nodes.detail[node] ?? -1] ?? "";
+  }
+
+  /** What the symbolic sizes in its type stand for. */
+  symbols(node: number): Symbol[] {
+    const names = new Set<string>(this.detail(node).match(/\w+/g));
+    return this.graph.symbols.filter(({ name }) => names.has(name));
   }
 
   /** Dtype and shape: `f32[8, 32]`. */

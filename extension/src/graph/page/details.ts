@@ -6,6 +6,7 @@ import * as units from "../../units";
 import type { Labels } from "../draw/labels";
 import { CALL, decoded, type Model } from "../model/model";
 import { h, setText } from "../../panels/dom";
+import { symbolText } from "../../panels/symbols";
 import type { Page } from "./page";
 import type { Box } from "../layout/scene";
 
@@ -57,6 +58,7 @@ function ofNode(page: Page, model: Model, node: number, ways: Ways): void {
     ["decomposed from", model.decomposed(node).join(", ")],
     ["module", module === undefined ? "" : `${module.path.join(".")} (${module.type})`],
     ["line", origin === undefined ? "" : `${decoded(origin.uri).split("/").pop() ?? ""}:${origin.line + 1}`],
+    ...model.symbols(node).map(({ name, text, source }): [string, string] => [name, symbolText(text, source)]),
     ["change", ["", "added", "removed", "changed"][model.state(node)] ?? ""],
   ]);
   details.links.replaceChildren(

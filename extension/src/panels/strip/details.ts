@@ -3,6 +3,7 @@
 import * as bridge from "../bridge";
 import { button, h } from "../dom";
 import type { PassItem, PipelineStage, StageEntry } from "../results";
+import { symbolText } from "../symbols";
 import { placeLink } from "../view";
 import * as units from "../../units";
 import { isMatch } from "./search";
@@ -48,6 +49,7 @@ export function details(
     ...entries(stage.entries.length > 1 ? `${stage.title}` : "", stage.entries.length > 1 ? stage.entries : [], wanted),
     ...entries("Belongs to it", stage.beside, ""),
     ...operations(stage, wanted),
+    ...symbols(stage),
   ];
 }
 
@@ -184,6 +186,17 @@ function operations(stage: PipelineStage, wanted: string): HTMLElement[] {
     list(matching.slice(0, MOST_OPS)),
     ...(rest.length > 0 ? [h("details", {}, h("summary", {}, `${rest.length} more`), list(rest))] : []),
   ];
+}
+
+/** What the symbolic sizes of a graph stand for. */
+function symbols(stage: PipelineStage): HTMLElement[] {
+  if (stage.symbols.length === 0) {
+    return [];
+  }
+  const rows = stage.symbols.map(({ name, text, source }) =>
+    h("li", {}, h("code", {}, name), h("span", { class: "dim" }, ` ${symbolText(text, source)}`)),
+  );
+  return [h("h3", {}, "Symbolic sizes"), h("ul", { class: "symbols" }, ...rows)];
 }
 
 function shortOp(name: string): string {

@@ -39,10 +39,13 @@ class Facts:
         One line that stands for it.
     facts
         Values, or functions that return one on request.
+    label
+        What it is called in a list, where that is not its fact ``name``.
     """
 
-    def __init__(self, kind: str, summary: str, facts: Mapping[str, Any]) -> None:
+    def __init__(self, kind: str, summary: str, facts: Mapping[str, Any], label: str = "") -> None:
         self.kind = kind
+        self.label = label
         self.summary = summary
         self._facts = dict(facts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from irscope.protocol import Finding
@@ -31,7 +32,8 @@ def outcome_facts(outcome: Outcome, finding: Finding | None) -> Facts:
 
 def finding_facts(finding: Finding) -> Facts:
     """A finding as facts."""
-    return Facts("finding", finding.message, _facts_of(finding))
+    place = f"{os.path.basename(finding.file)}:{finding.range.start.line}"
+    return Facts("finding", finding.message, _facts_of(finding), f"{finding.kind} at {place}")
 
 
 def _facts_of(finding: Finding) -> dict[str, Any]:

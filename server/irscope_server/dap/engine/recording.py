@@ -6,6 +6,7 @@ The first stage of every compile is the user's own code.
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -132,6 +133,15 @@ class Recording:
         for track in self.tracks:
             yield from track.sections[1:]
             yield from track.aside
+
+    @cached_property
+    def folder(self) -> str:
+        """The folder that the script ran in, if that holds the script, else the script's own; empty for a root."""
+        script = self.report.script
+        ran_in = str(self.store.how_run(self.report.run)[0].get("cwd") or "")
+        inside = ran_in and script.startswith(os.path.join(ran_in, ""))
+        folder = ran_in if inside else os.path.dirname(script)
+        return folder if folder != os.path.dirname(folder) else ""
 
     @cached_property
     def sources(self) -> Mapping[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import ClassVar
@@ -30,6 +31,9 @@ _LIVE = frozenset({State.READY, State.CONFIGURING, State.RUNNING, State.STOPPED}
 _PROGRESS = "irscope-run"
 _PROGRESS_SECONDS = 0.25
 """Between two progress events; a compile has hundreds of phases."""
+
+_LOOK_SECONDS = 1.0
+"""From a message of the script's to a look at what it has stored: more will have come by then."""
 
 _STOP_SECONDS = 5.0
 
@@ -99,6 +103,12 @@ class LifecycleRequests:
         self._run: ScriptRun | None = None
         self._on_end: Callable[[str, Outcome], None] | None = None
         self._last_progress = 0.0
+        self._stored = ""
+        """The id of the run of the script."""
+        self._will_look = False
+        self._has_more = False
+        """Stages may have been stored since the run was read."""
+        session.catch_up = self._catch_up
 
     # --- beginning ----------------------------------------------------------------------------------------------------
 
@@ -188,7 +198,6 @@ class LifecycleRequests:
     def _load(self, wanted: Wanted) -> None:
         """Raises RequestFailed if the run is missing or empty."""
         session = self._session
-        session.close()
         try:
             store = Store(wanted.store)
         except StoreError as error:
@@ -202,13 +211,16 @@ class LifecycleRequests:
             store.close()
             outcome = recording.report.outcome.message
             raise RequestFailed(f"Nothing was compiled in run {recording.report.run}: {outcome}", show=True)
+        session.close()
         session.debuggee = Debuggee(recording, lambda text: session.output(f"{text}\n"))
+        session.handles.folder = recording.folder
         session.debuggee.walker.just_my_code = wanted.just_my_code
         session.debuggee.values.python = os.path.expanduser(wanted.python) or sys.executable
 
     def _debug(self, wanted: Wanted) -> None:
         """Stops for the first time in the run that is loaded."""
         session, here = self._session, self._session.here()
+        self._has_more = False
         session.last_stops.clear()
         session.interrupted.clear()
         self._breakpoints.verify_all()
@@ -233,6 +245,7 @@ class LifecycleRequests:
         session = self._session
         assert wanted.spec is not None
         session.state, session.outcome = State.RUNNING, None
+        session.growing, self._stored, self._has_more = False, "", False
         self._inspecting.forget_compiles()
         session.event("process", {"name": wanted.spec.script, "startMethod": "launch", "isLocalProcess": True})
         if session.client.reports_progress:
@@ -240,18 +253,64 @@ class LifecycleRequests:
             session.event("progressStart", {"progressId": _PROGRESS, "title": title, "cancellable": True})
         self._on_end = lambda run, outcome: self._finished(wanted, run, outcome)
         heard = Heard(
+            started=lambda run: session.post(lambda: setattr(self, "_stored", run)),
             output=lambda stream, text: session.output(text, stream),
-            progress=lambda text: self._progress(text),
+            progress=lambda text: self._progress(text, wanted),
             compile=lambda id, function: session.post(lambda: self._inspecting.compile_seen(id, function)),
             ended=lambda run, outcome: session.post(lambda: self._ended(run, outcome)),
         )
         self._run = ScriptRun(wanted.spec, wanted.store, heard)
 
-    def _progress(self, text: str) -> None:
+    def _progress(self, text: str, wanted: Wanted) -> None:
         now = time.monotonic()
+        if not self._will_look:
+            self._will_look = True
+            timer = threading.Timer(_LOOK_SECONDS, lambda: self._session.post(lambda: self._look(wanted)))
+            timer.daemon = True
+            timer.start()
         if self._session.client.reports_progress and now - self._last_progress > _PROGRESS_SECONDS:
             self._last_progress = now
             self._session.event("progressUpdate", {"progressId": _PROGRESS, "message": text})
+
+    def _look(self, wanted: Wanted) -> None:
+        """The script that runs may have stored more.  The session stops at the first function once that has a graph,
+        where it would stop there at the end, too; a breakpoint may be in stages that come later."""
+        session, spec = self._session, wanted.spec
+        self._will_look, self._has_more = False, True
+        stops_there = not self._breakpoints.are_set if wanted.stop_on is None else "entry" in wanted.stop_on
+        early = stops_there and not wanted.only_run and spec is not None and spec.values is None
+        if self._run is None or session.state is not State.RUNNING or not early or not self._stored:
+            return
+        try:
+            self._load(dataclasses.replace(wanted, spec=None, run=self._stored))
+        except RequestFailed:
+            return  # nothing is compiled yet
+        if session.here().recording.tracks[0].source.graph is None:
+            session.close()
+            return
+        session.growing = True
+        session.output("The script still runs: stages are added while you step.\n")
+        self._debug(wanted)
+
+    def _catch_up(self) -> None:
+        session = self._session
+        if not self._has_more or not self._stored or session.debuggee is None or self._wanted is None:
+            return
+        old, self._has_more = session.debuggee, False
+        places = [old.walker.place(number) for number in range(len(old.recording.tracks))]
+        stages = [old.recording.section(place).stage.id for place in places]
+        flags = old.stops.each_stage, old.stops.each_pass
+        self._load(dataclasses.replace(self._wanted, spec=None, run=self._stored))
+        here = session.here()
+        here.stops.each_stage, here.stops.each_pass = flags
+        for place, stage in zip(places, stages, strict=True):
+            track = here.recording.tracks[place.compile]
+            if (section := track.number_of(stage)) is not None:
+                last = len(track.sections[section].spots) - 1
+                here.walker.put(PlaceInRun(place.compile, section, min(place.spot, last)))
+        self._breakpoints.verify_all()
+        for gap in here.recording.report.capture_gaps[len(old.recording.report.capture_gaps) :]:
+            session.output(f"Not captured: {gap.what}: {gap.why}\n", "important")
 
     def _ended(self, run: str, outcome: Outcome) -> None:
         self._run = None
@@ -268,6 +327,9 @@ class LifecycleRequests:
         well = outcome.kind is OutcomeKind.COMPLETED
         said = outcome.message or outcome.kind.value
         session.output(visible(f"{said[:1].upper()}{said[1:]}\n"), "console" if well else "stderr")
+        if session.growing:  # what was stored last is added by the next move
+            session.growing, self._has_more = False, True
+            return
         if wanted.only_run or not run:
             session.end()
             return

@@ -69,7 +69,9 @@ class MovingRequests:
         entry
             At the beginning of a session: where to stop if nothing else does; the beginning counts, too.
         """
-        session, here = self._session, self._session.here()
+        session = self._session
+        session.catch_up()
+        here = session.here()
         start, interrupted = here.walker.place(compile), session.interrupted.is_set
         stop = here.stops.search(
             start, forward=forward, single=single, interrupted=interrupted, from_stage=entry is not None
@@ -80,11 +82,12 @@ class MovingRequests:
             last = len(here.recording.tracks) - 1
             ending = compile if single else last if forward else 0
             what = "compile" if single else "run"
+            so_far = " so far: the script still runs" if session.growing else ""
             stop = (
-                Stop(here.walker.last(ending), "end", f"The end of the {what}") if forward
+                Stop(here.walker.last(ending), "end", f"The end of the {what}{so_far}") if forward
                 else Stop(PlaceInRun(ending, 0, 0), "entry", f"The beginning of the {what}")
             )  # fmt: skip
-            if forward and stop.place == start and ending == last:
+            if forward and stop.place == start and ending == last and not session.growing:
                 session.end()
                 return
         for passed in range(compile, stop.place.compile, 1 if forward else -1):
@@ -126,7 +129,9 @@ class MovingRequests:
         compile = self._session.compile_of(arguments)
         if target is not None and target not in self._session.here().walker.targets(compile):
             raise WrongMessage(f"Target {number} does not belong to the current location of this thread.")
-        self._step(arguments, lambda compile: self._session.here().walker.into(compile, target, by))
+        self._step(
+            arguments, lambda compile: self._session.here().walker.into(compile, target, by), fresh=target is None
+        )
 
     def _granularity(self, arguments: Arguments) -> Granularity:
         word = arguments.text("granularity", "statement")
@@ -136,13 +141,16 @@ class MovingRequests:
             message = f"'granularity' must be statement, line or instruction, not {word[:40]!r}."
             raise WrongMessage(message) from None
 
-    def _step(self, arguments: Arguments, step: Callable[[int], Step]) -> None:
+    def _step(self, arguments: Arguments, step: Callable[[int], Step], *, fresh: bool = True) -> None:
         compile = self._session.compile_of(arguments)
         arguments.flag("singleThread")
 
         def move() -> None:
+            if fresh:
+                self._session.catch_up()
             moved = step(compile)
-            self._session.stopped(Stop(moved.place, "step", moved.note))
+            more = " The script still runs." if moved.note and self._session.growing else ""
+            self._session.stopped(Stop(moved.place, "step", f"{moved.note}{more}"))
 
         self._session.afterwards(move)
 

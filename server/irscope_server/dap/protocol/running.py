@@ -23,6 +23,8 @@ _CHUNK = 32 * 1024
 class Heard:
     """What a run calls back with, from its own thread."""
 
+    started: Callable[[str], None]
+    """The run's id, before anything runs."""
     output: Callable[[str, str], None]
     """``stdout`` or ``stderr``, and a piece of text."""
     progress: Callable[[str], None]
@@ -55,8 +57,9 @@ class ScriptRun:
         try:
             with Store(self._store) as store:
                 run, outcome = execute(
-                    self._spec, store, on_message=self._message, on_output=self._output, cancel=self._cancel
-                )
+                    self._spec, store, on_start=self._heard.started, on_message=self._message,
+                    on_output=self._output, cancel=self._cancel,
+                )  # fmt: skip
         except StoreError as error:
             outcome = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, str(error), 0.0)
         except Exception as error:  # noqa: BLE001  a defect of irscope must not leave the session waiting

@@ -119,6 +119,10 @@ class Session:
         """Set by the reading thread when a client wants a search to end."""
         self.cancelled: set[int] = set()
         """Requests that a client took back, by their numbers; filled by the reading thread."""
+        self.growing = False
+        """The script still runs: more stages will be stored."""
+        self.catch_up: Callable[[], None] = lambda: None
+        """Adds what was stored since; where the threads are stays as it is.  Old frames do not hold any more."""
         self.over = False
         """The process is to end."""
 

@@ -30,6 +30,8 @@ class Handles:
     def __init__(self) -> None:
         self._values: dict[int, tuple[Any, str | None]] = {}
         self._next = 1
+        self.folder = ""
+        """The folder from which the paths of files are told; empty: they are told whole."""
 
     def clear(self) -> None:
         """Numbers are not used again, so that an old reference never means something new."""
@@ -117,23 +119,48 @@ def _got(facts: Facts, name: str) -> Any:
         return str(error.args[0]) if error.args else "unknown"
 
 
+_NOUNS = {
+    "shape": "dim",
+    "strides": "dim",
+    "hints": "hint",
+    "reasons": "reason",
+    "stages": "stage",
+    "compiles": "compile",
+    "gaps": "gap",
+    "guards": "guard",
+    "nodes": "node",
+    "origins": "line",
+}
+"""What an item of a list is called that has no name of its own, by the name of the list."""
+
+
 def _indexed(value: Sequence[Any], index: int, handles: Handles, path: str | None) -> Body:
     item = value[index]
     if isinstance(value, Lazy) and value.label is not None:
         label = value.label(index)
         return _variable(f"[{label}]", item, handles, f"{path}[{label}]" if path else None)
-    name = item.get("name") if isinstance(item, Facts) and "name" in item.names() else str(index)
-    return _variable(str(name), item, handles, f"{path}[{index}]" if path else None)
+    if isinstance(item, Facts) and (item.label or "name" in item.names()):
+        name = item.label or str(item.get("name"))
+    else:
+        name = f"{_NOUNS.get((path or '').rpartition('.')[2], 'item')} {index}"
+    return _variable(name, item, handles, f"{path}[{index}]" if path else None)
 
 
 def _variable(name: str, value: Any, handles: Handles, path: str | None) -> Body:
     body = described(value, handles, path)
-    body.update(name=name, value=body.pop("text"), presentationHint={"attributes": ["readOnly"]})
+    body.update(
+        name=name, value=_inside(body.pop("text"), handles.folder), presentationHint={"attributes": ["readOnly"]}
+    )
     if path:
         body["evaluateName"] = path
     if isinstance(value, Facts) and value.kind == "node":
         body[_MENU] = "node"
     return body
+
+
+def _inside(text: str, folder: str) -> str:
+    """A text with the paths of the files in a folder told from there; an expression still has the whole path."""
+    return text.replace(os.path.join(folder, ""), "") if folder else text
 
 
 def scopes(
@@ -198,13 +225,11 @@ def _linked(recording: Recording, places: Sequence[PlaceInRun]) -> Lazy:
         section, spot = recording.section(place), recording.spot(place)
         if spot.name in section.nodes:
             return node_facts(section, spot.name)
-        return _place_facts(spot.file or section.title, spot.line, os.path.dirname(recording.report.script))
+        return _place_facts(spot.file or section.title, spot.line)
 
     return Lazy(len(places), item)
 
 
-def _place_facts(file: str, line: int, folder: str) -> Facts:
-    """A line of a file or a stage; a path is told from the folder of the script, where it is in that."""
-    inside = file.startswith(os.path.join(folder, ""))
-    shown = f"{os.path.relpath(file, folder) if inside else file}:{line}"
-    return Facts("place", shown, {"name": f"{os.path.basename(file)}:{line}", "file": file, "line": line})
+def _place_facts(file: str, line: int) -> Facts:
+    """A line of a file or a stage."""
+    return Facts("place", f"{file}:{line}", {"name": f"{os.path.basename(file)}:{line}", "file": file, "line": line})
