@@ -74,5 +74,8 @@ def test_a_profile_says_what_a_break_takes_of_a_step() -> None:
     assert [finding.cost.step_seconds for finding in found] == [8e-5, 0.0]
     assert cost_words(found[0].cost)[0] == "at least 80 µs of each step"
     profiles: list[object] = [None, [], {}, {"breaks": 3}, {"breaks": [None, {"seconds": "x"}]}]
+    wrong: list[dict[str, object]] = [{"file": []}, {"line": {}}, {"code": None}]
+    wrong += [{"seconds": float(value)} for value in ("inf", "nan", "-1")]
+    profiles += [{"breaks": [{**measured[0], **each}]} for each in wrong]
     for damaged in profiles:
         assert with_measured([broken], damaged) == (broken,)

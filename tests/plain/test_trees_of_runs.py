@@ -100,4 +100,4 @@ def test_show_prints_each_tree_and_what_changed(store: str, capsys: pytest.Captu
     shown = json.loads(capsys.readouterr().out)
     assert [measure["unit"] for measure in shown["tree"]["measures"]] == ["count"] * 3
     assert main(["show", newest, "--store", store, "--memory"]) == 0
-    assert "There is no such tree of this run." in capsys.readouterr().out
+    assert "This run did not keep that." in capsys.readouterr().out

@@ -33,7 +33,7 @@ def show_tree(store: Store, report: Report, option: str, than: Report | None, sh
         beside = _phases(store, report) if option == "time" else {}
         print(json.dumps({"run": report.run, **beside, "tree": to_json(tree)}, indent=1))
     elif len(tree.nodes) < 2:
-        print("There is no such tree of this run. A full run has one (`irscope run`), where something is compiled.")
+        print("This run did not keep that. A full run does (`irscope run`), where something is compiled.")
     else:
         whole = None if than is not None or option == "modules" else tree.nodes[0].inclusive[0]
         most = sys.maxsize if show_all else _MOST_ROWS

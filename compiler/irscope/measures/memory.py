@@ -88,7 +88,7 @@ def memory_tree(store: Store, report: Report) -> PathTree:
             try:
                 peak = int(store.stage_data(report.run, stage.id)["peak"]["step"])
                 buffers = list(buffers_of(store, report.run, compile, stage))
-            except (LookupError, TypeError, ValueError, AttributeError):
+            except (LookupError, TypeError, ValueError, OverflowError, AttributeError):
                 continue  # data of another version, or from elsewhere
             title = PathPart(compile.title, compile.id, compile.file, compile.line)
             graph = title, PathPart("backward" if chain.is_backward(stage) else "forward")

@@ -80,9 +80,8 @@ def recompiled_of(report: Report, around: Around) -> tuple[RecompileCost, ...]:
     frames: dict[str, list[Compile]] = defaultdict(list)
     for compile in report.compiles:
         frames[_frame(compile.id)].append(compile)
-    guards: dict[str, float] = defaultdict(
-        float
-    )  # of the frame: a search goes through all of its compiles, whichever it finds
+    # Of the frame: a search goes through all of its compiles, whichever it finds.
+    guards: dict[str, float] = defaultdict(float)
     for (name, kind), seconds in around.items():
         if kind is Kind.GUARDS:
             guards[_frame(name)] += seconds

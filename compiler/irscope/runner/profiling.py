@@ -71,7 +71,7 @@ class Profiling(Rounds):
     ) -> None:
         super().__init__(folder, why_as_python)
         self._each_calls, self._has_backward = calls, has_backward
-        self._backward = False
+        self._backward = self._is_over = False
         self._before: dict[int, CallState] = {}
         """The state before the first call of each program, by its ``id()``."""
         self._pace = _Pace(say)
@@ -86,7 +86,7 @@ class Profiling(Rounds):
 
     def look(self) -> None:
         """Warms the programs up while the run is still captured: a compile that these calls need is seen, too."""
-        self._backward = self._has_backward()
+        self._backward, self._is_over = self._has_backward(), True
         with silent():
             for one in self._pace.each(self._measured, "warming up program", _place_words):
                 self._facts.append(self._prepared_facts(one))
@@ -111,6 +111,9 @@ class Profiling(Rounds):
         self._write(READY, found)
 
     def _note(self, program: Program, compiled: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        # A part of a program, which is traced now, or called by what is measured: nothing is copied.
+        if self._is_over or sys.modules["torch"].compiler.is_compiling():
+            return
         before = CallState(program)
         super()._note(program, compiled, args, kwargs)
         for one in self._measured[-1:]:

@@ -107,9 +107,8 @@ class Buffers:
         """Gives the tensors the values that they had."""
         with sys.modules["torch"].no_grad():
             for _, tensor, version, before in self._kept:
-                if (
-                    tensor._version != version
-                ):  # else a write would be a change: what was exported runs while there is none
+                # Else a write would be a change: what was exported runs while there is none.
+                if tensor._version != version:
                     tensor.copy_(before)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
+import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,10 +40,13 @@ def cost_words(cost: Cost) -> list[str]:
 def with_measured(findings: Sequence[Finding], profile: Any) -> tuple[Finding, ...]:
     """The findings with what their breaks take in a step, from a profile of the run as plain JSON values."""
     breaks = profile.get("breaks") if isinstance(profile, dict) else None
-    seconds: Counter[tuple[object, ...]] = Counter()
+    seconds: defaultdict[tuple[str, int, str], float] = defaultdict(float)
     for cost in breaks if isinstance(breaks, list) else ():
-        if isinstance(cost, dict) and isinstance(cost.get("seconds"), float):
-            seconds[cost.get("file"), cost.get("line"), cost.get("code")] += cost["seconds"]
+        match cost:  # a profile may be from elsewhere
+            case {"file": str(file), "line": int(line), "code": str(code), "seconds": float(taken)} if (
+                math.isfinite(taken) and taken > 0
+            ):
+                seconds[file, line, code] += taken
     return tuple(
         dataclasses.replace(finding, cost=dataclasses.replace(finding.cost, step_seconds=measured))
         if finding.kind == "graph-break"

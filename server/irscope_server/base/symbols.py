@@ -25,7 +25,7 @@ class SymbolFacts:
     high: int | None
 
     def text(self) -> str:
-        """``s77: 8 in this compile, 2 to ∞``."""
+        """``8 in this compile, 2 to ∞``."""
         value = f"{self.hint} in this compile, " if self.hint is not None else ""
         return f"{value}{'-∞' if self.low is None else self.low} to {'∞' if self.high is None else self.high}"
 

@@ -112,7 +112,7 @@ def _plans(store: Store, report: Report, compile: Compile, uri_of: UriOf) -> lis
         data = store.stage_data(report.run, stage.id)
         try:
             found.append(_plan(store, report, compile, stage, data, uri_of))
-        except (LookupError, TypeError, ValueError, AttributeError):
+        except (LookupError, TypeError, ValueError, OverflowError, AttributeError):
             continue  # data of another version, or from elsewhere
     return found
 

@@ -198,3 +198,28 @@ def test_each_measured_call_begins_with_the_same_state(tmp_path: Path) -> None:
     assert found["programs"][0]["put_back"] == ["self.calls"] and found["programs"][0]["compiled_again"] == ""
     with Store(str(tmp_path / "runs.db")) as store:
         assert [one.id for one in store.report(found["run"]).compiles] == ["0/0", "0/1", "0/2"], "none is the profile's"
+
+
+def test_a_compiled_module_that_a_compiled_function_calls_is_a_part_of_it(tmp_path: Path) -> None:
+    """Called without compile, too, to be compared: no further program begins then."""
+    text = """\
+    import torch
+
+    inner = torch.compile(torch.nn.BatchNorm1d(8))
+
+
+    @torch.compile
+    def outer(x):
+        return inner(x).relu()
+
+
+    outer(torch.randn(4, 8))
+    """
+    done = run_cli_forked(
+        "profile", write(tmp_path, textwrap.dedent(text)), "--calls", "2", "--json", "--store", tmp_path / "runs.db"
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [(one["function"], one["why_not"]) for one in found["programs"]] == [("outer", "")]
+    with Store(str(tmp_path / "runs.db")) as store:
+        assert store.report(found["run"]).findings == (), "nothing of irscope breaks the graph"
