@@ -7,6 +7,7 @@ import dis
 import types
 from collections.abc import Mapping
 
+from irscope.capture.ahead_of_time import AheadOfTime
 from irscope.capture.base import Capture
 from irscope.capture.progress import DYNAMO_PHASES, ProgressTeller
 from irscope.capture.run_book import RunBook
@@ -47,6 +48,7 @@ class DynamoCapture(Capture):
         self._phases = PhaseStages(book)
         self._symbolic_traces = SymbolicTraces(book)
         self._script_programs = ScriptPrograms(book)
+        self._ahead_of_time = AheadOfTime(book, self._put_bytecode)
         timing = book.guarded(self._phases.note) if book.is_deep else None
         self._trace = TraceHandler(book.guarded(self._receive), timing)
 
@@ -60,6 +62,7 @@ class DynamoCapture(Capture):
             unread.hook(TraceHandler),
             *self._symbolic_traces.hooks(),
             self._script_programs.hook(),
+            self._ahead_of_time.hook(),
         ]
 
     def handlers(self) -> list[LogHandler]:
@@ -96,7 +99,7 @@ class DynamoCapture(Capture):
     def _receive(self, record: Record) -> None:
         book = self.book
         name = book.compiles.name_of(record)
-        record = dataclasses.replace(record, compile=name)
+        record = self._ahead_of_time.completed(dataclasses.replace(record, compile=name))
         self._symbols.note(record)
         if name is None:
             return
@@ -117,13 +120,16 @@ class DynamoCapture(Capture):
             book.put_compile(failed)
             self._put_reproducer(record, failed)
         if code is not None and shown is code and record.attempt == 0:
-            book.put_stage(name, dynamo_stages.BYTECODE.name, _disassemble(code))
+            self._put_bytecode(name, code)
         if kind is None:
             self.note(record, name)
             return
         data = self.data_of(record, name, kind, backward)
         id = book.put_stage(name, kind.name, text, record.attempt, data, backward)
         self.stage_written(record, kind, id, text, backward, data)
+
+    def _put_bytecode(self, name: str, code: types.CodeType) -> None:
+        self.book.put_stage(name, dynamo_stages.BYTECODE.name, _disassemble(code))
 
     def _put_reproducer(self, record: Record, failed: Compile) -> None:
         """Keeps the script that fails by itself as this compile did, if there is one."""
