@@ -15,7 +15,7 @@ from irscope.internals.ahead_of_time import hook
 from irscope.internals.dynamo_frames import name_of_program
 from irscope.internals.hooks import Hook
 
-_BEGINS, _ENDS = "dynamo_start", "compilation_metrics"
+_BEGINS, _FAILS, _ENDS = "dynamo_start", "dynamo_error", "compilation_metrics"
 
 
 class AheadOfTime:
@@ -25,15 +25,20 @@ class AheadOfTime:
     ----------
     show
         Called with the name of a compile that begins and the function that it is of.
+    receive
+        Takes a record that PyTorch would have written.
     """
 
-    def __init__(self, book: RunBook, show: Callable[[str, types.CodeType], None]) -> None:
-        self._book, self._show = book, show
+    def __init__(
+        self, book: RunBook, show: Callable[[str, types.CodeType], None], receive: Callable[[Record], None]
+    ) -> None:
+        self._book, self._show, self._receive = book, show, receive
+        self._failed: set[str] = set()
         self._started: dict[str, float] = {}
         self._operations: dict[str, int] = {}
 
     def hook(self) -> Hook:
-        """What tells of them."""
+        """The hook that reports them."""
         return hook(self)
 
     def began(self, compile: str, code: types.CodeType, program: Any) -> None:
@@ -46,8 +51,10 @@ class AheadOfTime:
         self._operations[self._name(compile)] = operations
 
     def failed(self, compile: str) -> None:
-        """It ends with an exception."""
-        self._book.guarded(self._fail)(self._name(compile))
+        """It ends with an exception: what PyTorch says of other compiles that do."""
+        if compile not in self._failed:
+            self._failed.add(compile)
+            self._book.guarded(self._receive)(Record(_FAILS, {}, compile, 0, ""))
 
     def completed(self, record: Record) -> Record:
         """A record with the facts that PyTorch leaves out of the metrics of such a compile."""
@@ -69,10 +76,6 @@ class AheadOfTime:
         self._started[name] = time.perf_counter()
         self._book.put_compile(self._book.compiles.began_ahead(name, code, name_of_program(program)))
         self._show(name, code)
-
-    def _fail(self, name: str) -> None:
-        if (failed := self._book.compiles.failed(name)) is not None:
-            self._book.put_compile(failed)
 
     def _name(self, compile: str) -> str:
         return self._book.compiles.name_of(Record("", {}, compile, 0, "")) or compile

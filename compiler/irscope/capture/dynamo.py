@@ -48,7 +48,7 @@ class DynamoCapture(Capture):
         self._phases = PhaseStages(book)
         self._symbolic_traces = SymbolicTraces(book)
         self._script_programs = ScriptPrograms(book)
-        self._ahead_of_time = AheadOfTime(book, self._put_bytecode)
+        self._ahead_of_time = AheadOfTime(book, self._put_bytecode, self._receive)
         timing = book.guarded(self._phases.note) if book.is_deep else None
         self._trace = TraceHandler(book.guarded(self._receive), timing)
 

@@ -1,6 +1,6 @@
 """Compiles that the script asks for ahead of time: ``torch.compile(f, fullgraph=True).aot_compile(…)``.
 
-PyTorch traces such a function in a compile of its own, but writes no ``dynamo_start``, and runs the backend after that
+PyTorch traces such a function in a separate compile, but writes no ``dynamo_start``, and runs the backend after that
 compile has ended.  So its records say neither which function they are of nor, from the backend on, which compile.
 """
 
@@ -15,7 +15,7 @@ from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
 
 
 class Receiver(Protocol):
-    """Is told of these compiles, by PyTorch's names (``0/0``)."""
+    """Receives these compiles, by PyTorch's names (``0/0``)."""
 
     def began(self, compile: str, code: types.CodeType, program: Any) -> None:
         """A compile of a function begins."""
@@ -24,7 +24,7 @@ class Receiver(Protocol):
         """Dynamo has made the graph, with so many operations."""
 
     def failed(self, compile: str) -> None:
-        """The compile ends with an exception that goes to the script."""
+        """An exception, which goes to the script, ends the compile; called while it is handled."""
 
 
 class _OfThread(threading.local):
@@ -41,7 +41,11 @@ def hook(receiver: Receiver) -> Hook:
         from torch import _guards  # imported already, as a part of Dynamo
 
         convert: Any = module.__dict__["convert_frame"]
-        compile_of, name_of, capture = vars(module)["aot_compile_fullgraph"], convert.get_compile_id, convert.fullgraph_capture
+        compile_of, name_of, capture = (
+            vars(module)["aot_compile_fullgraph"],
+            convert.get_compile_id,
+            convert.fullgraph_capture,
+        )
         guards: Any = _guards
         here = _OfThread()
 
@@ -54,7 +58,12 @@ def hook(receiver: Receiver) -> Hook:
 
         @functools.wraps(capture)
         def fullgraph_capture(*args: Any, **kwargs: Any) -> Any:
-            made = capture(*args, **kwargs)
+            try:
+                made = capture(*args, **kwargs)
+            except Exception:
+                if here.id is not None:
+                    receiver.failed(str(here.id))  # before PyTorch writes its metrics, which do not say it
+                raise
             if here.id is not None and made.backend_input is not None:
                 nodes = made.backend_input.graph_module.graph.nodes
                 receiver.traced(str(here.id), sum(node.op.startswith("call_") for node in nodes))
@@ -73,7 +82,7 @@ def hook(receiver: Receiver) -> Hook:
                 with guards.compile_context(guards.CompileContext(here.id)):
                     receiver.began(compile, code, model)
                     return compile_of(model, *args, **kwargs)
-            except BaseException:
+            except Exception:
                 receiver.failed(compile)
                 raise
             finally:

@@ -259,6 +259,15 @@ FULLGRAPH = FrameLook(
     versions="2.13",
     required=False,  # events that come outside of a compile are findings, too
 )
+AHEAD_OF_TIME = FrameLook(
+    what="whether aot_compile makes a graph break an error",
+    function="aot_compile_fullgraph",
+    file="torch/_dynamo/aot_compile.py",
+    local="example_inputs",
+    fits=lambda value: isinstance(value, tuple),
+    versions="2.11 to 2.14",
+    required=False,  # few scripts compile ahead of time
+)
 ASKED_FULLGRAPH = FrameLook(
     what="whether fullgraph=True makes a generator function an error",
     function="__call__",
@@ -285,7 +294,7 @@ def is_polyfill(file: str) -> bool:
 
 def is_fullgraph() -> bool:
     """Whether the compile that is going on must be one graph; False outside of a compile."""
-    return bool(FULLGRAPH.find())
+    return bool(FULLGRAPH.find()) or AHEAD_OF_TIME.find() is not None
 
 
 def generator_asked() -> bool | None:
