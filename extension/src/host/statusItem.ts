@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import { activeNotebook } from "./notebooks";
 import { visible } from "../panels/visible";
-import { asMarkdown, withoutIcons } from "./plainText";
+import { withoutIcons } from "./plainText";
 import type { FileState, WorkerState } from "../protocol";
 import type { Server } from "./server";
 import { setContext, type TorchFiles } from "./torchFiles";
@@ -128,15 +128,15 @@ export class StatusItem implements vscode.Disposable {
     const tooltip = new vscode.MarkdownString();
     tooltip.isTrusted = { enabledCommands: ["irscope.showChanges", "irscope.showLog", "irscope.restartServer"] };
     for (const line of [detail, ...this.aboutFile(detail)]) {
-      tooltip.appendMarkdown(`${asMarkdown(line)}\n\n`);
+      tooltip.appendText(visible(line)).appendMarkdown("\n\n");
     }
     const changed = this.activeFile()?.changed;
     if (changed) {
-      tooltip.appendMarkdown(`${vscode.l10n.t("Since the last run:")} [${asMarkdown(changed.text)}`);
+      tooltip.appendMarkdown(`${vscode.l10n.t("Since the last run:")} [`).appendText(visible(changed.text));
       tooltip.appendMarkdown(`](command:irscope.showChanges "${vscode.l10n.t("Show what changed")}")\n\n`);
     }
     if (python !== undefined) {
-      tooltip.appendMarkdown(asMarkdown(`Python: ${python}`));
+      tooltip.appendText(visible(`Python: ${python}`));
     }
     if (bad) {
       tooltip.appendMarkdown(`\n\n[${vscode.l10n.t("Show Log")}](command:irscope.showLog)`);
