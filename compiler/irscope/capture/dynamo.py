@@ -48,7 +48,7 @@ class DynamoCapture(Capture):
         self._phases = PhaseStages(book)
         self._symbolic_traces = SymbolicTraces(book)
         self._script_programs = ScriptPrograms(book)
-        self._ahead_of_time = AheadOfTime(book, self._put_bytecode, self._receive)
+        self._ahead_of_time = AheadOfTime(book, self._receive)
         timing = book.guarded(self._phases.note) if book.is_deep else None
         self._trace = TraceHandler(book.guarded(self._receive), timing)
 
@@ -99,7 +99,7 @@ class DynamoCapture(Capture):
     def _receive(self, record: Record) -> None:
         book = self.book
         name = book.compiles.name_of(record)
-        record = self._ahead_of_time.completed(dataclasses.replace(record, compile=name))
+        record = dataclasses.replace(self._ahead_of_time.completed(record), compile=name)
         self._symbols.note(record)
         if name is None:
             return
@@ -120,16 +120,13 @@ class DynamoCapture(Capture):
             book.put_compile(failed)
             self._put_reproducer(record, failed)
         if code is not None and shown is code and record.attempt == 0:
-            self._put_bytecode(name, code)
+            book.put_stage(name, dynamo_stages.BYTECODE.name, _disassemble(code))
         if kind is None:
             self.note(record, name)
             return
         data = self.data_of(record, name, kind, backward)
         id = book.put_stage(name, kind.name, text, record.attempt, data, backward)
         self.stage_written(record, kind, id, text, backward, data)
-
-    def _put_bytecode(self, name: str, code: types.CodeType) -> None:
-        self.book.put_stage(name, dynamo_stages.BYTECODE.name, _disassemble(code))
 
     def _put_reproducer(self, record: Record, failed: Compile) -> None:
         """Keeps the script that fails by itself as this compile did, if there is one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import types
 from typing import Any
 
 from irscope.events.stack import name_of_code
@@ -147,22 +146,6 @@ class CompileBook:
             callers=tuple(Origin(*line) for line in dict.fromkeys(entry.callers))[:_MOST_CALLERS],
             module_class=entry.module_class,
         )
-
-    def began_ahead(self, name: str, code: types.CodeType, program: str) -> Compile:
-        """A compile of a function begins that the script asks for by itself, without a call of the function."""
-        self._compiles[name] = Compile(
-            id=name,
-            function=code.co_name,
-            file=code.co_filename,
-            line=code.co_firstlineno,
-            outcome=CompileOutcome.RUNNING,
-            restarts=0,
-            graph_ops=0,
-            seconds=0.0,
-            qualified=name_of_code(code),
-            program=program,
-        )
-        return self._compiles[name]
 
     def failed(self, name: str) -> Compile | None:
         """The compile ended with an exception that goes to the user."""

@@ -9,84 +9,117 @@ from __future__ import annotations
 import functools
 import threading
 import types
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
 
 
 class Receiver(Protocol):
-    """Receives these compiles, by PyTorch's names (``0/0``)."""
+    """Receives these compiles, by PyTorch's names (``0/0``); its methods raise nothing."""
 
-    def began(self, compile: str, code: types.CodeType, program: Any) -> None:
-        """A compile of a function begins."""
+    def began(self, compile: str) -> None:
+        """A compile begins; `going_on` says of what."""
 
-    def traced(self, compile: str, operations: int) -> None:
-        """Dynamo has made the graph, with so many operations."""
+    def traced(self, compile: str, captured: Any) -> None:
+        """Dynamo has made the graph: PyTorch's ``CaptureOutput``."""
 
     def failed(self, compile: str) -> None:
         """An exception, which goes to the script, ends the compile; called while it is handled."""
 
+    def missed(self, error: Exception) -> None:
+        """A compile cannot be followed, and goes on as without irscope."""
+
+
+@dataclass
+class Compiling:
+    """A compile ahead of time.
+
+    Parameters
+    ----------
+    program
+        What was passed to ``torch.compile``.
+    code
+        Of the function that is compiled; of a module, its ``forward``.
+    id
+        PyTorch's ``CompileId``.
+    is_named
+        Whether Dynamo has taken the id.
+    """
+
+    program: Any
+    code: types.CodeType
+    id: Any
+    is_named: bool = False
+
 
 class _OfThread(threading.local):
-    """The compile that goes on in this thread; ``is_named``: Dynamo has taken its name."""
+    now: Compiling | None = None
 
-    id: Any = None
-    is_named = False
+
+_HERE = _OfThread()
+
+
+def going_on() -> Compiling | None:
+    """The compile ahead of time that goes on in this thread."""
+    return _HERE.now
 
 
 def hook(receiver: Receiver) -> Hook:
     """Has all that belongs to such a compile happen in one compile of PyTorch's."""
 
     def apply(module: types.ModuleType) -> Undo:
-        from torch import _guards  # imported already, as a part of Dynamo
+        from torch import _guards, nn  # imported already: Dynamo needs them
 
-        convert: Any = module.__dict__["convert_frame"]
-        compile_of, name_of, capture = (
-            vars(module)["aot_compile_fullgraph"],
-            convert.get_compile_id,
-            convert.fullgraph_capture,
+        convert, guards = vars(module)["convert_frame"], vars(_guards)
+        compile_of, name_of, capture = module.aot_compile_fullgraph, convert.get_compile_id, convert.fullgraph_capture
+        traced_function, context, context_of = (
+            convert.get_traced_fn,
+            guards["CompileContext"],
+            guards["compile_context"],
         )
-        guards: Any = _guards
-        here = _OfThread()
 
         @functools.wraps(name_of)
         def get_compile_id(*args: Any, **kwargs: Any) -> Any:
-            if here.id is None or here.is_named:
+            if (here := _HERE.now) is None or here.is_named:
                 return name_of(*args, **kwargs)
             here.is_named = True
             return here.id
 
         @functools.wraps(capture)
         def fullgraph_capture(*args: Any, **kwargs: Any) -> Any:
+            if (here := _HERE.now) is None:
+                return capture(*args, **kwargs)
             try:
                 made = capture(*args, **kwargs)
             except Exception:
-                if here.id is not None:
-                    receiver.failed(str(here.id))  # before PyTorch writes its metrics, which do not say it
+                receiver.failed(str(here.id))  # before PyTorch writes its metrics, which do not say it
                 raise
-            if here.id is not None and made.backend_input is not None:
-                nodes = made.backend_input.graph_module.graph.nodes
-                receiver.traced(str(here.id), sum(node.op.startswith("call_") for node in nodes))
+            receiver.traced(str(here.id), made)
             return made
 
         @functools.wraps(compile_of)
         def aot_compile_fullgraph(model: Any, *args: Any, **kwargs: Any) -> Any:
             try:
-                code = convert.get_traced_fn(model)[0].__code__
-            except Exception:  # noqa: BLE001  PyTorch raises it to the script
-                return compile_of(model, *args, **kwargs)
-            before = here.id, here.is_named
-            here.id, here.is_named = name_of({}), False
-            compile = str(here.id)
+                function, owner = traced_function(model)
+                if isinstance(owner, nn.Module) and function.__module__ == nn.Module.__module__:
+                    function = owner.forward  # which PyTorch's own `__call__` calls
+                here = Compiling(model, function.__code__, name_of({}))
+                inside = context_of(context(here.id))
+            except Exception as error:  # noqa: BLE001  a capture never fails as a whole
+                made = compile_of(model, *args, **kwargs)  # raises what is the script's own mistake
+                receiver.missed(error)
+                return made
+            before, _HERE.now = _HERE.now, here
             try:
-                with guards.compile_context(guards.CompileContext(here.id)):
-                    receiver.began(compile, code, model)
+                with inside:
+                    receiver.began(str(here.id))
                     return compile_of(model, *args, **kwargs)
             except Exception:
-                receiver.failed(compile)
+                receiver.failed(str(here.id))
                 raise
             finally:
-                here.id, here.is_named = before
+                _HERE.now = before
 
         return undo_all(
             [

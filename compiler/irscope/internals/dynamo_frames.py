@@ -10,6 +10,7 @@ import types
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from irscope.internals import ahead_of_time
 from irscope.internals.frames import FrameLook, callers, is_in
 from irscope.internals.graph_calls import Lines, asking_line, calling_lines
 from irscope.usercode.user_files import is_irscope_file, is_user_file
@@ -60,6 +61,8 @@ TRACED_FUNCTION = FrameLook(
 
 def code_being_compiled() -> types.CodeType | None:
     """The function that is about to be compiled, at the record ``dynamo_start``."""
+    if (ahead := ahead_of_time.going_on()) is not None:
+        return ahead.code
     code: types.CodeType | None = COMPILED_CODE.find()
     return code
 
@@ -67,6 +70,8 @@ def code_being_compiled() -> types.CodeType | None:
 def call_to_compile() -> tuple[types.CodeType, Mapping[str, Any]] | None:
     """The function that is about to be compiled and its local variables, at the record ``dynamo_start``; None if they
     cannot be found."""
+    if ahead_of_time.going_on() is not None:
+        return None  # of the example inputs alone
     frame = FRAME_TO_COMPILE.find()
     code = getattr(frame, "f_code", None)
     return (code, frame.f_locals) if isinstance(code, types.CodeType) else None
@@ -146,6 +151,9 @@ class Entry(NamedTuple):
 
 def entry_being_compiled() -> Entry:
     """How the code that is about to be compiled was reached, at the record ``dynamo_start``."""
+    if (ahead := ahead_of_time.going_on()) is not None:
+        owner = getattr(ahead.program, "__self__", ahead.program)
+        return Entry(name_of_program(ahead.program), calling_lines(callers()), _class_of_module({"self": owner}))
     inside, between = False, False
     call = call_to_compile()
     module_class = _class_of_module(call[1]) if call is not None else ""
@@ -259,15 +267,6 @@ FULLGRAPH = FrameLook(
     versions="2.13",
     required=False,  # events that come outside of a compile are findings, too
 )
-AHEAD_OF_TIME = FrameLook(
-    what="whether aot_compile makes a graph break an error",
-    function="aot_compile_fullgraph",
-    file="torch/_dynamo/aot_compile.py",
-    local="example_inputs",
-    fits=lambda value: isinstance(value, tuple),
-    versions="2.11 to 2.14",
-    required=False,  # few scripts compile ahead of time
-)
 ASKED_FULLGRAPH = FrameLook(
     what="whether fullgraph=True makes a generator function an error",
     function="__call__",
@@ -294,7 +293,7 @@ def is_polyfill(file: str) -> bool:
 
 def is_fullgraph() -> bool:
     """Whether the compile that is going on must be one graph; False outside of a compile."""
-    return bool(FULLGRAPH.find()) or AHEAD_OF_TIME.find() is not None
+    return bool(FULLGRAPH.find()) or ahead_of_time.going_on() is not None
 
 
 def generator_asked() -> bool | None:

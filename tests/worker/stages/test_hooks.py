@@ -319,8 +319,8 @@ def test_looks_that_may_find_nothing_are_seen_to_find_something() -> None:
     """A look at a function that must be running leaves a gap when it goes silent; of the others a test has to say that
     they find what they look for."""
     here = {dynamo_frames.BREAK_ERROR, dynamo_frames.FULLGRAPH, dynamo_frames.TRANSLATOR}  # the test above
-    # test_frugal.py: what nobody reads is not made; test_reproducers.py; test_ahead_of_time.py
-    elsewhere = {unread.EVENT, unread.FACTS, unread.PAYLOAD, failed_programs.WRITTEN, dynamo_frames.AHEAD_OF_TIME}
+    # test_frugal.py: what nobody reads is not made; test_reproducers.py
+    elsewhere = {unread.EVENT, unread.FACTS, unread.PAYLOAD, failed_programs.WRITTEN}
     found: set[FrameLook] = set()
     for module in pkgutil.iter_modules(irscope.internals.__path__, "irscope.internals."):
         values = vars(importlib.import_module(module.name)).values()

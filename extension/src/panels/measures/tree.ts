@@ -46,7 +46,7 @@ export interface Share {
   whole: number;
 }
 
-/** All boxes, parents before children; the first one is around all others. Empty if there is no tree. */
+/** All boxes, parents before children. The first box contains all others. Empty if there is no tree. */
 export function pathBoxes({ rows }: MeasureTree): PathBox[] {
   const boxes: PathBox[] = [];
   /** Where the next box inside each box begins. */

@@ -3,7 +3,7 @@
 import type { Box } from "../measures/box";
 import type { CompileTimes, PhaseRow, Phases } from "../results";
 
-/** All boxes, parents before children; the first one is around all others. */
+/** All boxes, parents before children. The first box contains all others. */
 export function layOut(data: Phases): Box[] {
   const whole = box(undefined, "All compiles", "", "", 0, data.seconds, 0, false);
   const boxes = [whole];
