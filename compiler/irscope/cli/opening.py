@@ -1,4 +1,4 @@
-"""``irscope open``: by what a file has in it, a run from a structured trace, or the time in a profiler's."""
+"""``irscope open``: by what a file has in it, a run from a structured trace, the time in a profiler's, or an artifact."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from irscope.cli.progress import ProgressLine
 from irscope.cli.report import use_cells
 from irscope.driver.opened_ranks import open_traces
 from irscope.findings.control import controlled
+from irscope.opening.artifacts.contents import ArtifactError
+from irscope.opening.artifacts.kinds import kind_of
 from irscope.opening.logs import is_trace
 from irscope.opening.paths import Roots
 from irscope.opening.trace_run import TraceSpec
@@ -28,7 +30,16 @@ def index_folder(store: str) -> str:
 
 
 def open_trace(options: argparse.Namespace) -> int:
-    """Opens a trace and prints what is in it."""
+    """Opens a trace or an artifact and prints what is in it."""
+    try:
+        kind = kind_of(options.trace)
+    except ArtifactError as error:
+        complain(f"irscope: {printable(str(error))}")
+        return 3
+    if kind is not None:
+        from irscope.cli.artifacts import print_artifact  # here: traces do not need it
+
+        return print_artifact(options, kind)
     if options.run is not None or not is_trace(options.trace):
         return open_profile(options)
     folder = index_folder(options.store)

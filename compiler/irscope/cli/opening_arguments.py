@@ -21,14 +21,18 @@ A big log need not be opened whole: --overview indexes it and lists its compiles
 
 A trace that torch.profiler has exported (export_chrome_trace; .json or .json.gz) is read, and whose time it is, is printed.
 With --run it is joined to the kernels and lines of a run in the store, with --store alone to those of its newest run that
-fits: the trace has kernels that the run generated, or the run's script in a stack.  Else it has the names in the trace."""
+fits: the trace has kernels that the run generated, or the run's script in a stack.  Else it has the names in the trace.
+
+A compiled artifact (a function saved by aot_compile, save_cache_artifacts, a CompiledArtifact, a folder of caches, a package
+of AOTInductor, a program of torch.export) is listed without unpickling it: graphs, kernels, guards, what it was made for, and
+what differs here. With --run its inputs and cache keys are compared with a run of the deep lane."""
 
 
 def add_to(command: argparse.ArgumentParser) -> None:
     """Adds all of them to a parser."""
     command.description = DESCRIPTION
     add_json_and_store(command)
-    command.add_argument("trace", metavar="PATH", help="the trace: a file, a folder or an archive")
+    command.add_argument("trace", metavar="PATH", help="the trace or the artifact: a file, a folder or an archive")
     command.add_argument(
         "--run",
         metavar="RUN",
@@ -61,7 +65,7 @@ def add_to(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--follow", action="store_true", help="of a structured log that is still being written: print each new compile"
     )
-    command.add_argument("--all", action="store_true", help="profiler's trace: print every row of each table")
+    command.add_argument("--all", action="store_true", help="profiler's trace or artifact: print every row of each table")
     command.set_defaults(do=("opening", "open_trace"))
 
 

@@ -215,11 +215,16 @@ def _change(name: str, before: str, after: str, arguments: tuple[str, ...]) -> s
 def _input_change(name: str, before: str, after: str) -> str:
     if not before or not after:
         return f"{name} {'came' if after else 'is gone'}"
-    was, now = ({m["name"]: m["value"] for m in _FIELD.finditer(text)} for text in (before, after))
+    was, now = telling_fields(before), telling_fields(after)
     for field, word in _TELLING.items():
         if was.get(field) != now.get(field):
             return _became(f"the {word} of {name}", _bare(was.get(field, "")), _bare(now.get(field, "")))
     return _became(name, before, after)
+
+
+def telling_fields(text: str) -> dict[str, str]:
+    """The facts of an input by their names, from how a key prints it: ``shape``, ``dtype``, ``device``, …"""
+    return {match["name"]: match["value"] for match in _FIELD.finditer(text)}
 
 
 def _bare(value: str) -> str:

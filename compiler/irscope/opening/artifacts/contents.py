@@ -1,0 +1,87 @@
+"""What is in an artifact, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from irscope.vocabulary.records import dataclass
+
+
+class ArtifactError(Exception):
+    """An artifact cannot be read; the message says why."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of an artifact: what it is, and its bytes."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """Source text that a saved function was made of.
+
+    Parameters
+    ----------
+    module, file
+        Where it was; the file is empty if it is not known.
+    first, end
+        Its lines in ``text``, from 1; ``end`` is excluded.
+    text
+        All of the module as it was.
+    """
+
+    module: str
+    file: str
+    first: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A guard: its kind, what it reads (``L['x']``), its code, and the user's line that it came from (0: not known)."""
+
+    kind: str
+    source: str
+    code: tuple[str, ...]
+    file: str
+    line: int
+
+
+@dataclass
+class Artifact:
+    """What an artifact has.
+
+    Parameters
+    ----------
+    functions
+        ``(name, file, line)`` of what was compiled.
+    made_for
+        Versions, devices and CPU features, by their names.
+    graphs, kernels
+        Their texts, by title.
+    inputs
+        Of each tensor that the function got, in the order of the graph's inputs: ``dtype``, ``shape``, ``stride`` and
+        ``device``, as cache keys print them; by the user's name.
+    keys
+        The parts of each key of the FX graph cache: ``[digest] name: value``.
+    """
+
+    path: str
+    kind: str
+    on_miss: str
+    digest: str = ""
+    size: int = 0
+    parts: list[Part] = field(default_factory=list)
+    functions: list[tuple[str, str, int]] = field(default_factory=list)
+    made_for: dict[str, str] = field(default_factory=dict)
+    graphs: dict[str, str] = field(default_factory=dict)
+    kernels: dict[str, str] = field(default_factory=dict)
+    guards: list[Guard] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+    inputs: dict[str, dict[str, str]] = field(default_factory=dict)
+    keys: dict[str, list[str]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)

@@ -1,0 +1,236 @@
+"""Whether an artifact fits here, before it is loaded: what differs from this machine, from the source, and from a run.
+
+Nothing here says that an artifact will match: only what was compared, and what was not.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import os
+import platform
+from collections.abc import Iterator
+
+from irscope.findings.kinds.cache_miss import CacheKey, changes, parts_of, telling_fields
+from irscope.opening.artifacts.contents import Artifact, Source
+from irscope.pipeline_captures.inductor.cache_keys import load_key
+from irscope.pipelines.inductor.stages import CACHE_KEY
+from irscope.store.store import Store
+from irscope.usercode.source import read_source
+from irscope.vocabulary.records import dataclass
+from irscope.vocabulary.suggestions import listed
+
+_FEATURES = {
+    "AVX512": ("avx512f", "avx512dq", "avx512vl", "avx512bw", "fma"),
+    "AVX512_VNNI": ("avx512_vnni",),
+    "AVX512_BF16": ("avx512_bf16",),
+    "AMX_TILE": ("amx_tile",),
+    "AVX2": ("avx2", "fma"),
+}
+"""The names of Inductor's CPU features, and the flags of Linux that each needs."""
+_WORDS = {"shape": "size", "dtype": "dtype", "device": "device", "stride": "strides"}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What differs, and the user's line (0: there is none)."""
+
+    what: str
+    file: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What differs, and what was compared or not, in words."""
+
+    differences: tuple[Difference, ...]
+    compared: tuple[str, ...]
+    not_compared: tuple[str, ...]
+
+
+def fit(artifact: Artifact, store: Store | None = None, run: str = "") -> Fit:
+    """Compares an artifact with this machine, with the source files, and with a run of the store if one is given.
+
+    Raises LookupError if the run is not there.
+    """
+    compared: list[str] = []
+    left: list[str] = []
+    found = [*_of_machine(artifact, compared, left), *_of_sources(artifact, compared, left)]
+    if store is not None:
+        found += _of_run(artifact, store, run, compared, left)
+    elif artifact.inputs or artifact.keys:
+        left.append("inputs and cache keys (run the script with irscope run --lane deep, then give --run)")
+    if artifact.guards:
+        left.append(f"{len(artifact.guards)} guards (evaluating them would unpickle the artifact)")
+    return Fit(tuple(found), tuple(compared), tuple(left))
+
+
+# --- the machine --------------------------------------------------------------------------------------------------------
+
+
+def _of_machine(artifact: Artifact, compared: list[str], left: list[str]) -> Iterator[Difference]:
+    here = {"Python": platform.python_version(), "PyTorch": _version("torch"), "Triton": _version("triton")}
+    here |= {"platform": platform.system().lower(), "machine": platform.machine()}
+    for name, was in artifact.made_for.items():
+        now = here.get(name, "")
+        if name == "CPU features":
+            missing = _missing_features(was)
+            if missing is None:
+                left.append(name)
+                continue
+            compared.append(name)
+            if missing:
+                yield Difference(f"It was made for {listed(missing)}, which this processor does not have.")
+        elif name in here and now:
+            compared.append(f"{name} {now}")
+            if not _same_version(name, was, now):
+                yield Difference(f"{name} was {was} when it was made and is {now} here.")
+        else:
+            left.append(f"{name} ({was})")
+
+
+def _same_version(name: str, was: str, now: str) -> bool:
+    """Triton's version is kept as major and minor alone."""
+    return was == now or (name == "Triton" and now.startswith(f"{was}."))
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _missing_features(features: str) -> list[str] | None:
+    """Those that this processor lacks; None if it does not tell, or one of them is not known."""
+    flags = _flags()
+    if not flags or any(name not in _FEATURES for name in features.split()):
+        return None
+    return [name for name in features.split() if not flags.issuperset(_FEATURES[name])]
+
+
+def _flags() -> frozenset[str]:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            return frozenset(next((line.partition(":")[2] for line in file if line.startswith("flags")), "").split())
+    except OSError:
+        return frozenset()
+
+
+# --- the source ---------------------------------------------------------------------------------------------------------
+
+
+def _of_sources(artifact: Artifact, compared: list[str], left: list[str]) -> Iterator[Difference]:
+    """Functions, and the globals that they read, whose text is not what it was."""
+    told: set[tuple[str, str]] = set()
+    for source in artifact.sources:
+        text = read_source(source.file) if source.file and os.path.isfile(source.file) else ""
+        old, new = _parsed(source.text), _parsed(text or "")
+        function = _function_at(old, source) if old is not None else None
+        if not text or old is None or new is None or function is None:
+            left.append(f"the source of {source.module}:{source.first}")
+            continue
+        compared.append(f"the source of `{function.name}`")
+        for difference in _changed(function, old, new, source.file):
+            if (source.file, difference.what) not in told:
+                told.add((source.file, difference.what))
+                yield difference
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
+
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _function_at(tree: ast.Module, source: Source) -> _Function | None:
+    inside = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, _Function) and _first(node) >= source.first and node.lineno < max(source.end, source.first + 1)
+    ]
+    return min(inside, key=_first, default=None)
+
+
+def _first(node: _Function) -> int:
+    return min([node.lineno, *(one.lineno for one in node.decorator_list)])
+
+
+def _changed(function: _Function, old: ast.Module, new: ast.Module, file: str) -> Iterator[Difference]:
+    twins = [node for node in ast.walk(new) if isinstance(node, _Function) and node.name == function.name]
+    if not twins:
+        yield Difference(f"`{function.name}` is not in the file any more.", file)
+    elif all(ast.dump(twin) != ast.dump(function) for twin in twins):
+        yield Difference(f"`{function.name}` has changed since it was made.", file, twins[0].lineno)
+    read = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+    before, now = _globals(old), _globals(new)
+    for name in sorted(read & before.keys()):
+        was, here = before[name], now.get(name)
+        if here is None:
+            yield Difference(f"The global `{name}` is gone; it was {ast.unparse(was)} when it was made.", file)
+        elif ast.dump(was) != ast.dump(here):
+            what = f"The global `{name}` was {ast.unparse(was)} when it was made and is {ast.unparse(here)}."
+            yield Difference(what, file, here.lineno)
+
+
+def _globals(tree: ast.Module) -> dict[str, ast.expr]:
+    """The last value of each global that is assigned at the top of a module."""
+    found: dict[str, ast.expr] = {}
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+        for target in targets:
+            if isinstance(target, ast.Name) and value is not None:
+                found[target.id] = value
+    return found
+
+
+# --- a run --------------------------------------------------------------------------------------------------------------
+
+
+def _of_run(
+    artifact: Artifact, store: Store, run: str, compared: list[str], left: list[str]
+) -> Iterator[Difference]:
+    keys = [
+        (compile, key)
+        for compile in store.report(run, sizes=False).compiles
+        for stage in compile.stages
+        if stage.name == CACHE_KEY.name and (key := load_key(store, run, stage.id)) is not None
+    ]
+    if (artifact.keys or artifact.inputs) and not keys:
+        left.append(f"inputs and cache keys: the run {run} has none (irscope run --lane deep has)")
+        return
+    made = [parts_of(lines) for lines in artifact.keys.values()]
+    for compile, key in keys if made else ():
+        said = min((changes(CacheKey(parts, key.function, key.file), key) for parts in made), key=len)
+        compared.append(f"the cache key of {compile.title}")
+        for what in said:
+            yield Difference(f"{compile.title}: {what}.", compile.file, compile.line)
+    if artifact.inputs:
+        names = {name.rpartition(".")[2] for name, _, _ in artifact.functions}
+        own = [(compile, key) for compile, key in keys if compile.function in names]
+        found = [(compile, _inputs_of(artifact, key)) for compile, key in own]
+        if not own:
+            left.append(f"inputs: the run does not compile {listed(sorted(names))}")
+        else:
+            compile, said = min(found, key=lambda pair: len(pair[1]))
+            compared.append(f"the inputs of {compile.title}")
+            for what in said:
+                yield Difference(what, compile.file, compile.line)
+
+
+def _inputs_of(artifact: Artifact, key: CacheKey) -> list[str]:
+    """What differs between the inputs of a saved function and those of a run's graph."""
+    said = []
+    for index, (name, was) in enumerate(artifact.inputs.items()):
+        now = telling_fields(key.parts.get(f"example_inputs[{index}]", ("", ""))[1])
+        for field, word in _WORDS.items():
+            if was[field] != now.get(field, ""):
+                said.append(f"The {word} of `{name}` was {was[field]} when it was made and is {now.get(field, 'gone')}.")
+                break
+    return said

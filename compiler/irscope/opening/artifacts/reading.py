@@ -1,0 +1,458 @@
+"""Reads each kind of artifact into an `Artifact`.  Pickles go through the inert reader; sizes and numbers are bounded."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import mmap
+import os
+import re
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+from irscope.opening.artifacts.contents import Artifact, ArtifactError, Guard, Part, Source
+from irscope.opening.artifacts.inert import PickleError, Record, read, walk
+from irscope.vocabulary.units import size
+
+CACHE_HEADER, AOT_HEADER = b"CacheCompiledArtifact", b"AOTCompiledArtifact"
+MEGA_VERSION = (1).to_bytes(8, "big")
+CACHE_FOLDERS = ("fxgraph", "aotautograd", "triton")
+_MOST_BYTES = 4 << 30
+_MOST_FILES = 20_000
+_MOST_MEMBER = 256 << 20
+_RATIO = 400
+_KERNEL = re.compile(r"^(\w+) = async_compile\.(\w+)\(.*?'''(.*?)'''", re.DOTALL | re.MULTILINE)
+_TEXTS = {
+    "aot_joint_graph_str": "joint graph",
+    "aot_forward_graph_str": "forward graph",
+    "aot_backward_graph_str": "backward graph",
+    "inductor_post_grad_graph_str": "post-grad graph",
+    "source_code": "output code",
+}
+_OF_SYSTEM = {
+    "python_version": "Python",
+    "torch_version": "PyTorch",
+    "toolkit_version": "GPU toolkit",
+    "triton_version": "Triton",
+    "gpu_name": "GPU",
+}
+_OF_PACKAGE = {
+    "AOTI_DEVICE_KEY": "device",
+    "AOTI_PLATFORM": "platform",
+    "AOTI_MACHINE": "machine",
+    "AOTI_CPU_ISA": "CPU features",
+    "AOTI_COMPUTE_CAPABILITY": "compute capability",
+}
+
+
+# --- bytes --------------------------------------------------------------------------------------------------------------
+
+
+def _bytes_of(path: str, artifact: Artifact) -> bytes:
+    length = os.path.getsize(path)
+    if length > _MOST_BYTES:
+        raise ArtifactError(f"it has {size(length)}, more than {size(_MOST_BYTES)}")
+    with open(path, "rb") as file:
+        data = file.read(_MOST_BYTES)
+    artifact.digest, artifact.size = hashlib.sha256(data).hexdigest(), len(data)
+    return data
+
+
+def has_bytes(path: str, wanted: bytes) -> bool:
+    """Whether a file has these bytes anywhere."""
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return data.find(wanted) >= 0
+
+
+class _Fields:
+    """Fields as PyTorch's BytesWriter has written them: a CRC, then numbers of 8 bytes and bytes with their length."""
+
+    def __init__(self, data: bytes) -> None:
+        if data[:4] != zlib.crc32(data[4:]).to_bytes(4, "big"):
+            raise ArtifactError("its checksum does not match: it is damaged or cut off")
+        self._data, self._at = data, 4
+
+    @property
+    def at_end(self) -> bool:
+        """Whether all has been read."""
+        return self._at >= len(self._data)
+
+    def number(self) -> int:
+        """The next number."""
+        return int.from_bytes(self._take(8), "big")
+
+    def bytes(self) -> bytes:
+        """The next bytes."""
+        return self._take(self.number())
+
+    def text(self) -> str:
+        """The next text."""
+        try:
+            return base64.b64decode(self.bytes(), validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError) as error:
+            raise ArtifactError("a name in it is damaged") from error
+
+    def _take(self, length: int) -> bytes:
+        found = self._data[self._at : self._at + length]
+        if len(found) < length:
+            raise ArtifactError("it is cut off")
+        self._at += length
+        return found
+
+
+def _unpickled(data: bytes) -> Any:
+    try:
+        return read(data)
+    except PickleError as error:
+        raise ArtifactError(f"a pickle in it is not readable: {error}") from error
+
+
+def _inner(data: bytes, what: str, artifact: Artifact) -> Any:
+    """A pickle in an artifact; None, and a problem, if it cannot be read: the rest is shown."""
+    try:
+        return read(data)
+    except PickleError as error:
+        artifact.problems.append(f"{what}: {error}")
+        return None
+
+
+# --- aot_compile --------------------------------------------------------------------------------------------------------
+
+
+def read_saved_function(path: str, artifact: Artifact) -> None:
+    """What ``save_compiled_function`` has written."""
+    state = _unpickled(_bytes_of(path, artifact))
+    if not isinstance(state, dict):
+        raise ArtifactError("it is not what save_compiled_function writes")
+    code = state.get("original_code")
+    file = _text(_field(code, "co_filename"))
+    if code is not None:
+        artifact.functions.append((_text(_field(code, "co_qualname")), file, _number(_field(code, "co_firstlineno"))))
+    _take_system(state.get("system_info"), artifact)
+    if isinstance(state.get("device_type"), str):
+        artifact.made_for["device"] = state["device_type"]
+    guards = _blob(state, "guards_state", artifact)
+    _take_guards(guards, artifact)
+    compiled = next((value for value in walk(state.get("compiled_fn")) if isinstance(value, bytes)), b"")
+    artifact.parts.append(Part("compiled function", len(compiled)))
+    inner = _inner(compiled, "the compiled function", artifact) if compiled else None
+    _take_graphs(inner, "", artifact)
+    _take_inputs(guards, inner, artifact)
+    module = ""
+    for value in walk(state.get("source_info")):
+        if isinstance(value, Record) and value.short == "InlinedSource":
+            first, end = _number(value.get("firstlineno")), _number(value.get("lastlineno"))
+            module = module or _text(value.get("module"))
+            here = file if _text(value.get("module")) == module else _file_of(_text(value.get("module")), file)
+            artifact.sources.append(
+                Source(_text(value.get("module")), here, first, end, _text(value.get("content")))
+            )
+
+
+def _file_of(module: str, beside: str) -> str:
+    """The file of a module that is found beside a file; empty if none is."""
+    path = os.path.join(os.path.dirname(beside), *module.split(".")) + ".py"
+    return path if re.fullmatch(r"[\w.]+", module) and os.path.isfile(path) else ""
+
+
+def _take_system(info: Any, artifact: Artifact) -> None:
+    for field, name in _OF_SYSTEM.items():
+        value = _field(info, field)
+        if isinstance(value, Record):  # torch.torch_version.TorchVersion
+            value = value.args[0] if value.args else None
+        if isinstance(value, tuple):
+            value = ".".join(str(part) for part in value if isinstance(part, int))
+        if isinstance(value, str) and value not in ("", "0.0"):
+            artifact.made_for[name] = value
+
+
+def _take_guards(state: Any, artifact: Artifact) -> None:
+    for value in walk(state):
+        if isinstance(value, Record) and value.name == "torch._guards.Guard":
+            call = value.get("create_fn")
+            inner = call.args[0] if isinstance(call, Record) and call.short == "partial" and call.args else call
+            kind = inner.short if isinstance(inner, Record) else ""
+            codes = value.get("code_list")
+            code = tuple(dict.fromkeys(text for text in codes if isinstance(text, str))) if isinstance(codes, list) else ()
+            file, line = _place(value.get("user_stack"))
+            artifact.guards.append(Guard(kind, _source(value.get("originating_source")), code, file, line))
+
+
+def _source(value: Any) -> str:
+    if not isinstance(value, Record):
+        return ""
+    first = value.args[0] if value.args else ""
+    if value.short == "LocalSource":
+        return f"L[{first!r}]" if isinstance(first, str) else ""
+    if value.short == "AttrSource" and len(value.args) > 1:
+        return f"{_source(first)}.{value.args[1]}"
+    return value.short.removesuffix("Source")
+
+
+def _place(frames: Any) -> tuple[str, int]:
+    """The innermost frame of a pickled stack."""
+    found = "", 0
+    for value in walk(frames):
+        if isinstance(value, Record) and value.short == "FrameSummary":
+            found = _text(value.get("filename")), _number(value.get("lineno"))
+    return found
+
+
+def _take_inputs(guards: Any, compiled: Any, artifact: Artifact) -> None:
+    """The tensors among the locals, in the order of the graph's inputs."""
+    scope = _field(_field(guards, "output_graph"), "local_scope")
+    order: list[str] = []
+    for value in walk(compiled):
+        if isinstance(value, Record) and isinstance(sources := value.get("aot_autograd_arg_pos_to_source"), list):
+            order = [one.args[0] for one in sources if isinstance(one, Record) and one.short == "LocalSource"]
+            if len(order) != len(sources):
+                order = []
+    for name in order:
+        found = _tensor(scope.get(name)) if isinstance(scope, dict) and isinstance(name, str) else None
+        if found is None:
+            artifact.inputs.clear()
+            return
+        artifact.inputs[name] = found
+
+
+def _tensor(value: Any) -> dict[str, str] | None:
+    if not (isinstance(value, Record) and value.short == "_unpickle_tensor" and len(value.args) > 1):
+        return None
+    meta, device = value.args[:2]
+    if not (isinstance(meta, Record) and len(meta.args) > 2 and isinstance(meta.args[0], Record)):
+        return None
+    dtype, shape, stride = meta.args[:3]
+    if not all(isinstance(part, tuple) and all(isinstance(each, int) for each in part) for part in (shape, stride)):
+        return None
+    where = device.args[0] if isinstance(device, Record) and device.args else ""
+    return {
+        "shape": f"torch.Size({list(shape)})",
+        "dtype": dtype.name,
+        "device": f"device(type={where!r})",
+        "stride": repr(stride),
+    }
+
+
+# --- cache entries ------------------------------------------------------------------------------------------------------
+
+
+def _take_graphs(value: Any, title: str, artifact: Artifact) -> None:
+    """The graphs, kernels and keys of a compiled graph, or of an entry that has some."""
+    for here in walk(value):
+        if not isinstance(here, Record):
+            continue
+        for field, name in _TEXTS.items():
+            text = here.get(field)
+            if isinstance(text, str) and text:
+                artifact.graphs[_free(f"{title}{name}", artifact.graphs)] = text
+                if field == "source_code":
+                    for match in _KERNEL.finditer(text):
+                        artifact.kernels[_free(match[1], artifact.kernels)] = match[3]
+        lines, key = here.get("_fx_graph_cache_debug_lines"), here.get("_fx_graph_cache_key")
+        if isinstance(lines, list) and isinstance(key, str):
+            artifact.keys[key] = [line for line in lines if isinstance(line, str)]
+        devices = here.get("device_types")
+        if isinstance(devices, Record):
+            names = [name for name in walk(devices.args) if isinstance(name, str)]
+            if names:
+                artifact.made_for.setdefault("device", ", ".join(names))
+
+
+def _free(title: str, taken: dict[str, str]) -> str:
+    number, free = 2, title
+    while free in taken:
+        free, number = f"{title} ({number})", number + 1
+    return free
+
+
+def _take_entry(kind: str, key: str, data: bytes, artifact: Artifact) -> None:
+    artifact.parts.append(Part(f"{kind} {key}", len(data)))
+    if data[:1] == b"\x80":
+        _take_graphs(_inner(data, f"{kind} {key}", artifact), "", artifact)
+
+
+def read_mega_cache(path: str, artifact: Artifact) -> None:
+    """What ``torch.compiler.save_cache_artifacts`` returns."""
+    _mega(_bytes_of(path, artifact), artifact)
+
+
+def _mega(data: bytes, artifact: Artifact) -> None:
+    fields = _Fields(data)
+    if fields.number() != 1:
+        raise ArtifactError("its format has another version than 1")
+    while not fields.at_end:
+        kind = fields.text()
+        for _ in range(fields.number()):
+            if len(artifact.parts) >= _MOST_FILES:
+                raise ArtifactError(f"it has more than {_MOST_FILES:,} entries")
+            key = fields.text()
+            _take_entry(kind, key, fields.bytes(), artifact)
+
+
+def read_standalone(path: str, artifact: Artifact) -> None:
+    """What ``CompiledArtifact.save`` writes as one file."""
+    fields = _Fields(_bytes_of(path, artifact))
+    header = fields.bytes()
+    artifact.made_for["key of PyTorch"] = fields.bytes().hex()[:16]
+    if header == CACHE_HEADER:
+        fields.text()
+        _mega(fields.bytes(), artifact)
+    else:
+        _take_entry("bundled", "function", fields.bytes(), artifact)
+
+
+def read_folder(path: str, artifact: Artifact) -> None:
+    """A folder of caches, or what ``CompiledArtifact.save`` writes as a folder."""
+    whole = hashlib.sha256()
+    for number, (folder, name, file) in enumerate(_files(path)):
+        if number >= _MOST_FILES:
+            artifact.problems.append(f"only the first {_MOST_FILES:,} files were read")
+            break
+        length = os.path.getsize(file)
+        artifact.size += length
+        if length > _MOST_MEMBER:
+            artifact.problems.append(f"{name} was not read: it has {size(length)}")
+            continue
+        with open(file, "rb") as stream:
+            data = stream.read(_MOST_MEMBER)
+        whole.update(name.encode(errors="replace") + hashlib.sha256(data).digest())
+        if folder == "triton":
+            artifact.parts.append(Part(name, length))
+            if name.endswith(".json") and not os.path.basename(name).startswith("__grp__"):
+                _take_triton(data, artifact)
+        else:
+            _take_entry(folder, os.path.basename(os.path.dirname(file)), data, artifact)
+    artifact.digest = whole.hexdigest()
+
+
+def _files(path: str) -> Iterator[tuple[str, str, str]]:
+    """The regular files of the caches in a folder; links are not followed."""
+    for folder in CACHE_FOLDERS:
+        for parent, folders, names in os.walk(os.path.join(path, folder)):
+            folders.sort()
+            for name in sorted(names):
+                file = os.path.join(parent, name)
+                if stat.S_ISREG(os.lstat(file).st_mode):
+                    yield folder, os.path.relpath(file, path), file
+
+
+def _take_triton(data: bytes, artifact: Artifact) -> None:
+    facts = _json(data)
+    if not isinstance(facts, dict) or not isinstance(facts.get("name"), str):
+        return
+    artifact.kernels.setdefault(facts["name"], "")
+    target = facts.get("target")
+    if isinstance(target, dict):
+        artifact.made_for["GPU target"] = f"{target.get('backend')} {target.get('arch')}"
+    if isinstance(facts.get("triton_version"), str):
+        artifact.made_for["Triton"] = facts["triton_version"]
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+# --- archives -----------------------------------------------------------------------------------------------------------
+
+
+def names_in(path: str) -> list[str]:
+    """The names in a ZIP archive; empty if it is damaged."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.namelist()[:_MOST_FILES]
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        return []
+
+
+def _members(path: str, artifact: Artifact, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:
+    """The members whose names match, with their bytes; all members become parts."""
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist()[:_MOST_FILES]:
+            artifact.parts.append(Part(info.filename, info.file_size))
+            if wanted.search(info.filename) is None:
+                continue
+            if info.file_size > min(_MOST_MEMBER, (1 << 20) + info.compress_size * _RATIO):
+                raise ArtifactError(f"{info.filename} is packed too tightly: it would have {size(info.file_size)}")
+            with archive.open(info) as stream:
+                data = stream.read(info.file_size + 1)
+            if len(data) > info.file_size:
+                raise ArtifactError(f"{info.filename} is longer than it says")
+            yield info.filename, data
+
+
+def read_package(path: str, artifact: Artifact) -> None:
+    """What ``aoti_compile_and_package`` writes."""
+    artifact.digest, artifact.size = _digest_of(path), os.path.getsize(path)
+    try:
+        for name, data in _members(path, artifact, re.compile(r"metadata\.json$|\.cpp$")):
+            if name.endswith(".json"):
+                facts = _json(data)
+                for key, label in _OF_PACKAGE.items():
+                    if isinstance(facts, dict) and isinstance(facts.get(key), str) and facts[key]:
+                        artifact.made_for[label] = facts[key]
+            else:
+                texts = artifact.kernels if ".kernel." in name else artifact.graphs
+                texts[os.path.basename(name)] = data.decode(errors="replace")
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error, ValueError) as error:
+        raise ArtifactError(f"its archive is damaged ({type(error).__name__})") from error
+
+
+def read_program(path: str, artifact: Artifact) -> None:
+    """What ``torch.export.save`` writes."""
+    artifact.digest, artifact.size = _digest_of(path), os.path.getsize(path)
+    try:
+        for name, data in _members(path, artifact, re.compile(r"/models/[^/]+\.json$")):
+            facts = _json(data)
+            if not isinstance(facts, dict):
+                raise ArtifactError(f"{name} is not JSON")
+            artifact.graphs[os.path.basename(name)] = data.decode(errors="replace")
+            if isinstance(facts.get("torch_version"), str):
+                artifact.made_for["PyTorch"] = facts["torch_version"]
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error, ValueError) as error:
+        raise ArtifactError(f"its archive is damaged ({type(error).__name__})") from error
+
+
+def read_library(path: str, artifact: Artifact) -> None:
+    """A shared library of AOTInductor: only its size is known without loading it."""
+    artifact.digest, artifact.size = _digest_of(path), os.path.getsize(path)
+    artifact.parts.append(Part("library", artifact.size))
+
+
+def _digest_of(path: str) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+# --- fields -------------------------------------------------------------------------------------------------------------
+
+
+def _blob(state: dict[Any, Any], field: str, artifact: Artifact) -> Any:
+    """A pickle that is a field of a state; it becomes a part."""
+    data = state.get(field)
+    if not isinstance(data, bytes):
+        return None
+    artifact.parts.append(Part(field, len(data)))
+    return _inner(data, field, artifact)
+
+
+def _field(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Record) else None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) and 0 <= value < 1 << 31 else 0
