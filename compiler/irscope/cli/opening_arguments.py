@@ -65,7 +65,9 @@ def add_to(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--follow", action="store_true", help="of a structured log that is still being written: print each new compile"
     )
-    command.add_argument("--all", action="store_true", help="profiler's trace or artifact: print every row of each table")
+    command.add_argument(
+        "--all", action="store_true", help="profiler's trace or artifact: print every row of each table"
+    )
     command.set_defaults(do=("opening", "open_trace"))
 
 

@@ -233,8 +233,8 @@ _shtab_irscope_open_options=(
   "--overview[of a big structured log\: index it, and print its longest compiles\; the index is kept]"
   "--compile[of a big structured log\: open this compile only]:ID:"
   "--follow[of a structured log that is still being written\: print each new compile]"
-  "--all[profiler\'s trace\: print every row of each table]"
-  ":the trace\: a file, a folder or an archive:_files"
+  "--all[profiler\'s trace or artifact\: print every row of each table]"
+  ":the trace or the artifact\: a file, a folder or an archive:_files"
 )
 
 # guard to ensure default positional specs are added only once per session

@@ -218,7 +218,7 @@ def _input_change(name: str, before: str, after: str) -> str:
     was, now = telling_fields(before), telling_fields(after)
     for field, word in _TELLING.items():
         if was.get(field) != now.get(field):
-            return _became(f"the {word} of {name}", _bare(was.get(field, "")), _bare(now.get(field, "")))
+            return _became(f"the {word} of {name}", bare(was.get(field, "")), bare(now.get(field, "")))
     return _became(name, before, after)
 
 
@@ -227,7 +227,7 @@ def telling_fields(text: str) -> dict[str, str]:
     return {match["name"]: match["value"] for match in _FIELD.finditer(text)}
 
 
-def _bare(value: str) -> str:
+def bare(value: str) -> str:
     """``torch.Size([4, 4])`` → ``[4, 4]``."""
     match = re.fullmatch(r"torch\.Size\((.*)\)", value)
     return match[1] if match else value

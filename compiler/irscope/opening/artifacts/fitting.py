@@ -11,7 +11,7 @@ import os
 import platform
 from collections.abc import Iterator
 
-from irscope.findings.kinds.cache_miss import CacheKey, changes, parts_of, telling_fields
+from irscope.findings.kinds.cache_miss import CacheKey, bare, changes, parts_of, telling_fields
 from irscope.opening.artifacts.contents import Artifact, Source
 from irscope.pipeline_captures.inductor.cache_keys import load_key
 from irscope.pipelines.inductor.stages import CACHE_KEY
@@ -28,6 +28,8 @@ _FEATURES = {
     "AVX2": ("avx2", "fma"),
 }
 """The names of Inductor's CPU features, and the flags of Linux that each needs."""
+_SHOWN = 60
+"""Characters of a value that are shown."""
 _WORDS = {"shape": "size", "dtype": "dtype", "device": "device", "stride": "strides"}
 
 
@@ -74,6 +76,8 @@ def _of_machine(artifact: Artifact, compared: list[str], left: list[str]) -> Ite
     here |= {"platform": platform.system().lower(), "machine": platform.machine()}
     for name, was in artifact.made_for.items():
         now = here.get(name, "")
+        if name == "device" and was == "cpu":
+            continue  # each machine has one
         if name == "CPU features":
             missing = _missing_features(was)
             if missing is None:
@@ -125,14 +129,20 @@ def _of_sources(artifact: Artifact, compared: list[str], left: list[str]) -> Ite
     """Functions, and the globals that they read, whose text is not what it was."""
     told: set[tuple[str, str]] = set()
     for source in artifact.sources:
-        text = read_source(source.file) if source.file and os.path.isfile(source.file) else ""
+        is_file = os.path.isabs(source.file) and source.file.endswith(".py") and os.path.isfile(source.file)
+        text = read_source(source.file) if is_file else ""
         old, new = _parsed(source.text), _parsed(text or "")
         function = _function_at(old, source) if old is not None else None
         if not text or old is None or new is None or function is None:
             left.append(f"the source of {source.module}:{source.first}")
             continue
+        try:
+            changed = list(_changed(function, old, new, source.file))
+        except RecursionError:
+            left.append(f"the source of `{function.name}`, which is nested too deeply")
+            continue
         compared.append(f"the source of `{function.name}`")
-        for difference in _changed(function, old, new, source.file):
+        for difference in changed:
             if (source.file, difference.what) not in told:
                 told.add((source.file, difference.what))
                 yield difference
@@ -152,7 +162,9 @@ def _function_at(tree: ast.Module, source: Source) -> _Function | None:
     inside = [
         node
         for node in ast.walk(tree)
-        if isinstance(node, _Function) and _first(node) >= source.first and node.lineno < max(source.end, source.first + 1)
+        if isinstance(node, _Function)
+        and _first(node) >= source.first
+        and node.lineno < max(source.end, source.first + 1)
     ]
     return min(inside, key=_first, default=None)
 
@@ -172,17 +184,24 @@ def _changed(function: _Function, old: ast.Module, new: ast.Module, file: str) -
     for name in sorted(read & before.keys()):
         was, here = before[name], now.get(name)
         if here is None:
-            yield Difference(f"The global `{name}` is gone; it was {ast.unparse(was)} when it was made.", file)
+            yield Difference(f"The global `{name}` is gone; it was {_short(was)} when it was made.", file)
         elif ast.dump(was) != ast.dump(here):
-            what = f"The global `{name}` was {ast.unparse(was)} when it was made and is {ast.unparse(here)}."
+            what = f"The global `{name}` was {_short(was)} when it was made and is {_short(here)} now."
             yield Difference(what, file, here.lineno)
+
+
+def _short(value: ast.expr) -> str:
+    text = ast.unparse(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _globals(tree: ast.Module) -> dict[str, ast.expr]:
     """The last value of each global that is assigned at the top of a module."""
     found: dict[str, ast.expr] = {}
     for node in tree.body:
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
         value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
         for target in targets:
             if isinstance(target, ast.Name) and value is not None:
@@ -193,9 +212,7 @@ def _globals(tree: ast.Module) -> dict[str, ast.expr]:
 # --- a run --------------------------------------------------------------------------------------------------------------
 
 
-def _of_run(
-    artifact: Artifact, store: Store, run: str, compared: list[str], left: list[str]
-) -> Iterator[Difference]:
+def _of_run(artifact: Artifact, store: Store, run: str, compared: list[str], left: list[str]) -> Iterator[Difference]:
     keys = [
         (compile, key)
         for compile in store.report(run, sizes=False).compiles
@@ -212,11 +229,11 @@ def _of_run(
         for what in said:
             yield Difference(f"{compile.title}: {what}.", compile.file, compile.line)
     if artifact.inputs:
-        names = {name.rpartition(".")[2] for name, _, _ in artifact.functions}
-        own = [(compile, key) for compile, key in keys if compile.function in names]
+        names = {(name.rpartition(".")[2], os.path.basename(file)) for name, file, _ in artifact.functions}
+        own = [(compile, key) for compile, key in keys if (compile.function, os.path.basename(compile.file)) in names]
         found = [(compile, _inputs_of(artifact, key)) for compile, key in own]
         if not own:
-            left.append(f"inputs: the run does not compile {listed(sorted(names))}")
+            left.append(f"inputs: the run does not compile {listed(sorted(name for name, _ in names))}")
         else:
             compile, said = min(found, key=lambda pair: len(pair[1]))
             compared.append(f"the inputs of {compile.title}")
@@ -231,6 +248,8 @@ def _inputs_of(artifact: Artifact, key: CacheKey) -> list[str]:
         now = telling_fields(key.parts.get(f"example_inputs[{index}]", ("", ""))[1])
         for field, word in _WORDS.items():
             if was[field] != now.get(field, ""):
-                said.append(f"The {word} of `{name}` was {was[field]} when it was made and is {now.get(field, 'gone')}.")
+                said.append(
+                    f"`{name}`: the {word} when it was made: {bare(was[field])}; now: {bare(now.get(field, 'gone'))}."
+                )
                 break
     return said

@@ -105,9 +105,30 @@ def _plain_key(key: Any) -> Any:
 _CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 _EMPTY: dict[str, Any] = {"EMPTY_LIST": list, "EMPTY_DICT": dict, "EMPTY_SET": list, "EMPTY_TUPLE": tuple}
 _OF_ARGUMENT = frozenset(
-    "INT BININT BININT1 BININT2 LONG LONG1 LONG4 STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 "
-    "BYTEARRAY8 UNICODE SHORT_BINUNICODE BINUNICODE BINUNICODE8 FLOAT BINFLOAT".split()
+    [
+        "INT",
+        "BININT",
+        "BININT1",
+        "BININT2",
+        "LONG",
+        "LONG1",
+        "LONG4",
+        "STRING",
+        "BINSTRING",
+        "SHORT_BINSTRING",
+        "BINBYTES",
+        "SHORT_BINBYTES",
+        "BINBYTES8",
+        "BYTEARRAY8",
+        "UNICODE",
+        "SHORT_BINUNICODE",
+        "BINUNICODE",
+        "BINUNICODE8",
+        "FLOAT",
+        "BINFLOAT",
+    ]
 )
+_IGNORED = frozenset(("PROTO", "FRAME", "READONLY_BUFFER"))
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 
 
@@ -127,28 +148,35 @@ class _Machine:
         raise PickleError("it is cut off")
 
     def _step(self, name: str, argument: Any) -> None:
-        stack = self._stack
         if name in _OF_ARGUMENT:
-            stack.append(argument)
+            self._stack.append(argument)
         elif name in _CONSTANTS:
-            stack.append(_CONSTANTS[name])
+            self._stack.append(_CONSTANTS[name])
         elif name in _EMPTY:
-            stack.append(_EMPTY[name]())
+            self._stack.append(_EMPTY[name]())
         elif name in _TUPLES:
             self._tuple(_TUPLES[name])
-        elif name == "MEMOIZE":
-            self._memo[len(self._memo)] = stack[-1]
-        elif name in ("PUT", "BINPUT", "LONG_BINPUT"):
-            self._memo[argument] = stack[-1]
-        elif name in ("GET", "BINGET", "LONG_BINGET"):
-            stack.append(self._memo[argument])
-        elif name == "MARK":
-            if len(self._marks) >= MOST_DEPTH:
-                raise PickleError(f"it is nested more than {MOST_DEPTH:,} deep")
-            self._marks.append(stack)
-            self._stack = []
-        elif name not in ("PROTO", "FRAME", "READONLY_BUFFER"):
+        elif name not in _IGNORED:
             getattr(self, f"_{name.lower()}")(argument)
+
+    def _memoize(self, _: Any) -> None:
+        self._memo[len(self._memo)] = self._stack[-1]
+
+    def _put(self, index: int) -> None:
+        self._memo[index] = self._stack[-1]
+
+    _binput = _long_binput = _put
+
+    def _get(self, index: int) -> None:
+        self._stack.append(self._memo[index])
+
+    _binget = _long_binget = _get
+
+    def _mark(self, _: Any) -> None:
+        if len(self._marks) >= MOST_DEPTH:
+            raise PickleError(f"it is nested more than {MOST_DEPTH:,} deep")
+        self._marks.append(self._stack)
+        self._stack = []
 
     def _to_mark(self) -> list[Any]:
         """What is above the last mark, which goes."""
@@ -186,9 +214,9 @@ class _Machine:
     def _dict(self, _: Any) -> None:
         found = self._to_mark()
         self._stack.append({})
-        self._put(found)
+        self._set(found)
 
-    def _put(self, pairs: list[Any]) -> None:
+    def _set(self, pairs: list[Any]) -> None:
         target = self._stack[-1]
         for key, value in zip(pairs[::2], pairs[1::2], strict=True):
             if isinstance(target, dict):
@@ -198,10 +226,10 @@ class _Machine:
 
     def _setitem(self, _: Any) -> None:
         value, key = self._stack.pop(), self._stack.pop()
-        self._put([key, value])
+        self._set([key, value])
 
     def _setitems(self, _: Any) -> None:
-        self._put(self._to_mark())
+        self._set(self._to_mark())
 
     def _add(self, values: list[Any]) -> None:
         target = self._stack[-1]

@@ -40,13 +40,7 @@ def _is_saved_function(path: str, head: bytes) -> bool:
         return False
     with open(path, "rb") as file:
         block = file.read(_MOST_OF_PICKLE)
-    return b"guards_state" in block and b"original_code" in block[-_MOST_OF_PICKLE:] + _tail(path)
-
-
-def _tail(path: str) -> bytes:
-    with open(path, "rb") as file:
-        file.seek(max(0, os.path.getsize(path) - _HEAD))
-        return file.read(_HEAD)
+    return b"guards_state" in block
 
 
 def is_pickle(head: bytes) -> bool:
@@ -136,7 +130,7 @@ def kind_of(path: str) -> Kind | None:
         what = "pickle" if is_pickle(head) else "ZIP archive"
         kinds = listed([kind.label for kind in KINDS])
         raise ArtifactError(
-            f"{path} is a {what}, but not an artifact that irscope reads ({kinds}). Nothing of it was unpickled."
+            f"{path} is a {what}, but not an artifact that irscope reads ({kinds}). It was not unpickled."
         )
     return found
 

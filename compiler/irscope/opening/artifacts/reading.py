@@ -26,7 +26,10 @@ _MOST_BYTES = 4 << 30
 _MOST_FILES = 20_000
 _MOST_MEMBER = 256 << 20
 _RATIO = 400
-_KERNEL = re.compile(r"^(\w+) = async_compile\.(\w+)\(.*?'''(.*?)'''", re.DOTALL | re.MULTILINE)
+_KERNEL = re.compile(r"^(\w{1,1000}) = async_compile\.\w{1,40}\(", re.MULTILINE)
+_QUOTES, _BEFORE_TEXT = "'''", 4000
+"""How far before a kernel's text its name is looked for, in characters."""
+_MOST_NAME, _MOST_NESTED = 300, 50
 _TEXTS = {
     "aot_joint_graph_str": "joint graph",
     "aot_forward_graph_str": "forward graph",
@@ -149,9 +152,7 @@ def read_saved_function(path: str, artifact: Artifact) -> None:
             first, end = _number(value.get("firstlineno")), _number(value.get("lastlineno"))
             module = module or _text(value.get("module"))
             here = file if _text(value.get("module")) == module else _file_of(_text(value.get("module")), file)
-            artifact.sources.append(
-                Source(_text(value.get("module")), here, first, end, _text(value.get("content")))
-            )
+            artifact.sources.append(Source(_text(value.get("module")), here, first, end, _text(value.get("content"))))
 
 
 def _file_of(module: str, beside: str) -> str:
@@ -166,9 +167,9 @@ def _take_system(info: Any, artifact: Artifact) -> None:
         if isinstance(value, Record):  # torch.torch_version.TorchVersion
             value = value.args[0] if value.args else None
         if isinstance(value, tuple):
-            value = ".".join(str(part) for part in value if isinstance(part, int))
+            value = ".".join(str(_number(part)) for part in value)
         if isinstance(value, str) and value not in ("", "0.0"):
-            artifact.made_for[name] = value
+            artifact.made_for[name] = value[:_MOST_NAME]
 
 
 def _take_guards(state: Any, artifact: Artifact) -> None:
@@ -178,20 +179,26 @@ def _take_guards(state: Any, artifact: Artifact) -> None:
             inner = call.args[0] if isinstance(call, Record) and call.short == "partial" and call.args else call
             kind = inner.short if isinstance(inner, Record) else ""
             codes = value.get("code_list")
-            code = tuple(dict.fromkeys(text for text in codes if isinstance(text, str))) if isinstance(codes, list) else ()
+            code = (
+                tuple(dict.fromkeys(text for text in codes if isinstance(text, str))) if isinstance(codes, list) else ()
+            )
             file, line = _place(value.get("user_stack"))
             artifact.guards.append(Guard(kind, _source(value.get("originating_source")), code, file, line))
 
 
 def _source(value: Any) -> str:
-    if not isinstance(value, Record):
-        return ""
-    first = value.args[0] if value.args else ""
-    if value.short == "LocalSource":
-        return f"L[{first!r}]" if isinstance(first, str) else ""
-    if value.short == "AttrSource" and len(value.args) > 1:
-        return f"{_source(first)}.{value.args[1]}"
-    return value.short.removesuffix("Source")
+    """A guard's source as code (``L['self'].scale``), or its class."""
+    attributes = ""
+    for _ in range(_MOST_NESTED):
+        if not isinstance(value, Record):
+            return ""
+        if value.short == "AttrSource" and len(value.args) > 1:
+            attributes = f".{_text(value.args[1])}{attributes}"
+            value = value.args[0]
+            continue
+        is_local = value.short == "LocalSource" and value.args and isinstance(value.args[0], str)
+        return (f"L[{value.args[0]!r}]" if is_local else value.short.removesuffix("Source")) + attributes
+    return attributes
 
 
 def _place(frames: Any) -> tuple[str, int]:
@@ -209,7 +216,9 @@ def _take_inputs(guards: Any, compiled: Any, artifact: Artifact) -> None:
     order: list[str] = []
     for value in walk(compiled):
         if isinstance(value, Record) and isinstance(sources := value.get("aot_autograd_arg_pos_to_source"), list):
-            order = [one.args[0] for one in sources if isinstance(one, Record) and one.short == "LocalSource"]
+            order = [
+                one.args[0] for one in sources if isinstance(one, Record) and one.short == "LocalSource" and one.args
+            ]
             if len(order) != len(sources):
                 order = []
     for name in order:
@@ -227,7 +236,10 @@ def _tensor(value: Any) -> dict[str, str] | None:
     if not (isinstance(meta, Record) and len(meta.args) > 2 and isinstance(meta.args[0], Record)):
         return None
     dtype, shape, stride = meta.args[:3]
-    if not all(isinstance(part, tuple) and all(isinstance(each, int) for each in part) for part in (shape, stride)):
+    if not all(
+        isinstance(part, tuple) and all(isinstance(each, int) and 0 <= each < 1 << 60 for each in part)
+        for part in (shape, stride)
+    ):
         return None
     where = device.args[0] if isinstance(device, Record) and device.args else ""
     return {
@@ -251,8 +263,8 @@ def _take_graphs(value: Any, title: str, artifact: Artifact) -> None:
             if isinstance(text, str) and text:
                 artifact.graphs[_free(f"{title}{name}", artifact.graphs)] = text
                 if field == "source_code":
-                    for match in _KERNEL.finditer(text):
-                        artifact.kernels[_free(match[1], artifact.kernels)] = match[3]
+                    for kernel, source in _kernels_in(text):
+                        artifact.kernels[_free(kernel, artifact.kernels)] = source
         lines, key = here.get("_fx_graph_cache_debug_lines"), here.get("_fx_graph_cache_key")
         if isinstance(lines, list) and isinstance(key, str):
             artifact.keys[key] = [line for line in lines if isinstance(line, str)]
@@ -261,6 +273,15 @@ def _take_graphs(value: Any, title: str, artifact: Artifact) -> None:
             names = [name for name in walk(devices.args) if isinstance(name, str)]
             if names:
                 artifact.made_for.setdefault("device", ", ".join(names))
+
+
+def _kernels_in(text: str) -> Iterator[tuple[str, str]]:
+    """The kernels of an output code, with their names."""
+    pieces = text.split(_QUOTES)
+    for before, source in zip(pieces[::2], pieces[1::2], strict=False):
+        names = _KERNEL.findall(before[-_BEFORE_TEXT:])
+        if names:
+            yield names[-1], source
 
 
 def _free(title: str, taken: dict[str, str]) -> str:
@@ -375,7 +396,9 @@ def names_in(path: str) -> list[str]:
 def _members(path: str, artifact: Artifact, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:
     """The members whose names match, with their bytes; all members become parts."""
     with zipfile.ZipFile(path) as archive:
-        for info in archive.infolist()[:_MOST_FILES]:
+        if len(archive.infolist()) > _MOST_FILES:
+            raise ArtifactError(f"its archive has more than {_MOST_FILES:,} files")
+        for info in archive.infolist():
             artifact.parts.append(Part(info.filename, info.file_size))
             if wanted.search(info.filename) is None:
                 continue

@@ -1,0 +1,225 @@
+"""Compiled artifacts: what is read of them, what differs, and hostile files."""
+
+import os
+import pickle
+import platform
+import struct
+import time
+import zipfile
+import zlib
+
+import pytest
+from irscope.cli.main import main
+from irscope.opening.artifacts import fitting, inert
+from irscope.opening.artifacts.contents import Artifact, ArtifactError, Source
+from irscope.opening.artifacts.fitting import fit
+from irscope.opening.artifacts.kinds import kind_of, open_artifact
+
+
+class Touches:
+    """Unpickling it makes a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def mega(*entries, kind=b"inductor"):
+    import base64
+
+    def field(data):
+        return struct.pack(">Q", len(data)) + data
+
+    def text(data):
+        return field(base64.b64encode(data))
+
+    body = struct.pack(">Q", 1) + text(kind) + struct.pack(">Q", len(entries))
+    body += b"".join(text(key) + field(data) for key, data in entries)
+    return zlib.crc32(body).to_bytes(4, "big") + body
+
+
+def opened(tmp_path, data, name="artifact"):
+    path = tmp_path / name
+    path.write_bytes(data)
+    kind = kind_of(str(path))
+    assert kind is not None
+    return open_artifact(str(path), kind)
+
+
+# --- the inert reader ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("value", [None, True, [1, (2, 3.5), {"a": 0, "c": [1 << 70, ""]}], {"x": ()}])
+def test_plain_data_is_what_it_was(value, protocol):
+    assert inert.read(pickle.dumps(value, protocol)) == value
+
+
+def test_bytes_are_what_they_were():
+    assert inert.read(pickle.dumps({b"a": [b"b" * 300, bytearray(b"c")]}, 5)) == {b"a": [b"b" * 300, b"c"]}
+
+
+def test_objects_are_records_and_nothing_runs(tmp_path):
+    made = tmp_path / "made"
+    for protocol in range(6):
+        record = inert.read(pickle.dumps([Touches(str(made))], protocol))[0]
+        assert record.short == "mkdir"
+        assert record.args == (str(made),)
+    assert not made.exists()
+
+
+def test_a_value_that_has_itself_is_walked_once():
+    value = []
+    value.append((value, {"a": value}))
+    assert sum(1 for _ in inert.walk(inert.read(pickle.dumps(value)))) < 10
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"\x80\x04", "cut off"),
+        (b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\x7f", "cut off"),
+        (b"\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\x00.", "cut off"),
+        (b"\x80\x04h\x07.", "damaged"),
+        (b"\x80\x04R.", "damaged"),
+        (b"\x80\x04" + b"(" * 30_000 + b".", "deep"),
+        (b"\x80\x04" + b"N0" * 1_600_000 + b".", "opcodes"),
+        (b"\x80\x04]\x94(" + b"K\x01\x85" * 9, "cut off"),
+    ],
+)
+def test_bad_pickles_are_refused(data, why):
+    with pytest.raises(inert.PickleError, match=why):
+        inert.read(data)
+
+
+def test_nested_references_stay_small():
+    """2^60 elements if each reference were copied."""
+    begin = time.process_time()
+    data = b"\x80\x02]q\x00" + b"".join(b"](h%ch%ceq%c" % (i, i, i + 1) for i in range(60)) + b"."
+    assert sum(1 for _ in inert.walk(inert.read(data))) < 200
+    assert time.process_time() - begin < 5
+
+
+# --- kinds --------------------------------------------------------------------------------------------------------------
+
+
+def test_mega_cache(tmp_path):
+    artifact = opened(tmp_path, mega((b"fkey", pickle.dumps({"a": 1})), (b"fother", b"{}")))
+    assert [(part.name, part.size) for part in artifact.parts] == [
+        ("inductor fkey", len(pickle.dumps({"a": 1}))),
+        ("inductor fother", 2),
+    ]
+    assert artifact.problems == []
+
+
+def test_mega_cache_with_code_is_listed_and_nothing_runs(tmp_path):
+    made = tmp_path / "made"
+    artifact = opened(tmp_path, mega((b"fkey", pickle.dumps(Touches(str(made)))), (b"fcut", b"\x80\x04\x95")))
+    assert len(artifact.parts) == 2
+    assert [problem.partition(":")[0] for problem in artifact.problems] == ["inductor fcut"]
+    assert not made.exists()
+
+
+def test_cut_and_changed_files_are_refused(tmp_path):
+    data = mega((b"fkey", b"x" * 500))
+    for bad in (data[:-1], data[:200], data[:60] + b"?" + data[61:]):
+        with pytest.raises(ArtifactError, match=r"checksum.*Make it again"):
+            opened(tmp_path, bad)
+
+
+def test_false_lengths_are_refused(tmp_path):
+    body = struct.pack(">Q", 1) + struct.pack(">Q", 12) + b"aW5kdWN0b3I=" + struct.pack(">Q", 1 << 62)
+    with pytest.raises(ArtifactError, match="cut off"):
+        opened(tmp_path, zlib.crc32(body).to_bytes(4, "big") + body)
+
+
+def test_zip_bomb_is_refused(tmp_path):
+    path = tmp_path / "bomb.pt2"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("m/data/aotinductor/model/a.kernel.cpp", b"0" * (64 << 20))
+    with pytest.raises(ArtifactError, match="packed too tightly"):
+        open_artifact(str(path), kind_of(str(path)))
+
+
+def test_package(tmp_path):
+    path = tmp_path / "model.pt2"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("m/data/aotinductor/model/a.kernel_metadata.json", '{"AOTI_CPU_ISA": "AVX2"}')
+        archive.writestr("m/data/aotinductor/model/a.kernel.cpp", "void kernel() {}")
+    artifact = open_artifact(str(path), kind_of(str(path)))
+    assert artifact.made_for == {"CPU features": "AVX2"}
+    assert artifact.kernels == {"a.kernel.cpp": "void kernel() {}"}
+
+
+@pytest.mark.parametrize("data", [pickle.dumps({"a": 1}), b"PK\x03\x04" + bytes(40)])
+def test_other_pickles_and_archives_say_what_is_read(tmp_path, data, capsys):
+    path = tmp_path / "other"
+    path.write_bytes(data)
+    assert main(["open", str(path)]) == 3
+    assert "not an artifact that irscope reads" in capsys.readouterr().err
+
+
+def test_saved_function_with_code_is_not_run(tmp_path, capsys):
+    made = tmp_path / "made"
+    path = tmp_path / "function"
+    path.write_bytes(
+        pickle.dumps({"guards_state": pickle.dumps(Touches(str(made))), "system_info": Touches(str(made))})
+    )
+    assert main(["open", str(path)]) == 0
+    assert "saved by aot_compile" in capsys.readouterr().out
+    assert not made.exists()
+
+
+# --- what differs -------------------------------------------------------------------------------------------------------
+
+TEXT = "SCALE = 2.0\n\n\ndef helper(x):\n    return x.sin() * SCALE\n\n\ndef f(x):\n    return helper(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("now", "line", "what"),
+    [
+        (TEXT.replace("2.0", "3.0"), 1, "`SCALE` was 2.0 when it was made and is 3.0"),
+        ("# moved\n\n" + TEXT.replace("2.0", "3.0"), 3, "`SCALE` was 2.0"),
+        (TEXT.replace("SCALE = 2.0\n", ""), 0, "`SCALE` is gone"),
+        (TEXT.replace("sin", "cos"), 4, "`helper` has changed"),
+        (TEXT.replace("return helper(x)", "return helper(x) + 1"), 8, "`f` has changed"),
+        (TEXT.replace("def helper", "def other"), 0, "`helper` is not in the file"),
+        ("# a comment\n" + TEXT, None, None),
+        (TEXT + "\n\nOTHER = 1\n", None, None),
+    ],
+)
+def test_sources(tmp_path, now, line, what):
+    path = tmp_path / "module.py"
+    path.write_text(now)
+    artifact = Artifact(str(path), "", "")
+    artifact.sources += [Source("m", str(path), 8, 10, TEXT), Source("m", str(path), 4, 6, TEXT)]
+    found = fit(artifact).differences
+    assert [(one.file, one.line) for one in found] == ([] if what is None else [(str(path), line)])
+    assert what is None or what in found[0].what
+
+
+def test_machine(monkeypatch):
+    monkeypatch.setattr(fitting, "_flags", lambda: frozenset({"avx2", "fma"}))
+    monkeypatch.setattr(fitting, "_version", {"torch": "2.14.1", "triton": "3.8.0"}.get)
+    artifact = Artifact("a", "", "")
+    artifact.made_for |= {"Python": platform.python_version(), "CPU features": "AVX2", "Triton": "3.8"}
+    assert fit(artifact).differences == ()
+    artifact.made_for |= {"Python": "3.1.0", "CPU features": "AVX512 AVX512_VNNI", "PyTorch": "2.13.0", "Triton": "3.7"}
+    words = [one.what for one in fit(artifact).differences]
+    assert words[0].startswith("Python was 3.1.0 when it was made and is ")
+    assert words[1] == "It was made for AVX512, AVX512_VNNI, which this processor does not have."
+    assert words[2:] == [
+        "Triton was 3.7 when it was made and is 3.8.0 here.",
+        "PyTorch was 2.13.0 when it was made and is 2.14.1 here.",
+    ]
+
+
+def test_what_is_not_known_is_not_compared(monkeypatch):
+    monkeypatch.setattr(fitting, "_flags", frozenset)
+    artifact = Artifact("a", "", "")
+    artifact.made_for |= {"CPU features": "AVX2", "GPU": "NVIDIA H100"}
+    found = fit(artifact)
+    assert found.compared == ()
+    assert found.not_compared == ("CPU features", "GPU (NVIDIA H100)")

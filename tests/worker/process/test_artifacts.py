@@ -1,0 +1,115 @@
+"""Real artifacts beside runs of the script that they were made for, with one thing changed in each."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """\
+import torch
+SCALE = 2.0
+
+
+def helper(x):
+    return x.sin() * SCALE
+
+
+def f(x, y):
+    return helper(x) + y
+
+
+if __name__ == "__main__":
+    x, y = torch.randn(8, 128), torch.randn(8, 128)
+    torch.compile(f)(x, y)
+"""
+MAKE = """\
+import sys, torch, torch._dynamo
+sys.path.insert(0, sys.argv[1])
+import step
+x, y = torch.randn(8, 128), torch.randn(8, 128)
+torch.compile(step.f)(x, y)
+with open("mega", "wb") as file:
+    file.write(torch.compiler.save_cache_artifacts()[0])
+torch._dynamo.reset()
+torch._dynamo.config.enable_aot_compile = True
+torch.compile(step.f, fullgraph=True).aot_compile(((x, y), {})).save_compiled_function("function")
+"""
+GRAPH = "the graph itself is different"
+PLANTED = {
+    # what is changed: (text, its replacement, what the Mega-Cache says, what the function says, its line)
+    "size": ("128)\n", "130)\n", "argument 1 became [8, 130]", "`y`: the size", 9),
+    "batch": ("y = torch.randn(8, 128)", "y = torch.randn(4, 128)", "argument 0 became [4, 128]", "`x`: the size", 9),
+    "dtype": ("128)\n", "128, dtype=torch.float64)\n", "argument 1 became torch.float64", "`y`: the dtype", 9),
+    "stride": (
+        "y = torch.randn(8, 128)",
+        "y = torch.randn(128, 8).t()",
+        "strides of argument 0",
+        "`x`: the strides",
+        9,
+    ),
+    "global": ("SCALE = 2.0", "SCALE = 3.0", GRAPH, "`SCALE` was 2.0", 2),
+    "helper": ("x.sin()", "x.cos()", GRAPH, "`helper` has changed", 5),
+    "function": ("helper(x) + y", "helper(x) - y", GRAPH, "`f` has changed", 9),
+    "config": (
+        "    torch.compile",
+        "    torch._inductor.config.max_autotune = True\n    torch.compile",
+        "max_autotune",
+        "",
+        9,
+    ),
+    "threads": ("    torch.compile", "    torch.set_num_threads(3)\n    torch.compile", "get_num_threads", "", 9),
+    "deterministic": (
+        "    torch.compile",
+        "    torch.use_deterministic_algorithms(True)\n    torch.compile",
+        "deterministic",
+        "",
+        9,
+    ),
+    "default dtype": (
+        "    x, y",
+        "    torch.set_default_dtype(torch.float64)\n    x, y",
+        "torch.float64",
+        "the dtype",
+        9,
+    ),
+    "nothing": ("", "", "", "", 0),
+    "comment": ("SCALE = 2.0", "SCALE = 2.0  # of the sine", "", "", 0),
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with the artifacts."""
+    folder = tmp_path_factory.mktemp("artifacts")
+    (folder / "step.py").write_text(SCRIPT)
+    (folder / "make.py").write_text(MAKE)
+    variables = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(folder / "cache")}
+    subprocess.run([sys.executable, "make.py", str(folder)], cwd=folder, env=variables, check=True, timeout=300)
+    return folder
+
+
+def irscope(folder, *arguments):
+    command = [sys.executable, "-m", "irscope", *arguments, "--store", str(folder / "runs.db"), "--json"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=300)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_was_changed_is_named_before_loading(made, name):
+    before, after, in_cache, in_function, line = PLANTED[name]
+    (made / "step.py").write_text(SCRIPT.replace(before, after, 1) if before else SCRIPT)
+    try:
+        run = irscope(made, "run", "--lane", "deep", "step.py")["run"]
+        for artifact, expected in (("mega", in_cache), ("function", in_function)):
+            found = irscope(made, "open", artifact, "--run", run)["fit"]
+            assert any("the cache key of" in text or "the inputs of" in text for text in found["compared"])
+            words = [one["what"] for one in found["differences"]]
+            assert bool(words) == bool(expected), (artifact, words)
+            assert all(expected in text for text in words[:1]), (artifact, words)
+            if artifact == "function" and expected:
+                assert found["differences"][0]["line"] == line
+    finally:
+        (made / "step.py").write_text(SCRIPT)
