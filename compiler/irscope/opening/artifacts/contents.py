@@ -21,7 +21,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Source:
-    """Source text that a saved function was made of.
+    """Source text of a function in an artifact.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ class Artifact:
     graphs, kernels
         Their texts, by title.
     inputs
-        Of each tensor that the function got, in the order of the graph's inputs: ``dtype``, ``shape``, ``stride`` and
-        ``device``, as cache keys print them; by the user's name.
+        ``dtype``, ``shape``, ``stride`` and ``device`` of each tensor that the function got, as cache keys print them; by
+        the user's name, in the order of the graph's inputs.
     keys
         The parts of each key of the FX graph cache: ``[digest] name: value``.
     """

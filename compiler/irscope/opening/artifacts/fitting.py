@@ -15,6 +15,7 @@ from irscope.findings.kinds.cache_miss import CacheKey, bare, changes, parts_of,
 from irscope.opening.artifacts.contents import Artifact, Source
 from irscope.pipeline_captures.inductor.cache_keys import load_key
 from irscope.pipelines.inductor.stages import CACHE_KEY
+from irscope.protocol import Compile
 from irscope.store.store import Store
 from irscope.usercode.source import read_source
 from irscope.vocabulary.records import dataclass
@@ -31,6 +32,9 @@ _FEATURES = {
 _SHOWN = 60
 """Characters of a value that are shown."""
 _WORDS = {"shape": "size", "dtype": "dtype", "device": "device", "stride": "strides"}
+
+
+_Keyed = tuple[Compile, CacheKey]
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ def _version(package: str) -> str:
 
 
 def _missing_features(features: str) -> list[str] | None:
-    """Those that this processor lacks; None if it does not tell, or one of them is not known."""
+    """The features that this processor lacks; None if it does not tell, or one of them is not known."""
     flags = _flags()
     if not flags or any(name not in _FEATURES for name in features.split()):
         return None
@@ -222,23 +226,35 @@ def _of_run(artifact: Artifact, store: Store, run: str, compared: list[str], lef
     if (artifact.keys or artifact.inputs) and not keys:
         left.append(f"inputs and cache keys: the run {run} has none (irscope run --lane deep has)")
         return
+    yield from _of_keys(artifact, keys, compared)
+    if artifact.inputs:
+        yield from _of_inputs(artifact, keys, compared, left)
+
+
+def _of_keys(artifact: Artifact, keys: list[_Keyed], compared: list[str]) -> Iterator[Difference]:
+    """What differs between each graph of the run and the entry that is nearest to it."""
     made = [parts_of(lines) for lines in artifact.keys.values()]
     for compile, key in keys if made else ():
         said = min((changes(CacheKey(parts, key.function, key.file), key) for parts in made), key=len)
         compared.append(f"the cache key of {compile.title}")
         for what in said:
             yield Difference(f"{compile.title}: {what}.", compile.file, compile.line)
-    if artifact.inputs:
-        names = {(name.rpartition(".")[2], os.path.basename(file)) for name, file, _ in artifact.functions}
-        own = [(compile, key) for compile, key in keys if (compile.function, os.path.basename(compile.file)) in names]
-        found = [(compile, _inputs_of(artifact, key)) for compile, key in own]
-        if not own:
-            left.append(f"inputs: the run does not compile {listed(sorted(name for name, _ in names))}")
-        else:
-            compile, said = min(found, key=lambda pair: len(pair[1]))
-            compared.append(f"the inputs of {compile.title}")
-            for what in said:
-                yield Difference(what, compile.file, compile.line)
+
+
+def _of_inputs(artifact: Artifact, keys: list[_Keyed], compared: list[str], left: list[str]) -> Iterator[Difference]:
+    names = {(name.rpartition(".")[2], os.path.basename(file)) for name, file, _ in artifact.functions}
+    found = [
+        (compile, _inputs_of(artifact, key))
+        for compile, key in keys
+        if (compile.function, os.path.basename(compile.file)) in names
+    ]
+    if not found:
+        left.append(f"inputs: the run does not compile {listed(sorted(name for name, _ in names))}")
+        return
+    compile, said = min(found, key=lambda pair: len(pair[1]))
+    compared.append(f"the inputs of {compile.title}")
+    for what in said:
+        yield Difference(what, compile.file, compile.line)
 
 
 def _inputs_of(artifact: Artifact, key: CacheKey) -> list[str]:

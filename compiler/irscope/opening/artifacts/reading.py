@@ -89,14 +89,14 @@ class _Fields:
         """The next number."""
         return int.from_bytes(self._take(8), "big")
 
-    def bytes(self) -> bytes:
+    def block(self) -> bytes:
         """The next bytes."""
         return self._take(self.number())
 
     def text(self) -> str:
         """The next text."""
         try:
-            return base64.b64decode(self.bytes(), validate=True).decode()
+            return base64.b64decode(self.block(), validate=True).decode()
         except (binascii.Error, UnicodeDecodeError) as error:
             raise ArtifactError("a name in it is damaged") from error
 
@@ -312,19 +312,19 @@ def _mega(data: bytes, artifact: Artifact) -> None:
             if len(artifact.parts) >= _MOST_FILES:
                 raise ArtifactError(f"it has more than {_MOST_FILES:,} entries")
             key = fields.text()
-            _take_entry(kind, key, fields.bytes(), artifact)
+            _take_entry(kind, key, fields.block(), artifact)
 
 
 def read_standalone(path: str, artifact: Artifact) -> None:
     """What ``CompiledArtifact.save`` writes as one file."""
     fields = _Fields(_bytes_of(path, artifact))
-    header = fields.bytes()
-    artifact.made_for["key of PyTorch"] = fields.bytes().hex()[:16]
+    header = fields.block()
+    artifact.made_for["key of PyTorch"] = fields.block().hex()[:16]
     if header == CACHE_HEADER:
         fields.text()
-        _mega(fields.bytes(), artifact)
+        _mega(fields.block(), artifact)
     else:
-        _take_entry("bundled", "function", fields.bytes(), artifact)
+        _take_entry("bundled", "function", fields.block(), artifact)
 
 
 def read_folder(path: str, artifact: Artifact) -> None:
