@@ -1,5 +1,6 @@
 """Compiled artifacts: what is read of them, what differs, and hostile files."""
 
+import base64
 import os
 import pickle
 import platform
@@ -7,6 +8,8 @@ import struct
 import time
 import zipfile
 import zlib
+from pathlib import Path
+from typing import Any
 
 import pytest
 from irscope.cli.main import main
@@ -19,20 +22,18 @@ from irscope.opening.artifacts.kinds import kind_of, open_artifact
 class Touches:
     """Unpickling it makes a file."""
 
-    def __init__(self, path):
+    def __init__(self, path: str) -> None:
         self.path = path
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return os.mkdir, (self.path,)
 
 
-def mega(*entries, kind=b"inductor"):
-    import base64
-
-    def field(data):
+def mega(*entries: tuple[bytes, bytes], kind: bytes = b"inductor") -> bytes:
+    def field(data: bytes) -> bytes:
         return struct.pack(">Q", len(data)) + data
 
-    def text(data):
+    def text(data: bytes) -> bytes:
         return field(base64.b64encode(data))
 
     body = struct.pack(">Q", 1) + text(kind) + struct.pack(">Q", len(entries))
@@ -40,12 +41,16 @@ def mega(*entries, kind=b"inductor"):
     return zlib.crc32(body).to_bytes(4, "big") + body
 
 
-def opened(tmp_path, data, name="artifact"):
-    path = tmp_path / name
-    path.write_bytes(data)
+def read(path: Path) -> Artifact:
     kind = kind_of(str(path))
     assert kind is not None
     return open_artifact(str(path), kind)
+
+
+def opened(tmp_path: Path, data: bytes) -> Artifact:
+    path = tmp_path / "artifact"
+    path.write_bytes(data)
+    return read(path)
 
 
 # --- the inert reader ---------------------------------------------------------------------------------------------------
@@ -53,15 +58,15 @@ def opened(tmp_path, data, name="artifact"):
 
 @pytest.mark.parametrize("protocol", range(6))
 @pytest.mark.parametrize("value", [None, True, [1, (2, 3.5), {"a": 0, "c": [1 << 70, ""]}], {"x": ()}])
-def test_plain_data_is_what_it_was(value, protocol):
+def test_plain_data_is_what_it_was(value: Any, protocol: int) -> None:
     assert inert.read(pickle.dumps(value, protocol)) == value
 
 
-def test_bytes_are_what_they_were():
+def test_bytes_are_what_they_were() -> None:
     assert inert.read(pickle.dumps({b"a": [b"b" * 300, bytearray(b"c")]}, 5)) == {b"a": [b"b" * 300, b"c"]}
 
 
-def test_objects_are_records_and_nothing_runs(tmp_path):
+def test_objects_are_records_and_nothing_runs(tmp_path: Path) -> None:
     made = tmp_path / "made"
     for protocol in range(6):
         record = inert.read(pickle.dumps([Touches(str(made))], protocol))[0]
@@ -70,8 +75,8 @@ def test_objects_are_records_and_nothing_runs(tmp_path):
     assert not made.exists()
 
 
-def test_a_value_that_has_itself_is_walked_once():
-    value = []
+def test_a_value_that_has_itself_is_walked_once() -> None:
+    value: list[Any] = []
     value.append((value, {"a": value}))
     assert sum(1 for _ in inert.walk(inert.read(pickle.dumps(value)))) < 10
 
@@ -89,12 +94,12 @@ def test_a_value_that_has_itself_is_walked_once():
         (b"\x80\x04]\x94(" + b"K\x01\x85" * 9, "cut off"),
     ],
 )
-def test_bad_pickles_are_refused(data, why):
+def test_bad_pickles_are_refused(data: bytes, why: str) -> None:
     with pytest.raises(inert.PickleError, match=why):
         inert.read(data)
 
 
-def test_nested_references_stay_small():
+def test_nested_references_stay_small() -> None:
     """2^60 elements if each reference were copied."""
     begin = time.process_time()
     data = b"\x80\x02]q\x00" + b"".join(b"](h%ch%ceq%c" % (i, i, i + 1) for i in range(60)) + b"."
@@ -105,7 +110,7 @@ def test_nested_references_stay_small():
 # --- kinds --------------------------------------------------------------------------------------------------------------
 
 
-def test_mega_cache(tmp_path):
+def test_mega_cache(tmp_path: Path) -> None:
     artifact = opened(tmp_path, mega((b"fkey", pickle.dumps({"a": 1})), (b"fother", b"{}")))
     assert [(part.name, part.size) for part in artifact.parts] == [
         ("inductor fkey", len(pickle.dumps({"a": 1}))),
@@ -114,7 +119,7 @@ def test_mega_cache(tmp_path):
     assert artifact.problems == []
 
 
-def test_mega_cache_with_code_is_listed_and_nothing_runs(tmp_path):
+def test_mega_cache_with_code_is_listed_and_nothing_runs(tmp_path: Path) -> None:
     made = tmp_path / "made"
     artifact = opened(tmp_path, mega((b"fkey", pickle.dumps(Touches(str(made)))), (b"fcut", b"\x80\x04\x95")))
     assert len(artifact.parts) == 2
@@ -122,46 +127,48 @@ def test_mega_cache_with_code_is_listed_and_nothing_runs(tmp_path):
     assert not made.exists()
 
 
-def test_cut_and_changed_files_are_refused(tmp_path):
+def test_cut_and_changed_files_are_refused(tmp_path: Path) -> None:
     data = mega((b"fkey", b"x" * 500))
     for bad in (data[:-1], data[:200], data[:60] + b"?" + data[61:]):
         with pytest.raises(ArtifactError, match=r"checksum.*Make it again"):
             opened(tmp_path, bad)
 
 
-def test_false_lengths_are_refused(tmp_path):
+def test_false_lengths_are_refused(tmp_path: Path) -> None:
     body = struct.pack(">Q", 1) + struct.pack(">Q", 12) + b"aW5kdWN0b3I=" + struct.pack(">Q", 1 << 62)
     with pytest.raises(ArtifactError, match="cut off"):
         opened(tmp_path, zlib.crc32(body).to_bytes(4, "big") + body)
 
 
-def test_zip_bomb_is_refused(tmp_path):
+def test_zip_bomb_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "bomb.pt2"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("m/data/aotinductor/model/a.kernel.cpp", b"0" * (64 << 20))
     with pytest.raises(ArtifactError, match="packed too tightly"):
-        open_artifact(str(path), kind_of(str(path)))
+        read(path)
 
 
-def test_package(tmp_path):
+def test_package(tmp_path: Path) -> None:
     path = tmp_path / "model.pt2"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("m/data/aotinductor/model/a.kernel_metadata.json", '{"AOTI_CPU_ISA": "AVX2"}')
         archive.writestr("m/data/aotinductor/model/a.kernel.cpp", "void kernel() {}")
-    artifact = open_artifact(str(path), kind_of(str(path)))
+    artifact = read(path)
     assert artifact.made_for == {"CPU features": "AVX2"}
     assert artifact.kernels == {"a.kernel.cpp": "void kernel() {}"}
 
 
 @pytest.mark.parametrize("data", [pickle.dumps({"a": 1}), b"PK\x03\x04" + bytes(40)])
-def test_other_pickles_and_archives_say_what_is_read(tmp_path, data, capsys):
+def test_other_pickles_and_archives_say_what_is_read(
+    tmp_path: Path, data: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "other"
     path.write_bytes(data)
     assert main(["open", str(path)]) == 3
     assert "not an artifact that irscope reads" in capsys.readouterr().err
 
 
-def test_saved_function_with_code_is_not_run(tmp_path, capsys):
+def test_saved_function_with_code_is_not_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = tmp_path / "made"
     path = tmp_path / "function"
     path.write_bytes(
@@ -190,7 +197,7 @@ TEXT = "SCALE = 2.0\n\n\ndef helper(x):\n    return x.sin() * SCALE\n\n\ndef f(x
         (TEXT + "\n\nOTHER = 1\n", None, None),
     ],
 )
-def test_sources(tmp_path, now, line, what):
+def test_sources(tmp_path: Path, now: str, line: int | None, what: str | None) -> None:
     path = tmp_path / "module.py"
     path.write_text(now)
     artifact = Artifact(str(path), "", "")
@@ -200,26 +207,43 @@ def test_sources(tmp_path, now, line, what):
     assert what is None or what in found[0].what
 
 
-def test_machine(monkeypatch):
+def test_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "_flags", lambda: frozenset({"avx2", "fma"}))
-    monkeypatch.setattr(fitting, "_version", {"torch": "2.14.1", "triton": "3.8.0"}.get)
+    monkeypatch.setattr(fitting, "_version", lambda name: {"torch": "2.14.1+cpu", "triton": "3.8.0"}[name])
     artifact = Artifact("a", "", "")
     artifact.made_for |= {"Python": platform.python_version(), "CPU features": "AVX2", "Triton": "3.8"}
     assert fit(artifact).differences == ()
-    artifact.made_for |= {"Python": "3.1.0", "CPU features": "AVX512 AVX512_VNNI", "PyTorch": "2.13.0", "Triton": "3.7"}
+    artifact.made_for |= {
+        "Python": "3.1.0",
+        "CPU features": "AVX512 AVX512_VNNI",
+        "PyTorch": "2.14.1+cu130",
+        "Triton": "3.7",
+    }
     words = [one.what for one in fit(artifact).differences]
     assert words[0].startswith("Python was 3.1.0 when it was made and is ")
     assert words[1] == "It was made for AVX512, AVX512_VNNI, which this processor does not have."
     assert words[2:] == [
         "Triton was 3.7 when it was made and is 3.8.0 here.",
-        "PyTorch was 2.13.0 when it was made and is 2.14.1 here.",
+        "PyTorch was 2.14.1+cu130 when it was made and is 2.14.1+cpu here.",
     ]
 
 
-def test_what_is_not_known_is_not_compared(monkeypatch):
+def test_what_is_not_known_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "_flags", frozenset)
     artifact = Artifact("a", "", "")
     artifact.made_for |= {"CPU features": "AVX2", "GPU": "NVIDIA H100"}
     found = fit(artifact)
     assert found.compared == ()
     assert found.not_compared == ("CPU features", "GPU (NVIDIA H100)")
+
+
+def test_the_version_of_pytorch_has_its_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The metadata of a CUDA build from PyPI lacks the build, which `torch.__version__` has."""
+    (tmp_path / "shipped").mkdir()
+    (tmp_path / "shipped" / "__init__.py").write_text("raise AssertionError")
+    (tmp_path / "shipped" / "version.py").write_text(
+        "from typing import Any\n__version__ = '2.14.1+cu130'\ndebug = False\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert fitting._version("shipped") == "2.14.1+cu130"
+    assert fitting._version("not_installed_anywhere") == ""

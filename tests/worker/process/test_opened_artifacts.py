@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,11 +14,11 @@ import torch
 SCALE = 2.0
 
 
-def helper(x):
+def helper(x: Any) -> None:
     return x.sin() * SCALE
 
 
-def f(x, y):
+def f(x: Any, y: Any) -> None:
     return helper(x) + y
 
 
@@ -80,7 +82,7 @@ PLANTED = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the artifacts."""
     folder = tmp_path_factory.mktemp("artifacts")
     (folder / "step.py").write_text(SCRIPT)
@@ -90,7 +92,7 @@ def made(tmp_path_factory):
     return folder
 
 
-def irscope(folder, *arguments):
+def irscope(folder: Path, *arguments: str) -> Any:
     command = [sys.executable, "-m", "irscope", *arguments, "--store", str(folder / "runs.db"), "--json"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=300)
     return json.loads(done.stdout)
@@ -98,7 +100,7 @@ def irscope(folder, *arguments):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", PLANTED)
-def test_what_was_changed_is_named_before_loading(made, name):
+def test_what_was_changed_is_named_before_loading(made: Path, name: str) -> None:
     before, after, in_cache, in_function, line = PLANTED[name]
     (made / "step.py").write_text(SCRIPT.replace(before, after, 1) if before else SCRIPT)
     try:

@@ -30,6 +30,7 @@ KIND = FindingKind(
     order=100,
 )
 EVENT = "fx_graph_cache_miss"
+NEW_VERSION = "PyTorch itself has a different version"
 _LINE = re.compile(r"^\[(?P<digest>\w+)\] (?P<name>\w+(?:\[[^\]]*\])?): ?(?P<value>.*)$", re.DOTALL)
 _DIGEST_KEPT, _VALUE_KEPT, _VALUE_SHOWN, _CHANGES_SHOWN = 16, 300, 60, 3
 _INPUT = re.compile(r"example_inputs\[(\d+)\]")
@@ -204,7 +205,7 @@ def _change(name: str, before: str, after: str, arguments: tuple[str, ...]) -> s
     if group == "gm":
         return "the graph itself is different (a constant in it, or a helper that it calls)"
     if group == "torch_version":
-        return "PyTorch itself has a different version"
+        return NEW_VERSION
     if group == "example_inputs":
         named = int(index) < len(arguments) if index.isdigit() else False
         return _input_change(f"`{arguments[int(index)]}`" if named else f"argument {index}", before, after)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
+import importlib.util
 import os
 import platform
+import re
 from collections.abc import Iterator
 
-from irscope.findings.kinds.cache_miss import CacheKey, bare, changes, parts_of, telling_fields
+from irscope.findings.kinds.cache_miss import NEW_VERSION, CacheKey, bare, changes, parts_of, telling_fields
 from irscope.opening.artifacts.contents import Artifact, Source
 from irscope.pipeline_captures.inductor.cache_keys import load_key
 from irscope.pipelines.inductor.stages import CACHE_KEY
@@ -29,6 +31,7 @@ _FEATURES = {
     "AVX2": ("avx2", "fma"),
 }
 """The names of Inductor's CPU features, and the flags of Linux that each needs."""
+_OWN_VERSION = re.compile(r"^__version__ = ['\"]([^'\"]+)['\"]", re.MULTILINE)
 _SHOWN = 60
 """Characters of a value that are shown."""
 _WORDS = {"shape": "size", "dtype": "dtype", "device": "device", "stride": "strides"}
@@ -104,6 +107,16 @@ def _same_version(name: str, was: str, now: str) -> bool:
 
 
 def _version(package: str) -> str:
+    """The version of an installed package, which is not imported; empty if it is not installed.
+
+    The package's own ``version.py`` counts first: the metadata of a CUDA build from PyPI lacks ``+cu130``.
+    """
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        return ""
+    found = _OWN_VERSION.search(read_source(os.path.join(os.path.dirname(spec.origin), "version.py")) or "")
+    if found is not None:
+        return found[1]
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -237,7 +250,7 @@ def _of_keys(artifact: Artifact, keys: list[_Keyed], compared: list[str]) -> Ite
     for compile, key in keys if made else ():
         said = min((changes(CacheKey(parts, key.function, key.file), key) for parts in made), key=len)
         compared.append(f"the cache key of {compile.title}")
-        for what in said:
+        for what in [NEW_VERSION] if NEW_VERSION in said else said:  # other settings follow from it
             yield Difference(f"{compile.title}: {what}.", compile.file, compile.line)
 
 
