@@ -14,11 +14,11 @@ import torch
 SCALE = 2.0
 
 
-def helper(x: Any) -> None:
+def helper(x):
     return x.sin() * SCALE
 
 
-def f(x: Any, y: Any) -> None:
+def f(x, y):
     return helper(x) + y
 
 
