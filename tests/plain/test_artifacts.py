@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 from irscope.cli.main import main
+from irscope.driver import saved_guards
 from irscope.opening.artifacts import fitting, inert
-from irscope.opening.artifacts.contents import Artifact, ArtifactError, Source
+from irscope.opening.artifacts.contents import Artifact, ArtifactError, Guard, Source
 from irscope.opening.artifacts.fitting import fit
 from irscope.opening.artifacts.kinds import kind_of, open_artifact
 
@@ -247,3 +248,77 @@ def test_the_version_of_pytorch_has_its_build(tmp_path: Path, monkeypatch: pytes
     monkeypatch.syspath_prepend(str(tmp_path))
     assert fitting._version("shipped") == "2.14.1+cu130"
     assert fitting._version("not_installed_anywhere") == ""
+
+
+# --- trust --------------------------------------------------------------------------------------------------------------
+
+
+def with_guards(tmp_path: Path) -> Artifact:
+    path = tmp_path / "function"
+    path.write_bytes(pickle.dumps({"guards_state": pickle.dumps(Touches(str(tmp_path / "made")))}))
+    artifact = read(path)
+    artifact.functions.append(("f", str(tmp_path / "step.py"), 3))
+    artifact.guards.append(Guard("TENSOR_MATCH", "L['x']", (), str(tmp_path / "step.py"), 5))
+    return artifact
+
+
+@pytest.mark.parametrize("trusted", ["0" * 64, "", "{digest:.8}", "x{digest}"])
+def test_nothing_is_loaded_without_the_digest_of_the_file(tmp_path: Path, trusted: str) -> None:
+    artifact = with_guards(tmp_path)
+    with pytest.raises(saved_guards.TrustError, match="Nothing was loaded"):
+        saved_guards.judge(artifact, trusted.format(digest=artifact.digest), "", fit(artifact))
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_file_that_was_replaced_is_not_loaded(tmp_path: Path) -> None:
+    """The process that loads it reads the file again."""
+    artifact = with_guards(tmp_path)
+    Path(artifact.path).write_bytes(pickle.dumps(Touches(str(tmp_path / "made"))))
+    with pytest.raises(saved_guards.TrustError, match="has changed since it was listed"):
+        saved_guards.judge(artifact, artifact.digest, "", fit(artifact))
+    assert not (tmp_path / "made").exists()
+
+
+TREE = """\
+TREE_GUARD_MANAGER:
++- RootGuardManager
+| +- GuardManager: source=L['x'], type=<class 'torch.Tensor'>
+| | +- TENSOR_MATCH: check_tensor(L['x'], Tensor, torch.float32, size=[8, 128])  # y = x.sin()  # {file}:5 in f
+| +- GuardManager: source=L['scale'], type=<class 'float'>
+| | +- EQUALS_MATCH: L['scale'] == 2.0                                            # return y * scale  # {file}:6 in f
+"""
+
+
+def test_guards_that_fail_are_told_at_their_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    artifact = with_guards(tmp_path)
+    file = str(tmp_path / "step.py")
+    size, scale = "tensor 'L['x']' size mismatch at index 1. expected 128, actual 130", "L['scale'] == 2.0"
+    answer = {
+        "text": TREE.format(file=file),
+        "calls": [
+            {"file": file, "line": 9, "reasons": [], "holds": True},
+            {"file": file, "line": 10, "reasons": [[size, ""], [scale, "3.0"]], "holds": False},
+            {"file": file, "line": 11, "reasons": [[size, ""]], "holds": False},
+            {"file": file, "line": 12, "reasons": [], "holds": False},
+        ],
+    }
+    monkeypatch.setattr(saved_guards, "_asked", lambda *_: answer)
+    found = saved_guards.judge(artifact, artifact.digest[:12], "serve.py", fit(artifact))
+    assert [(one.what, one.line) for one in found.differences] == [
+        ("`x.shape[1]` was 128 when it was made and is 130.", 5),
+        ("`scale` was 2.0 when it was made and is 3.0.", 6),
+        ("A guard fails in this call.", 12),
+    ]
+    assert found.compared == ("2 guards with 4 calls of the script",)
+    assert found.not_compared == ()
+    assert [(guard.source, guard.line) for guard in artifact.guards] == [("x", 5), ("scale", 6)]
+
+
+def test_a_script_that_does_not_call_the_function_judges_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    artifact = with_guards(tmp_path)
+    monkeypatch.setattr(saved_guards, "_asked", lambda *_: {"text": "", "calls": [], "ended": "ValueError: no data"})
+    found = saved_guards.judge(artifact, artifact.digest, "serve.py", fit(artifact))
+    assert found.compared == ()
+    assert found.not_compared == ("1 guard: the script does not call the function (ValueError: no data)",)

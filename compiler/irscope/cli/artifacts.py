@@ -7,6 +7,7 @@ import json
 import sys
 
 from irscope.cli.text import Paint, short_path, to_stdout
+from irscope.driver.saved_guards import TrustError, judge
 from irscope.opening.artifacts.contents import Artifact, ArtifactError
 from irscope.opening.artifacts.fitting import Fit, fit
 from irscope.opening.artifacts.kinds import Kind, open_artifact
@@ -31,6 +32,12 @@ def print_artifact(options: argparse.Namespace, kind: Kind) -> int:
             found = fit(artifact, store, store.find_run(options.run))
     else:
         found = fit(artifact)
+    if options.trust:
+        try:
+            found = judge(artifact, options.trust, options.script, found)
+        except TrustError as error:
+            complain(f"irscope: {printable(str(error))}")
+            return 3
     if options.json:
         print(json.dumps({**to_json(artifact), "fit": to_json(found)}, indent=1))
     else:
@@ -40,7 +47,10 @@ def print_artifact(options: argparse.Namespace, kind: Kind) -> int:
 
 def artifact_lines(artifact: Artifact, found: Fit, paint: Paint, is_all: bool = False) -> list[str]:
     """An artifact for people: what differs comes first."""
-    lines = [paint(printable(f"{short_path(artifact.path)}: {artifact.kind}, {size(artifact.size)}"), "bold")]
+    lines = [
+        paint(printable(f"{short_path(artifact.path)}: {artifact.kind}, {size(artifact.size)}"), "bold"),
+        printable(f"  sha256 {artifact.digest}"),
+    ]
     lines += [f"  {printable(name)} {printable(value)}" for name, value in artifact.made_for.items()]
     for difference in found.differences:
         place = f"{short_path(difference.file)}:{difference.line}  " if difference.line else ""

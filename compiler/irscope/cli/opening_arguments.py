@@ -25,7 +25,8 @@ fits: the trace has kernels that the run generated, or the run's script in a sta
 
 A compiled artifact (a function saved by aot_compile, save_cache_artifacts, a CompiledArtifact, a folder of caches, a package
 of AOTInductor, a program of torch.export) is listed without unpickling it: graphs, kernels, guards, what it was made for, and
-what differs here. With --run its inputs and cache keys are compared with a run of the deep lane."""
+what differs here. With --run its inputs and cache keys are compared with a run of the deep lane. With --trust the guards of a
+saved function are loaded, which can execute what is in the file; with --script they judge each call that the script makes."""
 
 
 def add_to(command: argparse.ArgumentParser) -> None:
@@ -68,6 +69,14 @@ def add_to(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--all", action="store_true", help="profiler's trace or artifact: print every row of each table"
     )
+    command.add_argument(
+        "--trust", metavar="DIGEST", default="",
+        help="saved function: load its guards in a separate process; the SHA-256 of the file, or its first 12 digits",
+    )  # fmt: skip
+    command.add_argument(
+        "--script", metavar="COMMAND", default="",
+        help="with --trust: run this script (with its arguments, as one word) without compile, and judge its calls",
+    )  # fmt: skip
     command.set_defaults(do=("opening", "open_trace"))
 
 

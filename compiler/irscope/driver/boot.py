@@ -1,5 +1,6 @@
 """The first file of a run's process: ``python boot.py REQUEST_FD MESSAGE_FD STATUS_FD``, of a worker: ``boot.py worker FD``, of a
-value process: ``boot.py values``, or of one that prints facts of its environment: ``boot.py facts``.
+value process: ``boot.py values``, of one that prints facts of its environment: ``boot.py facts``, or of one that loads the
+guards of an artifact which the user trusts: ``boot.py guards``.
 
 It loads the irscope package from where this file lies, without touching ``sys.path``, so that the script sees the
 modules that it would see without irscope.  It is written for old Pythons too, to tell them what is missing.
@@ -43,6 +44,13 @@ def boot():
 
         sys.path[:] = PATH
         print_facts()
+        return
+    if sys.argv[1] == "guards":
+        load_package()
+        from irscope.internals.saved_guards import main as judge
+
+        sys.path[:] = PATH
+        judge()
         return
     request_fd, message_fd, status_fd = (int(argument) for argument in sys.argv[1:4])
     with os.fdopen(request_fd, "rb") as pipe:

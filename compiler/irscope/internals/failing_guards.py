@@ -50,14 +50,15 @@ def failing_guards(variables: Mapping[str, Any], value_of: ValueOf) -> list[list
             known[source] = value_of(source)
         return known[source]
 
-    return [list(_failing(_root(entry), variables, look_up)) for entry in entries]
+    return [list(failing(_root(entry), variables, look_up)) for entry in entries]
 
 
 def _root(entry: Any) -> Any:
     return getattr(getattr(entry, "guard_manager", None), "root", None)
 
 
-def _failing(root: Any, variables: Mapping[str, Any], value_of: ValueOf) -> Iterator[str]:
+def failing(root: Any, variables: Mapping[str, Any], value_of: ValueOf) -> Iterator[str]:
+    """The guards below a ``RootGuardManager`` that fail, in PyTorch's words."""
     waiting, count = [root], 0
     while waiting and count < _MOST_MANAGERS:
         manager, count = waiting.pop(), count + 1

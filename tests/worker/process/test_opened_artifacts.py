@@ -1,5 +1,6 @@
 """Real artifacts beside runs of the script that they were made for, with one thing changed in each."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -115,3 +116,25 @@ def test_what_was_changed_is_named_before_loading(made: Path, name: str) -> None
                 assert found["differences"][0]["line"] == line
     finally:
         (made / "step.py").write_text(SCRIPT)
+
+
+SERVE = """\
+import sys
+import torch, step
+for size in (128, int(sys.argv[1])):
+    torch.compile(step.f)(torch.randn(8, size), torch.randn(8, size))
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("size", "expected"), [(128, []), (130, ["`x.shape[1]` was 128 when it was made and is 130."])]
+)
+def test_guards_are_judged_by_the_calls_of_a_script(made: Path, size: int, expected: list[str]) -> None:
+    (made / "serve.py").write_text(SERVE)
+    digest = hashlib.sha256((made / "function").read_bytes()).hexdigest()
+    found = irscope(made, "open", "function", "--trust", digest, "--script", f"serve.py {size}")
+    words = [one["what"] for one in found["fit"]["differences"]]
+    assert [text for text in words if "`x" in text] == expected
+    assert any("with 2 calls" in text for text in found["fit"]["compared"])
+    assert all(guard["line"] in (0, 6, 10) for guard in found["guards"])

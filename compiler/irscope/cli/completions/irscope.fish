@@ -51,7 +51,7 @@ function _shtab_irscope_using
 end
 
 set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge completion
-set -g _shtab_irscope_opts_with_value --against --around --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --than --theme --timeout --traces --tuned --world --write-baseline -m -o
+set -g _shtab_irscope_opts_with_value --against --around --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --reproducer --rounds --run --script --seconds --severity --source-root --stage --steady-calls --store --target --than --theme --timeout --traces --trust --tuned --world --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -201,6 +201,8 @@ complete -c irscope -n '_shtab_irscope_using open' -l overview -d 'of a big stru
 complete -c irscope -n '_shtab_irscope_using open' -l compile -x -d 'of a big structured log: open this compile only'
 complete -c irscope -n '_shtab_irscope_using open' -l follow -d 'of a structured log that is still being written: print each new compile'
 complete -c irscope -n '_shtab_irscope_using open' -l all -d 'profiler'"'"'s trace or artifact: print every row of each table'
+complete -c irscope -n '_shtab_irscope_using open' -l trust -x -d 'saved function: load its guards in a separate process; the SHA-256 of the file, or its first 12 digits'
+complete -c irscope -n '_shtab_irscope_using open' -l script -x -d 'with --trust: run this script (with its arguments, as one word) without compile, and judge its calls'
 complete -c irscope -n '_shtab_irscope_using open; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the trace or the artifact: a file, a folder or an archive'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a list -d 'list the runs in the store'
 complete -c irscope -n '_shtab_irscope_using list' -s h -l help -d 'show this help message and exit'

@@ -234,6 +234,8 @@ _shtab_irscope_open_options=(
   "--compile[of a big structured log\: open this compile only]:ID:"
   "--follow[of a structured log that is still being written\: print each new compile]"
   "--all[profiler\'s trace or artifact\: print every row of each table]"
+  "--trust[saved function\: load its guards in a separate process\; the SHA-256 of the file, or its first 12 digits]:DIGEST:"
+  "--script[with --trust\: run this script (with its arguments, as one word) without compile, and judge its calls]:COMMAND:"
   ":the trace or the artifact\: a file, a folder or an archive:_files"
 )
 

@@ -22,6 +22,7 @@ from irscope.store.store import Store
 from irscope.usercode.source import read_source
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.suggestions import listed
+from irscope.vocabulary.units import count
 
 _FEATURES = {
     "AVX512": ("avx512f", "avx512dq", "avx512vl", "avx512bw", "fma"),
@@ -71,8 +72,14 @@ def fit(artifact: Artifact, store: Store | None = None, run: str = "") -> Fit:
     elif artifact.inputs or artifact.keys:
         left.append("inputs and cache keys (run the script with irscope run --lane deep, then give --run)")
     if artifact.guards:
-        left.append(f"{len(artifact.guards)} guards (evaluating them would unpickle the artifact)")
+        left.append(of_guards(artifact))
     return Fit(tuple(found), tuple(compared), tuple(left))
+
+
+def of_guards(artifact: Artifact) -> str:
+    """Why guards were not compared."""
+    how = f"--trust {artifact.digest[:12]} --script SCRIPT"
+    return f"{count(len(artifact.guards), 'guard')} (evaluating them unpickles the artifact: {how})"
 
 
 # --- the machine --------------------------------------------------------------------------------------------------------
