@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 from irscope.cli.main import main
 from irscope.driver import saved_guards
-from irscope.opening.artifacts import fitting, inert
-from irscope.opening.artifacts.contents import Artifact, ArtifactError, Guard, Source
-from irscope.opening.artifacts.fitting import fit
-from irscope.opening.artifacts.kinds import kind_of, open_artifact
+from irscope.ir.artifacts import inert
+from irscope.ir.artifacts.contents import Artifact, ArtifactError, Guard, Source
+from irscope.ir.artifacts.kinds import kind_of, open_artifact
+from irscope.opening import fitting
+from irscope.opening.fitting import fit
 
 
 class Touches:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import pickle
+import struct
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,8 +15,16 @@ from typing import Any
 import pytest
 from facts import a_compile
 from irscope.events.trace import Record
-from irscope.findings.kinds.cache_miss import CacheKey, arguments_of, changes, detect, parts_of
-from irscope.findings.moment import Moment
+from irscope.findings.kinds.cache_miss import (
+    CacheKey,
+    arguments_of,
+    changes,
+    detect,
+    detect_artifact,
+    parts_of,
+    tell_artifact_miss,
+)
+from irscope.findings.moment import Known, Moment
 from irscope.internals.caches import _status
 from irscope.ir.graphs import parse_graph
 from irscope.usercode import source
@@ -120,6 +132,52 @@ def test_only_what_the_user_s_own_run_misses(status: str | None, earlier: bool, 
     after = key({"inductor_config[max_autotune]": ("c2", "True")})
     found = list(detect(moment, after, key() if earlier else None))
     assert [finding.message.endswith(words or "") for finding in found] == ([True] if words else [])
+
+
+class Entry:
+    """What a Mega-Cache has of a graph."""
+
+
+def loaded_cache(**changed: str) -> bytes:
+    def field(data: bytes) -> bytes:
+        return struct.pack(">Q", len(data)) + data
+
+    entry = Entry()
+    parts = {name: text for name, (_, text) in BEFORE.items()} | changed
+    entry.__dict__ |= {
+        "_fx_graph_cache_key": "fkey",
+        "_fx_graph_cache_debug_lines": [f"[{BEFORE[name][0]}] {name}: {text}" for name, text in parts.items()],
+    }
+    body = struct.pack(">Q", 1) + field(base64.b64encode(b"inductor")) + struct.pack(">Q", 1)
+    body += field(base64.b64encode(b"fkey")) + field(pickle.dumps(entry))
+    return zlib.crc32(body).to_bytes(4, "big") + body
+
+
+@pytest.mark.parametrize(
+    ("status", "caches", "why"),
+    [
+        ("full_miss", [loaded_cache()], "`torch._inductor.config.max_autotune` became True (was False)"),
+        ("full_miss", [loaded_cache()[:-1]], "its checksum does not match: it is damaged or cut off"),
+        ("guard_miss", [loaded_cache()], "the entry is valid only where s0 > 9"),
+        ("hit", [loaded_cache()], None),
+        ("full_miss", [], None),
+    ],
+)
+def test_a_loaded_cache_that_misses_has_its_cost(status: str, caches: list[bytes], why: str | None, file: Path) -> None:
+    known, compile = Known(), a_compile(file=str(file), line=1)
+
+    def moment(event: str, facts: dict[str, Any]) -> Moment:
+        return Moment(Record(event, facts, "0/0", 0, json.dumps(facts)), compile, None, False, known)
+
+    for cache in caches:
+        assert not list(detect_artifact(moment("mega-cache-loaded", {}), cache))
+    facts = {"cache_status_detailed": status, "cache_status_guard_expr": "s0 > 9"}
+    after = key({"inductor_config[max_autotune]": ("c2", "True")})
+    assert not list(detect(moment("fx_graph_cache_miss", facts), after, None))
+    ends = moment("compilation_metrics", {"entire_frame_compile_time_s": 43.0})
+    expected = f"The loaded cache did not match: compiled again, 43 s, because {why}."
+    assert [finding.message for finding in tell_artifact_miss(ends)] == ([expected] if why else [])
+    assert not list(tell_artifact_miss(ends))
 
 
 def test_what_a_lookup_finds(tmp_path: Path) -> None:

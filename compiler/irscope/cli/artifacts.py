@@ -8,9 +8,9 @@ import sys
 
 from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.driver.saved_guards import TrustError, judge
-from irscope.opening.artifacts.contents import Artifact, ArtifactError
-from irscope.opening.artifacts.fitting import Fit, fit
-from irscope.opening.artifacts.kinds import Kind, open_artifact
+from irscope.ir.artifacts.contents import Artifact, ArtifactError
+from irscope.ir.artifacts.kinds import Kind, open_artifact
+from irscope.opening.fitting import Fit, fit
 from irscope.protocol import to_json
 from irscope.store.store import Store
 from irscope.system.streams import complain

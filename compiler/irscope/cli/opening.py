@@ -11,8 +11,8 @@ from irscope.cli.progress import ProgressLine
 from irscope.cli.report import use_cells
 from irscope.driver.opened_ranks import open_traces
 from irscope.findings.control import controlled
-from irscope.opening.artifacts.contents import ArtifactError
-from irscope.opening.artifacts.kinds import kind_of
+from irscope.ir.artifacts.contents import ArtifactError
+from irscope.ir.artifacts.kinds import kind_of
 from irscope.opening.logs import is_trace
 from irscope.opening.paths import Roots
 from irscope.opening.trace_run import TraceSpec

@@ -10,10 +10,10 @@ import sys
 from typing import Any
 
 from irscope.driver.debuggers import without_debugger
-from irscope.ir.guard_text import FailedGuard, about, parse_failed_guard, readable
+from irscope.ir.artifacts.contents import Artifact, Guard
+from irscope.ir.guard_text import FailedGuard, parse_failed_guard, readable, since_made
 from irscope.ir.guards import guards_of
-from irscope.opening.artifacts.contents import Artifact, Guard
-from irscope.opening.artifacts.fitting import Difference, Fit, of_guards
+from irscope.opening.fitting import Difference, Fit, of_guards
 from irscope.protocol import Compile, CompileOutcome
 from irscope.system.commands import run_bounded
 from irscope.vocabulary.units import count
@@ -106,15 +106,8 @@ def _listed(artifact: Artifact, text: str) -> list[Guard]:
 
 
 def _difference(artifact: Artifact, failed: FailedGuard, now: str, call: tuple[str, int]) -> Difference:
-    if failed.sizes and failed.dimension is not None:
-        was, new = failed.sizes
-        what = f"`{failed.source}.shape[{failed.dimension}]` was {was} when it was made and is {new}"
-    elif failed.was and now:
-        what = f"`{failed.source}` was {failed.was} when it was made and is {now}"
-    else:
-        what = about(f"`{failed.source}`" if failed.source else "", failed.what)
     places = (
         (guard.file, guard.line) for guard in artifact.guards if guard.line and readable(guard.source) == failed.source
     )
     place = next(places, call)
-    return Difference(f"{what}.", *place)
+    return Difference(f"{since_made(failed, now)}.", *place)

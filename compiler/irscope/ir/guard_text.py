@@ -115,6 +115,23 @@ def about(subject: str, what: str) -> str:
     return f"{subject} {what.removeprefix('it ')}" if what.startswith("it ") else f"{subject}: {what}"
 
 
+def since_made(failed: FailedGuard, now: str = "") -> str:
+    """What changed since an artifact was made: ``x.shape[1]`` was 128 when it was made and is 130.
+
+    Parameters
+    ----------
+    now
+        The value that the guard watches; empty if it is not known.
+    """
+    name = f"`{failed.source}`" if failed.source else ""
+    if failed.sizes and failed.dimension is not None:
+        was, new = failed.sizes
+        return f"`{failed.source}.shape[{failed.dimension}]` was {was} when it was made and is {new}"
+    if failed.was and now:
+        return f"{name} was {failed.was} when it was made and is {now}"
+    return about(name, failed.what.replace("when this was compiled", "when it was made"))
+
+
 def without_type(check: str) -> str:
     """A check of an object's identity or type without the type's name that PyTorch prints after it."""
     return _TYPE_BEHIND.sub(")", check)

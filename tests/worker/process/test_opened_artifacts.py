@@ -138,3 +138,53 @@ def test_guards_are_judged_by_the_calls_of_a_script(made: Path, size: int, expec
     assert [text for text in words if "`x" in text] == expected
     assert any("with 2 calls" in text for text in found["fit"]["compared"])
     assert all(guard["line"] in (0, 6, 10) for guard in found["guards"])
+
+
+LOAD = {
+    "mega": """\
+import sys, torch, torch._inductor.config, step
+with open("mega", "rb") as file:
+    torch.compiler.load_cache_artifacts(file.read())
+torch._inductor.config.max_autotune = sys.argv[1] == "other"
+torch.compile(step.f)(torch.randn(8, 128), torch.randn(8, 128))
+""",
+    "function": """\
+import sys, torch
+with open("function", "rb") as file:
+    f = torch.compiler.load_compiled_function(file)
+size = 130 if sys.argv[1] == "other" else 128
+f(torch.randn(8, size), torch.randn(8, size))
+""",
+}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("artifact", "code", "line", "why"),
+    [
+        ("mega", "mega-cache-miss", 9, "because `torch._inductor.config.max_autotune` became True (was False)."),
+        ("function", "saved-function", 5, "`x.shape[1]` was 128 when it was made and is 130."),
+    ],
+)
+@pytest.mark.parametrize("what", ["same", "other"])
+def test_what_a_script_loads_is_a_finding_where_it_does_not_match(
+    made: Path, tmp_path: Path, artifact: str, code: str, line: int, why: str, what: str
+) -> None:
+    (made / "use.py").write_text(LOAD[artifact])
+    command = [
+        sys.executable,
+        "-m",
+        "irscope",
+        "run",
+        "--lane",
+        "deep",
+        "use.py",
+        "--json",
+        "--store",
+        str(tmp_path / "s.db"),
+    ]
+    variables = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run([*command, "--", what], cwd=made, capture_output=True, text=True, env=variables, timeout=300)
+    found = [one for one in json.loads(done.stdout)["findings"] if one["code"] == code]
+    assert [one["range"]["start"]["line"] for one in found] == ([line] if what == "other" else [])
+    assert all(why in one["message"] for one in found)

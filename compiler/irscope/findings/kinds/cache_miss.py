@@ -14,10 +14,14 @@ from irscope.findings import signals
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
 from irscope.findings.places import at_function
+from irscope.internals.loaded_artifacts import mega_cache_hook
+from irscope.ir.artifacts.contents import ArtifactError
+from irscope.ir.artifacts.reading import keys_of_mega_cache
 from irscope.ir.graphs import Graph
 from irscope.protocol import Finding, Severity
 from irscope.vocabulary.findings import DEEP_ONLY, FindingKind
 from irscope.vocabulary.records import dataclass
+from irscope.vocabulary.units import duration
 
 KIND = FindingKind(
     id="cache-miss",
@@ -26,10 +30,11 @@ KIND = FindingKind(
     lanes=DEEP_ONLY,
     severity=Severity.HINT,
     filter_label="Cache misses",
-    deep_codes=("fx-graph-cache", "aotautograd-cache"),
+    deep_codes=("fx-graph-cache", "aotautograd-cache", "mega-cache"),
     order=100,
 )
 EVENT = "fx_graph_cache_miss"
+_LOADED, _MISSED = "caches that the script has loaded", "compiles that missed in them"
 NEW_VERSION = "PyTorch itself has a different version"
 _LINE = re.compile(r"^\[(?P<digest>\w+)\] (?P<name>\w+(?:\[[^\]]*\])?): ?(?P<value>.*)$", re.DOTALL)
 _DIGEST_KEPT, _VALUE_KEPT, _VALUE_SHOWN, _CHANGES_SHOWN = 16, 300, 60, 3
@@ -112,6 +117,11 @@ def detect(
     """
     facts = json.loads(moment.record.payload)
     status, guards = facts.get("cache_status_detailed"), facts.get("cache_status_guard_expr")
+    if loaded := moment.known.notes.get(_LOADED):  # its compile tells what a miss has cost
+        if status in ("full_miss", "guard_miss"):
+            said = _why(loaded, str(guards or "") if status == "guard_miss" else None, key, arguments)
+            moment.known.notes.setdefault(_MISSED, {}).setdefault(moment.record.compile, said)
+        return
     if status == "guard_miss":
         why = f"the cached entry is valid only where {guards}" if guards else "the cached entry is for other sizes"
         explanation = "The FX graph cache has an entry for this graph, but its guards do not hold for these sizes."
@@ -129,6 +139,53 @@ def detect(
         explanation=explanation,
         hints=(_hint(why),),
         severity=KIND.severity,
+    )
+    if finding is not None:
+        yield finding
+
+
+def detect_artifact(moment: Moment, data: bytes) -> Iterator[Finding]:
+    """Keeps a cache that the script loads; a compile that misses in it is a finding."""
+    moment.known.notes[_LOADED] = [*moment.known.notes.get(_LOADED, ()), data]
+    yield from ()
+
+
+def _why(loaded: list[bytes], guards: str | None, key: CacheKey, arguments: tuple[str, ...]) -> list[str]:
+    """Why no entry of a loaded cache serves a graph; ``guards``: those of the entry with its key."""
+    if guards is not None:
+        return [f"the entry is valid only where {guards}" if guards else "the entry is for other sizes"]
+    try:
+        made = [parts_of(lines) for data in loaded for lines in keys_of_mega_cache(data).values()]
+    except ArtifactError as error:
+        return [str(error)]
+    return nearest(made, key, arguments) or ["it has no entry for this graph"]
+
+
+def nearest(made: list[dict[str, tuple[str, str]]], key: CacheKey, arguments: tuple[str, ...] = ()) -> list[str]:
+    """What differs between a key and the nearest of an artifact's; empty if there is none, or it has an equal one.
+
+    A key of another torch differs in that alone: other settings follow from it.
+    """
+    found = (changes(CacheKey(parts, key.function, key.file), key, arguments) for parts in made)
+    said = min(found, key=len, default=[])
+    return [NEW_VERSION] if NEW_VERSION in said else said
+
+
+def tell_artifact_miss(moment: Moment) -> Iterator[Finding]:
+    """The finding of a compile that has missed in the loaded caches, from its metrics."""
+    said = moment.known.notes.get(_MISSED, {}).pop(moment.record.compile, None)
+    seconds = moment.record.facts.get("entire_frame_compile_time_s")
+    if said is None or not isinstance(seconds, (int, float)):
+        return
+    why = "; ".join(said[:_CHANGES_SHOWN]) + (f", and {len(said) - _CHANGES_SHOWN} more" * (len(said) > _CHANGES_SHOWN))
+    finding = at_function(
+        moment,
+        kind=KIND.id,
+        code="mega-cache-miss",
+        message=f"The loaded cache did not match: compiled again, {duration(seconds)}, because {why}.",
+        explanation="\n".join(["What differs from the nearest entry that `load_cache_artifacts` has loaded:", *said]),
+        hints=(_hint(why),),
+        severity=Severity.WARNING,
     )
     if finding is not None:
         yield finding
@@ -256,4 +313,8 @@ def _hint(why: str) -> str:
     return "Keep it the same in every process that is to share the cache; each variant has separate entries."
 
 
-DETECTORS = (Detector(signals.CACHE_MISSED, detect),)
+DETECTORS = (
+    Detector(signals.CACHE_MISSED, detect),
+    Detector("mega-cache-loaded", detect_artifact, mega_cache_hook),
+    Detector("compilation_metrics", tell_artifact_miss),
+)

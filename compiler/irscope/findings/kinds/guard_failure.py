@@ -10,8 +10,9 @@ from irscope.events.stack import innermost_user, live_places, related_to
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import compile_error, recompilation
 from irscope.findings.moment import Moment
+from irscope.internals.loaded_artifacts import saved_function_hook
 from irscope.internals.unrecorded import guard_failures
-from irscope.ir.guard_text import about, parse_failed_guard
+from irscope.ir.guard_text import about, parse_failed_guard, since_made
 from irscope.protocol import Finding, Severity
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
 
@@ -74,6 +75,32 @@ def make(error: BaseException) -> Finding | None:
     )
 
 
+def detect_saved(_moment: Moment, function: str, reason: str) -> Iterator[Finding]:
+    """The finding of a call that does not fit a function which ``aot_compile`` has saved."""
+    places = live_places()
+    at = innermost_user(places)
+    if at is None:
+        return
+    guard = parse_failed_guard(reason)
+    yield Finding(
+        kind=KIND.id,
+        code="saved-function",
+        severity=KIND.severity,
+        message=f"The saved function `{function}` does not fit this call, which raises: {since_made(guard)}.",
+        explanation=f"The guard that failed: {reason}",
+        hints=(
+            "Save it for such arguments, too: for another size with `torch._dynamo.mark_dynamic` on the example inputs.",
+            "`irscope open FILE --trust DIGEST --script SCRIPT` judges the calls of a script before the file is loaded.",
+        ),
+        file=places[at].file,
+        range=places[at].range,
+        count=1,
+        compiles=(),
+        related=related_to(places, at),
+        link=None,
+    )
+
+
 def as_compile_error(moment: Moment, error: BaseException) -> Finding | None:
     """The same for ``torch._dynamo.config.error_on_recompile``, whose error is one of the compilation."""
     finding = make(error)
@@ -94,4 +121,5 @@ def as_compile_error(moment: Moment, error: BaseException) -> Finding | None:
 DETECTORS = (
     Detector("guard-failure", detect, hook=guard_failures),
     Detector("compilation_metrics", detect_refused),
+    Detector("saved-function-refused", detect_saved, saved_function_hook),
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from irscope.opening.artifacts import reading
-from irscope.opening.artifacts.contents import Artifact, ArtifactError
+from irscope.ir.artifacts import reading
+from irscope.ir.artifacts.contents import Artifact, ArtifactError
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.suggestions import listed
 

@@ -15,8 +15,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from irscope.opening.artifacts.contents import Artifact, ArtifactError, Guard, Part, Source
-from irscope.opening.artifacts.inert import PickleError, Record, read, walk
+from irscope.ir.artifacts.contents import Artifact, ArtifactError, Guard, Part, Source
+from irscope.ir.artifacts.inert import PickleError, Record, read, walk
 from irscope.vocabulary.units import size
 
 CACHE_HEADER, AOT_HEADER = b"CacheCompiledArtifact", b"AOTCompiledArtifact"
@@ -300,6 +300,13 @@ def _take_entry(kind: str, key: str, data: bytes, artifact: Artifact) -> None:
 def read_mega_cache(path: str, artifact: Artifact) -> None:
     """What ``torch.compiler.save_cache_artifacts`` returns."""
     _mega(_bytes_of(path, artifact), artifact)
+
+
+def keys_of_mega_cache(data: bytes) -> dict[str, list[str]]:
+    """The parts of each key of the FX graph cache, by the key.  Raises ArtifactError."""
+    artifact = Artifact("", "", "")
+    _mega(data, artifact)
+    return artifact.keys
 
 
 def _mega(data: bytes, artifact: Artifact) -> None:

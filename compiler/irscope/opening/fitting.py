@@ -13,8 +13,8 @@ import platform
 import re
 from collections.abc import Iterator
 
-from irscope.findings.kinds.cache_miss import NEW_VERSION, CacheKey, bare, changes, parts_of, telling_fields
-from irscope.opening.artifacts.contents import Artifact, Source
+from irscope.findings.kinds.cache_miss import CacheKey, bare, nearest, parts_of, telling_fields
+from irscope.ir.artifacts.contents import Artifact, Source
 from irscope.pipeline_captures.inductor.cache_keys import load_key
 from irscope.pipelines.inductor.stages import CACHE_KEY
 from irscope.protocol import Compile
@@ -255,9 +255,8 @@ def _of_keys(artifact: Artifact, keys: list[_Keyed], compared: list[str]) -> Ite
     """What differs between each graph of the run and the entry that is nearest to it."""
     made = [parts_of(lines) for lines in artifact.keys.values()]
     for compile, key in keys if made else ():
-        said = min((changes(CacheKey(parts, key.function, key.file), key) for parts in made), key=len)
         compared.append(f"the cache key of {compile.title}")
-        for what in [NEW_VERSION] if NEW_VERSION in said else said:  # other settings follow from it
+        for what in nearest(made, key):
             yield Difference(f"{compile.title}: {what}.", compile.file, compile.line)
 
 
