@@ -1,6 +1,7 @@
 """Compiled artifacts: what is read of them, what differs, and hostile files."""
 
 import base64
+import json
 import os
 import pickle
 import platform
@@ -19,6 +20,7 @@ from irscope.ir.artifacts.contents import Artifact, ArtifactError, Guard, Source
 from irscope.ir.artifacts.kinds import kind_of, open_artifact
 from irscope.opening import fitting
 from irscope.opening.fitting import fit
+from irscope.opening.portability import not_portable
 
 
 class Touches:
@@ -232,6 +234,7 @@ def test_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_not_known_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "_flags", frozenset)
+    monkeypatch.setattr(fitting, "has_gpu", lambda: True)
     artifact = Artifact("a", "", "")
     artifact.made_for |= {"CPU features": "AVX2", "GPU": "NVIDIA H100"}
     found = fit(artifact)
@@ -323,3 +326,97 @@ def test_a_script_that_does_not_call_the_function_judges_nothing(
     found = saved_guards.judge(artifact, artifact.digest, "serve.py", fit(artifact))
     assert found.compared == ()
     assert found.not_compared == ("1 guard: the script does not call the function (ValueError: no data)",)
+
+
+# --- planted mismatches of the machine ----------------------------------------------------------------------------------
+
+
+class SystemInfo:
+    """As PyTorch's, in a saved function."""
+
+    def __init__(self, **facts: object) -> None:
+        self.__dict__ |= facts
+
+
+def saved_function(path: Path, **facts: object) -> None:
+    path.write_bytes(pickle.dumps({"guards_state": b"", "system_info": SystemInfo(**facts)}))
+
+
+def cache_folder(path: Path, **facts: object) -> None:
+    (path / "triton" / "key").mkdir(parents=True)
+    (path / "triton" / "key" / "kernel.json").write_text(json.dumps({"name": "kernel", **facts}))
+
+
+def package(path: Path, **facts: object) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("m/data/aotinductor/model/a.kernel_metadata.json", json.dumps(facts))
+
+
+def program(path: Path, **facts: object) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("m/models/model.json", json.dumps(facts))
+
+
+PYTHON = platform.python_version()
+OF_MACHINE: dict[str, tuple[Any, dict[str, object], str]] = {
+    # what is planted: (who makes the artifact, what is in it, how the first difference begins)
+    "function, here": (saved_function, {"python_version": PYTHON, "torch_version": "2.14.1", "triton_version": "3.8"}, ""),
+    "function, torch": (saved_function, {"torch_version": "2.13.0"}, "PyTorch was 2.13.0"),
+    "function, Python": (saved_function, {"python_version": "3.1.4"}, "Python was 3.1.4"),
+    "function, Triton": (saved_function, {"triton_version": "3.7"}, "Triton was 3.7"),
+    "function, GPU": (saved_function, {"gpu_name": "NVIDIA H100"}, "It was made for the GPU NVIDIA H100"),
+    "folder, here": (cache_folder, {"triton_version": "3.8.0"}, ""),
+    "folder, Triton": (cache_folder, {"triton_version": "3.7.1"}, "Triton was 3.7.1"),
+    "folder, GPU": (cache_folder, {"target": {"backend": "cuda", "arch": 90}}, "It was made for the GPU target cuda 90"),
+    "package, here": (package, {"AOTI_CPU_ISA": "AVX2", "AOTI_MACHINE": platform.machine(), "AOTI_DEVICE_KEY": "cpu"}, ""),
+    "package, CPU": (package, {"AOTI_CPU_ISA": "AVX512"}, "It was made for AVX512"),
+    "package, machine": (package, {"AOTI_MACHINE": "riscv64"}, "machine was riscv64"),
+    "package, platform": (package, {"AOTI_PLATFORM": "plan9"}, "platform was plan9"),
+    "package, GPU": (package, {"AOTI_COMPUTE_CAPABILITY": "90"}, "It was made for the compute capability 90"),
+    "program, here": (program, {"torch_version": "2.14.1"}, ""),
+    "program, torch": (program, {"torch_version": "2.13.0"}, "PyTorch was 2.13.0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_MACHINE)
+def test_what_was_planted_is_named_before_loading(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(fitting, "_flags", lambda: frozenset({"avx2", "fma"}))
+    monkeypatch.setattr(fitting, "_version", lambda package: {"torch": "2.14.1", "triton": "3.8.0"}[package])
+    monkeypatch.setattr(fitting, "has_gpu", lambda: False)
+    make, facts, expected = OF_MACHINE[name]
+    make(tmp_path / "artifact", **facts)
+    assert main(["open", str(tmp_path / "artifact"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["fit"]
+    words = [one["what"] for one in found["differences"]]
+    assert len(words) == bool(expected)
+    assert all(text.startswith(expected) for text in words)
+    assert len(found["compared"]) == len(facts) - ("AOTI_DEVICE_KEY" in facts)
+
+
+HERE = """\
+import os
+import torch
+
+
+def f(x, id=0):
+    path = os.path.join(os.getcwd(), __file__)
+    y = x * int(os.environ["SCALE"]) + int(os.environ.get("BIAS", 0))
+    return y.to("cuda:1") * torch.distributed.get_rank() + hash(id), path
+"""
+
+
+def test_what_is_not_portable_is_told_at_its_line() -> None:
+    artifact = Artifact("a", "", "")
+    artifact.sources.append(Source("m", "/m.py", 5, 9, HERE))
+    assert [(one.line, one.what.partition("`")[2].partition("`")[0]) for one in not_portable(artifact)] == [
+        (6, "os.getcwd()"),
+        (6, "__file__"),
+        (7, "os.environ['SCALE']"),
+        (7, "os.environ.get('BIAS', 0)"),
+        (8, "cuda:1"),
+        (8, "torch.distributed.get_rank()"),
+    ]
+    artifact.sources[:] = [Source("m", "/m.py", 8, 10, TEXT)]
+    assert not_portable(artifact) == []

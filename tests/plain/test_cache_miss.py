@@ -175,7 +175,7 @@ def test_a_loaded_cache_that_misses_has_its_cost(status: str, caches: list[bytes
     after = key({"inductor_config[max_autotune]": ("c2", "True")})
     assert not list(detect(moment("fx_graph_cache_miss", facts), after, None))
     ends = moment("compilation_metrics", {"entire_frame_compile_time_s": 43.0})
-    expected = f"The loaded cache did not match: compiled again, 43 s, because {why}."
+    expected = f"The loaded cache did not match: compiled again, 43.0 s, because {why}."
     assert [finding.message for finding in tell_artifact_miss(ends)] == ([expected] if why else [])
     assert not list(tell_artifact_miss(ends))
 

@@ -11,6 +11,7 @@ from irscope.driver.saved_guards import TrustError, judge
 from irscope.ir.artifacts.contents import Artifact, ArtifactError
 from irscope.ir.artifacts.kinds import Kind, open_artifact
 from irscope.opening.fitting import Fit, fit
+from irscope.opening.portability import not_portable
 from irscope.protocol import to_json
 from irscope.store.store import Store
 from irscope.system.streams import complain
@@ -39,7 +40,11 @@ def print_artifact(options: argparse.Namespace, kind: Kind) -> int:
             complain(f"irscope: {printable(str(error))}")
             return 3
     if options.json:
-        print(json.dumps({**to_json(artifact), "fit": to_json(found)}, indent=1))
+        print(
+            json.dumps(
+                {**to_json(artifact), "fit": to_json(found), "not_portable": to_json(not_portable(artifact))}, indent=1
+            )
+        )
     else:
         to_stdout(artifact_lines(artifact, found, Paint(sys.stdout), options.all))
     return 0
@@ -55,6 +60,8 @@ def artifact_lines(artifact: Artifact, found: Fit, paint: Paint, is_all: bool = 
     for difference in found.differences:
         place = f"{short_path(difference.file)}:{difference.line}  " if difference.line else ""
         lines.append(paint("differs  ", "red") + printable(place + difference.what))
+    for constant in not_portable(artifact):
+        lines.append(f"not portable  {printable(f'{short_path(constant.file)}:{constant.line}  {constant.what}')}")
     if not found.differences:
         lines.append("Nothing that was compared differs." if found.compared else "Nothing could be compared.")
     lines += [printable(f"  compared: {text}") for text in _cut(list(found.compared), is_all)]

@@ -38,6 +38,7 @@ _SHOWN = 60
 _WORDS = {"shape": "size", "dtype": "dtype", "device": "device", "stride": "strides"}
 
 
+_OF_GPUS = ("GPU", "GPU target", "compute capability")
 _Keyed = tuple[Compile, CacheKey]
 
 
@@ -100,12 +101,20 @@ def _of_machine(artifact: Artifact, compared: list[str], left: list[str]) -> Ite
             compared.append(name)
             if missing:
                 yield Difference(f"It was made for {listed(missing)}, which this processor does not have.")
+        elif name in _OF_GPUS and not has_gpu():
+            compared.append(name)
+            yield Difference(f"It was made for the {name} {was}, and this machine has no GPU.")
         elif name in here and now:
             compared.append(f"{name} {now}")
             if not _same_version(name, was, now):
                 yield Difference(f"{name} was {was} when it was made and is {now} here.")
         else:
             left.append(f"{name} ({was})")
+
+
+def has_gpu() -> bool:
+    """Whether a driver of an NVIDIA or AMD GPU has made its device file."""
+    return any(map(os.path.exists, ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")))
 
 
 def _same_version(name: str, was: str, now: str) -> bool:
@@ -155,8 +164,8 @@ def _of_sources(artifact: Artifact, compared: list[str], left: list[str]) -> Ite
     for source in artifact.sources:
         is_file = os.path.isabs(source.file) and source.file.endswith(".py") and os.path.isfile(source.file)
         text = read_source(source.file) if is_file else ""
-        old, new = _parsed(source.text), _parsed(text or "")
-        function = _function_at(old, source) if old is not None else None
+        old, new = parsed(source.text), parsed(text or "")
+        function = function_of(old, source) if old is not None else None
         if not text or old is None or new is None or function is None:
             left.append(f"the source of {source.module}:{source.first}")
             continue
@@ -172,7 +181,8 @@ def _of_sources(artifact: Artifact, compared: list[str], left: list[str]) -> Ite
                 yield difference
 
 
-def _parsed(text: str) -> ast.Module | None:
+def parsed(text: str) -> ast.Module | None:
+    """The syntax tree of a text; None if it is not Python."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -182,7 +192,8 @@ def _parsed(text: str) -> ast.Module | None:
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def _function_at(tree: ast.Module, source: Source) -> _Function | None:
+def function_of(tree: ast.Module, source: Source) -> _Function | None:
+    """The function at a source's lines of its module; None if none is there."""
     inside = [
         node
         for node in ast.walk(tree)

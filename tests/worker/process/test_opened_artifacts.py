@@ -188,3 +188,81 @@ def test_what_a_script_loads_is_a_finding_where_it_does_not_match(
     found = [one for one in json.loads(done.stdout)["findings"] if one["code"] == code]
     assert [one["range"]["start"]["line"] for one in found] == ([line] if what == "other" else [])
     assert all(why in one["message"] for one in found)
+
+
+CALLS_MAKE = """\
+import torch, torch._dynamo, served
+torch._dynamo.config.enable_aot_compile = True
+x = torch.randn(8, 128)
+for name, f, args in (("flagged", served.flagged, (x,)), ("closed", served.closed, (x, [x, x]))):
+    torch.compile(f, fullgraph=True).aot_compile((args, {})).save_compiled_function(name)
+"""
+SERVED = """\
+import torch
+
+
+def flagged(x, flag=True, scale=2.0):
+    y = x * scale
+    return y.sin() if flag else y.cos()
+
+
+def closed(x, parts):
+    for part in parts:
+        x = x + part
+    return x
+"""
+CALLS = {
+    # the artifact: for each call that does not fit what is said, and the line; calls that fit
+    "flagged": (
+        {
+            "flagged(x, False)": ("`flag` was True when it was made and is False.", 6),
+            "flagged(x, True, 3.0)": ("`scale` was 2.0 when it was made and is 3.0.", 5),
+            "flagged(torch.randn(8))": ("`x`: rank 2 → 1.", 5),
+            "flagged(x.double())": ("`x`: dtype float32 → float64.", 5),
+            "flagged(torch.randn(8, 128).requires_grad_())": ("`x` now requires grad.", 5),
+            "torch.no_grad()(flagged)(x)": ("global state changed: grad_mode.", 0),
+        },
+        ("flagged(x)", "flagged(x, scale=2.0)", "flagged(x.clone(), True)"),
+    ),
+    "closed": (
+        {
+            "closed(x, [x])": ("`len(parts)` was 2 when it was made and is 1.", 10),
+            "closed(torch.randn(8, 130), [torch.randn(8, 130)] * 2)": (
+                "`x.shape[1]` was 128 when it was made and is 130.",
+                11,
+            ),
+        },
+        ("closed(x, [x, x])",),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with saved functions and the module that they are of."""
+    folder = tmp_path_factory.mktemp("served")
+    (folder / "served.py").write_text(SERVED)
+    (folder / "make.py").write_text(CALLS_MAKE)
+    variables = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(folder / "cache")}
+    subprocess.run([sys.executable, "make.py"], cwd=folder, env=variables, check=True, timeout=300)
+    return folder
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("artifact", CALLS)
+@pytest.mark.parametrize("fits", [False, True])
+def test_what_a_call_changes_is_named_before_loading(served: Path, artifact: str, fits: bool) -> None:
+    planted, same = CALLS[artifact]
+    calls = same if fits else tuple(planted)
+    (served / "serve.py").write_text(
+        "\n".join(["import torch", "from served import *", "x = torch.randn(8, 128)", *calls])
+    )
+    digest = hashlib.sha256((served / artifact).read_bytes()).hexdigest()
+    found = irscope(served, "open", artifact, "--trust", digest, "--script", "serve.py")["fit"]
+    assert any(f"with {len(calls)} call" in text for text in found["compared"])
+    said = [(one["what"], one["line"]) for one in found["differences"]]
+    if fits:
+        assert said == []
+    else:
+        for what, line in planted.values():
+            assert any(text == what and (not line or at == line) for text, at in said), (what, said)

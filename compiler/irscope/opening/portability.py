@@ -1,0 +1,67 @@
+"""What a saved function has made a constant and that is another elsewhere: paths, ranks, device indices, variables, ids."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from irscope.ir.artifacts.contents import Artifact
+from irscope.opening.fitting import Difference, function_of, parsed
+
+_READS = {
+    "os.environ": "an environment variable",
+    "os.getenv": "an environment variable",
+    "os.getcwd": "the current folder",
+    "os.getpid": "the number of this process",
+    "os.path.abspath": "a path of this machine",
+    "os.path.expanduser": "a path of this machine",
+    "__file__": "a path of this machine",
+    "id": "an address of this process",
+    "socket.gethostname": "the name of this machine",
+    "platform.node": "the name of this machine",
+    "torch.distributed.get_rank": "the rank of this process",
+    "dist.get_rank": "the rank of this process",
+    "torch.distributed.get_world_size": "the number of processes",
+    "dist.get_world_size": "the number of processes",
+    "torch.cuda.current_device": "the index of a device",
+    "torch.cuda.device_count": "the number of devices of this machine",
+}
+_CALLED = {"id"}
+"""What counts only where it is called: a variable often has such a name."""
+
+
+def not_portable(artifact: Artifact) -> list[Difference]:
+    """What the saved functions read when they were traced, at its lines.  The artifact has the values as constants."""
+    found: set[tuple[str, int, int, str]] = set()
+    for source in artifact.sources:
+        tree = parsed(source.text)
+        function = function_of(tree, source) if tree is not None else None
+        for node, name in _reads(function) if function is not None else ():
+            what = f"`{ast.unparse(node)}` reads {_READS[name]}: what it was when it was made is a constant in the artifact."
+            found.add((source.file, node.lineno, node.col_offset, what))
+        for node, device in _devices(function) if function is not None else ():
+            what = f"`{device}` is a constant in the artifact; a process with another device needs another artifact."
+            found.add((source.file, node.lineno, node.col_offset, what))
+    return [Difference(what, file, line) for file, line, _, what in sorted(found)]
+
+
+def _reads(function: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+    inner: set[int] = set()
+    for node in ast.walk(function):  # what is around a name comes first
+        if not isinstance(node, ast.expr) or id(node) in inner:
+            continue
+        called = node.func if isinstance(node, ast.Call) else node.value if isinstance(node, ast.Subscript) else node
+        name = ast.unparse(called) if isinstance(called, (ast.Name, ast.Attribute)) else ""
+        if name == "os.environ.get":
+            name = "os.environ"
+        if name in _READS and (name not in _CALLED or isinstance(node, ast.Call)):
+            inner.update(map(id, ast.walk(node)))
+            yield node, name
+
+
+def _devices(function: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            kind, colon, index = node.value.partition(":")
+            if colon and kind in ("cuda", "xpu", "hip") and index.isdigit():
+                yield node, node.value
