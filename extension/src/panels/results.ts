@@ -368,7 +368,7 @@ export interface Measured {
   reason: string;
 }
 
-/** A buffer of a memory plan: its bytes, and the steps `first` to `last` in which its memory is held. */
+/** A buffer of a memory plan, with its line in the document of the plan. */
 export interface MemoryBuffer {
   name: string;
   bytes: number;
@@ -385,7 +385,6 @@ export interface MemoryBuffer {
   kernel: string;
   /** Path of the `nn.Module` that it is made in; empty if it is not known. */
   module: string;
-  /** In the document of the plan. */
   line: number;
 }
 

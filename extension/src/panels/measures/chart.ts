@@ -106,7 +106,9 @@ export class FlameChart {
     const hadFocus = this.chart.contains(document.activeElement);
     this.chart.style.setProperty("height", `${(deepest + 1) * ROW_PIXELS + 2}px`);
     this.chart.replaceChildren(...this.drawn.values(), this.dragged);
-    const ticks = ticksOf(span, width, this.unit).map(({ left, text }) => h("span", { style: { left: `${left}px` } }, text));
+    const ticks = ticksOf(span, width, this.unit).map(({ left, text }) =>
+      h("span", { style: { left: `${left}px` } }, text),
+    );
     this.ruler.replaceChildren(...ticks);
     this.zoomOut.disabled = span.size >= all.size;
     this.mark();

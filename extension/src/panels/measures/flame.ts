@@ -99,7 +99,12 @@ export function matchText(matches: Box[], wanted: string, noun: [one: string, ma
     return "";
   }
   const all = new Set(matches);
-  const outermost = matches.filter((box) => !pathTo(box).slice(1).some((each) => all.has(each)));
+  const outermost = matches.filter(
+    (box) =>
+      !pathTo(box)
+        .slice(1)
+        .some((each) => all.has(each)),
+  );
   const sum = outermost.reduce((added, box) => added + valueOf(box), 0);
   return matches.length === 0 ? "nothing found" : `${units.count(matches.length, ...noun)}, ${amount(sum, unit)}`;
 }

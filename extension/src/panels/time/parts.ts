@@ -19,7 +19,8 @@ export const PARTS: { part: string; title: string; pattern: RegExp }[] = [
 /** The part of the compiler; what has no part itself belongs to that of what is around it. */
 export function partOf(box: Box): string {
   for (const { names, depth } of pathTo(box) as PathBox[]) {
-    const found = depth > 1 ? names.flatMap((name) => PARTS.filter(({ pattern }) => pattern.test(name))).at(-1) : undefined;
+    const found =
+      depth > 1 ? names.flatMap((name) => PARTS.filter(({ pattern }) => pattern.test(name))).at(-1) : undefined;
     if (found !== undefined) {
       return found.part;
     }
