@@ -2,7 +2,7 @@
 
 import * as bridge from "../bridge";
 import { button, h, rich, select } from "../dom";
-import { TreeView } from "../measures/view";
+import { TreeView } from "../measures/treeView";
 import type { Subject } from "../messages";
 import type { ChangedChoice, ChangedCompile, ChangedFinding, ChangedKernel, Changes, MeasureTree } from "../results";
 import { Loader, notice, placeLink, runButton, type View } from "../view";

@@ -22,7 +22,7 @@ import {
 import { groupOf, GROUPS, spoken, stepBoxes, titleOf, type StepBox } from "./step";
 import { rowElement, tableElement } from "../measures/table";
 import { pathBoxes, type Row } from "../measures/tree";
-import { TreeView } from "../measures/view";
+import { TreeView } from "../measures/treeView";
 
 const PARTS = ["Modules", "Frames", "Lines", "Kernels", "Between Kernels", "Step"] as const;
 type Part = (typeof PARTS)[number];

@@ -2,7 +2,7 @@
 
 import * as bridge from "../bridge";
 import { button, h, select } from "../dom";
-import { TreeView } from "../measures/view";
+import { TreeView } from "../measures/treeView";
 import type { Subject } from "../messages";
 import type { Memory, MemoryBuffer, MemoryPlaces, MemoryPlan } from "../results";
 import { Loader, notice, placeLink, runButton, type Surroundings, type View } from "../view";

@@ -2,7 +2,7 @@
 
 import { button, h } from "../dom";
 import type { Box } from "../measures/box";
-import { TreeView } from "../measures/view";
+import { TreeView } from "../measures/treeView";
 import type { Phases } from "../results";
 import { capital } from "../text";
 import { notice, runButton, RunView, type View } from "../view";
