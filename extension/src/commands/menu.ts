@@ -21,7 +21,7 @@ const CHOOSE_ENTRY = `$(file-code) ${vscode.l10n.t("Choose Entry Script for This
 export async function showMenu(services: Services): Promise<void> {
   const { interpreter, problem } = services.server.status();
   const file = services.status.activeFile();
-  // How a run stands is a sentence too long for one line: the item of its findings has it in short.
+  // How a run went is a sentence too long for one line: the item of its findings has it in short.
   const said = problem || (file?.standing ? "" : (file?.text ?? ""));
   const chosen = await choose([...urgent(services), ...views(services), SEPARATOR, ...theRest(services, interpreter)], {
     title: "IRScope",

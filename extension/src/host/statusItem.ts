@@ -17,7 +17,7 @@ const ICONS: Record<WorkerState["state"], string> = {
   refused: "circle-slash",
 };
 
-/** How a run stands, as an icon: in the status bar and in its menu. */
+/** How a run went, as an icon: in the status bar and in its menu. */
 export const STANDING_ICONS: Record<NonNullable<FileState["standing"]>, string> = {
   failed: "error",
   causes: "warning",
@@ -128,7 +128,9 @@ export class StatusItem implements vscode.Disposable {
   private tooltip(detail: string, python: string | undefined, bad: boolean): vscode.MarkdownString {
     const tooltip = new vscode.MarkdownString();
     tooltip.isTrusted = { enabledCommands: ["irscope.showChanges", "irscope.showLog", "irscope.restartServer"] };
-    for (const line of [detail, ...this.aboutFile(detail)]) {
+    const said = [detail, ...this.aboutFile(detail)];
+    // How the file is comes before that nothing else goes on.
+    for (const line of this.workerHere().state === "ready" ? said.reverse() : said) {
       tooltip.appendMarkdown(`${asMarkdown(line)}\n\n`);
     }
     const changed = this.activeFile()?.changed;

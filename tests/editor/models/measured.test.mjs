@@ -212,9 +212,9 @@ describe("the flame graph of modules", () => {
   it("says what each took, and colours modules of one class alike", () => {
     const [whole, net, first, second] = tree.pathBoxes(treeOf(NODES));
     assert.equal(tree.pathTitle(net), "Net");
-    const facts = (/** @type {any} */ box) => tree.pathFacts(treeOf(NODES), box, whole);
-    assert.deepEqual(facts(first), ["4.0 s 40 % of all", "possible 2.0 s", "moved 1 MB"]);
-    assert.deepEqual(facts(second), ["5.0 s 50 % of all", "own 2.0 s"]);
+    const facts = (/** @type {any} */ box) => tree.pathFacts(treeOf(NODES), box, SHARE);
+    assert.deepEqual(facts(first), ["4.0 s 20 % of step", "possible 2.0 s", "moved 1 MB"]);
+    assert.deepEqual(facts(second), ["5.0 s 25 % of step", "own 2.0 s"]);
     assert.equal(tree.toneOf(first), tree.toneOf(second));
     assert.equal(tree.toneOf(whole), "whole");
   });

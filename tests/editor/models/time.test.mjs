@@ -164,8 +164,8 @@ describe("the model of a flame graph", () => {
       drawn.map((/** @type {any} */ each) => [each.name, each.start, each.size, time.signOf(each)]),
       [["two runs", 0, 7, "less"], ["f", 0, 4, "more"], ["a", 0, 3, "more"], ["b", 3, 1, "less"], ["g", 4, 3, "less"]],
     ); // prettier-ignore
-    assert.deepEqual(time.pathFacts(change, drawn[2], drawn[0]), ["+3.0 s"]);
-    assert.deepEqual(time.pathFacts(change, drawn[4], drawn[0]), ["−3.0 s"]);
+    assert.deepEqual(time.pathFacts(change, drawn[2]), ["+3.0 s"]);
+    assert.deepEqual(time.pathFacts(change, drawn[4]), ["−3.0 s"]);
     assert.equal(time.matchText(time.matchesOf(drawn, "b"), "b", NOUN, "seconds"), "1 phase, −1.0 s");
   });
 });

@@ -301,7 +301,7 @@ function walked(title, { model, call, backward, heading, file, script }) {
     assert.doesNotMatch(await tree.innerText(), RAW_NAME);
     await panel.getByRole("button", { name: "Flame Graph" }).click();
     await panel.locator(".box", { hasText: model }).first().click();
-    assert.match(await panel.locator(".statusline").innerText(), new RegExp(`${model}.*of all`, "s"));
+    assert.match(await panel.locator(".statusline").innerText(), new RegExp(`${model}.*of step`, "s"));
     await workbench.screenshot(`${picture}-flame-graph`);
     await panel.locator("[data-part='Lines']").click();
     assert.match(await panel.locator(".measured-facts").innerText(), new RegExp(`${model}\\s.*:\\d+\\s+forward`, "s"));

@@ -2,6 +2,7 @@
 
 import * as bridge from "../bridge";
 import { button, h, rich, select } from "../dom";
+import { phaseTitle } from "../measures/tree";
 import { TreeView } from "../measures/treeView";
 import type { Subject } from "../messages";
 import type { ChangedChoice, ChangedCompile, ChangedFinding, ChangedKernel, Changes, MeasureTree } from "../results";
@@ -27,7 +28,11 @@ class ChangesView implements View {
   private readonly toolbar = h("div", { class: "toolbar" });
   private readonly body = h("div", { class: "body scroll" });
   readonly element = h("section", { class: "view" }, this.toolbar, this.body);
-  private readonly time = new TreeView({ title: "Change of compile time", noun: ["phase", "phases"] });
+  private readonly time = new TreeView({
+    title: "Change of compile time",
+    noun: ["phase", "phases"],
+    titleOf: phaseTitle,
+  });
   private readonly memory = new TreeView({ title: "Change of memory", noun: ["module", "modules"] });
   private subject: Subject | undefined;
   private since: string | undefined;

@@ -3,6 +3,7 @@
 import type { Place } from "../../protocol";
 import * as units from "../../units";
 import type { MeasureTitle, MeasureTree } from "../results";
+import { capital } from "../text";
 import { amount, type Box } from "./box";
 
 const TONES = ["kernels", "inductor", "aot", "dynamo", "eager"];
@@ -45,7 +46,7 @@ export interface PathRow extends Row {
   isOpen: boolean | undefined;
 }
 
-/** Of what the first measure is a share. */
+/** Of what the first measure is a share; the title is that of its column: `% of step`. */
 export interface Share {
   title: string;
   whole: number;
@@ -194,14 +195,19 @@ export function signOf(box: Box): string {
   return value > 0 ? "more" : value < 0 ? "less" : "whole";
 }
 
-/** The numbers of a box: the first measure and its share of the whole, its own part, and the other measures. */
-export function pathFacts({ measures, isChange }: MeasureTree, box: Box, whole: Box): string[] {
+/** A phase has words in place of its name; the line below the chart has its name, too. */
+export function phaseTitle({ name, label }: Box): string {
+  return label === "" ? name : capital(label);
+}
+
+/** The numbers of a box, as in the table: the first measure and its share, its own part, and the other measures. */
+export function pathFacts({ measures, isChange }: MeasureTree, box: Box, share?: Share): string[] {
   const { value, own, values, children } = box as PathBox;
   const [first, ...others] = measures;
   const unit = first?.unit ?? "";
-  const share = isChange ? "" : ` ${units.percent(value, (whole as PathBox).value)} of all`;
+  const part = share === undefined ? "" : ` ${units.percent(value, share.whole)}${share.title.slice(1).toLowerCase()}`;
   return [
-    `${isChange && value > 0 ? "+" : ""}${amount(value, unit)}${share}`,
+    `${isChange && value > 0 ? "+" : ""}${amount(value, unit)}${part}`,
     children.length > 0 && own !== 0 ? `own ${amount(own, unit)}` : "",
     ...others.map((measure, at) => {
       const number = values[at + 1] ?? 0;

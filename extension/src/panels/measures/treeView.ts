@@ -36,6 +36,7 @@ export class TreeView {
   private readonly state: string;
   private tree: MeasureTree = { measures: [], rows: [], leftOut: 0, isChange: false };
   private isFlame: boolean;
+  private share: Share | undefined;
   private notes: HTMLElement[] = [];
 
   constructor(private readonly words: TreeWords) {
@@ -48,8 +49,8 @@ export class TreeView {
         noun,
         classOf: (box) => (this.tree.isChange ? signOf(box) : classOf(box)),
         titleOf,
-        spoken: (box, whole) => [titleOf(box), ...pathFacts(this.tree, box, whole)].join(", "),
-        told: (box, whole) => told(this.tree, box as PathBox, whole),
+        spoken: (box) => [titleOf(box), ...pathFacts(this.tree, box, this.share)].join(", "),
+        told: (box) => this.told(box as PathBox),
       },
       this.element,
     );
@@ -62,6 +63,7 @@ export class TreeView {
   /** @param notes what is below the table */
   take(tree: MeasureTree, share?: Share, notes: HTMLElement[] = []): void {
     this.tree = tree;
+    this.share = share;
     this.notes = notes;
     this.chart.take(flameBoxes(tree), tree.measures[0]?.unit);
     this.table.take(tree, share);
@@ -103,15 +105,15 @@ export class TreeView {
     this.draw();
     this.bar.querySelector<HTMLElement>(".other-view")?.focus();
   }
-}
 
-function told(tree: MeasureTree, box: PathBox, whole: Box): HTMLElement[] {
-  const [most = "", ...others] = pathFacts(tree, box, whole);
-  return [
-    h("code", {}, box.name),
-    ...(box.label === "" ? [] : [h("span", {}, box.label)]),
-    h("strong", {}, most),
-    ...others.map((fact) => h("span", { class: "dim" }, fact)),
-    ...(box.place === undefined ? [] : [placeLink(box.place)]),
-  ];
+  private told(box: PathBox): HTMLElement[] {
+    const [most = "", ...others] = pathFacts(this.tree, box, this.share);
+    return [
+      h("code", {}, box.name),
+      ...(box.label === "" ? [] : [h("span", {}, box.label)]),
+      h("strong", {}, most),
+      ...others.map((fact) => h("span", { class: "dim" }, fact)),
+      ...(box.place === undefined ? [] : [placeLink(box.place)]),
+    ];
+  }
 }

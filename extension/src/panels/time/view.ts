@@ -1,10 +1,9 @@
 /** Where the compile time went, by what was compiled and by phase; of a model that was compiled in pieces, these by size. */
 
 import { button, h } from "../dom";
-import type { Box } from "../measures/box";
+import { phaseTitle } from "../measures/tree";
 import { TreeView } from "../measures/treeView";
 import type { Phases } from "../results";
-import { capital } from "../text";
 import { notice, runButton, RunView, type View } from "../view";
 import * as units from "../../units";
 import { PARTS, partOf } from "./parts";
@@ -18,7 +17,7 @@ class TimeView extends RunView<Phases> {
   private readonly tree = new TreeView({
     title: "Compile time by phase",
     noun: ["phase", "phases"],
-    titleOf,
+    titleOf: phaseTitle,
     classOf: partOf,
     legend: PARTS.map(({ part, title }) => ({ tone: part, title })),
     isFlame: true,
@@ -65,9 +64,4 @@ class TimeView extends RunView<Phases> {
     this.tree.take(phases, { title: "% of All", whole });
     this.tree.draw();
   }
-}
-
-/** A phase has words in place of its name; where they are needed, the line below the chart has its name. */
-function titleOf({ name, label }: Box): string {
-  return label === "" ? name : capital(label);
 }
