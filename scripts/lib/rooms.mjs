@@ -37,7 +37,7 @@ export const ROOMS = [
   { folder: "graph/model", rooms: ["."], packages: IN_A_PAGE },
 
   { folder: "panels/dock", rooms: ["panels", "."], packages: ["panel-views"] },
-  { folder: "panels/measured", rooms: ["panels/measures", "panels/time", "panels", "."], packages: IN_A_PAGE },
+  { folder: "panels/measured", rooms: ["panels/measures", "panels", "."], packages: IN_A_PAGE },
   { folder: "panels/summary", rooms: ["panels/measures", "panels", "."], packages: IN_A_PAGE },
   { folder: "panels/changes", rooms: ["panels/measures", "panels", "."], packages: IN_A_PAGE },
   { folder: "panels/memory", rooms: ["panels/measures", "panels", "."], packages: IN_A_PAGE },

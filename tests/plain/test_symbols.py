@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from facts import a_compile, a_finding, an_outcome
 from irscope.capture.run_book import RunBook
 from irscope.capture.timing import SymbolStages
+from irscope.cli.main import main
 from irscope.events.trace import Record, parse_record
 from irscope.ir.symbols import SymbolPlace, Symbols
 from irscope.protocol import Lane, RunRequest, StageRef
+from irscope.store.store import Store
 
 PLACE = SymbolPlace("/m.py", 7, "f")
 
@@ -93,3 +98,20 @@ def test_stages_from_records() -> None:
     stages.note(Record("dynamo_cpp_guards_str", {}, "1/0", 0, ""))
     assert written == [("0/0/symbols", "s7 = 5  L['x']  in [2, ∞]  (/home/me/m.py:3 in f)\n")]
     assert StageRef("0/0/symbols", "symbols", "plaintext", 0)
+
+
+def test_a_finding_says_what_the_symbols_in_its_words_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "runs.db")
+    with Store(path) as store:
+        run = store.create_run("/m.py", [], Lane.DEEP, "digest")
+        store.put_compile(run, a_compile(id="0/0"))
+        store.put_stage(run, "0/0", StageRef("0/0/symbols", "symbols", "plaintext", 0), "", 1, made().data())
+        for message in ("`s7 > 3` is checked.", "Nothing."):
+            store.put_finding(run, a_finding(message=message, code=message, compiles=("0/0",)))
+        store.set_outcome(run, an_outcome())
+        said = {
+            finding.message: [symbol.line() for symbol in finding.symbols] for finding in store.report(run).findings
+        }
+    assert said == {"`s7 > 3` is checked.": ["s7 is L['x'].size()[0]: 5 in this compile, 2 to ∞"], "Nothing.": []}
+    assert main(["show", run, "--store", path]) == 0
+    assert "s7 is L['x'].size()[0]: 5 in this compile, 2 to ∞" in capsys.readouterr().out

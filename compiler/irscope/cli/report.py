@@ -96,6 +96,8 @@ def finding_lines(finding: Finding, paint: Paint) -> list[str]:
     lines = [f"{where}  {head}", *_wrapped(finding.message, "  "), *_excerpt(finding.file, finding.range, paint, style)]
     if finding.explanation:
         lines += [paint(line, "dim") for line in _wrapped(finding.explanation, "  ")]
+    for symbol in finding.symbols:
+        lines += [paint(line, "dim") for line in _wrapped(symbol.line(), "  ")]
     for hint in finding.hints:
         first, *rest = _wrapped(hint, "    ")
         lines += ["  " + paint("→", "green") + first[3:], *rest]

@@ -21,6 +21,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from irscope.protocol.symbols import SymbolFacts
 from irscope.vocabulary.records import dataclass
 
 VERSION = 1
@@ -185,3 +186,12 @@ def _narrowed(bounds: Bounds, name: str, expression: str) -> Bounds:
         least = value + (sign == ">")
         low = least if low is None else max(low, least)
     return (low, high)
+
+
+def symbols_of(data: Any) -> dict[str, SymbolFacts]:
+    """What the data of a stage says of each symbol, by name.  Raises LookupError or TypeError for data from elsewhere."""
+    symbols = {}
+    for entry in data.get("symbols", ()) if isinstance(data, dict) else ():
+        low, high = entry["narrowed"]
+        symbols[entry["symbol"]] = SymbolFacts(entry["symbol"], entry["hint"], entry["source"], low, high)
+    return symbols

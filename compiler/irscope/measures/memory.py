@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from irscope.ir.nodes import modules_of
@@ -14,7 +15,6 @@ from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, Report, StageRef
 from irscope.provenance import chain
 from irscope.store.store import Store
-from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import Role
 
 MEASURES = (Measure("at the peak", "bytes"), Measure("allocated", "bytes"), Measure("buffers", "count"))
@@ -23,33 +23,24 @@ Category = Literal["returned", "kept", "temporary", "borrowed"]
 
 @dataclass(frozen=True)
 class Buffer:
-    """A buffer of a memory plan: its bytes, and the steps `first` to `last` in which its memory is held.
-
-    Parameters
-    ----------
-    category
-        ``returned`` to the caller, ``kept`` for the backward, ``temporary``; ``borrowed``: a view, or the memory of an
-        input, so that it counts as 0.
-    how
-        ``allocated``, ``extern``, ``reuse`` or ``view``.
-    of
-        The buffer whose memory it takes over or looks at.
-    kernel
-        The call that writes it; empty if it is not known.
-    module
-        Path of the ``nn.Module`` that it is made in; empty if it is not known.
-    """
+    """A buffer of a memory plan: its bytes, and the steps `first` to `last` in which its memory is held."""
 
     name: str
     bytes: int
     dtype: str
     category: Category
+    """``returned`` to the caller, ``kept`` for the backward, ``temporary``; ``borrowed``: a view, or the memory of an
+    input, so that it counts as 0."""
     how: str
+    """``allocated``, ``extern``, ``reuse`` or ``view``."""
     of: str
+    """The buffer whose memory it takes over or looks at."""
     first: int
     last: int
     kernel: str
+    """The call that writes it; empty if it is not known."""
     module: str
+    """Path of the ``nn.Module`` that it is made in; empty if it is not known."""
 
 
 def buffers_of(store: Store, run: str, compile: Compile, stage: StageRef) -> Iterator[Buffer]:

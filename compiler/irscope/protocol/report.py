@@ -13,6 +13,7 @@ from irscope.protocol.facts import FindingFacts, RecompilationFacts
 from irscope.protocol.fixes import Fix
 from irscope.protocol.jobs import BucketSplit, Collective, CollectiveOverlap, CollectiveWait, Piece
 from irscope.protocol.places import Range
+from irscope.protocol.symbols import SymbolFacts
 from irscope.vocabulary.function_names import function_title, plain_name
 from irscope.vocabulary.lanes import DEFAULT_PIPELINE, Lane
 from irscope.vocabulary.limits import Limit
@@ -145,6 +146,8 @@ class Finding:
     """The ranks that have it, of a run of several ranks."""
     facts: FindingFacts | None = None
     """What is known about it, of the kinds that declare such facts; None in runs of older versions of irscope."""
+    symbols: tuple[SymbolFacts, ...] = ()
+    """The symbolic sizes that its words name, as far as its compiles know them."""
 
     @property
     def cause(self) -> tuple[str, str, str, str, Range]:

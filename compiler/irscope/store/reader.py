@@ -35,6 +35,7 @@ from irscope.store.file import (
     transaction,
 )
 from irscope.store.reports import report_of
+from irscope.store.symbols import with_symbols
 from irscope.store.texts import NO_TEXT, DamagedTextError, MissingCodecError, Texts
 from irscope.vocabulary.stages import Role
 
@@ -125,6 +126,7 @@ class StoreReader:
         Raises LookupError for an unknown run.
         """
         report = report_of(self._db, run, self._measured(run) if sizes else {})
+        report = with_symbols(report, lambda stage: self.stage_data(run, stage))
         with contextlib.suppress(ValueError, RecursionError):  # a profile from elsewhere
             if (profile := self.profile(run)) is not None:
                 return dataclasses.replace(report, findings=with_measured(report.findings, profile))

@@ -5,6 +5,7 @@ import { visible } from "../panels/visible";
 import { nameOf, type Interpreter } from "../host/interpreter";
 import { withoutIcons } from "../host/plainText";
 import { SECTION } from "../host/settings";
+import { STANDING_ICONS } from "../host/statusItem";
 import type { Services } from "./context";
 import { SETTING as PIPELINE } from "./selectPipeline";
 import { choose } from "../host/lists";
@@ -20,9 +21,11 @@ const CHOOSE_ENTRY = `$(file-code) ${vscode.l10n.t("Choose Entry Script for This
 export async function showMenu(services: Services): Promise<void> {
   const { interpreter, problem } = services.server.status();
   const file = services.status.activeFile();
+  // How a run went is a sentence too long for one line: the item of its findings has it in short.
+  const said = problem || (file?.standing ? "" : (file?.text ?? ""));
   const chosen = await choose([...urgent(services), ...views(services), SEPARATOR, ...theRest(services, interpreter)], {
     title: "IRScope",
-    placeHolder: visible(problem || (file?.text ?? "")) || vscode.l10n.t("What to do?"),
+    placeHolder: visible(said) || vscode.l10n.t("What to do?"),
   });
   if (chosen?.command !== undefined) {
     await vscode.commands.executeCommand(chosen.command, ...(chosen.arguments ?? []));
@@ -60,7 +63,7 @@ function views({ server, status }: Services): MenuItem[] {
   if (file?.standing !== undefined && file.standing !== null) {
     items.push(
       {
-        label: `$(warning) ${vscode.l10n.t("Show Findings")}`,
+        label: `$(${STANDING_ICONS[file.standing]}) ${vscode.l10n.t("Show Findings")}`,
         description: withoutIcons(file.label),
         command: "irscope.showFindings",
       },

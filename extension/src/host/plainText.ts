@@ -17,3 +17,14 @@ export function withoutIcons(text: string): string {
 export function withoutLinks(text: string): string {
   return visible(text).replaceAll("](", "] (");
 }
+
+/**
+ * For hovers: what is between backticks is code, and nothing else has a meaning. `appendText` of VS Code makes no blank a
+ * place to break a line, so it breaks words.
+ */
+export function asMarkdown(text: string): string {
+  return visible(text)
+    .split(/(`[^`\n]+`)/)
+    .map((part, index) => (index % 2 === 1 ? part : part.replace(/[!-/:-@[-`{-~]/g, "\\$&")))
+    .join("");
+}

@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import { activeNotebook } from "./notebooks";
 import { visible } from "../panels/visible";
-import { withoutIcons } from "./plainText";
+import { asMarkdown, withoutIcons } from "./plainText";
 import type { FileState, WorkerState } from "../protocol";
 import type { Server } from "./server";
 import { setContext, type TorchFiles } from "./torchFiles";
@@ -17,7 +17,8 @@ const ICONS: Record<WorkerState["state"], string> = {
   refused: "circle-slash",
 };
 
-const STANDING_ICONS: Record<NonNullable<FileState["standing"]>, string> = {
+/** How a run went, as an icon: in the status bar and in its menu. */
+export const STANDING_ICONS: Record<NonNullable<FileState["standing"]>, string> = {
   failed: "error",
   causes: "warning",
   nothing: "circle-slash",
@@ -127,16 +128,18 @@ export class StatusItem implements vscode.Disposable {
   private tooltip(detail: string, python: string | undefined, bad: boolean): vscode.MarkdownString {
     const tooltip = new vscode.MarkdownString();
     tooltip.isTrusted = { enabledCommands: ["irscope.showChanges", "irscope.showLog", "irscope.restartServer"] };
-    for (const line of [detail, ...this.aboutFile(detail)]) {
-      tooltip.appendText(visible(line)).appendMarkdown("\n\n");
+    const said = [detail, ...this.aboutFile(detail)];
+    // How the file is comes before that nothing else goes on.
+    for (const line of this.workerHere().state === "ready" ? said.reverse() : said) {
+      tooltip.appendMarkdown(`${asMarkdown(line)}\n\n`);
     }
     const changed = this.activeFile()?.changed;
     if (changed) {
-      tooltip.appendMarkdown(`${vscode.l10n.t("Since the last run:")} [`).appendText(visible(changed.text));
+      tooltip.appendMarkdown(`${vscode.l10n.t("Since the last run:")} [${asMarkdown(changed.text)}`);
       tooltip.appendMarkdown(`](command:irscope.showChanges "${vscode.l10n.t("Show what changed")}")\n\n`);
     }
     if (python !== undefined) {
-      tooltip.appendText(visible(`Python: ${python}`));
+      tooltip.appendMarkdown(asMarkdown(`Python: ${python}`));
     }
     if (bad) {
       tooltip.appendMarkdown(`\n\n[${vscode.l10n.t("Show Log")}](command:irscope.showLog)`);

@@ -368,7 +368,7 @@ export interface Measured {
   reason: string;
 }
 
-/** A buffer of a memory plan: its bytes, and the steps `first` to `last` in which its memory is held. */
+/** A buffer of a memory plan, with its line in the document of the plan. */
 export interface MemoryBuffer {
   name: string;
   bytes: number;
@@ -385,7 +385,6 @@ export interface MemoryBuffer {
   kernel: string;
   /** Path of the `nn.Module` that it is made in; empty if it is not known. */
   module: string;
-  /** In the document of the plan. */
   line: number;
 }
 
@@ -677,18 +676,6 @@ export interface Summary {
   compiled: MeasureTree;
 }
 
-export type PhaseRow = [number, number, number, number, number, number];
-
-/** The compile time of one compile, by phase. */
-export interface CompileTimes {
-  id: string;
-  function: string;
-  place: Place;
-  seconds: number;
-  /** null if they were left out: of more than 20,000 phases those of the shortest compiles are, until they are asked for by `compile`. A phase is `[name (an index of `names`), parent (-1: none), start, seconds, own seconds, thread (0 compiles)]`. */
-  phases: PhaseRow[] | null;
-}
-
 /** A piece of a model that was compiled by itself, or several with the same graph; a cell is empty if nothing was compiled for its size. */
 export interface PieceRow {
   title: string;
@@ -709,12 +696,9 @@ export interface Phases {
   run: string;
   /** The name of the pipeline that the run's programs went through. */
   pipeline: string;
-  seconds: number;
-  names: string[];
-  /** What the names mean, in the same order; empty for those that say so themselves. */
-  labels: string[];
-  compiles: CompileTimes[];
-  /** The same by what was compiled and by phase, added up. */
+  /** How many compiles have a known time. */
+  compiles: number;
+  /** The compile time by what was compiled and by phase; its whole is that of the run. */
   phases: MeasureTree;
   /** The pieces that a backend such as vLLM's compiled by themselves. */
   pieces: PieceTable;
@@ -798,4 +782,6 @@ export interface MeasureTree {
   rows: TreeRow[];
   /** How many rows it has not: those with least of the first measure. */
   leftOut: number;
+  /** Whether it says how two runs differ: its first measure is the change, which may be negative. */
+  isChange: boolean;
 }

@@ -24,6 +24,45 @@ export interface Surroundings {
   choseCompile(compile: string): void;
 }
 
+/** A view of a run: of the last deep one of its script, if there is one. */
+export abstract class RunView<Result> implements View {
+  protected readonly toolbar = h("div", { class: "toolbar" });
+  protected readonly body: HTMLElement;
+  readonly element: HTMLElement;
+  private readonly loader: Loader<Result>;
+  private run = "";
+
+  /** @param what is read from the answer to `method`, as a message says it; @param look classes of the body */
+  constructor(
+    private readonly method: `irscope/${string}`,
+    what: string,
+    look: string,
+  ) {
+    this.body = h("div", { class: `body ${look}` });
+    this.element = h("section", { class: "view" }, this.toolbar, this.body);
+    this.loader = new Loader<Result>(this.body, what, (result) => this.draw(result));
+  }
+
+  protected abstract draw(result: Result): void;
+
+  show({ run, deep }: Subject): void {
+    if ((deep ?? run) !== this.run) {
+      this.run = deep ?? run;
+      this.refresh();
+    }
+  }
+
+  refresh(): void {
+    if (this.run !== "") {
+      void this.loader.load(this.method, { run: this.run });
+    }
+  }
+
+  focus(): void {
+    this.element.querySelector<HTMLElement>("button")?.focus();
+  }
+}
+
 /** Asks for something and fills an element with it; a newer question makes the answer of an older one void. */
 export class Loader<Result> {
   private newest = 0;

@@ -61,7 +61,7 @@ def diagnostic_of(context: EditorContext, placed: PlacedFinding, lines: Sequence
     finding = placed.finding
     return types.Diagnostic(
         range=lsp_range(lines, placed.line, placed.column, placed.end_line, placed.end_column, context.encoding),
-        message=visible(finding.message),
+        message=visible("\n".join([finding.message, *(symbol.line() for symbol in finding.symbols)])),
         severity=_SEVERITY[finding.severity],
         code=visible(finding.code),
         code_description=types.CodeDescription(finding.link) if words.is_web_link(finding.link) else None,

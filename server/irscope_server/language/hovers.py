@@ -7,13 +7,11 @@ from collections.abc import Sequence
 
 from irscope.findings.kinds import recompilation, recompile_limit
 from irscope.protocol import Compile
-from irscope.store.store import Store
 from irscope.vocabulary import units
 from lsprotocol import types
 
 from irscope_server.base import words
 from irscope_server.base.functions import Outline, Parameter, outline_of
-from irscope_server.base.symbols import SymbolFacts, symbols_in, symbols_of_compile
 from irscope_server.base.texts import FileKey, from_units
 from irscope_server.language.context import SourceContext
 from irscope_server.language.diagnostics import lsp_range
@@ -44,7 +42,7 @@ async def hover_at(context: SourceContext, key: FileKey, position: types.Positio
         _paragraphs(
             finding_text(placed, hints_of(context, placed), context.uri_of, context.rich_hovers),
             gain_text(context, placed),
-            await _symbols(context, placed),
+            "" if context.rich_hovers else _paragraphs(*symbol_rows(placed.finding.symbols)),
         )
         for placed in here
     ]
@@ -77,28 +75,6 @@ async def hover_at(context: SourceContext, key: FileKey, position: types.Positio
 
 def _paragraphs(*texts: str) -> str:
     return "\n\n".join(text for text in texts if text)
-
-
-async def _symbols(context: SourceContext, placed: PlacedFinding) -> str:
-    """What the symbolic sizes stand for that a finding names; empty if it names none, or its run is gone."""
-    finding = placed.finding
-    names = symbols_in(f"{finding.message}\n{finding.explanation}")
-    if not names or not placed.run:
-        return ""
-    try:
-        report = await context.archive.report(placed.run)
-    except LookupError:
-        return ""
-
-    def read(store: Store) -> dict[str, SymbolFacts]:
-        known: dict[str, SymbolFacts] = {}
-        for compile in report.compiles:
-            if compile.id in finding.compiles or not finding.compiles:
-                known |= symbols_of_compile(store, placed.run, compile)
-        return known
-
-    known = await context.archive.ask(read)
-    return _paragraphs(*symbol_rows([known[name] for name in names if name in known]))
 
 
 def _parameter(

@@ -17,13 +17,14 @@ from irscope.comparing.ranks.differences import RankRun
 from irscope.comparing.ranks.overlaps import overlaps_of
 from irscope.ir.graphs import GraphNode, parse_graph
 from irscope.ir.nodes import facts_of
+from irscope.ir.symbols import symbols_of
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import CollectiveOverlap, Compile, Report
+from irscope.protocol.symbols import SymbolFacts
 from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 
 from irscope_server.base.context import ReadContext
-from irscope_server.base.symbols import SymbolFacts, symbols_of
 from irscope_server.base.texts import FileKey, file_key, lines_by_file
 from irscope_server.running.results import Ended, frame_of
 

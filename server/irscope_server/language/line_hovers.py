@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from irscope.comparing.ranks.exposure import OverlapRow, beside, overlap_rows, way
 from irscope.protocol import CollectiveOverlap, Compile, Kernel, Origin, Report
+from irscope.protocol.symbols import symbols_in
 from irscope.provenance import chain
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary import units
 
 from irscope_server.base import words
 from irscope_server.base.stage_uris import uri_of_stage
-from irscope_server.base.symbols import symbols_in
 from irscope_server.base.texts import FileKey, file_key
 from irscope_server.language.context import SourceContext
 from irscope_server.language.line_facts import LineFacts, Op, short_target

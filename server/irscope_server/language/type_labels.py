@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irscope.protocol.symbols import SymbolFacts, symbols_in
 from irscope.vocabulary import units
 
 from irscope_server.base import words
-from irscope_server.base.symbols import SymbolFacts, symbols_in
 from irscope_server.language.line_facts import (
     LineFacts,
     Op,

@@ -256,7 +256,7 @@ def _measured(diff: ProfileDiff | None, uri_of: UriOf) -> MeasuredChange | None:
 def _tree(store: Store, before: Report, after: Report, name: str, uri_of: UriOf) -> MeasureTree:
     """What changed of a tree of measures; without rows if nothing did."""
     tree = difference(*(RUN_TREES[name](store, report) for report in (before, after)))
-    return tree_answer(tree, uri_of) if any(node.inclusive[0] for node in tree.nodes) else NO_TREE
+    return tree_answer(tree, uri_of, is_change=True) if any(node.inclusive[0] for node in tree.nodes) else NO_TREE
 
 
 def _choices(diff: TunedDiff | None, uri_of: UriOf) -> tuple[ChangedChoice, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.measures.memory import MEASURES, Category, buffers_of, by_module
+from irscope.measures.memory import MEASURES, Buffer, buffers_of, by_module
 from irscope.measures.tree import folded, tree_of
 from irscope.pipelines.registry import role_of
 from irscope.protocol import Compile, Report, StageRef
@@ -31,27 +31,10 @@ class MemoryParams:
 
 
 @dataclass(frozen=True)
-class MemoryBuffer:
-    """A buffer of a memory plan: its bytes, and the steps `first` to `last` in which its memory is held."""
+class MemoryBuffer(Buffer):
+    """A buffer of a memory plan, with its line in the document of the plan."""
 
-    name: str
-    bytes: int
-    dtype: str
-    category: Category
-    """``returned`` to the caller, ``kept`` for the backward, ``temporary``; ``borrowed``: a view, or the memory of an
-    input, so that it counts as 0."""
-    how: str
-    """``allocated``, ``extern``, ``reuse`` or ``view``."""
-    of: str
-    """The buffer whose memory it takes over or looks at."""
-    first: int
-    last: int
-    kernel: str
-    """The call that writes it; empty if it is not known."""
-    module: str
-    """Path of the ``nn.Module`` that it is made in; empty if it is not known."""
     line: int
-    """In the document of the plan."""
 
 
 @dataclass(frozen=True)

@@ -46,12 +46,14 @@ class MeasureTree:
     rows: tuple[TreeRow, ...]
     left_out: int
     """How many rows it has not: those with least of the first measure."""
+    is_change: bool
+    """Whether it says how two runs differ: its first measure is the change, which may be negative."""
 
 
-NO_TREE = MeasureTree((), (), 0)
+NO_TREE = MeasureTree((), (), 0, False)
 
 
-def tree_answer(tree: PathTree, uri_of: UriOf) -> MeasureTree:
+def tree_answer(tree: PathTree, uri_of: UriOf, is_change: bool = False) -> MeasureTree:
     """A tree for the client, whose lines are 0-based."""
     rows = tuple(
         TreeRow(
@@ -65,4 +67,4 @@ def tree_answer(tree: PathTree, uri_of: UriOf) -> MeasureTree:
         for node in largest(tree, _MOST_NODES).nodes
     )
     measures = tuple(MeasureTitle(measure.name, measure.unit) for measure in tree.measures)
-    return MeasureTree(measures, rows, max(0, len(tree.nodes) - _MOST_NODES))
+    return MeasureTree(measures, rows, max(0, len(tree.nodes) - _MOST_NODES), is_change)

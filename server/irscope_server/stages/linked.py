@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
 from irscope.protocol import Origin, OutcomeKind, Report, StageRef
+from irscope.protocol.symbols import SymbolFacts, symbols_in
 from irscope.provenance.linked import LinkedLines
 from irscope.store.store import Store
 
@@ -21,7 +22,7 @@ from irscope_server.base.messages import Encoded
 from irscope_server.base.params import CounterpartsParams, LinkedLinesParams
 from irscope_server.base.results import CounterpartsResult, LineKey, LinesOf, LinkedLinesResult
 from irscope_server.base.stage_uris import SCHEME, NoDocument, parts_of, uri_of_stage
-from irscope_server.base.symbols import SymbolFacts, symbols_in, symbols_of_compile
+from irscope_server.base.symbols import symbols_of_compile
 from irscope_server.base.texts import FileKey, file_key, keyed, split_lines
 from irscope_server.base.wire import to_wire
 

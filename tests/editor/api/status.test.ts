@@ -45,7 +45,7 @@ describe("the status item", () => {
       () => status.text === "$(warning) IRScope: 3 causes, 55 of 66 s · 1 <b>break</b> fixed · −0.4 s",
     );
     const said = await tooltip();
-    assert.match(said, /\[1&nbsp;<b\\>break<\/b\\>.*\]\(command:irscope\.showChanges "/, "escaped");
+    assert.match(said, /\[1 \\<b\\>break\\<\\\/b\\> fixed.*\]\(command:irscope\.showChanges "/, "escaped");
     assert.deepEqual((status.tooltip as vscode.MarkdownString).isTrusted, {
       enabledCommands: ["irscope.showChanges", "irscope.showLog", "irscope.restartServer"],
     });
@@ -59,7 +59,7 @@ describe("the status item", () => {
       changed: { run: "r", since: "s", text: "1 break fixed" },
     });
     await until("the edit", () => status.text === "$(history) IRScope: edited");
-    assert.match(await tooltip(), /1&nbsp;break&nbsp;fixed/, "still in the hover");
+    assert.match(await tooltip(), /1 break fixed/, "still in the hover");
     await tell("irscope/fileState", {
       uri: editor.document.uri.toString(),
       state: "current",
@@ -69,7 +69,7 @@ describe("the status item", () => {
       changed: { run: "r", since: "s", text: "1 break fixed" },
     });
     await until("the limit", () => status.text === "$(watch) IRScope: stopped at limit");
-    assert.match(await tooltip(), /1&nbsp;break&nbsp;fixed/, "still in the hover");
+    assert.match(await tooltip(), /1 break fixed/, "still in the hover");
   });
 
   it("tells the phase of a run, and of trouble what it is, with a way to the log", async () => {
@@ -86,7 +86,7 @@ describe("the status item", () => {
       text: "There is no torch. Install it: pip install torch",
     });
     await until("the refusal", () => status.text === "$(circle-slash) IRScope: cannot run");
-    assert.match(await tooltip(), /There&nbsp;is&nbsp;no&nbsp;torch.*\[Show Log\]\(command:irscope\.showLog\)/s);
+    assert.match(await tooltip(), /There is no torch.*\[Show Log\]\(command:irscope\.showLog\)/s);
     assert.ok(status.backgroundColor);
     await tell("irscope/worker", { ...worker, state: "crashed", text: "train.py: The script was killed by SIGSEGV." });
     await until("the crash", () => status.text === "$(flame) IRScope: crashed");
@@ -132,7 +132,7 @@ describe("the status item", () => {
       const status = await item();
       await until("the item", () => status.text === "$(error) IRScope: not running");
       const said = await tooltip();
-      assert.match(said, /could&nbsp;not&nbsp;be&nbsp;started.*irscope\.python/s);
+      assert.match(said, /could not be started.*irscope\\?\.python/s);
       assert.match(
         said,
         /\[Show Log\]\(command:irscope\.showLog\) · \[Restart Server\]\(command:irscope\.restartServer\)/,

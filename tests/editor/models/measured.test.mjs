@@ -5,7 +5,7 @@ import { load } from "../modules.mjs";
 
 const model = await load("panels/measured/model");
 const step = await load("panels/measured/step");
-const NO_TREE = { measures: [], rows: [], leftOut: 0 };
+const NO_TREE = { measures: [], rows: [], leftOut: 0, isChange: false };
 const tree = await load("panels/measures/tree");
 
 const AT = (/** @type {number} */ line) => ({ uri: "file:///w/train.py", line });
@@ -100,8 +100,8 @@ describe("the model of measured time", () => {
 
   it("draws a step with host and device, and the gaps between kernels with what the host did", () => {
     const boxes = step.stepBoxes(DATA);
-    const shown = boxes.map((/** @type {any} */ { name, depth, start, seconds }) => [
-      name, depth, Math.round(start * 1e6), Math.round(seconds * 1e6),
+    const shown = boxes.map((/** @type {any} */ { name, depth, start, size }) => [
+      name, depth, Math.round(start * 1e6), Math.round(size * 1e6),
     ]); // prettier-ignore
     assert.deepEqual(shown, [
       ["One step", 0, 0, 100], ["outside", 1, 0, 10], ["0/0", 1, 10, 30], ["guards", 2, 10, 5], ["k", 2, 15, 25],
@@ -115,7 +115,7 @@ describe("the model of measured time", () => {
     );
     assert.equal(step.groupOf(idle[0]), "idle");
     assert.equal(step.titleOf(boxes[4]), "launch", "a launch is named so, not by its kernel");
-    assert.match(step.spoken(boxes[10], 100e-6), /^k 20 µs, 20 % of the step, kernel$/);
+    assert.match(step.spoken(boxes[10], boxes[0]), /^k 20 µs, 20 % of the step, kernel$/);
     const alone = step.stepBoxes({ ...DATA, pieces: PIECES.filter(([row]) => row === 0) });
     assert.ok(!alone.some((/** @type {any} */ { kind }) => kind === "device"), "a CPU has no device row");
     assert.deepEqual(step.stepBoxes({ ...DATA, pieces: [] }), []);
@@ -148,7 +148,7 @@ describe("the flame graph of modules", () => {
     whole: [seconds, possible, bytes],
     ...more,
   });
-  const treeOf = (/** @type {any[]} */ rows) => ({ measures: MEASURES, rows, leftOut: 0 });
+  const treeOf = (/** @type {any[]} */ rows) => ({ measures: MEASURES, rows, leftOut: 0, isChange: false });
   const NODES = [
     node({ name: "step", parent: -1, seconds: 10, own: 1 }),
     node({ name: "Net", kind: "Net", parent: 0, seconds: 9 }),
@@ -201,7 +201,7 @@ describe("the flame graph of modules", () => {
       { name: "this run", kind: "", place: NOWHERE, parent: -1, own: [0, 0], whole: [7, 1.5] },
       { name: "Net", kind: "", place: NOWHERE, parent: 0, own: [7, 1.5], whole: [7, 1.5] },
     ]; // prettier-ignore
-    const counted = { measures: counts, rows, leftOut: 0 };
+    const counted = { measures: counts, rows, leftOut: 0, isChange: false };
     const boxes = tree.pathBoxes(counted);
     assert.deepEqual(tree.treeColumns(counted), ["Kernels", "Compile Time"]);
     assert.deepEqual(tree.treeColumns(treeOf(NODES), SHARE), ["Time", "% of step", "Own", "Possible", "Moved"]);
@@ -212,8 +212,9 @@ describe("the flame graph of modules", () => {
   it("says what each took, and colours modules of one class alike", () => {
     const [whole, net, first, second] = tree.pathBoxes(treeOf(NODES));
     assert.equal(tree.pathTitle(net), "Net");
-    assert.equal(tree.spokenPath(first, 10), "layers.0 Layer, 4.0 s 40 % of the kernels, possible 2.0 s, moved 1 MB");
-    assert.equal(tree.spokenPath(second, 10), "layers.1 Layer, 5.0 s 50 % of the kernels, own 2.0 s");
+    const facts = (/** @type {any} */ box) => tree.pathFacts(treeOf(NODES), box, SHARE);
+    assert.deepEqual(facts(first), ["4.0 s 20 % of step", "possible 2.0 s", "moved 1 MB"]);
+    assert.deepEqual(facts(second), ["5.0 s 25 % of step", "own 2.0 s"]);
     assert.equal(tree.toneOf(first), tree.toneOf(second));
     assert.equal(tree.toneOf(whole), "whole");
   });

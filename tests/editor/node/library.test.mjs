@@ -287,7 +287,7 @@ function walked(title, { model, call, backward, heading, file, script }) {
     await workbench.command("IRScope: Profile This File");
     const panel = workbench.webview();
     await panel.locator("[data-part='Modules']").click({ timeout: RUN_MS });
-    const toTree = panel.getByRole("button", { name: "Tree", exact: true });
+    const toTree = panel.getByRole("button", { name: "Table", exact: true });
     if (await toTree.isVisible()) {
       await toTree.click(); // a second attempt: the tab remembers the flame graph
     }
@@ -301,7 +301,7 @@ function walked(title, { model, call, backward, heading, file, script }) {
     assert.doesNotMatch(await tree.innerText(), RAW_NAME);
     await panel.getByRole("button", { name: "Flame Graph" }).click();
     await panel.locator(".box", { hasText: model }).first().click();
-    assert.match(await panel.locator(".statusline").innerText(), new RegExp(`${model}.*of the kernels`, "s"));
+    assert.match(await panel.locator(".statusline").innerText(), new RegExp(`${model}.*of step`, "s"));
     await workbench.screenshot(`${picture}-flame-graph`);
     await panel.locator("[data-part='Lines']").click();
     assert.match(await panel.locator(".measured-facts").innerText(), new RegExp(`${model}\\s.*:\\d+\\s+forward`, "s"));

@@ -8,13 +8,9 @@ import { servePanel } from "../panelPage.mjs";
 import { THEMES } from "../themes.mjs";
 
 const PLACE = { uri: "file:///train.py", line: 0 };
-const ROWS = [[0, -1, 0, 8, 8, 0], [1, -1, 8, 12, 2, 0], [2, 1, 9, 10, 10, 0], [3, 1, 9, 5, 5, 1]]; // prettier-ignore
 const PHASES = {
-  seconds: 20,
-  names: ["dynamo", "compile_fx", "code_gen", "compile_file"],
-  labels: ["", "inductor", "", ""],
   reason: "",
-  compiles: [{ id: "0/0", function: "f", place: PLACE, seconds: 20, phases: ROWS }],
+  compiles: 1,
   phases: {
     measures: [
       { name: "compile time", unit: "seconds" },
@@ -25,6 +21,8 @@ const PHASES = {
       { name: "this run", kind: "", place: { uri: "", line: 0 }, parent: -1, own: [0, 0], whole: [20, 5] },
       { name: "f", kind: "", place: PLACE, parent: 0, own: [0, 0], whole: [20, 5] },
       { name: "compile_fx ×2", kind: "inductor", place: { uri: "", line: 0 }, parent: 1, own: [2, 5], whole: [12, 5] },
+      { name: "code_gen", kind: "", place: { uri: "", line: 0 }, parent: 2, own: [10, 0], whole: [10, 0] },
+      { name: "dynamo", kind: "", place: { uri: "", line: 0 }, parent: 1, own: [8, 0], whole: [8, 0] },
     ],
   },
   pieces: {
@@ -39,7 +37,7 @@ const PHASES = {
 const MEASURED = {
   run: "r", step: 8e-5, device: 4e-5, owned: 8e-5, profiled: 1e-4, idle: 6e-5, steps: 20, bounds: "the least time on an H100", programs: [], regions: [],
   lines: [{ place: PLACE, seconds: 4e-5, shared: 0, possible: 1e-5, refuted: false, bound: "memory", calls: 2, kernels: ["relu"] }],
-  kernels: [], gaps: [], modules: { measures: [], rows: [], leftOut: 0 }, frames: {
+  kernels: [], gaps: [], modules: { measures: [], rows: [], leftOut: 0, isChange: false }, frames: {
     measures: [{ name: "time", unit: "seconds" }, { name: "bound", unit: "seconds" }, { name: "moved", unit: "bytes" }],
     leftOut: 0,
     rows: [
@@ -51,7 +49,7 @@ const MEASURED = {
 }; // prettier-ignore
 
 describe("compile time in a page of its own", () => {
-  it("is zoomed by dragging and by keys, searched, and shown without other threads", async () => {
+  it("is zoomed by dragging and by keys, and searched", async () => {
     await bundle();
     const { kind, css } = THEMES.light;
     const answer = (/** @type {string} */ method) =>
@@ -77,25 +75,25 @@ describe("compile time in a page of its own", () => {
       assert.equal(await second(), "2.0 s");
       await frame.locator(".box:focus").press("+");
       assert.equal(await second(), "1.0 s");
-      await frame.locator(".toolbar button", { hasText: "Zoom Out" }).click();
+      await frame.locator(".measure-bar button", { hasText: "Zoom Out" }).click();
       assert.equal(await second(), "2.0 s");
       await frame.getByLabel("Search phases").fill("inductor");
-      assert.equal(await frame.locator(".toolbar [role=status]").innerText(), "1 phase, 12.0 s");
+      assert.equal(await frame.locator(".measure-bar [role=status]").innerText(), "1 phase, 12.0 s");
       assert.ok((await frame.locator(".box.faded").count()) > 0);
       await frame.getByLabel("Search phases").press("Enter");
       assert.match(await frame.locator(".statusline").innerText(), /compile_fx/);
       await frame.getByLabel("Search phases").press("Escape");
       assert.equal(await frame.locator(".box.faded").count(), 0);
-      assert.equal(await frame.locator(".box.beside").count(), 1);
-      await frame.getByRole("button", { name: "Other Threads" }).click();
-      assert.equal(await frame.locator(".box.beside").count(), 0);
-      await frame.locator(".toolbar button", { hasText: "Table" }).click();
+      await frame.locator(".measure-bar button", { hasText: "Table" }).click();
       const phases = frame.locator("table.measured tbody");
       assert.match(await phases.innerText(), /compile_fx ×2\s*inductor\s+12\.0 s\s+60 %\s+2\.0 s\s+5\.0 s/);
+      await frame.getByLabel("Search phases").fill("code");
+      assert.match(await frame.locator("tr:not(.faded) .part").allInnerTexts().then(String), /^\W*code_gen$/);
+      await frame.getByLabel("Search phases").press("Escape");
       await frame.locator(".toolbar button", { hasText: "Pieces" }).click();
       assert.match(await frame.locator(".pieces tbody").innerText(), /^submod_0 and 30 alike\s+miss CG 1\.2 s\s+–$/);
       assert.match(await frame.locator(".pieces p").innerText(), /captured; 3 more sizes left out$/);
-      assert.equal(await frame.locator(".toolbar button", { hasText: "Table" }).count(), 1);
+      assert.equal(await frame.locator(".toolbar button", { hasText: "Phases" }).count(), 1);
       await frame.locator("#tab-measured").click();
       await frame.locator("table.measured tbody tr").waitFor();
       assert.match(await frame.locator("table.measured tbody").innerText(), /40 µs\s+50 %\s+10 µs\s+30 µs\s+memory/);
@@ -116,7 +114,10 @@ describe("compile time in a page of its own", () => {
       assert.match(await rows.innerText(), /train\.py/);
       await frame.getByRole("button", { name: "Flame Graph" }).click();
       await frame.locator(".box", { hasText: "train.py:1 forward" }).click();
-      assert.match(await frame.locator(".statusline").innerText(), /forward.*40 µs 100 %.*possible 10 µs.*moved 2 MB/s);
+      assert.match(
+        await frame.locator(".statusline").innerText(),
+        /forward.*40 µs 50 % of step.*possible 10 µs.*moved 2 MB/s,
+      );
       await frame.locator("[data-part='Step']").click();
       assert.equal(await frame.locator(".box.idle").count(), 1, "while the device waits for the launch");
       await frame.locator(".box.kernels").click();

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from irscope.protocol import CompileOutcome, to_json
-from irscope_server.base.symbols import symbols_in
+from irscope.protocol.symbols import symbols_in
 from irscope_server.base.texts import file_key
 from irscope_server.language.line_facts import (
     CompileTexts,

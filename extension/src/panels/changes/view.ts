@@ -2,7 +2,8 @@
 
 import * as bridge from "../bridge";
 import { button, h, rich, select } from "../dom";
-import { TreeTable } from "../measures/table";
+import { phaseTitle } from "../measures/tree";
+import { TreeView } from "../measures/treeView";
 import type { Subject } from "../messages";
 import type { ChangedChoice, ChangedCompile, ChangedFinding, ChangedKernel, Changes, MeasureTree } from "../results";
 import { Loader, notice, placeLink, runButton, type View } from "../view";
@@ -27,8 +28,12 @@ class ChangesView implements View {
   private readonly toolbar = h("div", { class: "toolbar" });
   private readonly body = h("div", { class: "body scroll" });
   readonly element = h("section", { class: "view" }, this.toolbar, this.body);
-  private readonly time = new TreeTable("Compile time by phase", "Phase");
-  private readonly memory = new TreeTable("Memory by module", "Module");
+  private readonly time = new TreeView({
+    title: "Change of compile time",
+    noun: ["phase", "phases"],
+    titleOf: phaseTitle,
+  });
+  private readonly memory = new TreeView({ title: "Change of memory", noun: ["module", "modules"] });
   private subject: Subject | undefined;
   private since: string | undefined;
   private readonly loader = new Loader<Changes>(this.body, "the changes", (result) => this.draw(result));
@@ -80,13 +85,15 @@ class ChangesView implements View {
       ...changedTree("Compile Time by Phase", result.time, this.time),
       ...changedTree("Memory by Module", result.memory, this.memory),
     );
+    this.time.draw();
+    this.memory.draw();
   }
 }
 
 /** Empty if nothing changed. */
-function changedTree(title: string, tree: MeasureTree, table: TreeTable): HTMLElement[] {
-  table.take(tree);
-  return tree.rows.length > 1 ? [h("section", { class: "changes" }, h("h2", {}, title), table.element)] : [];
+function changedTree(title: string, tree: MeasureTree, view: TreeView): HTMLElement[] {
+  view.take(tree);
+  return tree.rows.length > 1 ? [h("section", { class: "changes" }, h("h2", {}, title), view.element)] : [];
 }
 
 function section({ title, kept, rows }: Section): HTMLElement {

@@ -3,41 +3,21 @@
 import * as units from "../../units";
 import * as bridge from "../bridge";
 import { button, h, rich } from "../dom";
-import type { Subject } from "../messages";
 import type { ComparedPipeline, ComparedPlace, Comparison } from "../results";
 import { fileName } from "../text";
-import { Loader, notice, placeLink, type View } from "../view";
+import { notice, placeLink, RunView, type View } from "../view";
 import { hasFigures, placesOf, rowsOf, stagesOf, type Cell, type Row } from "./model";
 
 export function create(): View {
   return new ComparisonView();
 }
 
-class ComparisonView implements View {
-  private readonly toolbar = h("div", { class: "toolbar" });
-  private readonly body = h("div", { class: "body scroll" });
-  readonly element = h("section", { class: "view" }, this.toolbar, this.body);
-  private run = "";
-  private readonly loader = new Loader<Comparison>(this.body, "the comparison", (result) => this.draw(result));
-
-  show({ run, deep }: Subject): void {
-    if ((deep ?? run) !== this.run) {
-      this.run = deep ?? run;
-      this.refresh();
-    }
+class ComparisonView extends RunView<Comparison> {
+  constructor() {
+    super("irscope/comparison", "the comparison", "scroll");
   }
 
-  refresh(): void {
-    if (this.run !== "") {
-      void this.loader.load("irscope/comparison", { run: this.run });
-    }
-  }
-
-  focus(): void {
-    this.element.querySelector<HTMLElement>("button")?.focus();
-  }
-
-  private draw({ script, pipelines, reason }: Comparison): void {
+  protected override draw({ script, pipelines, reason }: Comparison): void {
     this.toolbar.replaceChildren();
     if (pipelines.length === 0) {
       this.body.replaceChildren(notice("Nothing is compared yet.", reason, compareButton("primary")));

@@ -63,7 +63,7 @@ function addHost(boxes: StepBox[], whole: StepBox, rows: StepRow[], data: Measur
     }
     before = title;
     if (around !== undefined) {
-      around.seconds = start + seconds - around.start;
+      around.size = start + seconds - around.start;
     }
     const word = data.words[kind] ?? "";
     const parent = around ?? whole;
@@ -79,13 +79,13 @@ function compileOf([, , , , , compile, backward]: StepRow, data: Measured): stri
 
 function addDevice(boxes: StepBox[], whole: StepBox, rows: StepRow[], host: StepRow[], data: Measured): void {
   const busy = rows.reduce((sum, [, , seconds]) => sum + seconds, 0);
-  const label = `busy ${units.percent(Math.min(busy, whole.seconds), whole.seconds)}`;
+  const label = `busy ${units.percent(Math.min(busy, whole.size), whole.size)}`;
   const depth = boxes.reduce((most, one) => Math.max(most, one.depth), 0) + 1;
-  const root = add(boxes, box(whole, "Device", label, "device", 0, whole.seconds, undefined, depth));
+  const root = add(boxes, box(whole, "Device", label, "device", 0, whole.size, undefined, depth));
   let at = 0;
   for (const row of [...rows].sort((a, b) => a[1] - b[1])) {
     const [, start, seconds, kind, name] = row;
-    if (start - at > LEAST_GAP * whole.seconds) {
+    if (start - at > LEAST_GAP * whole.size) {
       add(boxes, idle(root, at, start, host, data));
     }
     const begin = Math.max(at, start);
@@ -96,8 +96,8 @@ function addDevice(boxes: StepBox[], whole: StepBox, rows: StepRow[], host: Step
     }
     at = Math.max(at, start + seconds);
   }
-  if (whole.seconds - at > LEAST_GAP * whole.seconds) {
-    add(boxes, idle(root, at, whole.seconds, host, data));
+  if (whole.size - at > LEAST_GAP * whole.size) {
+    add(boxes, idle(root, at, whole.size, host, data));
   }
 }
 
@@ -130,19 +130,15 @@ function box(
   place: Place | undefined,
   depth = parent === undefined ? 0 : parent.depth + 1,
 ): StepBox {
-  const compile = parent?.kind === "compile" ? parent.name : "";
   return {
     id: 0,
     parent,
     name,
     label,
     kind,
-    compile,
     start,
-    seconds,
-    own: 0,
+    size: seconds,
     depth,
-    beside: false,
     place,
     children: [],
   };
@@ -172,9 +168,9 @@ export function titleOf(one: Box): string {
   return kind === "kernel" || kind === "compile" || kind === "eager operator" || label === "" ? name : kind;
 }
 
-export function spoken(one: Box, whole: number): string {
-  const { name, label, seconds } = one as StepBox;
-  return [`${name} ${units.duration(seconds)}`, `${units.percent(seconds, whole)} of the step`, label]
+export function spoken(one: Box, whole: Box): string {
+  const { name, label, size } = one;
+  return [`${name} ${units.duration(size)}`, `${units.percent(size, whole.size)} of the step`, label]
     .filter((part) => part !== "")
     .join(", ");
 }

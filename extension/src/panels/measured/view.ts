@@ -3,11 +3,10 @@
 
 import * as bridge from "../bridge";
 import { button, h } from "../dom";
-import type { Subject } from "../messages";
 import type { Measured, ProgramTime } from "../results";
-import { Loader, notice, placeLink, type View } from "../view";
+import { notice, placeLink, RunView, type View } from "../view";
 import * as units from "../../units";
-import { FlameChart } from "../time/chart";
+import { FlameChart } from "../measures/chart";
 import type { Box } from "../measures/box";
 import {
   COLUMNS,
@@ -21,8 +20,9 @@ import {
   summary,
 } from "./model";
 import { groupOf, GROUPS, spoken, stepBoxes, titleOf, type StepBox } from "./step";
-import { rowElement, tableElement, TreeTable } from "../measures/table";
-import { pathBoxes, pathFacts, pathTitle, spokenPath, toneOf, type PathBox, type Row } from "../measures/tree";
+import { rowElement, tableElement } from "../measures/table";
+import { pathBoxes, type Row } from "../measures/tree";
+import { TreeView } from "../measures/treeView";
 
 const PARTS = ["Modules", "Frames", "Lines", "Kernels", "Between Kernels", "Step"] as const;
 type Part = (typeof PARTS)[number];
@@ -32,7 +32,6 @@ const MOST_FACTS = 3;
 
 interface Remembered {
   measuredPart?: Part;
-  measuredFlame?: boolean;
 }
 
 /** What the rows of each part are, and where the answer says how many of them it has not. */
@@ -43,64 +42,22 @@ export function create(): View {
   return new MeasuredView();
 }
 
-class MeasuredView implements View {
-  private readonly toolbar = h("div", { class: "toolbar" });
-  private readonly body = h("div", { class: "body measured-body" });
-  readonly element = h("section", { class: "view" }, this.toolbar, this.body);
+class MeasuredView extends RunView<Measured> {
   private readonly chart = new FlameChart(
     { label: "One step", noun: ["piece", "pieces"], classOf: groupOf, titleOf, spoken, told },
     this.body,
   );
   private readonly trees = {
-    Modules: new TreeTable("Modules", "Module"),
-    Frames: new TreeTable("Frames", "Frame"),
+    Modules: new TreeView({ title: "Time of modules", noun: ["module", "modules"] }),
+    Frames: new TreeView({ title: "Time of frames", noun: ["frame", "frames"] }),
   };
-  private readonly flame = new FlameChart(
-    {
-      label: "Time of kernels",
-      noun: ["part", "parts"],
-      classOf: toneOf,
-      titleOf: pathTitle,
-      spoken: spokenPath,
-      told: toldPath,
-    },
-    this.body,
-  );
-  private run = "";
-  private data: Measured | undefined;
   private part: Part = bridge.recall<Remembered>().measuredPart ?? "Lines";
-  private isFlame = bridge.recall<Remembered>().measuredFlame ?? false;
-  private readonly loader = new Loader<Measured>(this.body, "the measured time", (result) => {
-    this.data = result;
-    const share = { title: "% of step", whole: result.step };
-    this.trees.Modules.take(result.modules, share);
-    this.trees.Frames.take(result.frames, share);
-    this.chart.take(stepBoxes(result));
-    this.draw();
-  });
 
-  show({ run, deep }: Subject): void {
-    if ((deep ?? run) !== this.run) {
-      this.run = deep ?? run;
-      this.refresh();
-    }
+  constructor() {
+    super("irscope/measured", "the measured time", "measured-body");
   }
 
-  refresh(): void {
-    if (this.run !== "") {
-      void this.loader.load("irscope/measured", { run: this.run });
-    }
-  }
-
-  focus(): void {
-    this.element.querySelector<HTMLElement>("button")?.focus();
-  }
-
-  private draw(): void {
-    const { data } = this;
-    if (data === undefined) {
-      return;
-    }
+  protected override draw(data: Measured): void {
     if (data.reason !== "") {
       this.toolbar.replaceChildren();
       this.body.replaceChildren(notice("No measured time to show.", data.reason, profileButton("primary")));
@@ -110,8 +67,7 @@ class MeasuredView implements View {
       h("strong", {}, `${units.duration(data.step)} a step`),
       ...summary(data).map((text) => h("span", { class: "dim" }, text)),
       h("span", { class: "spacer" }),
-      ...(this.part === "Modules" || this.part === "Frames" ? [this.otherButton()] : []),
-      h("span", { class: "parts" }, ...PARTS.map((part) => this.partButton(part))),
+      h("span", { class: "parts" }, ...PARTS.map((part) => this.partButton(part, data))),
     );
     const facts = factsOf(data);
     this.body.classList.remove("with-chart");
@@ -124,11 +80,11 @@ class MeasuredView implements View {
     }
   }
 
-  private partButton(part: Part): HTMLElement {
+  private partButton(part: Part, data: Measured): HTMLElement {
     const choose = (): void => {
       this.part = part;
       bridge.remember<Remembered>({ measuredPart: part });
-      this.draw();
+      this.draw(data);
       this.element.querySelector<HTMLElement>(`[data-part="${part}"]`)?.focus();
     };
     return button(part, choose, { class: "toggle", "data-part": part, "aria-pressed": this.part === part });
@@ -139,14 +95,28 @@ class MeasuredView implements View {
       this.body.replaceChildren(notice("No step to show.", "This profile was made by an older version of irscope."));
       return;
     }
+    const { search, found, zoomOut, elements } = this.chart;
     const legend = GROUPS.map(({ group, title }) => h("span", { class: `key ${group}` }, title));
-    this.drawChart(this.chart, h("span", { class: "legend" }, ...legend));
+    this.body.classList.add("with-chart");
+    this.body.replaceChildren(
+      h(
+        "div",
+        { class: "measure-bar" },
+        search,
+        found,
+        h("span", { class: "legend" }, ...legend),
+        h("span", { class: "spacer" }),
+        zoomOut,
+      ),
+      ...elements,
+    );
+    this.chart.take(stepBoxes(data));
+    this.chart.draw();
   }
 
   private drawTree(data: Measured, part: "Modules" | "Frames"): void {
     const tree = part === "Modules" ? data.modules : data.frames;
-    const boxes = pathBoxes(tree);
-    if (boxes.length === 0) {
+    if (pathBoxes(tree).length === 0) {
       const what = part.toLowerCase();
       this.body.replaceChildren(
         notice(
@@ -156,31 +126,11 @@ class MeasuredView implements View {
       );
       return;
     }
-    if (this.isFlame) {
-      this.flame.take(boxes);
-      this.drawChart(this.flame, h("span", { class: "legend dim" }, BY_MODEL));
-      return;
-    }
-    const notes = notesOf(part, tree.leftOut, data.bounds);
-    this.body.replaceChildren(h("div", { class: "scroll" }, this.trees[part].element, ...notes, note(BY_MODEL)));
-  }
-
-  /** From the tree to the flame graph, and back. */
-  private otherButton(): HTMLElement {
-    const change = (): void => {
-      this.isFlame = !this.isFlame;
-      bridge.remember<Remembered>({ measuredFlame: this.isFlame });
-      this.draw();
-      this.element.querySelector<HTMLElement>(".other-view")?.focus();
-    };
-    return button(this.isFlame ? "Tree" : "Flame Graph", change, { class: "other-view" });
-  }
-
-  private drawChart(chart: FlameChart, legend: HTMLElement): void {
-    const { search, found, zoomOut, elements } = chart;
-    this.body.classList.add("with-chart");
-    this.body.replaceChildren(h("div", { class: "step-bar" }, search, found, legend, zoomOut), ...elements);
-    chart.draw();
+    const view = this.trees[part];
+    const notes = [...notesOf(part, tree.leftOut, data.bounds), note(BY_MODEL)];
+    this.body.replaceChildren(view.element);
+    view.take(tree, { title: "% of step", whole: data.step }, notes);
+    view.draw();
   }
 }
 
@@ -265,22 +215,12 @@ function note(text: string): HTMLElement {
   return h("p", { class: "dim measured-note" }, text);
 }
 
-function told(box: Box, whole: number): HTMLElement[] {
-  const { name, label, seconds, place } = box as StepBox;
+function told(box: Box, whole: Box): HTMLElement[] {
+  const { name, label, size, place } = box as StepBox;
   return [
     h("code", {}, name),
     ...(label === "" ? [] : [h("span", {}, label)]),
-    h("span", {}, h("strong", {}, units.duration(seconds)), ` ${units.percent(seconds, whole)} of the step`),
-    ...(place === undefined ? [] : [placeLink(place)]),
-  ];
-}
-
-function toldPath(box: Box, whole: number): HTMLElement[] {
-  const { name, label, place } = box as PathBox;
-  return [
-    h("code", {}, name),
-    ...(label === "" ? [] : [h("span", {}, label)]),
-    ...pathFacts(box, whole).map((text) => h("span", {}, text)),
+    h("span", {}, h("strong", {}, units.duration(size)), ` ${units.percent(size, whole.size)} of the step`),
     ...(place === undefined ? [] : [placeLink(place)]),
   ];
 }

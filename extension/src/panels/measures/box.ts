@@ -1,4 +1,6 @@
-/** A box of a flame chart. */
+/** A box of a flame graph, and numbers with the units of measures. */
+
+import * as units from "../../units";
 
 export interface Box {
   /** Unique in the chart. */
@@ -6,13 +8,24 @@ export interface Box {
   parent: Box | undefined;
   name: string;
   label: string;
-  compile: string;
-  /** Seconds from the left edge of the chart; gaps between the compiles are left out. */
+  /** From the left edge of the chart, in the unit of the chart. */
   start: number;
-  seconds: number;
-  own: number;
+  /** How wide it is. */
+  size: number;
+  /** What it stands for, where that is not its width: a change may be negative. */
+  value?: number;
   depth: number;
-  /** It ran in another thread beside the one that compiles. */
-  beside: boolean;
   children: Box[];
+}
+
+export function valueOf({ value, size }: Box): number {
+  return value ?? size;
+}
+
+/** A number with its unit: seconds, bytes, or how many. */
+export function amount(value: number, unit: string): string {
+  const size = Math.abs(value);
+  const shown =
+    unit === "seconds" ? units.duration(size) : unit === "bytes" ? units.size(size) : units.significant(size);
+  return value < 0 ? `−${shown}` : shown;
 }

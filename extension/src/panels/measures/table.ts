@@ -3,6 +3,7 @@
 import { button, h } from "../dom";
 import type { MeasureTree } from "../results";
 import { placeLink } from "../view";
+import { matchesOf, pathTo } from "./flame";
 import {
   openAtFirst,
   pathBoxes,
@@ -65,6 +66,7 @@ export class TreeTable {
   private boxes: PathBox[] = [];
   private open = new Set<number>();
   private share: Share | undefined;
+  private wanted = "";
 
   /** @param title what is read aloud; @param first of the first column */
   constructor(
@@ -77,6 +79,17 @@ export class TreeTable {
     this.share = share;
     this.boxes = pathBoxes(tree);
     this.open = openAtFirst(this.boxes);
+    this.mark(this.wanted);
+  }
+
+  /** Opens the tree around what a search finds; the other rows are faded. */
+  mark(wanted: string): void {
+    this.wanted = wanted;
+    for (const found of matchesOf(this.boxes, wanted)) {
+      pathTo(found)
+        .slice(1)
+        .forEach(({ id }) => this.open.add(id));
+    }
     this.draw();
   }
 
@@ -86,7 +99,12 @@ export class TreeTable {
     }
     const columns = treeColumns(this.tree, this.share);
     const rows = pathRows(this.tree, this.boxes, this.open, this.share);
-    const elements = rows.map((row) => rowElement(row, columns, this.foldButton(row)));
+    const found = new Set(matchesOf(this.boxes, this.wanted).map(({ id }) => id));
+    const elements = rows.map((row) => {
+      const element = rowElement(row, columns, this.foldButton(row));
+      element.classList.toggle("faded", this.wanted.trim() !== "" && !found.has(row.id));
+      return element;
+    });
     const kind = this.share === undefined ? "few" : "few shares";
     this.element.replaceChildren(tableElement(this.title, this.first, columns, elements, kind));
   }

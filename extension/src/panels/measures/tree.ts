@@ -1,9 +1,10 @@
-/** Measures on modules, or on call frames, as rows of a table and as boxes of a flame graph, as wide as the first measure. */
+/** Measures on modules, phases or call frames, as rows of a table and as boxes of a flame graph, as wide as the first measure. */
 
 import type { Place } from "../../protocol";
 import * as units from "../../units";
 import type { MeasureTitle, MeasureTree } from "../results";
-import type { Box } from "./box";
+import { capital } from "../text";
+import { amount, type Box } from "./box";
 
 const TONES = ["kernels", "inductor", "aot", "dynamo", "eager"];
 
@@ -13,10 +14,15 @@ const MOST_OPENED = 20;
 /** Measures that have another title than their name. */
 const TITLES: Record<string, string> = { bound: "Possible", step: "Time of a Step", "at the peak": "At the Peak" };
 
-/** A box, with what else is known about it; its seconds are the first measure, whatever its unit. */
+/** A box, with what else is known about it. Of a change it is as wide as all that changed in it, up and down. */
 export interface PathBox extends Box {
+  /** The names of all that it stands for, the outermost first. */
+  names: string[];
   place: Place | undefined;
+  /** The measures; `own` is the first one without what is inside. */
   values: number[];
+  value: number;
+  own: number;
   children: PathBox[];
 }
 
@@ -40,34 +46,44 @@ export interface PathRow extends Row {
   isOpen: boolean | undefined;
 }
 
-/** Of what the first measure is a share. */
+/** Of what the first measure is a share; the title is that of its column: `% of step`. */
 export interface Share {
   title: string;
   whole: number;
 }
 
 /** All boxes, parents before children. The first box contains all others. Empty if there is no tree. */
-export function pathBoxes({ rows }: MeasureTree): PathBox[] {
+export function pathBoxes({ rows, isChange }: MeasureTree): PathBox[] {
+  const sizes = rows.map(({ own, whole }) => Math.abs((isChange ? own : whole)[0] ?? 0));
+  if (isChange) {
+    rows.forEach((_, fromStart) => {
+      const at = rows.length - 1 - fromStart;
+      const parent = rows[at]?.parent ?? -1;
+      if (parent >= 0) {
+        sizes[parent] = (sizes[parent] ?? 0) + (sizes[at] ?? 0);
+      }
+    });
+  }
   const boxes: PathBox[] = [];
   /** Where the next box inside each box begins. */
   const ends: number[] = [];
   rows.forEach(({ name, kind, place, parent, own, whole }, id) => {
     const above = boxes[parent];
     const start = ends[parent] ?? 0;
-    const seconds = whole[0] ?? 0;
-    ends[parent] = start + seconds;
+    const size = sizes[id] ?? 0;
+    ends[parent] = start + size;
     ends[id] = start;
     const box: PathBox = {
       id,
       parent: above,
       name,
+      names: [name],
       label: kind === name ? "" : kind,
-      compile: "",
       start,
-      seconds,
+      size,
+      value: whole[0] ?? 0,
       own: own[0] ?? 0,
       depth: above === undefined ? 0 : above.depth + 1,
-      beside: false,
       place: place.uri === "" ? undefined : place,
       values: whole,
       children: [],
@@ -75,7 +91,37 @@ export function pathBoxes({ rows }: MeasureTree): PathBox[] {
     above?.children.push(box);
     boxes.push(box);
   });
-  return boxes.length > 1 && boxes[0]?.values.some((value) => value > 0) === true ? boxes : [];
+  return boxes.length > 1 && boxes[0]?.values.some((value) => value !== 0) === true ? boxes : [];
+}
+
+/**
+ * The boxes of a flame graph. Of several that do nothing but hold each other one is drawn, with the names of all: rows of
+ * the same width would push down what the first measure was spent on.
+ */
+export function flameBoxes(tree: MeasureTree): PathBox[] {
+  const drawn = new Map<Box, PathBox>();
+  const boxes: PathBox[] = [];
+  for (const box of pathBoxes(tree)) {
+    const around = box.parent && drawn.get(box.parent);
+    if (around !== undefined && around.depth > 1 && isAllOf(box, box.parent)) {
+      around.names.push(box.name);
+      around.name = around.names.join(" › ");
+      around.label ||= box.label;
+      around.own = box.own;
+      drawn.set(box, around);
+    } else {
+      const depth = around === undefined ? 0 : around.depth + 1;
+      const copy = { ...box, id: boxes.length, parent: around, names: [box.name], depth, children: [] };
+      around?.children.push(copy);
+      boxes.push(copy);
+      drawn.set(box, copy);
+    }
+  }
+  return boxes;
+}
+
+function isAllOf({ size }: Box, around: Box | undefined): boolean {
+  return around?.children.length === 1 && size > 0 && size >= 0.995 * around.size;
 }
 
 /** The boxes that are open at first: those around the parts with most of the first measure. */
@@ -95,11 +141,9 @@ export function pathRows(tree: MeasureTree, boxes: PathBox[], open: Set<number>,
   const rows: PathRow[] = [];
   const add = (box: PathBox): void => {
     const inside = box.children.length > 0;
-    const [first = "", ...others] = tree.measures.map((measure, at) => text(box.values[at] ?? 0, measure));
+    const [first = "", ...others] = tree.measures.map(({ unit }, at) => cell(box.values[at] ?? 0, unit));
     const beside =
-      share === undefined
-        ? []
-        : [units.percent(box.seconds, share.whole), text(box.own, tree.measures[0] as MeasureTitle)];
+      share === undefined ? [] : [units.percent(box.value, share.whole), cell(box.own, tree.measures[0]?.unit ?? "")];
     rows.push({
       id: box.id,
       depth: box.depth,
@@ -107,7 +151,7 @@ export function pathRows(tree: MeasureTree, boxes: PathBox[], open: Set<number>,
       place: box.place,
       name: box.name,
       detail: box.label,
-      share: share === undefined || share.whole <= 0 ? 0 : Math.min(1, box.seconds / share.whole),
+      share: share === undefined || share.whole <= 0 ? 0 : Math.min(1, box.value / share.whole),
       cells: [first, ...beside, ...others],
     });
     if (inside && open.has(box.id)) {
@@ -124,17 +168,12 @@ function titleOfMeasure({ name }: MeasureTitle): string {
 
 /** What has most of the first measure is first; of a change, what changed most. */
 function byMost(a: PathBox, b: PathBox): number {
-  return Math.abs(b.seconds) - Math.abs(a.seconds);
+  return Math.abs(b.value) - Math.abs(a.value);
 }
 
-/** A number with its unit; nothing is left empty. */
-function text(value: number, { unit }: MeasureTitle): string {
-  if (value === 0) {
-    return "";
-  }
-  const size = Math.abs(value);
-  const shown = unit === "seconds" ? units.duration(size) : unit === "bytes" ? units.size(size) : String(size);
-  return value < 0 ? `−${shown}` : shown;
+/** Nothing is left empty. */
+function cell(value: number, unit: string): string {
+  return value === 0 ? "" : amount(value, unit);
 }
 
 /** The class of a box, its colour: modules of one class, and frames of one function, have the same. */
@@ -150,18 +189,29 @@ export function pathTitle({ name, label }: Box): string {
   return label === "" ? name : `${name} ${label}`;
 }
 
-/** The numbers of a box of a profile: its time, its own part, the least it could take, and the bytes that it moves. */
-export function pathFacts(box: Box, whole: number): string[] {
-  const { seconds, own, values } = box as PathBox;
-  const [, possible = 0, bytes = 0] = values;
-  return [
-    `${units.duration(seconds)} ${units.percent(seconds, whole)} of the kernels`,
-    own > 0 && own < seconds ? `own ${units.duration(own)}` : "",
-    possible > 0 ? `possible ${units.duration(possible)}` : "",
-    bytes > 0 ? `moved ${units.size(bytes)}` : "",
-  ].filter((fact) => fact !== "");
+/** The class of a box of a change, its colour. */
+export function signOf(box: Box): string {
+  const { value } = box as PathBox;
+  return value > 0 ? "more" : value < 0 ? "less" : "whole";
 }
 
-export function spokenPath(box: Box, whole: number): string {
-  return [pathTitle(box), ...pathFacts(box, whole)].join(", ");
+/** A phase has words in place of its name; the line below the chart has its name, too. */
+export function phaseTitle({ name, label }: Box): string {
+  return label === "" ? name : capital(label);
+}
+
+/** The numbers of a box, as in the table: the first measure and its share, its own part, and the other measures. */
+export function pathFacts({ measures, isChange }: MeasureTree, box: Box, share?: Share): string[] {
+  const { value, own, values, children } = box as PathBox;
+  const [first, ...others] = measures;
+  const unit = first?.unit ?? "";
+  const part = share === undefined ? "" : ` ${units.percent(value, share.whole)}${share.title.slice(1).toLowerCase()}`;
+  return [
+    `${isChange && value > 0 ? "+" : ""}${amount(value, unit)}${part}`,
+    children.length > 0 && own !== 0 ? `own ${amount(own, unit)}` : "",
+    ...others.map((measure, at) => {
+      const number = values[at + 1] ?? 0;
+      return number === 0 ? "" : `${titleOfMeasure(measure).toLowerCase()} ${amount(number, measure.unit)}`;
+    }),
+  ].filter((fact) => fact !== "");
 }

@@ -2,7 +2,7 @@
 
 import * as bridge from "../bridge";
 import { button, h, select } from "../dom";
-import { TreeTable } from "../measures/table";
+import { TreeView } from "../measures/treeView";
 import type { Subject } from "../messages";
 import type { Memory, MemoryBuffer, MemoryPlaces, MemoryPlan } from "../results";
 import { Loader, notice, placeLink, runButton, type Surroundings, type View } from "../view";
@@ -29,7 +29,7 @@ class MemoryView implements View {
     role: "region",
     "aria-label": "Buffers at the chosen step",
   });
-  private readonly modules = new TreeTable("Memory by module", "Module");
+  private readonly modules = new TreeView({ title: "Memory by module", noun: ["module", "modules"] });
   private showsModules = bridge.recall<Remembered>().memoryModules ?? false;
   private subject: Subject | undefined;
   private data: Memory | undefined;
@@ -101,7 +101,8 @@ class MemoryView implements View {
     }
     this.modules.take(plan.modules, { title: "% of Peak", whole: plan.modules.rows[0]?.whole[0] ?? 0 });
     if (this.showsModules) {
-      this.body.replaceChildren(h("div", { class: "scroll" }, this.modules.element));
+      this.body.replaceChildren(this.modules.element);
+      this.modules.draw();
       return;
     }
     this.chart = new Chart(plan, (step) => this.choose(plan, step));

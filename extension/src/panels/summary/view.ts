@@ -3,42 +3,22 @@
 import * as bridge from "../bridge";
 import { h, rich } from "../dom";
 import { TreeTable } from "../measures/table";
-import type { Subject } from "../messages";
 import type { Summary } from "../results";
 import * as units from "../../units";
-import { Loader, placeLink, runButton, type View } from "../view";
+import { placeLink, runButton, RunView, type View } from "../view";
 
 export function create(): View {
   return new SummaryView();
 }
 
-class SummaryView implements View {
-  private readonly body = h("div", { class: "body scroll summary-body" });
-  readonly element = h("section", { class: "view" }, this.body);
+class SummaryView extends RunView<Summary> {
   private readonly tree = new TreeTable("What was compiled", "Compiled");
-  private run = "";
-  private readonly loader = new Loader<Summary>(this.body, "the summary", (result) => {
-    this.draw(result);
-  });
 
-  show({ run, deep }: Subject): void {
-    if ((deep ?? run) !== this.run) {
-      this.run = deep ?? run;
-      this.refresh();
-    }
+  constructor() {
+    super("irscope/summary", "the summary", "scroll summary-body");
   }
 
-  refresh(): void {
-    if (this.run !== "") {
-      void this.loader.load("irscope/summary", { run: this.run });
-    }
-  }
-
-  focus(): void {
-    this.element.querySelector<HTMLElement>("button")?.focus();
-  }
-
-  private draw({ standing, facts, causes, moreCauses, compiled }: Summary): void {
+  protected override draw({ standing, facts, causes, moreCauses, compiled }: Summary): void {
     this.tree.take(compiled);
     const more = moreCauses > 0 && h("p", { class: "dim" }, `${units.count(moreCauses, "more cause")} in Findings.`);
     const items = causes.map(({ title, message, place, cost }) =>

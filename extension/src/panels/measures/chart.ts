@@ -1,8 +1,7 @@
-/** A flame chart: boxes that are zoomed and searched, and that are a tree for the keyboard and for screen readers. */
+/** A flame graph: boxes that are zoomed and searched, and that are a tree for the keyboard and for screen readers. */
 
-import * as units from "../../units";
 import { button, h, setText } from "../dom";
-import type { Box } from "../measures/box";
+import { amount, valueOf, type Box } from "./box";
 import {
   around,
   boxAt,
@@ -14,7 +13,7 @@ import {
   zoomedBy,
   type Drawn,
   type Span,
-} from "./model";
+} from "./flame";
 
 const ROW_PIXELS = 20;
 /** A pointer that moved at least this far draws a range and does not click. */
@@ -30,9 +29,9 @@ export interface Words {
   classOf(box: Box): string;
   titleOf(box: Box): string;
   /** What a screen reader says of a box. */
-  spoken(box: Box, whole: number): string;
+  spoken(box: Box, whole: Box): string;
   /** What the line below the chart says. */
-  told(box: Box, whole: number): HTMLElement[];
+  told(box: Box, whole: Box): HTMLElement[];
 }
 
 export class FlameChart {
@@ -52,8 +51,7 @@ export class FlameChart {
   private current: Box | undefined;
   private drawn = new Map<Box, HTMLElement>();
   private readonly boxesOf = new WeakMap<Element, Box>();
-  /** Whether what ran beside the rest is drawn. */
-  withThreads = true;
+  private unit = "seconds";
 
   /** @param body gives the width where the chart is not laid out yet */
   constructor(
@@ -83,7 +81,8 @@ export class FlameChart {
   }
 
   /** Other boxes, parents before children; the first one is the whole. They are drawn by `draw`. */
-  take(boxes: Box[]): void {
+  take(boxes: Box[], unit = "seconds"): void {
+    this.unit = unit;
     this.boxes = boxes;
     this.zoomed = this.current = boxes[0];
     this.matches = matchesOf(boxes, this.search.value);
@@ -101,15 +100,17 @@ export class FlameChart {
       return;
     }
     const width = this.chart.clientWidth || this.body.clientWidth;
-    const boxes = drawnBoxes(this.boxes, span, width, this.withThreads);
-    this.drawn = new Map(boxes.map((each) => [each.box, this.boxElement(each)]));
+    const boxes = drawnBoxes(this.boxes, span, width);
+    this.drawn = new Map(boxes.map((each) => [each.box, this.boxElement(each, all)]));
     const deepest = Math.max(0, ...boxes.map(({ box }) => box.depth));
     const hadFocus = this.chart.contains(document.activeElement);
     this.chart.style.setProperty("height", `${(deepest + 1) * ROW_PIXELS + 2}px`);
     this.chart.replaceChildren(...this.drawn.values(), this.dragged);
-    const ticks = ticksOf(span, width).map(({ left, text }) => h("span", { style: { left: `${left}px` } }, text));
+    const ticks = ticksOf(span, width, this.unit).map(({ left, text }) =>
+      h("span", { style: { left: `${left}px` } }, text),
+    );
     this.ruler.replaceChildren(...ticks);
-    this.zoomOut.disabled = span.seconds >= all.seconds;
+    this.zoomOut.disabled = span.size >= all.size;
     this.mark();
     this.current = this.current !== undefined && this.drawn.has(this.current) ? this.current : (boxes[0]?.box ?? all);
     const item = this.drawn.get(this.current);
@@ -122,19 +123,19 @@ export class FlameChart {
     this.tell(this.current);
   }
 
-  private boxElement({ box, left, width, above }: Drawn): HTMLElement {
+  private boxElement({ box, left, width, above }: Drawn, whole: Box): HTMLElement {
     const item = h(
       "div",
       {
-        class: `box ${this.words.classOf(box)}${box.beside ? " beside" : ""}${above ? " above" : ""}`,
+        class: `box ${this.words.classOf(box)}${above ? " above" : ""}`,
         tabindex: -1,
         role: "treeitem",
         "aria-level": box.depth + 1,
-        "aria-label": this.words.spoken(box, this.boxes[0]?.seconds ?? 0),
+        "aria-label": this.words.spoken(box, whole),
         ...(box.children.length > 0 ? { "aria-expanded": "true" } : {}),
         style: { left: `${left}px`, width: `${Math.max(1, width - 1)}px`, top: `${box.depth * ROW_PIXELS}px` },
       },
-      width > 34 ? `${this.words.titleOf(box)} ${width > 120 ? units.duration(box.seconds) : ""}` : "",
+      width > 34 ? `${this.words.titleOf(box)} ${width > 120 ? amount(valueOf(box), this.unit) : ""}` : "",
     );
     this.boxesOf.set(item, box);
     return item;
@@ -147,7 +148,7 @@ export class FlameChart {
   private tell(box: Box | undefined): void {
     const whole = this.boxes[0];
     if (box !== undefined && whole !== undefined) {
-      this.told.replaceChildren(...this.words.told(box, whole.seconds));
+      this.told.replaceChildren(...this.words.told(box, whole));
     }
   }
 
@@ -244,7 +245,7 @@ export class FlameChart {
       item.classList.toggle("faded", value.trim() !== "" && !hits.has(box));
       item.classList.toggle("at", hits.has(box) && box === this.current);
     }
-    setText(this.found, matchText(this.matches, value, this.words.noun));
+    setText(this.found, matchText(this.matches, value, this.words.noun, this.unit));
   }
 
   private moveTo(next: Box | undefined): void {
