@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from irscope.events.break_message import BreakMessage, parse_break_messages, parse_data_dependent_guard
-from irscope.events.stack import FramePlace, innermost_user, places_now, related_to
+from irscope.events.stack import FramePlace, innermost_user, places_now, printed_places, related_to, with_traced
 from irscope.events.trace import GRAPH_BREAK, is_skipped
 from irscope.findings import deliberate, fake_calls, lightning, transforms
 from irscope.findings.detector import Detector
 from irscope.findings.kinds.compiled_code_error import UNTIL
+from irscope.findings.known_issues import first_of
 from irscope.findings.moment import Moment
 from irscope.internals.dynamo_frames import is_called_by_transform, is_polyfill
+from irscope.internals.failed_programs import forward_stack
 from irscope.internals.refused_functions import refused_function
 from irscope.protocol import BreakFacts, Finding, Fix, Related, RelatedRole, Severity, carrying_out
 from irscope.usercode.source import node_at_range, range_of_line
@@ -93,7 +95,8 @@ class _Told:
 
 def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding | None:
     """The finding at the innermost user frame of what was being traced, else of the Python stack."""
-    places = places_now(moment.error)
+    failed = printed_places(forward_stack(first_of(moment.error))) if moment.error is not None else []
+    places = with_traced(failed) if failed else places_now(moment.error)
     at = innermost_user(places)
     if at is None:
         if (header := _HEADER.search(moment.record.payload)) is None:
@@ -103,7 +106,7 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
     place = places[at]
     messages = with_guard(messages, moment.error)
     cause = messages[0] if messages else None
-    told = _told(moment, places, at, messages, skipped)
+    told = _told(moment, places, at, messages, skipped, bool(failed))
     finding = Finding(
         kind=KIND.id,
         code=(cause.code if cause else "") or KIND.id,
@@ -171,8 +174,11 @@ def _led(moment: Moment, finding: Finding, place: FramePlace) -> Finding:
     )
 
 
-def _told(moment: Moment, places: list[FramePlace], at: int, messages: list[BreakMessage], skipped: bool) -> _Told:
-    """The words of a break by whose it is: PyTorch's on purpose, a fake implementation's, a transform's, or the line's."""
+def _told(
+    moment: Moment, places: list[FramePlace], at: int, messages: list[BreakMessage], skipped: bool, in_backward: bool
+) -> _Told:
+    """The words of a break by whose it is: PyTorch's on purpose, a fake implementation's, a transform's, or the line's;
+    ``in_backward`` says that the backward of the operation at the place failed."""
     place, related = places[at], related_to(places, at)
     whole = _whole(moment, place)
     given_up = whole if skipped else ""
@@ -191,11 +197,11 @@ def _told(moment: Moment, places: list[FramePlace], at: int, messages: list[Brea
     if code == _IN_TRANSFORM:
         return _Told(words, related, _IN_TRANSFORM, keeps=False)
     if code == _BACKEND_FAILED:
-        return _of_backend(messages[0], _Told(words, related, None), place)
+        return _of_backend(messages[0], _Told(words, related, None), place, in_backward)
     return _Told(words, related, refused)
 
 
-def _of_backend(message: BreakMessage, told: _Told, place: FramePlace) -> _Told:
+def _of_backend(message: BreakMessage, told: _Told, place: FramePlace, in_backward: bool) -> _Told:
     """What is said where a backend fails: once, though Dynamo tries it again with less of the function."""
     failed = _HOW_IT_FAILED.search(message.explanation)
     if failed is None:
@@ -205,7 +211,8 @@ def _of_backend(message: BreakMessage, told: _Told, place: FramePlace) -> _Told:
     )
     if _OF_SHAPE.fullmatch(failed["error"]):  # of the backward, whose result has a shape that depends on values
         return told
-    what = f"the backend `{failed['backend']}` failed with the graph that ends at {deliberate.shown(place)}: {failed['error']}"
+    part = "backward of" if in_backward else "graph that ends at"
+    what = f"the backend `{failed['backend']}` failed with the {part} {deliberate.shown(place)}: {failed['error']}"
     said = f"Graph break: {what}; Dynamo tries it with less of the function, and else runs all of it as plain Python."
     words = deliberate.words("", "", "PyTorch's compiler failed, not your code.")
     return dataclasses.replace(told, words=dataclasses.replace(words, message=said, hints=(UNTIL,)))
