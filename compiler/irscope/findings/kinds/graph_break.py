@@ -95,8 +95,7 @@ class _Told:
 
 def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding | None:
     """The finding at the innermost user frame of what was being traced, else of the Python stack."""
-    failed = printed_places(forward_stack(first_of(moment.error))) if moment.error is not None else []
-    places = with_traced(failed) if failed else places_now(moment.error)
+    places, in_backward = _places(moment.error)
     at = innermost_user(places)
     if at is None:
         if (header := _HEADER.search(moment.record.payload)) is None:
@@ -106,7 +105,7 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
     place = places[at]
     messages = with_guard(messages, moment.error)
     cause = messages[0] if messages else None
-    told = _told(moment, places, at, messages, skipped, bool(failed))
+    told = _told(moment, places, at, messages, skipped, in_backward)
     finding = Finding(
         kind=KIND.id,
         code=(cause.code if cause else "") or KIND.id,
@@ -133,6 +132,12 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
     if skipped:
         _give_up(moment, finding, place.qualified if inside is None or told.is_anywhere else "")
     return finding
+
+
+def _places(error: BaseException | None) -> tuple[list[FramePlace], bool]:
+    """The places as `make` has them, and whether the backward of the operation there failed."""
+    failed = printed_places(forward_stack(first_of(error))) if error is not None else []
+    return with_traced(failed) if failed else places_now(error), bool(failed)
 
 
 def _give_up(moment: Moment, finding: Finding, function: str) -> None:

@@ -33,14 +33,6 @@ def decision_at(spot: Spot) -> Decision | None:
     return None
 
 
-def operand_at(spot: Spot, test: ast.expr) -> ast.expr:
-    """The operand of ``and`` and ``or`` in a test that the break is in; the test if it has none."""
-    around = [spot.node, *spot.source.around(spot.node)]
-    while isinstance(test, ast.BoolOp) and (inner := [value for value in test.values if value in around]):
-        test = inner[0]
-    return test
-
-
 def condition(spot: Spot, node: ast.expr) -> str | None:
     """A condition as an expression that gives one boolean tensor; None if it cannot be written so."""
     operands = [value for joined in spot.source.all(ast.BoolOp, node) for value in joined.values]
