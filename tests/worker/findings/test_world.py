@@ -120,8 +120,8 @@ def test_the_function_under_disable_is_named(tmp_path: Path, shared_worker: Work
     assert len(ran.report.findings) == len(said), "one break in a wrapper is one finding"
     assert "calls `Counter.forward`, which is marked" in said[19].message
     assert not any(
-        "empty_like" in str(finding)
-        or "def list_op" in str(finding) or "self.counter(x)\n" in str(finding.hints) for finding in said.values()
+        "empty_like" in str(finding) or "def list_op" in str(finding) or "self.counter(x)\n" in str(finding.hints)
+        for finding in said.values()
     )
 
 
@@ -362,6 +362,24 @@ def test_a_type_check_that_fails_below_compiled_code(tmp_path: Path) -> None:
     followed = write(tmp_path, text.format("checked(torch.compile(f))"), "followed.py")
     again = run_captured(followed, tmp_path / "runs.db", env=env)
     assert again.report.findings == () and len(again.report.compiles) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "line", "hint"),
+    [
+        ("range_args", "recompile-value", 6, "The loop over a `range` of `start` is unrolled"),
+        ("forward_replaced", "recompile-object", 10, "Set `layer.forward` before the first call"),
+        ("catch_warnings", "GB0007", 14, "if not torch.compiler.is_compiling():"),
+        ("backward_hook", "GB0083", 17, "torch._dynamo.config.compiled_autograd = True"),
+    ],
+)
+def test_one_cause_with_a_hint_that_fits(
+    name: str, code: str, line: int, hint: str, tmp_path: Path, shared_worker: Worker | None
+) -> None:
+    ran = run_captured(SCRIPTS / f"{name}.py", tmp_path / "runs.db", worker=shared_worker)
+    (cause,) = causes_only(ran.report.findings)
+    assert (cause.code, cause.range.start.line) == (code, line)
+    assert hint in cause.hints[0], cause.hints
 
 
 def test_one_compile_for_ten_blocks(tmp_path: Path, shared_worker: Worker | None) -> None:

@@ -47,6 +47,8 @@ _HEADER = re.compile(r"Graph break in user code at (?P<file>.+?):(?P<line>\d+)$"
 """A file's name may have a line break in it."""
 _IN_TRANSFORM = "GB0149"
 _BACKEND_FAILED = "GB0219"
+_NOT_CARRIED = "GB0092"
+"""A break because of another: what is alive at that one cannot be carried over it."""
 _HOW_IT_FAILED = re.compile(
     r"Backend compiler `(?P<backend>[^`]*)` failed with (?P<error>.*?)\.? Adding a graph break", re.DOTALL
 )
@@ -146,6 +148,12 @@ def _give_up(moment: Moment, finding: Finding, function: str) -> None:
         moment.known.notes.setdefault(_GIVEN_UP, {})[moment.record.compile] = (finding, function)
 
 
+def _earlier(moment: Moment, finding: Finding) -> Finding | None:
+    """The newest break of the same compile, over which nothing could be carried that is alive there."""
+    known = [each for each in moment.known.findings if each.kind == KIND.id and moment.record.compile in each.compiles]
+    return next((each for each in reversed(known) if each.cause != finding.cause), None)
+
+
 def _leader(moment: Moment, finding: Finding, place: FramePlace) -> Finding | None:
     """The break that a break inside of a library follows from: it made a function run as plain Python, so that the library
     below the call is compiled piece by piece.  Dynamo had traced past that call, so it broke nothing there: up to the break,
@@ -166,7 +174,8 @@ def _leader(moment: Moment, finding: Finding, place: FramePlace) -> Finding | No
 
 def _led(moment: Moment, finding: Finding, place: FramePlace) -> Finding:
     """The finding, with the break that it follows from if there is one."""
-    if (leader := _leader(moment, finding, place)) is None:
+    leader = _earlier(moment, finding) if finding.code == _NOT_CARRIED else _leader(moment, finding, place)
+    if leader is None:
         return finding
     return dataclasses.replace(
         finding,

@@ -12,7 +12,6 @@ from irscope.fixing.advice.spot import Spot
 from irscope.usercode.bindings import dotted
 
 OUTSIDE = "Compiled code is a graph of tensor operations; this reaches outside of Python and must happen in its place."
-_READING = ("__getattr__", "__getattribute__", "__getitem__", "__get__")
 _CHANGING = ("pop", "popitem", "update", "setdefault", "clear")
 
 
@@ -53,7 +52,7 @@ def _opened(spot: Spot) -> tuple[Option, ...]:
 
 def in_caller(spot: Spot) -> tuple[Option, ...]:
     """Something done to the world: best done in the caller; in what reads an attribute or item, the value is passed in."""
-    if spot.context.inlined and (name := spot.context.function.rpartition(".")[2]) in _READING:
+    if spot.context.inlined and (name := spot.context.function.rpartition(".")[2]).startswith("__get"):
         return (Option(f"Read what `{name}` gives before the compiled function is called, and pass the value in"),)
     if not spot.alone:
         return some(pass_in(spot, spot.expression, ""))
