@@ -1,4 +1,4 @@
-"""Functions with a backward of their own that Dynamo traces inside of ``torch.func.grad``: it takes their forward alone.
+"""Functions with their own backward that Dynamo traces inside of ``torch.func.grad``: it takes their forward alone.
 
 PyTorch's issue 193279.  No record of the trace says so.
 """
