@@ -56,6 +56,7 @@ SEEN_ELSEWHERE = [
     ("0/0: self._modules['drop'].training == False", "self.drop.training", "recompile-training-mode", "it was in eval mode when this was compiled"),
     ("!0/0/0: n == 3", "n", "recompile-value", "it was 3 when this was compiled"),
     ("0/0: len(L['xs']) == 2", "len(xs)", "recompile-value", "it was 2 when this was compiled"),
+    ("0/0: not ___dict_contains('forward', G['layer'].__dict__)", "layer.forward", "recompile-object", "it was that of the class when this was compiled, and the object has its own now"),
     ("0/0: not L['flag']", "flag", "recompile-condition", "`not flag` no longer holds"),
     ("0/1: 2 <= L['x'].size()[0] <= 512", "x", "recompile-condition", "`2 <= x.size()[0] <= 512` no longer holds"),
     ("0/1: L['x'].size()[0] == L['y'].size()[1]", "x", "recompile-condition", "`x.size()[0] == y.size()[1]` no longer holds"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from facts import a_range
 from irscope.events.stack import FramePlace
 from irscope.findings.lightning import is_in_module, networks_around, words_of
+from irscope.fixing.texts import applied
 
 SOURCE = """\
 class Lit(LightningModule):
@@ -45,6 +46,18 @@ def test_the_networks_of_the_module(tmp_path: Path) -> None:
     assert "`self.net = torch.compile(self.net); self.head = torch.compile(self.head)`" in hint
     (hint,) = words_of(FramePlace(str(file), "training_step", a_range(18, 8, 18, 42)), "").hints
     assert "`self.net = torch.compile(self.net)`" in hint
+
+
+def test_the_hint_has_an_edit_where_the_file_compiles_the_module(tmp_path: Path) -> None:
+    file = tmp_path / "lit.py"
+    file.write_text(f"import torch\n\n{SOURCE}\nmodel = torch.compile(Lit(0.1))\n")
+    (option,) = words_of(FramePlace(str(file), "training_step", a_range(15, 8, 15, 31)), "").options
+    assert applied(file.read_text(), option.edits) == file.read_text().replace(
+        "torch.compile(Lit(0.1))", "Lit(0.1)"
+    ).replace(
+        "        self.head = Net()\n",
+        "        self.head = Net()\n        self.net = torch.compile(self.net)\n        self.head = torch.compile(self.head)\n",
+    )
 
 
 def test_only_calls_of_the_module() -> None:

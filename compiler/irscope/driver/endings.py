@@ -4,9 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from irscope.protocol import CaptureGap, FindingSeen, GapSeen, Message, Origin, Outcome, OutcomeKind, Raised
+from irscope.findings.kinds.compiled_code_error import TYPE_CHECK
+from irscope.protocol import (
+    CaptureGap,
+    Finding,
+    FindingSeen,
+    GapSeen,
+    Message,
+    Origin,
+    Outcome,
+    OutcomeKind,
+    Raised,
+    Related,
+    Report,
+    Severity,
+)
 from irscope.store.store import Store, StoreError
 
 
@@ -31,6 +45,9 @@ def with_finding(
         if found is None:
             return _with_line(outcome, raised[0])
         store.put_finding(run, found)
+        for follower in _followers(report, found):
+            store.put_finding(run, follower)
+            on_message(FindingSeen(follower))
     except Exception as error:  # noqa: BLE001  what ended the script is reported in any case
         gap = CaptureGap("where in compiled code the script failed", f"{type(error).__name__}: {error}")
         with contextlib.suppress(StoreError):  # it may be the store that fails
@@ -42,6 +59,14 @@ def with_finding(
         return outcome
     place = Origin(found.file, found.range.start.line)
     return dataclasses.replace(outcome, message=outcome_message(one, found), place=place)
+
+
+def _followers(report: Report, found: Finding) -> Iterator[Finding]:
+    """What Dynamo finds at the call whose type check fails: the code that reports the failure is traced, too."""
+    cause = Related(found.file, found.range, "the type check that fails is the cause")
+    for finding in report.findings if found.code == TYPE_CHECK else ():
+        if (finding.file, finding.range) == (found.file, found.range) and finding.cause != found.cause:
+            yield dataclasses.replace(finding, severity=Severity.HINT, follows=cause)
 
 
 def _with_line(outcome: Outcome, raised: Raised) -> Outcome:

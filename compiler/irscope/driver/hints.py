@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import os
 
 from irscope.driver.fixing.candidates import Candidate, Tried
 from irscope.driver.trials.proving import Status
@@ -38,14 +39,18 @@ class TriedHint:
 
 
 def tried_hints(finding: Finding, tried: Tried | None) -> list[TriedHint]:
-    """The hints of a finding: what helps first, and last what does not help."""
+    """The hints of a finding: what helps first, and last what does not help; if one helps, none that no edit carries out."""
     forms = {fix.hint: fix.identity for fix in finding.fixes}
     candidates = tried.candidates if tried is not None else ()  # the best first
-    hints = list[TriedHint]()
+    why = _NO_EDIT.format(os.path.basename(finding.file))
+    hints, without_edit = list[TriedHint](), list[TriedHint]()
     for index, text in enumerate(finding.hints):
         of_hint = (one for one in candidates if index in forms and one.fix.first.identity == forms[index])
-        untried = _NO_EDIT if tried is not None and index not in forms else ""
-        hints.append(_judged(text, next(of_hint, None), untried))
+        is_left_open = tried is not None and index not in forms
+        kept = without_edit if is_left_open else hints
+        kept.append(_judged(text, next(of_hint, None), why if is_left_open else ""))
+    if not any(hint.standing is Standing.HELPS for hint in hints):
+        hints += without_edit
     return sorted(hints, key=lambda hint: list(Standing).index(hint.standing))
 
 
@@ -73,5 +78,5 @@ def _judged(text: str, one: Candidate | None, untried: str) -> TriedHint:
     return TriedHint(text, Standing.NO_HELP if is_no_help else Standing.UNPROVEN, proof.reason)
 
 
-_NO_EDIT = "it leaves open what to write, so it is yours to try."
+_NO_EDIT = "irscope has no change of `{}` that carries it out."
 _NOTHING = "it repairs nothing: what broke runs as plain Python."

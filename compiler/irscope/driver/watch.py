@@ -20,6 +20,7 @@ from irscope.protocol import (
     CaptureGap,
     CompileSeen,
     FactsWritten,
+    Finding,
     FindingSeen,
     GapSeen,
     KernelsWritten,
@@ -80,6 +81,7 @@ class Watch:
         self.unfit = ""
         """Why a fork cannot run this script."""
         self._refused: str | None = None
+        self._found: Finding | None = None
         self._began = self._is_fork = self._compiled = self._packed = False
         self._ended: ScriptEnded | None = None
         self._ended_at = 0.0
@@ -228,7 +230,9 @@ class Watch:
             self._compiled = True
         elif isinstance(message, GapSeen):
             self._add_gap(message.gap)
-        elif not isinstance(message, (FindingSeen, KernelsWritten, Progress)):
+        elif isinstance(message, FindingSeen):
+            self._found = self._found or message.finding
+        elif not isinstance(message, (KernelsWritten, Progress)):
             self._packed |= isinstance(message, FactsWritten) and "packages" in message.facts
             kept.append(message)
             return False
@@ -290,6 +294,9 @@ class Watch:
     def _completed(self) -> str:
         if self._compiled:  # as it was told: the store may not have been writable
             return "The script ran to its end."
+        if (found := self._found) is not None:
+            place = f"{os.path.basename(found.file)}:{found.range.start.line}"
+            return f"The script ran to its end, and nothing was compiled: the finding at {place} says why."
         if self._packed:
             return "The script ran to its end. It made a package of AOTInductor by itself, and no function under torch.compile was called with tensors."
         if self._gaps:

@@ -81,7 +81,7 @@ class FindingBook:
         self._ask(Record(name, {}, compile, 0, payload), *data)
 
     def add(self, finding: Finding) -> None:
-        """Takes in what a pipeline has found by itself."""
+        """Takes in what a pipeline has found by itself; a finding that counts 0 says what an earlier one follows from."""
         before = self._findings.get(finding.cause)
         if before is not None:
             speaks = finding if registry.kind_of(finding.kind).newest_speaks else before
@@ -91,7 +91,7 @@ class FindingBook:
                 count=before.count + finding.count,
                 compiles=tuple(dict.fromkeys((*before.compiles, *finding.compiles))),
                 related=tuple(dict.fromkeys((*before.related, *finding.related)))[:_RELATED_KEPT],
-                follows=finding.follows if finding.follows == before.follows else None,
+                follows=finding.follows if finding.follows == before.follows or not finding.count else None,
             )
         self._findings[finding.cause] = finding
         self._publish(finding)

@@ -47,6 +47,11 @@ def compiled_frame(
     return None
 
 
+def outermost_call(stack: Sequence[StackFrame]) -> int | None:
+    """The index of what ``torch.compile`` has put around a function, outermost on a stack; None if it is not there."""
+    return next((i for i, frame in enumerate(stack) if _is_of(frame, _WRAPPER)), None)
+
+
 def function_around(stack: Sequence[StackFrame], at: int) -> int | None:
     """The index of the compiled function that calls the compiled code at an index; None if another one calls it, as
     ``backward()`` does."""

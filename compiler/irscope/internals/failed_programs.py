@@ -9,7 +9,7 @@ import re
 import textwrap
 import traceback
 
-from irscope.internals.frames import FrameLook
+from irscope.internals.frames import FrameLook, is_in
 
 WRITTEN = FrameLook(
     what="the script that shows a failed compile by itself",
@@ -34,6 +34,14 @@ _HEAD = '''"""{error}
 A script of PyTorch's own, with random inputs.  `python FILE` should raise this; `python FILE minify` looks for a smaller one.
 """
 '''
+
+
+def forward_stack(error: BaseException) -> str:
+    """The printed stack of the operation whose backward raised an error, as anomaly mode keeps it; empty if none did."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_name == "apply" and is_in(frame.f_code, "torch/autograd/function.py"):
+            return "".join(getattr(frame.f_locals.get("self"), "metadata", {}).get("traceback_", ()))
+    return ""
 
 
 def script_of(error: BaseException | None) -> str | None:

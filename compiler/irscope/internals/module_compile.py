@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from irscope.internals.frames import callers, is_in
 from irscope.internals.hooks import Hook, Undo, replace_attribute
 from irscope.internals.names import PrivateName
 
@@ -55,6 +56,18 @@ def _skips_forward(module: Any, skips: Callable[[Any], bool]) -> bool:
     if code is None or not skips(code):
         return False
     return not (type(module).__module__.startswith(_OWN) and any(getattr(module, each, None) for each in _HOOKS))
+
+
+def is_in_plain_module() -> bool:
+    """Whether the call that is compiled now is made by a module that is not compiled itself."""
+    is_outside = False
+    for frame in callers():
+        if is_in(frame.f_code, "torch/_dynamo/eval_frame.py"):
+            is_outside = True
+        elif is_outside and frame.f_code.co_name == "_call_impl" and is_in(frame.f_code, "torch/nn/modules/module.py"):
+            if not hasattr(frame.f_locals.get("self"), "_orig_mod"):
+                return True
+    return False
 
 
 def _name_of(cls: type) -> str:

@@ -19,6 +19,7 @@ _TYPE_BEHIND = pattern(r"\), type=<(?:class ')?(?P<type>[^\n]*?)'?>$")  # after 
 _NO_TENSOR = pattern(
     r"^expected type of '(?P<source>.+?)' to be (?:a tensor type|<class ).*but found <class '(?P<type>[^']+)'>"
 )
+_OWN_ATTRIBUTE = pattern(r"^not ___dict_contains\('(?P<name>\w+)', (?P<owner>.+)\.__dict__\)$")
 _FREED = pattern(r"^Cache line invalidated because (?P<source>.+) got deallocated$")
 """What PyTorch says in place of a guard on an object's identity once that object is gone."""
 _EXPECTED = pattern(r"expected (?P<expected>.+?)[,.] (?:actual|got) (?P<actual>.+?)\.?$", re.DOTALL)
@@ -219,6 +220,10 @@ def _changed_keys(values: str) -> str:
 
 def _of_value(text: str, compiled_type: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
     tree = _expression(text)
+    if match := _OWN_ATTRIBUTE.match(text):
+        what = "it was that of the class when this was compiled, and the object has its own now"
+        source = f"{readable(match['owner'])}.{match['name']}"
+        return FailedGuard(text, source, "recompile-object", what, frames, was="of the class")
     if tree is not None and _is_condition(tree):
         what = f"`{readable(text)}` no longer holds"
         sizes = re.findall(r"\.size\(\)\[(\d+)\]", text)

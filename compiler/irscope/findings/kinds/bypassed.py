@@ -1,5 +1,5 @@
 """Bypassed: the script calls another method of a compiled module than its ``forward``, which is not compiled, or adds a
-hook to a module that is compiled already, without it."""
+hook to a module that is compiled already, without it; or PyTorch leaves out a backward of the script's own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from irscope.events.stack import FramePlace, innermost_user, live_places
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
+from irscope.findings.places import at_expression
 from irscope.internals.bypasses import Taken, methods_of_compiled
+from irscope.internals.dropped_backwards import dropped_backwards
 from irscope.internals.hooks import Hook
 from irscope.internals.late_hooks import LateHook, late_hooks
 from irscope.protocol import Finding, Severity
@@ -67,6 +69,25 @@ def detect_hook(_moment: Moment, late: LateHook) -> Iterator[Finding]:
     )
 
 
+def detect_backward(moment: Moment, name: str) -> Iterator[Finding]:
+    """When Dynamo traces the ``apply`` of a function with its own backward inside of ``torch.func.grad``."""
+    found = at_expression(
+        moment,
+        kind=KIND.id,
+        code="own-backward",
+        message=f"The backward of `{name}` does not run in compiled code: inside of `torch.func.grad` PyTorch traces its `forward` alone.",
+        explanation="The gradient is then that of the operations in `forward`, which is 0 for `round`. It is issue 193279 of PyTorch, and no error says so.",
+        hints=(
+            "Compile the function, and compute its gradient outside: `torch.autograd.grad(compiled(x), x)`.",
+            "Or do not compile what `torch.func.grad` makes.",
+        ),
+        link="https://github.com/pytorch/pytorch/issues/193279",
+        severity=KIND.severity,
+    )
+    if found is not None:
+        yield found
+
+
 def _at(place: FramePlace | None, code: str, message: str, explanation: str, *hints: str) -> Iterator[Finding]:
     if place is not None:
         yield Finding(
@@ -88,4 +109,5 @@ def _at(place: FramePlace | None, code: str, message: str, explanation: str, *hi
 DETECTORS = (
     Detector("method-taken", detect_method, hook=_methods),
     Detector("hook-ignored", detect_hook, hook=_hooks),
+    Detector("backward-left-out", detect_backward, hook=dropped_backwards),
 )

@@ -24,6 +24,8 @@ CHECK = (
     "*Check Without Compile*. It runs the script again."
 )
 """The first hint until it is checked."""
+TYPE_CHECK = "type-check"
+"""The code of a check of argument types that compiled code runs into."""
 
 
 _COMPILE_ERROR = "compile-error"
@@ -89,7 +91,7 @@ def words_of(found: Finding, without: Outcome, *, is_same: bool, layer: str) -> 
         verdict = f"Without compile the script works: only {fails} fails.{f' {_LAYERS[layer]}.' if layer else ''}"
         more = (_NEXT[layer], UNTIL) if layer else (UNTIL,)
         kept = tuple(hint for hint in found.hints if hint != CHECK)
-        hints = more if found.kind == KIND.id else kept or (UNTIL,)
+        hints = more if found.kind == KIND.id and found.code != TYPE_CHECK else kept or (UNTIL,)
     elif is_same:
         how = without.message if without.kind is OutcomeKind.SCRIPT_ERROR else "by the same signal"
         fault = "the fault is in the script" if found.kind == KIND.id else "compiling is not the cause"

@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from irscope.events.break_message import BreakMessage, parse_break_messages, parse_data_dependent_guard
-from irscope.events.stack import FramePlace, innermost_user, places_now, related_to
+from irscope.events.stack import FramePlace, innermost_user, places_now, printed_places, related_to, with_traced
 from irscope.events.trace import GRAPH_BREAK, is_skipped
 from irscope.findings import deliberate, fake_calls, lightning, transforms
 from irscope.findings.detector import Detector
 from irscope.findings.kinds.compiled_code_error import UNTIL
+from irscope.findings.known_issues import first_of
 from irscope.findings.moment import Moment
 from irscope.internals.dynamo_frames import is_called_by_transform, is_polyfill
+from irscope.internals.failed_programs import forward_stack
 from irscope.internals.refused_functions import refused_function
 from irscope.protocol import BreakFacts, Finding, Fix, Related, RelatedRole, Severity, carrying_out
 from irscope.usercode.source import node_at_range, range_of_line
@@ -45,6 +47,8 @@ _HEADER = re.compile(r"Graph break in user code at (?P<file>.+?):(?P<line>\d+)$"
 """A file's name may have a line break in it."""
 _IN_TRANSFORM = "GB0149"
 _BACKEND_FAILED = "GB0219"
+_NOT_CARRIED = "GB0092"
+"""A break because of another: what is alive at that one cannot be carried over it."""
 _HOW_IT_FAILED = re.compile(
     r"Backend compiler `(?P<backend>[^`]*)` failed with (?P<error>.*?)\.? Adding a graph break", re.DOTALL
 )
@@ -93,7 +97,7 @@ class _Told:
 
 def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding | None:
     """The finding at the innermost user frame of what was being traced, else of the Python stack."""
-    places = places_now(moment.error)
+    places, in_backward = _places(moment.error)
     at = innermost_user(places)
     if at is None:
         if (header := _HEADER.search(moment.record.payload)) is None:
@@ -103,7 +107,7 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
     place = places[at]
     messages = with_guard(messages, moment.error)
     cause = messages[0] if messages else None
-    told = _told(moment, places, at, messages, skipped)
+    told = _told(moment, places, at, messages, skipped, in_backward)
     finding = Finding(
         kind=KIND.id,
         code=(cause.code if cause else "") or KIND.id,
@@ -132,10 +136,22 @@ def make(moment: Moment, messages: list[BreakMessage], skipped: bool) -> Finding
     return finding
 
 
+def _places(error: BaseException | None) -> tuple[list[FramePlace], bool]:
+    """The places as `make` has them, and whether the backward of the operation there failed."""
+    failed = printed_places(forward_stack(first_of(error))) if error is not None else []
+    return with_traced(failed) if failed else places_now(error), bool(failed)
+
+
 def _give_up(moment: Moment, finding: Finding, function: str) -> None:
     """Keeps the break because of which a function runs as plain Python, for `given_up_at`."""
     if moment.record.compile:
         moment.known.notes.setdefault(_GIVEN_UP, {})[moment.record.compile] = (finding, function)
+
+
+def _earlier(moment: Moment, finding: Finding) -> Finding | None:
+    """The newest break of the same compile, over which nothing could be carried that is alive there."""
+    known = [each for each in moment.known.findings if each.kind == KIND.id and moment.record.compile in each.compiles]
+    return next((each for each in reversed(known) if each.cause != finding.cause), None)
 
 
 def _leader(moment: Moment, finding: Finding, place: FramePlace) -> Finding | None:
@@ -158,7 +174,8 @@ def _leader(moment: Moment, finding: Finding, place: FramePlace) -> Finding | No
 
 def _led(moment: Moment, finding: Finding, place: FramePlace) -> Finding:
     """The finding, with the break that it follows from if there is one."""
-    if (leader := _leader(moment, finding, place)) is None:
+    leader = _earlier(moment, finding) if finding.code == _NOT_CARRIED else _leader(moment, finding, place)
+    if leader is None:
         return finding
     return dataclasses.replace(
         finding,
@@ -171,8 +188,11 @@ def _led(moment: Moment, finding: Finding, place: FramePlace) -> Finding:
     )
 
 
-def _told(moment: Moment, places: list[FramePlace], at: int, messages: list[BreakMessage], skipped: bool) -> _Told:
-    """The words of a break by whose it is: PyTorch's on purpose, a fake implementation's, a transform's, or the line's."""
+def _told(
+    moment: Moment, places: list[FramePlace], at: int, messages: list[BreakMessage], skipped: bool, in_backward: bool
+) -> _Told:
+    """The words of a break by whose it is: PyTorch's on purpose, a fake implementation's, a transform's, or the line's;
+    ``in_backward`` says that the backward of the operation at the place failed."""
     place, related = places[at], related_to(places, at)
     whole = _whole(moment, place)
     given_up = whole if skipped else ""
@@ -191,11 +211,11 @@ def _told(moment: Moment, places: list[FramePlace], at: int, messages: list[Brea
     if code == _IN_TRANSFORM:
         return _Told(words, related, _IN_TRANSFORM, keeps=False)
     if code == _BACKEND_FAILED:
-        return _of_backend(messages[0], _Told(words, related, None), place)
+        return _of_backend(messages[0], _Told(words, related, None), place, in_backward)
     return _Told(words, related, refused)
 
 
-def _of_backend(message: BreakMessage, told: _Told, place: FramePlace) -> _Told:
+def _of_backend(message: BreakMessage, told: _Told, place: FramePlace, in_backward: bool) -> _Told:
     """What is said where a backend fails: once, though Dynamo tries it again with less of the function."""
     failed = _HOW_IT_FAILED.search(message.explanation)
     if failed is None:
@@ -205,7 +225,8 @@ def _of_backend(message: BreakMessage, told: _Told, place: FramePlace) -> _Told:
     )
     if _OF_SHAPE.fullmatch(failed["error"]):  # of the backward, whose result has a shape that depends on values
         return told
-    what = f"the backend `{failed['backend']}` failed with the graph that ends at {deliberate.shown(place)}: {failed['error']}"
+    part = "backward of" if in_backward else "graph that ends at"
+    what = f"the backend `{failed['backend']}` failed with the {part} {deliberate.shown(place)}: {failed['error']}"
     said = f"Graph break: {what}; Dynamo tries it with less of the function, and else runs all of it as plain Python."
     words = deliberate.words("", "", "PyTorch's compiler failed, not your code.")
     return dataclasses.replace(told, words=dataclasses.replace(words, message=said, hints=(UNTIL,)))

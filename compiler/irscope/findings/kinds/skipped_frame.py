@@ -71,7 +71,7 @@ def _by_break(moment: Moment, compile: Compile, cause: Finding, function: str) -
         severity=KIND.severity,
     )
     where = Related(cause.file, cause.range, "this graph break is the cause")
-    return None if found is None else dataclasses.replace(found, related=(where,))
+    return None if found is None else dataclasses.replace(found, related=(where,), follows=where)
 
 
 def _without_operations(moment: Moment, compile: Compile) -> Finding | None:

@@ -11,6 +11,7 @@ from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
 from irscope.findings.places import at_function
 from irscope.internals import guard_costs as guardcosts
+from irscope.internals.module_compile import is_in_plain_module
 from irscope.ir.guards import latency_microseconds
 from irscope.protocol import Finding, Severity
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
@@ -29,6 +30,8 @@ _GUARD = re.compile(r"\+- [A-Z_]+: ")
 _ITEM = re.compile(r"\+- EQUALS_MATCH: [LG]\[[^ ]*?\.(?P<name>\w+)\[\d+\] == ")
 """A guard on a number in a list that an object has as an attribute."""
 _MOST_GUARDS = 0.5
+_MANY_GUARDS = 1000
+"""On the numbers of lists of one name: a finding, if they are also most of the guards, however fast the machine is."""
 # PyTorch measures one single check with cold caches, and on a slow or busy machine that takes milliseconds for eighty
 # guards.  With warm caches thousands take a thirtieth of what they take with cold ones, so this much must be left.
 _WARM_SHARE = 0.1
@@ -47,10 +50,12 @@ def detect(moment: Moment) -> Iterator[Finding]:
     text = moment.record.payload
     latency = latency_microseconds(text)
     threshold, guards = threshold_microseconds(), len(_GUARD.findall(text))
-    if latency is None or latency < threshold:
+    name, items = next(iter(Counter(match["name"] for match in _ITEM.finditer(text)).most_common(1)), ("", 0))
+    in_lists = items if items > guards * _MOST_GUARDS else 0
+    if latency is None or (latency < threshold and in_lists < _MANY_GUARDS):
         return
     warm = guardcosts.warm_microseconds()
-    if warm is None or warm < threshold * _WARM_SHARE:
+    if warm is None or (warm < threshold * _WARM_SHARE and in_lists < _MANY_GUARDS):
         return
     finding = at_function(
         moment,
@@ -59,8 +64,8 @@ def detect(moment: Moment) -> Iterator[Finding]:
         message=f"{count(guards, 'guard')} are checked before every call, which takes {duration(warm / 1e6)}, and {duration(latency / 1e6)} with cold caches.",
         explanation="Before compiled code runs, Python checks that everything it was compiled for still holds. Many parameters, modules and globals make many checks.",
         hints=(
-            *_what_is_guarded(text, guards),
-            *_larger_region(moment),
+            *([_of_lists(name, in_lists)] if in_lists else []),
+            *_larger_region(),
             "`torch.compile(..., options={'guard_filter_fn': torch.compiler.skip_guard_on_inbuilt_nn_modules_unsafe})` drops guards on modules that you promise not to change.",
         ),
         severity=KIND.severity,
@@ -69,16 +74,14 @@ def detect(moment: Moment) -> Iterator[Finding]:
         yield finding
 
 
-def _what_is_guarded(text: str, guards: int) -> Iterator[str]:
-    """Where most guards are on the numbers of lists of one name: what to make of them."""
-    for name, items in Counter(match["name"] for match in _ITEM.finditer(text)).most_common(1):
-        if items > guards * _MOST_GUARDS:
-            yield f"{items:,} of these are on the numbers in lists named `{name}`: each is a constant of the compiled code. Make each list a tensor (in a module by `self.register_buffer`), or compute once, outside of the compiled function, what it needs of the list."
+def _of_lists(name: str, items: int) -> str:
+    """What to make of the numbers of lists of one name, where most guards are on them."""
+    return f"{items:,} of these are on the numbers in lists named `{name}`: each is a constant of the compiled code. Make each list a tensor (in a module by `self.register_buffer`), or compute once, outside of the compiled function, what it needs of the list."
 
 
-def _larger_region(moment: Moment) -> Iterator[str]:
-    """Where several things are compiled, each by itself."""
-    if len(moment.known.compiles.programs()) > 1:
+def _larger_region() -> Iterator[str]:
+    """Where a module that is not compiled calls what is compiled, as a model does with its layers."""
+    if is_in_plain_module():
         yield "Compile a larger region once (the whole model rather than each layer), so that fewer guarded entries are made."
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 from irscope.findings.detector import Detector
@@ -9,7 +10,7 @@ from irscope.findings.moment import Moment
 from irscope.findings.places import at_expression
 from irscope.findings.recompiling.words import rate_as_tensor
 from irscope.ir.guard_text import readable_size
-from irscope.protocol import Finding, Severity
+from irscope.protocol import Finding, RecompilationFacts, Related, Severity
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
 
 KIND = FindingKind(
@@ -48,8 +49,21 @@ def detect(moment: Moment) -> Iterator[Finding]:
         ),
         severity=KIND.severity,
     )
-    if finding is not None:
-        yield finding
+    if finding is None:
+        return
+    if (where := _recompilation(moment, sources)) is not None:
+        finding = dataclasses.replace(finding, follows=where)
+        yield dataclasses.replace(finding, count=0)  # that of an earlier compile, which was not compiled again yet
+    yield finding
+
+
+def _recompilation(moment: Moment, sources: list[str]) -> Related | None:
+    """The recompilation for the number that is fixed: one cause is one finding."""
+    for known in moment.known.findings:
+        of_number = isinstance(known.facts, RecompilationFacts) and known.facts.source in sources
+        if of_number and moment.record.compile in known.compiles:
+            return Related(known.file, known.range, "the recompilation for this number")
+    return None
 
 
 DETECTORS = (Detector("symbolic_shape_specialization", detect),)

@@ -138,6 +138,8 @@ def _wrapped(facts: Facts, form: str) -> str:
 
 def object_changed(facts: Facts) -> Words:
     """An argument is another object than the one that the code was compiled for."""
+    if facts.guard.was == "of the class":
+        return Words("One more compile.", (f"Set `{facts.guard.source}` before the first call of the compiled code.",))
     if facts.now.is_member:
         return Words(
             "One compile for each member that is passed, and no more.",

@@ -67,6 +67,8 @@ def _use(node: ast.AST, above: dict[ast.AST, ast.AST]) -> str:
 def _use_in(parent: ast.AST, child: ast.AST, above: dict[ast.AST, ast.AST]) -> str:
     """What an expression uses a part of it for; empty if its own use decides."""
     if isinstance(parent, ast.BinOp):
+        if _is_in_range(parent, above):
+            return "range"
         return "decision" if _decides(parent, above) else "arithmetic"
     if isinstance(parent, ast.comprehension) and parent.iter is child:
         return "loop"
@@ -74,6 +76,13 @@ def _use_in(parent: ast.AST, child: ast.AST, above: dict[ast.AST, ast.AST]) -> s
         name = parent.func.id if isinstance(parent.func, ast.Name) else ""
         return "" if name in _SAME_ITEMS else "range" if name == "range" else "other"
     return "decision" if _is_test(parent, child) else ""
+
+
+def _is_in_range(node: ast.AST | None, above: dict[ast.AST, ast.AST]) -> bool:
+    """Whether an arithmetic expression is an argument of ``range``."""
+    while isinstance(node, ast.BinOp):
+        node = above.get(node)
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
 
 
 def _decides(node: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:

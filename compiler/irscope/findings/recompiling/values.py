@@ -62,7 +62,7 @@ def value(facts: Facts) -> Words:
         return Words(
             EACH_VALUE,
             (
-                f"`range({guard.source})` is unrolled, so its length is a constant. Use few values, or a tensor operation instead of the loop.",
+                f"The loop over a `range` of `{guard.source}` is unrolled, so `{guard.source}` is a constant, also with {DYNAMIC}. Use few values, or a tensor operation instead of the loop.",
             ),
         )
     if _is_number(was):

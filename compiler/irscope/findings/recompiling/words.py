@@ -16,6 +16,8 @@ DYNAMIC = "`torch.compile(..., dynamic=True)`"
 EACH_VALUE = "Each new value is one more compile, up to the recompile limit."
 _RATE = re.compile(r"param_groups\[\d+\]\['lr'\]$")
 """Where an optimizer keeps its learning rate."""
+_MOMENTUM = re.compile(r"param_groups\[\d+\]\['(betas|momentum)'\]")
+_NO_CYCLE = "Pass `cycle_momentum=False` to the scheduler (`OneCycleLR`, `CyclicLR`): else it writes a new number into the optimizer in each step."
 _RATE_AS_TENSOR = "Give the optimizer its learning rate as a tensor: `lr=torch.tensor(...)`. A schedule then writes into it, and one compile serves every rate."
 
 
@@ -48,7 +50,9 @@ class Words:
 
 
 def rate_as_tensor(source: str) -> tuple[str, ...]:
-    """The hint where a value is the learning rate of an optimizer; else none."""
+    """The hints where a value is the learning rate or the momentum of an optimizer, which a schedule changes; else none."""
+    if _MOMENTUM.search(source):
+        return (_NO_CYCLE, _RATE_AS_TENSOR)
     return (_RATE_AS_TENSOR,) if _RATE.search(source) else ()
 
 

@@ -48,7 +48,9 @@ def data_dependent_branch(spot: Spot) -> Advice:
     if isinstance(decision, ast.Assert) and "ConstantVariable(bool: False)" in spot.cause.context:
         return failed_assertion(spot, decision)
     word = {ast.If: "if", ast.While: "while", ast.IfExp: "if", ast.Assert: "assert"}[type(decision)]
-    what = f"`{word}` needs the value of the tensor {spot.short(test)} while tracing"
+    around = [*spot.source.around(spot.node)]
+    operand = next((value for value in getattr(test, "values", ()) if value in around), test)
+    what = f"`{word}` needs the value of the tensor {spot.short(operand)} while tracing"
     counter = _counter(spot, decision)
     if counter is not None:
         return Advice(what, _WHY, (Option(f"Take {spot.short(counter)} out of the compiled code", "", _COUNTS),), test)

@@ -166,19 +166,9 @@ def custom_op(spot: Spot, call: ast.Call | None) -> Option | None:
     names = list(dict.fromkeys(n for arg in call.args for n in loaded_names(arg) if n in local))
     if not names or "self" in loaded_names(call) or name.startswith("__") or spot.source.all(ast.Starred, call):
         return None
-    typed = ", ".join(f"{n}: torch.Tensor" for n in names)
-    code = (
-        f'@torch.library.custom_op("mylib::{name}", mutates_args=())\n'
-        f"def {name}_op({typed}) -> torch.Tensor:\n"
-        f"    return {spot.text(call)}\n"
-        f"\n"
-        f"@{name}_op.register_fake\n"
-        f"def _({', '.join(names)}):\n"
-        f"    return torch.empty_like({names[0]})   # shape and dtype of the result"
-    )
-    do = f"Make it an operator that the graph calls as a whole (then call `{name}_op`)"
-    caveat = "For functions of tensors that return a new tensor; it needs `register_autograd` for training."
-    return Option(do, code, caveat)
+    do = f"Make `{name}` an operator that the graph calls as a whole"
+    caveat = "For a function of tensors that returns a new tensor; its `register_fake` gives the shape and dtype of the result, and training needs `register_autograd`."
+    return Option(do, f"torch.library.custom_op('mylib::{name}', ...)", caveat)
 
 
 def some(*options: Option | None) -> tuple[Option, ...]:

@@ -51,7 +51,9 @@ def _opened(spot: Spot) -> tuple[Option, ...]:
 
 
 def in_caller(spot: Spot) -> tuple[Option, ...]:
-    """Something done to the world: best done in the caller."""
+    """Something done to the world: best done in the caller; in what reads an attribute or item, the value is passed in."""
+    if spot.context.inlined and (name := spot.context.function.rpartition(".")[2]).startswith("__get"):
+        return (Option(f"Read what `{name}` gives before the compiled function is called, and pass the value in"),)
     if not spot.alone:
         return some(pass_in(spot, spot.expression, ""))
     # Only what is done first can be shown before the call: an optimizer's step comes after the backward.

@@ -77,7 +77,13 @@ PLAIN: dict[str, Callable[[Spot], Advice]] = {
     "GB0104 GB0108": plain_rule(  # ``y.retain_grad()``, ``y.grad_fn``
         "asks for autograd's graph, which does not exist inside of compiled code",
         "The backward of compiled code is compiled as well; the tensors in between never get a node of autograd.",
-        lambda spot: [around(spot, "Return the tensor and do it in the caller", "", "", spot.text(spot.expression))]),
+        lambda spot: [Option("Compile what makes the tensor and what uses it as two functions, and do it between them", "",
+                             "What compiled code returns gets no gradient from what the same compiled code computes of it.")
+                      if spot.called.endswith(".retain_grad") else
+                      around(spot, "Return the tensor and do it in the caller", "", "", spot.text(spot.expression))]),
+    "GB0083": plain_rule(
+        "is for a backward hook of a module", "Dynamo traces such a hook only with compiled autograd.",
+        lambda spot: [setting(spot, "compiled_autograd = True", "The backward is then compiled with its hooks.")]),
     "GB0149": plain_rule(  # ``vmap``, ``grad``, ``jvp``, …
         "has a graph break inside of the function that it transforms",
         "A transform of `torch.func` must be traced as a whole. Fix the graph break inside, which is reported there.",
