@@ -16,7 +16,8 @@ from irscope.comparing.ranks.waiting import waits_of
 from irscope.driver.driver import RunSpec
 from irscope.driver.jobs import job_of, others_of
 from irscope.driver.rank_places import at_user_lines
-from irscope.driver.ranks import RankDone, merged_findings, rank_spec, ranks_of
+from irscope.driver.merging import RankDone, merged_findings
+from irscope.driver.ranks import rank_spec, ranks_of
 from irscope.findings.kinds import rank_divergence
 from irscope.protocol import SCHEMA, Compile, CompileOutcome, Finding, Lane, OutcomeKind, Report, StageRef
 from irscope.store.store import Store

@@ -333,6 +333,8 @@ class RankReport:
     """What it computes while each collective runs, in the order of the code."""
     buckets: tuple[BucketSplit, ...] = ()
     """The buckets of DDP, in the order in which they are reduced."""
+    process: str = ""
+    """For the processes of one script, which have numbers and no ranks: which one it is, in words.  0 is the script itself."""
 
 
 @dataclass(frozen=True)
