@@ -24,7 +24,6 @@ from irscope.protocol import (
     FactsWritten,
     Finding,
     FindingSeen,
-    GapSeen,
     LimitReached,
     Message,
     Outcome,
@@ -259,6 +258,13 @@ class Children:
         done = [RankDone(0, run, outcome, title)]
         done += [RankDone(at, child.run, child.outcome(), child.title) for at, child in enumerate(self._with_run, 1)]
         return merge_processes(self._store, done)
+
+    def forget(self) -> None:
+        """The script begins anew, in another process: deletes the runs so far."""
+        for child in self._with_run:
+            with contextlib.suppress(sqlite3.Error):
+                self._store.delete(child.run)
+        self._with_run = []
 
     def close(self) -> None:
         """Closes the socket and all connections."""

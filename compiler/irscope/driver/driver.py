@@ -248,17 +248,7 @@ def execute(
                 outcome, raised = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, held_back, outcome.seconds), []
         outcome = with_finding(store, run, outcome, raised, on_message)
     try:
-        if spec.lane is Lane.DEEP:
-            from irscope.provenance.kernel_paths import keep_paths  # here: it would delay the script
-            from irscope.provenance.kernels import add_missing_origins
-
-            for each in (run, *(children.runs if children is not None else ())):
-                add_missing_origins(store, each)
-                keep_paths(store, each)
-        _set_outcome(store, run, outcome)
-        if children is not None:
-            for finding in children.merged(run, outcome, os.path.basename(path)):
-                on_message(FindingSeen(finding))
+        _keep_end(spec, store, run, outcome, children, on_message)
     except sqlite3.Error as error:
         unkept = f"{outcome.message} The run store {store.path} cannot be written any more ({error})."
         outcome = dataclasses.replace(outcome, message=unkept)
@@ -266,6 +256,28 @@ def execute(
         if children is not None:
             children.close()
     return run, outcome
+
+
+def _keep_end(
+    spec: RunSpec,
+    store: Store,
+    run: str,
+    outcome: Outcome,
+    children: Children | None,
+    on_message: Callable[[Message], None],
+) -> None:
+    """Keeps what is only known when everything has ended.  Raises sqlite3.Error."""
+    if spec.lane is Lane.DEEP:
+        from irscope.provenance.kernel_paths import keep_paths  # here: it would delay the script
+        from irscope.provenance.kernels import add_missing_origins
+
+        for each in (run, *(children.runs if children is not None else ())):
+            add_missing_origins(store, each)
+            keep_paths(store, each)
+    _set_outcome(store, run, outcome)
+    if children is not None:
+        for finding in children.merged(run, outcome, os.path.basename(spec.stored_script)):
+            on_message(FindingSeen(finding))
 
 
 def _children_of(run: str, spec: RunSpec, store: Store, hearing: _Hearing) -> Children | None:
@@ -367,7 +379,9 @@ def _request(run: str, spec: RunSpec, store: Store, pipeline: Pipeline, children
     if children is None:
         return request
     request = dataclasses.replace(request, children=children.address)
-    children.answer_with(dataclasses.replace(request, is_child=True, entry=EntryKind.SCRIPT, cells=(), model=None, earlier=()))
+    children.answer_with(
+        dataclasses.replace(request, is_child=True, entry=EntryKind.SCRIPT, cells=(), model=None, earlier=())
+    )
     return request
 
 
@@ -487,6 +501,8 @@ def _watched(
         if outcome is None and worker is not None:
             worker.unfit[known_as] = last.unfit
             store.forget_findings(run)
+            if children is not None:
+                children.forget()
             last = watch()
             outcome = last.over(launch.fresh(), cancel, started)
     except CannotStartError as error:

@@ -142,7 +142,9 @@ def _with_alike(ranks: Iterable[int], alike: Mapping[int, Sequence[int]]) -> tup
     return tuple(sorted({each for rank in ranks for each in (rank, *alike.get(rank, ()))}))
 
 
-def _rank_report(run: RankRun, world: int, alike: tuple[int, ...], groups: Mapping[str, int], process: str = "") -> RankReport:
+def _rank_report(
+    run: RankRun, world: int, alike: tuple[int, ...], groups: Mapping[str, int], process: str = ""
+) -> RankReport:
     report = run.report
     return RankReport(
         run.rank,

@@ -221,7 +221,9 @@ class Watch:
 
     def _take_ending(self, ending: Ending) -> None:
         """What the parent of the script's process has seen, where the process itself has not told it."""
-        if (gap := gap_of(ending, self._ended is not None)) is not None:
+        if (
+            gap := gap_of(ending, self._ended is not None, self._children is not None and self._children.compiled > 0)
+        ) is not None:
             self._tell_gap(gap)
         self._ending, self._ended = ending, self._ended or ending.said
 

@@ -368,6 +368,17 @@ class Report:
     """Why a full run may find other things than this one, which was in the fast lane; empty: that is not known."""
 
     @property
+    def members(self) -> tuple[str, str]:
+        """What the numbers of ``ranks`` count, in words: one, and several."""
+        return ("process", "processes") if any(one.process for one in self.ranks) else ("rank", "ranks")
+
+    @property
+    def all_compiles(self) -> int:
+        """How many compiles there are, with those of the processes that the script started."""
+        started = [one.compiles for one in self.ranks if one.process]
+        return sum(started) if started else len(self.compiles)
+
+    @property
     def with_predictions(self) -> tuple[Compile, ...]:
         """The compiles of the run, and those for its targets."""
         return (*self.compiles, *self.predictions)

@@ -46,7 +46,9 @@ def _read(connection: socket.socket, length: int) -> bytes:
 
 def process_facts() -> FactsWritten:
     """Which process this is: its number, that of its parent, and a title."""
-    return FactsWritten({"process": {"pid": os.getpid(), "parent": os.getppid(), "title": bounded(_title(), _LONGEST_TITLE)}})
+    return FactsWritten(
+        {"process": {"pid": os.getpid(), "parent": os.getppid(), "title": bounded(_title(), _LONGEST_TITLE)}}
+    )
 
 
 def _title() -> str:

@@ -48,7 +48,11 @@ class Session:
     """
 
     def __init__(
-        self, request: RunRequest, messages: MessagePipe, held: Held | None = None, in_fork: Callable[[str], None] = lambda address: None,
+        self,
+        request: RunRequest,
+        messages: MessagePipe,
+        held: Held | None = None,
+        in_fork: Callable[[str], None] = lambda address: None,
     ) -> None:
         self._in_fork = in_fork
         self._request, self._messages, self._held = request, messages, held

@@ -16,7 +16,9 @@ from typing import Any
 VARIABLE = "IRSCOPE_PROCESS"
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "driver", "in_children")
 _PYTHON = re.compile(r"(python|pypy)[\d.]*(\.exe)?$")
-_STARTERS = frozenset(("sh", "bash", "dash", "zsh", "env", "nohup", "nice", "numactl", "taskset", "timeout", "stdbuf", "setsid"))
+_STARTERS = frozenset(
+    ("sh", "bash", "dash", "zsh", "env", "nohup", "nice", "numactl", "taskset", "timeout", "stdbuf", "setsid")
+)
 _MENTIONS = re.compile(r"python|\.py\b|torchrun")
 _NOT_FOLLOWED = re.compile(r"torch[/\\]_inductor[/\\]compile_worker|torch\._inductor\.compile_worker")
 """Inductor's own processes: what they compile is a part of this process's compiles."""
@@ -65,7 +67,11 @@ def follow_programs(address: str) -> None:
         return variables(address, {os.fsdecode(name): os.fsdecode(value) for name, value in env.items()})
 
     _wrap(subprocess, "_fork_exec", lambda args: (*args[:5], of_list(args[1], args[0], args[5]), *args[6:]))
-    _wrap(sys.modules.get("_posixsubprocess"), "fork_exec", lambda args: (*args[:5], of_list(args[1], args[0], args[5]), *args[6:]))
+    _wrap(
+        sys.modules.get("_posixsubprocess"),
+        "fork_exec",
+        lambda args: (*args[:5], of_list(args[1], args[0], args[5]), *args[6:]),
+    )
     for name in ("execve", "posix_spawn", "posix_spawnp"):
         _wrap(os, name, lambda args: (*args[:2], of_mapping(*args[:3]), *args[3:]))
     if not hasattr(os, "execv"):

@@ -54,4 +54,4 @@ ADDRESS = _take_back()
 if ADDRESS and sys.version_info >= (3, 10):
     sys.meta_path.insert(0, _Torch(ADDRESS))
 del sys.modules["sitecustomize"]
-import sitecustomize  # noqa: E402,F401  the interpreter's own; without one this raises what `site` takes for that
+import sitecustomize  # noqa: F401  the interpreter's own; without one this raises what `site` takes for that
