@@ -18,7 +18,7 @@ import pytest
 from irscope.cli import ranking, running
 from irscope.cli.main import main
 from irscope.driver.driver import RunSpec
-from irscope.driver.ranks import RankDone
+from irscope.driver.merging import RankDone
 from irscope.opening.paths import Roots
 from irscope.opening.trace_run import TraceSpec, open_trace
 from irscope.protocol import Outcome, StageRef

@@ -15,8 +15,9 @@ from irscope.comparing.ranks.traffic import UNSEEN, bytes_of, collectives_of, un
 from irscope.comparing.ranks.waiting import waits_of
 from irscope.driver.driver import RunSpec
 from irscope.driver.jobs import job_of, others_of
+from irscope.driver.merging import RankDone, merged_findings
 from irscope.driver.rank_places import at_user_lines
-from irscope.driver.ranks import RankDone, merged_findings, rank_spec, ranks_of
+from irscope.driver.ranks import rank_spec, ranks_of
 from irscope.findings.kinds import rank_divergence
 from irscope.protocol import SCHEMA, Compile, CompileOutcome, Finding, Lane, OutcomeKind, Report, StageRef
 from irscope.store.store import Store
@@ -65,6 +66,44 @@ def run_of(
 
 def test_groups_and_devices_are_no_difference(graph: str) -> None:
     assert differences(run_of(0, filled(graph)), run_of(1, filled(graph, group="17", device="cuda:5"))) == []
+
+
+OF_THE_DEVICE = [
+    "torch.arange(8, device = device(type='cuda', index={}))",
+    "torch.ops.aten.arange.start_step(0, 8, 1, device = device(type='cuda', index={}), pin_memory = False)",
+    "torch.ops.prims.device_put.default(l_x_, device(type='cuda', index={}))",
+    "l_x_.to(device(type='cuda', index={}))",
+    "l_x_.to({})",
+    "l_x_.cuda({})",
+    "torch.ones(3, device = {})",
+    "torch.full((8,), 2, device = 'cuda:{}')",
+    "torch.cuda.current_stream({})",
+    "torch.cuda.streams.Stream({}, priority = 0)",
+    "torch.cuda._exchange_device({})",
+    "torch.cuda.synchronize(device = {})",
+]
+"""Statements as PyTorch prints them, with the index of the rank's device."""
+
+
+def on_device(graph: str, statement: str, index: int, number: int) -> str:
+    above = f"        z = {statement.format(index)}\n\n        # File"
+    return filled(graph, number, device=f"cuda:{index}").replace("        # File", above, 1)
+
+
+@pytest.mark.parametrize("statement", OF_THE_DEVICE)
+def test_the_device_of_a_rank_is_no_divergence_and_a_constant_beside_it_is(graph: str, statement: str) -> None:
+    first, other = (run_of(rank, on_device(graph, statement, rank, 7)) for rank in (0, 3))
+    assert differences(first, other) == []
+    first, other = (run_of(rank, on_device(graph, statement, rank, rank)) for rank in (0, 3))
+    (found,) = differences(first, other)
+    assert (found.what, found.first, found.other) == (What.CONSTANT, "0", "3")
+    assert found.origin is not None and found.origin.line == 3
+
+
+@pytest.mark.parametrize("call", ["torch.cuda.manual_seed({})", "torch.select(l_x_, 0, index = {})", "l_x_.add({})"])
+def test_a_number_that_is_not_a_device_is_a_divergence(graph: str, call: str) -> None:
+    first, other = (run_of(rank, on_device(graph, call, rank, 7)) for rank in (0, 3))
+    assert [one.what for one in differences(first, other)] == [What.CONSTANT]
 
 
 def test_a_rank_that_became_a_constant(graph: str) -> None:

@@ -10,7 +10,7 @@ from irscope.cli.finishing import finish_report
 from irscope.cli.report import use_cells
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.jobs import Job, others_of, spec_in
-from irscope.driver.ranks import RankDone, merge
+from irscope.driver.merging import RankDone, merge
 from irscope.findings.control import controlled
 from irscope.protocol import OutcomeKind
 from irscope.store.store import Store

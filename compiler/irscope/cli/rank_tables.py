@@ -11,6 +11,7 @@ from irscope.cli.text import Paint, print_json, short_path, to_stdout
 from irscope.comparing.ranks import columns
 from irscope.comparing.ranks.columns import Column
 from irscope.comparing.ranks.exposure import collective_rows, exposed_text, overlap_rows
+from irscope.comparing.ranks.folded import folded
 from irscope.protocol import Report, to_json
 from irscope.vocabulary.units import ranks_named
 from irscope.vocabulary.visible import bounded, printable
@@ -22,7 +23,8 @@ _LONGEST_MESSAGE = 400
 
 def rank_lines(report: Report, paint: Paint) -> list[str]:
     """The tables, with empty lines after them."""
-    lines = [*_table(columns.of_ranks(report.ranks[:_MOST_ROWS], report.world), report.ranks, paint, "more ranks"), ""]
+    rows = folded(report.ranks, report.findings)
+    lines = [*_table(columns.of_ranks(rows[:_MOST_ROWS], report.world), rows, paint, f"more {report.members[1]}"), ""]
     first = report.ranks[0]
     if first.collectives:
         lines += [paint(f"What rank {first.rank} communicates in one call of everything:", "dim")]
@@ -58,7 +60,7 @@ def _by_rank(report: Report) -> list[str]:
     """The findings of the fewest ranks come first: what all ranks have does not tell them apart."""
     lines = [
         printable(
-            f"{short_path(one.file)}:{one.range.start.line}: {one.kind} {one.code} on {ranks_named(one.ranks)}: "
+            f"{short_path(one.file)}:{one.range.start.line}: {one.kind} {one.code} on {ranks_named(one.ranks, *report.members)}: "
             f"{bounded(one.message, _LONGEST_MESSAGE)}"
         )
         for one in sorted(report.findings, key=lambda finding: len(finding.ranks)) if one.ranks

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from irscope.cli.finishing import finish_report
 from irscope.cli.report import use_cells
 from irscope.driver.driver import RunSpec, execute
-from irscope.driver.ranks import merge, rank_spec, ranks_of, ranks_on_this_machine, real_specs, run_ranks
+from irscope.driver.merging import merge
+from irscope.driver.ranks import rank_spec, ranks_of, ranks_on_this_machine, real_specs, run_ranks
 from irscope.findings.control import controlled
 from irscope.protocol import Outcome, OutcomeKind
 from irscope.store.store import Store

@@ -70,7 +70,7 @@ def report_lines(report: Report, paint: Paint) -> list[str]:
         said = sentence(standing, report.outcome.message, words if os.path.isfile(report.script) else None)
         lines += [*(paint(line, _STANDING_STYLE[standing.state], "bold") for line in _wrapped(said, "")), ""]
     for finding in causes_only(report.findings):
-        lines += [*finding_lines(finding, paint), ""]
+        lines += [*finding_lines(finding, paint, report.members), ""]
     if report.compiles:
         lines += [*_compile_table(report, paint), ""]
     if report.predictions:
@@ -86,8 +86,14 @@ def report_lines(report: Report, paint: Paint) -> list[str]:
     return [*lines, _closing(report, paint)]
 
 
-def finding_lines(finding: Finding, paint: Paint) -> list[str]:
-    """One finding: its words, its source with carets, why, and what to do."""
+def finding_lines(finding: Finding, paint: Paint, members: tuple[str, str] = ("rank", "ranks")) -> list[str]:
+    """One finding: its words, its source with carets, why, and what to do.
+
+    Parameters
+    ----------
+    members
+        What `Finding.ranks` counts (`Report.members`).
+    """
     style = _SEVERITY_STYLE[finding.severity]
     start = finding.range.start
     times = f" ×{finding.count}" if finding.count > 1 else ""
@@ -111,7 +117,14 @@ def finding_lines(finding: Finding, paint: Paint) -> list[str]:
         said = f"in {count(len(finding.compiles), 'compile')}: {shown}"
         lines += [paint(line, "dim") for line in _wrapped(said, "  ")]
     if finding.ranks:
-        lines.append(paint(f"  on {ranks_named(finding.ranks)}", "dim"))
+        lines.append(
+            paint(
+                f"  in {ranks_named(finding.ranks, *members)}"
+                if members[0] != "rank"
+                else f"  on {ranks_named(finding.ranks)}",
+                "dim",
+            )
+        )
     if costs := cost_words(finding.cost):
         lines.append(paint(f"  cost: {', '.join(costs)}", "dim"))
     if finding.link:
@@ -198,7 +211,7 @@ def _closing(report: Report, paint: Paint) -> str:
     found, told = count(len(report.findings), "finding"), len(causes_only(report.findings))
     facts = [
         found + (f" ({told} causes)" if told < len(report.findings) else ""),
-        count(len(report.compiles), "compile"),
+        count(report.all_compiles, "compile"),
     ]
     if generated := sum(kernel.is_generated for kernel in report.kernels):
         facts.append(count(generated, "kernel"))

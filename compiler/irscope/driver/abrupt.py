@@ -7,15 +7,17 @@ from irscope.protocol import CaptureGap, OutcomeKind
 from irscope.system.last_words import Ending
 
 
-def gap_of(ending: Ending, was_told: bool) -> CaptureGap | None:
+def gap_of(ending: Ending, was_told: bool, is_followed: bool = False) -> CaptureGap | None:
     """What is not captured because of the way in which a run ended; None if nothing is missing.
 
     Parameters
     ----------
     was_told
         Whether the script's process has told through the pipe that its main module ended.
+    is_followed
+        Whether processes that the script started were captured: a program in its place is one of them.
     """
-    if ending.program:
+    if ending.program and not is_followed:
         return CaptureGap(f"what `{ending.program}` did", "the script replaced its own process with it (os.exec)")
     if ending.said is not None and not was_told:
         why = "it closed descriptors that it had not opened, as os.closerange(3, …) does"

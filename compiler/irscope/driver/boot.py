@@ -66,16 +66,26 @@ def boot():
         return
 
     gc.disable()  # no import here becomes garbage; `run` sets it back when the script begins
+    folder = os.path.dirname(os.path.realpath(request["script"])) if os.path.isabs(request["script"]) else os.getcwd()
+    import_main(folder, AT_START).begin(request, message_fd, status_fd)
+
+
+def import_main(folder, at_start):
+    """The module that begins runs, which sees the standard library whatever the files in a folder are called."""
     load_package()
     from irscope.runner.hidden_modules import shield_from
 
     sys.path[:] = PATH
-    folder = os.path.dirname(os.path.realpath(request["script"])) if os.path.isabs(request["script"]) else os.getcwd()
-    package = shield_from(folder, AT_START)
+    package = shield_from(folder, at_start)
     sys.path[:] = LATER_PATH
     main = importlib.import_module(package + ".runner.main")
     sys.path[:] = PATH
-    main.begin(request, message_fd, status_fd)
+    return main
+
+
+def follow(address, at_start):
+    """In an interpreter that a script has started (`in_children/sitecustomize.py`): capture, for the driver at an address."""
+    import_main(PATH[0] if PATH else "", at_start).follow(address)
 
 
 def frame(payload):
@@ -98,4 +108,7 @@ def load_package():
     spec.loader.exec_module(module)
 
 
-boot()
+if __name__ == "__main__":
+    boot()
+else:
+    sys.path[:] = PATH

@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import os
 import shutil
+import socket
 import sqlite3
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 
 from irscope.driver.budgets import Limits
+from irscope.driver.children import Children
 from irscope.driver.debuggers import without_debugger
 from irscope.driver.endings import with_finding
 from irscope.driver.environments import interpreter_of
@@ -36,6 +38,7 @@ from irscope.protocol import (
     Choices,
     EarlierStage,
     EntryKind,
+    FindingSeen,
     GapSeen,
     Lane,
     Message,
@@ -215,6 +218,7 @@ def execute(
     except sqlite3.Error as error:
         raise StoreError(f"The run store {store.path} cannot be written: {error}.") from error
     on_start(run)
+    hearing, children = _Hearing(on_message, on_output, on_bytes, on_exit), None
     python = None if reason else shutil.which(spec.python)
     if not reason and python is None:
         reason = f"No Python interpreter at {spec.python}. Name one that has torch (--python PATH, or the setting irscope.python)."
@@ -223,14 +227,18 @@ def execute(
     else:
         if (own := interpreter_of(pipeline, python)) != python:
             python, worker = own, None
-        request = functools.partial(_request, run, spec, store, pipeline)
+        children = _children_of(run, spec, store, hearing)
+        request = functools.partial(_request, run, spec, store, pipeline, children)
         environment = {**without_debugger(os.environ), **(spec.env or {})}
         launch = Launch(python, request, environment, _cwd(spec), piped=bool(on_output or on_bytes), stdout=stdout)
         # A script is known to a worker by its text; what a name refers to is not known before it runs.
         known_as = digest_of(source or path)
-        hearing = _Hearing(on_message, on_output, on_bytes, on_exit)
         try:
-            outcome, raised = _watched(launch, run, spec, store, known_as, hearing, cancel, worker)
+            outcome, raised = _watched(launch, run, spec, store, known_as, hearing, cancel, worker, children)
+        except BaseException:
+            if children is not None:
+                children.close()
+            raise
         finally:  # also after Ctrl-C
             remove_folders_of(run, environment.get("TMPDIR") or tempfile.gettempdir())
         if spec.trial:
@@ -240,17 +248,57 @@ def execute(
                 outcome, raised = Outcome(OutcomeKind.ENVIRONMENT_ERROR, None, held_back, outcome.seconds), []
         outcome = with_finding(store, run, outcome, raised, on_message)
     try:
-        if spec.lane is Lane.DEEP:
-            from irscope.provenance.kernel_paths import keep_paths  # here: it would delay the script
-            from irscope.provenance.kernels import add_missing_origins
-
-            add_missing_origins(store, run)
-            keep_paths(store, run)
-        _set_outcome(store, run, outcome)
+        _keep_end(spec, store, run, outcome, children, on_message)
     except sqlite3.Error as error:
         unkept = f"{outcome.message} The run store {store.path} cannot be written any more ({error})."
         outcome = dataclasses.replace(outcome, message=unkept)
+    finally:
+        if children is not None:
+            children.close()
     return run, outcome
+
+
+def _keep_end(
+    spec: RunSpec,
+    store: Store,
+    run: str,
+    outcome: Outcome,
+    children: Children | None,
+    on_message: Callable[[Message], None],
+) -> None:
+    """Keeps what is only known when everything has ended.  Raises sqlite3.Error."""
+    if spec.lane is Lane.DEEP:
+        from irscope.provenance.kernel_paths import keep_paths  # here: it would delay the script
+        from irscope.provenance.kernels import add_missing_origins
+
+        for each in (run, *(children.runs if children is not None else ())):
+            add_missing_origins(store, each)
+            keep_paths(store, each)
+    _set_outcome(store, run, outcome)
+    if children is not None:
+        for finding in children.merged(run, outcome, os.path.basename(spec.stored_script)):
+            on_message(FindingSeen(finding))
+
+
+def _children_of(run: str, spec: RunSpec, store: Store, hearing: _Hearing) -> Children | None:
+    """What takes in the processes that the script starts; None for runs of irscope's own, for predictions, which compile
+    in forks, and where the system has no such sockets."""
+    own = spec.trial or spec.evidence or spec.rounds or spec.profile or spec.values or spec.without_compile
+    if own or spec.targets or spec.fake_group or spec.pipeline != DEFAULT_PIPELINE or not hasattr(socket, "AF_UNIX"):
+        return None
+    how = {**_how(spec), "script_run": run}
+
+    def new_run(number: int) -> str:
+        return store.create_run(spec.stored_script, spec.args, spec.lane, "", how, spec.pipeline, is_made=False)
+
+    def on_gap(gap: CaptureGap) -> None:
+        hearing.on_message(GapSeen(gap))
+        with contextlib.suppress(sqlite3.Error):
+            store.put_gap(run, gap)
+
+    with contextlib.suppress(OSError):
+        return Children(store, new_run, on_gap)
+    return None
 
 
 def _script_of(spec: RunSpec) -> tuple[RunSpec, str, str, str]:
@@ -325,7 +373,19 @@ def _cwd(spec: RunSpec) -> str:
     return os.path.dirname(spec.stored_script) if spec.entry is EntryKind.NOTEBOOK else os.getcwd()
 
 
-def _request(run: str, spec: RunSpec, store: Store, pipeline: Pipeline) -> RunRequest:
+def _request(run: str, spec: RunSpec, store: Store, pipeline: Pipeline, children: Children | None) -> RunRequest:
+    """What is asked of the script's process; what is asked of each process that it starts is left with them."""
+    request = _request_of_script(run, spec, store, pipeline)
+    if children is None:
+        return request
+    request = dataclasses.replace(request, children=children.address)
+    children.answer_with(
+        dataclasses.replace(request, is_child=True, entry=EntryKind.SCRIPT, cells=(), model=None, earlier=())
+    )
+    return request
+
+
+def _request_of_script(run: str, spec: RunSpec, store: Store, pipeline: Pipeline) -> RunRequest:
     is_script = spec.entry.is_file
     return RunRequest(
         run=run,
@@ -414,6 +474,7 @@ def _watched(
     hearing: _Hearing,
     cancel: threading.Event | None,
     worker: Worker | None,
+    children: Children | None,
 ) -> tuple[Outcome, list[Raised]]:
     """Runs it in a fork of the worker where that is possible, else, or where the fork proves unfit, in a fresh process.
 
@@ -431,7 +492,7 @@ def _watched(
     def watch() -> Watch:
         on_bytes = hearing.new_on_bytes()
         told = hearing.on_message, on_bytes, gaps, hearing.on_exit
-        return Watch(run, launch.python, store, limits, *told, stays=bool(spec.rounds))
+        return Watch(run, launch.python, store, limits, *told, stays=bool(spec.rounds), children=children)
 
     try:
         forked = launch.in_worker(worker) if worker is not None and known_as not in worker.unfit else None
@@ -440,6 +501,8 @@ def _watched(
         if outcome is None and worker is not None:
             worker.unfit[known_as] = last.unfit
             store.forget_findings(run)
+            if children is not None:
+                children.forget()
             last = watch()
             outcome = last.over(launch.fresh(), cancel, started)
     except CannotStartError as error:

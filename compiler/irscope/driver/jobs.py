@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 
 from irscope.driver.driver import RunSpec
-from irscope.driver.ranks import RankDone
+from irscope.driver.merging import RankDone
 from irscope.internals.flight_recorder import ENTRIES, VARIABLE
 from irscope.store.store import Store
 from irscope.vocabulary.records import dataclass

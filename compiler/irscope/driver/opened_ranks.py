@@ -7,7 +7,7 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from irscope.driver.ranks import RankDone, keep_alone, merge
+from irscope.driver.merging import RankDone, keep_alone, merge
 from irscope.opening.rank_logs import RankLog, has_ranks, rank_logs
 from irscope.opening.trace_run import TraceSpec, open_rank, open_trace
 from irscope.opening.warnings import Warnings

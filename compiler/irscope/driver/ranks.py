@@ -1,4 +1,4 @@
-"""Runs some ranks of a job, each in its own process, and merges what they compiled.
+"""Runs some ranks of a job, each in its own process, to be merged (`irscope.driver.merging`).
 
 With the fake group the job does not exist: each rank has PyTorch's fake process group, which answers as if the others
 were there.  So two ranks of 1,024 need two processes.  Without it all ranks of the job run on this machine, and
@@ -7,27 +7,18 @@ communicate as the script says.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
-from irscope.comparing.ranks.buckets import buckets_of
-from irscope.comparing.ranks.differences import RankRun, differences
-from irscope.comparing.ranks.overlaps import overlaps_of
-from irscope.comparing.ranks.traffic import collectives_of, peak_of, unseen_collectives
-from irscope.comparing.ranks.waiting import waits_of
 from irscope.driver.driver import RunSpec, execute
-from irscope.driver.rank_places import at_user_lines
-from irscope.findings.kinds import rank_divergence
+from irscope.driver.merging import RankDone
 from irscope.internals.flight_recorder import ENTRIES, VARIABLE
-from irscope.protocol import Finding, Outcome, OutcomeKind, RankReport, Report
+from irscope.protocol import Outcome, OutcomeKind
 from irscope.store.store import Store
-from irscope.vocabulary.records import dataclass
 from irscope.worker.client import Worker
 
 RANKS_PER_MACHINE = 8
@@ -37,15 +28,6 @@ _PORT = "29500"
 """A port on which nobody listens."""
 _GRACE_SECONDS = 10.0
 """For the other ranks to notice that one has failed, and to say so themselves."""
-
-
-@dataclass(frozen=True)
-class RankDone:
-    """A rank whose process has ended."""
-
-    rank: int
-    run: str
-    outcome: Outcome
 
 
 def ranks_of(given: str, world: int) -> tuple[int, ...]:
@@ -153,131 +135,3 @@ def run_ranks(
         except BaseException:  # Ctrl-C as well: the processes must not outlive this one
             stop.set()
             raise
-
-
-def merge(
-    store: Store, world: int, done: Sequence[RankDone], alike: Mapping[int, Sequence[int]] | None = None
-) -> Report:
-    """What the ranks compiled as one report, which is kept with the run of the first rank.
-
-    Findings that several ranks have are there once, with their ranks; where ranks differ is another finding.
-
-    Parameters
-    ----------
-    alike
-        By rank other ranks that compiled the same, and have no run of their own.
-    """
-    alike = alike or {}
-    runs = [_rank_run(store, one) for one in done]
-    findings = [dataclasses.replace(one, ranks=_with_alike(one.ranks, alike)) for one in merged_findings(runs)]
-    added: dict[tuple[object, ...], Finding] = {}
-    for run in runs[1:]:
-        for difference in differences(runs[0], run):
-            found = rank_divergence.finding_of(difference, _has_one_rank(store, runs[0].report.run))
-            ranks = (runs[0].rank, *_with_alike((run.rank,), alike))
-            before = added.get(found.cause)
-            if before is not None:
-                found = dataclasses.replace(before, count=before.count + 1)
-                ranks = (*before.ranks, *ranks)
-            added[found.cause] = dataclasses.replace(found, ranks=tuple(sorted(set(ranks))))
-    reports = tuple(
-        _rank_report(run, world, tuple(alike.get(run.rank, ())), _groups(store, run.report.run)) for run in runs
-    )
-    waits = waits_of({run.rank: _arrivals(store, run.report) for run in runs})
-    first = runs[0].report.run
-    unseen = next(filter(None, map(unseen_collectives, runs)), None)
-    gaps = runs[0].report.capture_gaps
-    with contextlib.suppress(LookupError):  # a run that never began is not kept
-        if unseen is not None:
-            gaps = (*gaps, unseen)
-            store.put_gap(first, unseen)
-        for finding in (*findings, *added.values()):
-            store.put_finding(first, finding)
-        store.put_ranks(first, world, reports, waits)
-    return dataclasses.replace(
-        runs[0].report,
-        findings=(*findings, *added.values()),
-        world=world,
-        ranks=reports,
-        waits=waits,
-        capture_gaps=gaps,
-        outcome=_outcome(done),
-    )
-
-
-def keep_alone(store: Store, run: str, rank: int) -> None:
-    """Keeps what one rank communicates, if it does; nothing else is known about its job."""
-    report = store.report(run, sizes=False)
-    found = _rank_report(_rank_run(store, RankDone(rank, run, report.outcome)), 0, (), {})
-    if found.collectives or found.buckets:
-        store.put_ranks(run, 0, (found,))
-
-
-def _arrivals(store: Store, report: Report) -> list[Any]:
-    """When a rank arrived at its collectives; none under the fake group."""
-    with contextlib.suppress(LookupError):
-        found = store.how_run(report.run)[0].get("arrivals")
-        return at_user_lines(store, report, found) if isinstance(found, list) else []
-    return []
-
-
-def _rank_run(store: Store, one: RankDone) -> RankRun:
-    report = dataclasses.replace(store.report(one.run, sizes=False), outcome=one.outcome)
-    return RankRun(
-        one.rank,
-        report,
-        lambda stage: store.stage_text(one.run, stage),
-        lambda stage: store.stage_data(one.run, stage),
-    )
-
-
-def merged_findings(runs: Iterable[RankRun]) -> list[Finding]:
-    """Each finding once, with the ranks that have it."""
-    found: dict[tuple[object, ...], Finding] = {}
-    for run in runs:
-        for finding in run.report.findings:
-            before = found.get(finding.cause)
-            ranks = (run.rank,) if before is None else tuple(sorted({*before.ranks, run.rank}))
-            found[finding.cause] = dataclasses.replace(before or finding, ranks=ranks)
-    return list(found.values())
-
-
-def _with_alike(ranks: Iterable[int], alike: Mapping[int, Sequence[int]]) -> tuple[int, ...]:
-    return tuple(sorted({each for rank in ranks for each in (rank, *alike.get(rank, ()))}))
-
-
-def _rank_report(run: RankRun, world: int, alike: tuple[int, ...], groups: Mapping[str, int]) -> RankReport:
-    report = run.report
-    return RankReport(
-        run.rank,
-        report.run,
-        report.outcome,
-        len(report.compiles),
-        sum(kernel.is_generated for kernel in report.kernels),
-        tuple(collectives_of(run)),
-        peak_of(run),
-        alike,
-        tuple(overlaps_of(run, world, groups)),
-        tuple(buckets_of(run)),
-    )
-
-
-def _groups(store: Store, run: str) -> dict[str, int]:
-    """How many ranks each process group has, as the run of a rank kept it; of an opened trace nothing is known."""
-    with contextlib.suppress(LookupError):
-        found = store.how_run(run)[0].get("groups")
-        if isinstance(found, dict):
-            return {name: size for name, size in found.items() if isinstance(size, int)}
-    return {}
-
-
-def _has_one_rank(store: Store, run: str) -> bool:
-    return store.how_run(run)[0].get("compile_on_one_rank") is False
-
-
-def _outcome(done: Sequence[RankDone]) -> Outcome:
-    """The outcome of the first rank that did not come to its end, with its number; else that of the first."""
-    failed = next((one for one in done if one.outcome.kind is not OutcomeKind.COMPLETED), None)
-    if failed is None:
-        return done[0].outcome
-    return dataclasses.replace(failed.outcome, message=f"Rank {failed.rank}: {failed.outcome.message}")

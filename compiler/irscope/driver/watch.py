@@ -14,6 +14,7 @@ from typing import TypeGuard
 
 from irscope.driver.abrupt import abrupt_end, gap_of
 from irscope.driver.budgets import Limits
+from irscope.driver.children import Children
 from irscope.driver.faults import Faults
 from irscope.driver.launch import Launched
 from irscope.protocol import (
@@ -50,6 +51,7 @@ _LONG_TICK_SECONDS = 1.0  # where there is neither a cancel nor a limit to be se
 _DRAIN_SECONDS = 2.0
 _MOST_GAPS = 10_000
 _END = "the end of the process"
+_CHILDREN = "messages of processes that the script has started"
 
 
 class Watch:
@@ -61,6 +63,8 @@ class Watch:
         What is known not to be captured before the run begins.
     stays
         Whether the process waits for rounds of a comparison when the script has ended.
+    children
+        The processes that the script starts; None: they are not followed.
     """
 
     def __init__(
@@ -74,7 +78,9 @@ class Watch:
         gaps: Sequence[CaptureGap] = (),
         on_exit: Callable[[int], None] = lambda code: None,
         stays: bool = False,
+        children: Children | None = None,
     ) -> None:
+        self._children, self._steady = children, None  # type: Children | None, LimitReached | None
         self._python, self._limits, self._stays = python, limits, stays
         self._run, self._store, self._on_message, self._on_bytes = run, store, on_message, on_bytes
         self._on_exit = on_exit
@@ -99,6 +105,8 @@ class Watch:
         """The outcome, when the process has ended; None if a fork turned out to be unfit."""
         process, self._is_fork = run.process, is_fork
         selector = _selector_of(run)
+        if self._children is not None:
+            selector.register(self._children.selector.fileno(), selectors.EVENT_READ, _CHILDREN)  # type: ignore[attr-defined]
         try:
             code, stopped = self._follow(run, selector, cancel)
         except BaseException:  # an interrupt, or a callback that failed: the run must not outlive us
@@ -170,6 +178,10 @@ class Watch:
         for key, _ in selector.select(timeout):
             if key.data is _END:
                 continue
+            if key.data is _CHILDREN and self._children is not None:
+                arrived = self._children.read() or arrived
+                self._limits_of_children(self._children)
+                continue
             data = os.read(key.fd, 1 << 16)
             if not data:
                 selector.unregister(key.fd)
@@ -181,6 +193,11 @@ class Watch:
                 self._limits.printed(len(data))
                 self._on_bytes(key.data, data)
         return arrived
+
+    def _limits_of_children(self, children: Children) -> None:
+        """The steady state of a script with processes is that of all that compiled something."""
+        if (steady := children.steady) is not None and (not self._compiled or self._steady is not None):
+            self._limits.told(steady)
 
     def _take(self, data: bytes) -> None:
         """What has come of the run: into the store, and then to who listens."""
@@ -206,7 +223,9 @@ class Watch:
 
     def _take_ending(self, ending: Ending) -> None:
         """What the parent of the script's process has seen, where the process itself has not told it."""
-        if (gap := gap_of(ending, self._ended is not None)) is not None:
+        if (
+            gap := gap_of(ending, self._ended is not None, self._children is not None and self._children.compiled > 0)
+        ) is not None:
             self._tell_gap(gap)
         self._ending, self._ended = ending, self._ended or ending.said
 
@@ -225,9 +244,11 @@ class Watch:
         elif isinstance(message, ScriptEnded):
             self._ended, self._ended_at = message, time.monotonic()
         elif isinstance(message, LimitReached):
-            self._limits.told(message)
+            self._steady = message
+            if self._children is None or not self._children.is_busy:
+                self._limits.told(message)
         elif isinstance(message, CompileSeen):
-            self._compiled = True
+            self._compiled, self._steady = True, None
         elif isinstance(message, GapSeen):
             self._add_gap(message.gap)
         elif isinstance(message, FindingSeen):
@@ -251,6 +272,8 @@ class Watch:
 
     def _finish(self) -> None:
         """The process has ended: what is left is taken in, and the gaps are stored."""
+        if self._children is not None:
+            self._children.finish()
         strange = self._strange
         self._take_parts(self._frames.rest())
         self._strange = strange  # the last frame is not complete if the process was killed
@@ -292,6 +315,8 @@ class Watch:
         return Outcome(OutcomeKind.COMPLETED, 0, self._completed(), seconds)
 
     def _completed(self) -> str:
+        if self._children is not None and (number := self._children.compiled):
+            return f"The script ran to its end. {count(number, 'process', 'processes')} that it started compiled something."
         if self._compiled:  # as it was told: the store may not have been writable
             return "The script ran to its end."
         if (found := self._found) is not None:

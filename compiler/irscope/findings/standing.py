@@ -123,6 +123,7 @@ def standing_of(report: Report, compiles: Sequence[Compile] | None = None) -> St
     ]
     causes.sort(key=_order)
     graphs = sum(each.outcome in (CompileOutcome.COMPILED, CompileOutcome.GRAPH_BREAK) for each in report.compiles)
+    graphs += sum(one.compiles for one in report.ranks[1:] if one.process)
     by_id = {compile.id: compile for compile in report.compiles}
     caused = {compile.id: compile.seconds for finding in causes for compile in caused_by(finding, by_id)}
     return Standing(
@@ -131,7 +132,8 @@ def standing_of(report: Report, compiles: Sequence[Compile] | None = None) -> St
         sum(caused.values()),
         whole_time,
         sum(finding.cost.step_seconds for finding in causes),
-        tuple(dict.fromkeys(each.program or each.function_name for each in report.compiles)),
+        tuple(dict.fromkeys(each.program or each.function_name for each in report.compiles))
+        or (os.path.basename(report.script),),
         graphs,
         sum(each.outcome is CompileOutcome.SKIPPED for each in report.compiles),
         sum(each.kind == graph_break.KIND.id for each in report.findings),

@@ -336,6 +336,8 @@ class RankReport:
     """What it computes while each collective runs, in the order of the code."""
     buckets: tuple[BucketSplit, ...] = ()
     """The buckets of DDP, in the order in which they are reduced."""
+    process: str = ""
+    """For the processes of one script, which have numbers and no ranks: which one it is, in words.  0 is the script itself."""
 
 
 @dataclass(frozen=True)
@@ -367,6 +369,17 @@ class Report:
     """For an opened trace: what vLLM, SGLang, DDP or another backend compiled piece by piece."""
     may_differ: tuple[str, ...] = ()
     """Why a full run may find other things than this one, which was in the fast lane; empty: that is not known."""
+
+    @property
+    def members(self) -> tuple[str, str]:
+        """What the numbers of ``ranks`` count, in words: one, and several."""
+        return ("process", "processes") if any(one.process for one in self.ranks) else ("rank", "ranks")
+
+    @property
+    def all_compiles(self) -> int:
+        """How many compiles there are, with those of the processes that the script started."""
+        started = [one.compiles for one in self.ranks if one.process]
+        return sum(started) if started else len(self.compiles)
 
     @property
     def with_predictions(self) -> tuple[Compile, ...]:

@@ -178,6 +178,10 @@ class RunRequest:
     """How many of them its machine has."""
     fake_group: bool = False
     """Whether the other ranks do not exist: PyTorch's fake process group stands in for them, and the CPU for CUDA."""
+    children: str = ""
+    """The address at which the driver waits for the processes that the script starts; empty: it does not."""
+    is_child: bool = False
+    """Whether this is one of these processes."""
     evidence: str = ""
     """A folder for what the script computes, to be compared with what another run has left there
     (`irscope.runner.evidence`); empty: neither."""

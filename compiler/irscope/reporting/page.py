@@ -85,7 +85,7 @@ class _Page:
         yield element("h1", self._redaction.path(report.script))
         yield element("p", self._redaction.words(sentence(standing_of(report), report.outcome.message)), class_="words")
         yield element(
-            "p", f"{count(len(causes), 'finding')}, {count(len(report.compiles), 'compile')}, {count(kernels, 'kernel')} · "
+            "p", f"{count(len(causes), 'finding')}, {count(report.all_compiles, 'compile')}, {count(kernels, 'kernel')} · "
             f"{report.outcome.message} · {duration(report.outcome.seconds)}", class_="dim",
         )  # fmt: skip
 
@@ -129,7 +129,7 @@ class _Page:
         if finding.compiles:
             parts.append(element("p", f"In {', '.join(finding.compiles[:20])}", class_="dim"))
         if finding.ranks:
-            parts.append(element("p", f"On {ranks_named(finding.ranks)}", class_="dim"))
+            parts.append(element("p", f"On {ranks_named(finding.ranks, *self._report.members)}", class_="dim"))
         if finding.link:
             parts.append(element("p", link(finding.link, finding.link)))
         return element("section", *parts, class_=f"finding {finding.severity.value}")

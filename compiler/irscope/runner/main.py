@@ -6,7 +6,6 @@ import atexit
 import gc
 import importlib.util
 import os
-import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -14,21 +13,21 @@ from irscope.capture.base import missing
 from irscope.pipelines.base import install_command
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import Refused, RunRequest, Started, from_json
-from irscope.runner import on_cpu
+from irscope.runner import following, on_cpu, starting
 from irscope.runner.entries import run_entry, set_first_path, why_not
 from irscope.runner.faults import report_faults
 from irscope.runner.hidden_modules import reveal_hidden
+from irscope.runner.joining import joined
 from irscope.runner.messages import MessagePipe
 from irscope.runner.overlays import install_overlays
 from irscope.runner.script import ScriptFailure
 from irscope.runner.session import Session
+from irscope.runner.torch_here import find_torch
 from irscope.system.warden import part
-from irscope.usercode.user_files import is_installed_file, set_torch_folder
+from irscope.usercode.user_files import set_torch_folder
 
 if TYPE_CHECKING:
     from irscope.runner.trial import Held
-
-OLDEST_TORCH = (2, 9)
 
 
 def begin(request: dict[str, Any], message_fd: int, status_fd: int) -> None:
@@ -46,6 +45,16 @@ def _held(request: RunRequest) -> Held:
     return hold_back(request.evidence or request.rounds, request.lane)
 
 
+def follow(address: str) -> None:
+    """Captures in an interpreter that a script under capture has started, for the driver at an address."""
+    if (answer := joined(address)) is not None:
+        request, messages = answer
+        starting.follow_programs(address)
+        install_overlays(request.overlays)
+        following.begin(request, messages)
+    reveal_hidden()
+
+
 def run(request: RunRequest, messages: MessagePipe) -> None:
     """Runs the script; returns or raises SystemExit as the script did."""
     held = _held(request) if request.trial else None
@@ -60,8 +69,10 @@ def run(request: RunRequest, messages: MessagePipe) -> None:
     if request.targets or request.fake_group:
         on_cpu.redirect()
     messages.send(Started(version))
-    session = Session(request, messages, held)
+    session = Session(request, messages, held, following.in_fork)
     session.start()
+    if request.children:
+        starting.follow_programs(request.children)
     if file := _hiding_triton():
         session.hidden("triton", file)
     report_faults(messages.fd)
@@ -109,37 +120,3 @@ def _hiding_triton() -> str:
     if spec is None or any(os.path.isdir(os.path.join(place, "language")) for place in places):
         return ""
     return spec.origin or next(iter(places), "")
-
-
-def find_torch() -> tuple[str, str] | str:
-    """Torch's folder and version without importing it; a message for the user where it cannot be used."""
-    try:
-        spec = importlib.util.find_spec("torch")
-    except (ImportError, ValueError):
-        spec = None
-    if spec is None or spec.origin is None:
-        places = spec.submodule_search_locations if spec is not None else None
-        found = f"`import torch` finds the folder {next(iter(places))}, which is not PyTorch. " if places else ""
-        return (
-            f"{found}PyTorch is not installed in {sys.executable}. Install torch there (pip install torch), "
-            "or choose another interpreter (--python PATH, or the setting irscope.python)."
-        )
-    folder = os.path.dirname(spec.origin)
-    try:
-        with open(os.path.join(folder, "version.py"), encoding="utf-8") as file:
-            match = re.search(r"__version__\s*=\s*['\"]([^'\"]+)", file.read())
-    except OSError:
-        match = None
-    if spec.submodule_search_locations is None or (match is None and not is_installed_file(spec.origin)):
-        return (
-            f"`import torch` finds {spec.origin}, which is not PyTorch: it hides the package of that name. Rename it."
-        )
-    if match is None:
-        return f"{folder} does not look like PyTorch: it has no version. Reinstall torch in {sys.executable}."
-    numbers = tuple(int(part) for part in re.findall(r"\d+", match[1])[:2])
-    if numbers < OLDEST_TORCH:
-        return (
-            f"PyTorch {match[1]} in {sys.executable} is too old: irscope needs "
-            f"{OLDEST_TORCH[0]}.{OLDEST_TORCH[1]} or newer. Upgrade it, or choose another interpreter."
-        )
-    return folder, match[1]

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import types
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from irscope.capture.base import capture_of
@@ -18,6 +19,7 @@ from irscope.pipelines.registry import pipeline_named, role_of
 from irscope.protocol import CaptureGap, CompileSeen, FactsWritten, FindingSeen, Lane, Message, RunRequest, ScriptEnded
 from irscope.runner import entries, on_cpu
 from irscope.runner.device import device_name
+from irscope.runner.joining import process_facts
 from irscope.runner.messages import MessagePipe
 from irscope.runner.steady import SteadyState
 from irscope.system import last_words
@@ -36,17 +38,30 @@ if TYPE_CHECKING:
 class Session:
     """Captures from `start` to `finish`.
 
-    An internal error becomes a capture gap and never reaches the script.  A forked child captures nothing.
+    An internal error becomes a capture gap and never reaches the script.
     Raises LookupError if the request names an unknown pipeline.
+
+    Parameters
+    ----------
+    in_fork
+        Called in a fork of the script's, where this capture has ended, with `RunRequest.children`, if there is one.
     """
 
-    def __init__(self, request: RunRequest, messages: MessagePipe, held: Held | None = None) -> None:
+    def __init__(
+        self,
+        request: RunRequest,
+        messages: MessagePipe,
+        held: Held | None = None,
+        in_fork: Callable[[str], None] = lambda address: None,
+    ) -> None:
+        self._in_fork = in_fork
         self._request, self._messages, self._held = request, messages, held
         self._steady = SteadyState(request.budget.steady_calls or 0, messages.send)
         self._book = RunBook(request, self._send, messages.send)
         self._capture = capture_of(pipeline_named(request.pipeline), self._book)
         self._stop_listening: list[Undo] = []
         self._device = ""
+        self._process: FactsWritten | None = None
         self._groups: dict[str, int] = {}
         steady = [self._steady.hook()] if request.budget.steady_calls else []
         self._rounds = self._new_rounds() if request.rounds or request.evidence else None
@@ -159,6 +174,7 @@ class Session:
         if isinstance(message, CompileSeen):
             self._book.guarded(self._keep_device)()  # now, since a crash may end the run
             self._book.guarded(self._keep_groups)()  # now, since scripts destroy them at their end
+            self._book.guarded(self._keep_process)()  # now, since multiprocessing names a process after it has begun
             self._steady.compile_changed(message.compile)
         elif isinstance(message, FindingSeen):
             self._steady.found(message.finding)
@@ -172,6 +188,14 @@ class Session:
         if not self._device and (name := device_name()):
             self._device = name
             self._keep("device", name)
+
+    def _keep_process(self) -> None:
+        """For a process that the script has started: keeps which one it is."""
+        if not self._request.is_child:
+            return
+        if (facts := process_facts()) != self._process:
+            self._process = facts
+            self._messages.send(facts)
 
     def _keep_files(self) -> None:
         """Keeps which of the user's files the run had, for who wants to run it again (`Store.how_run`)."""
@@ -209,9 +233,19 @@ class Session:
                 self._keep("arrivals", list(found))
 
     def _in_child(self) -> None:
+        """In a fork of the script's: this capture ends, and one of the fork begins, if forks are followed."""
+        if not self._book.is_open:  # that of a parent of the parent
+            return
         self._messages.close()
         last_words.forget()
         self._book.close()
+        if not self._request.children:
+            return
+        with contextlib.suppress(Exception):  # the script must go on
+            for stop in self._stop_listening:
+                stop()
+            self._hooks.__exit__()
+            self._in_fork(self._request.children)
 
 
 _MOST_FILES = 2000

@@ -28,7 +28,7 @@ from irscope.protocol import (
     Report,
     RunRequest,
 )
-from irscope.runner.main import find_torch
+from irscope.runner.torch_here import find_torch
 from irscope.usercode.user_files import set_torch_folder
 
 _one_at_a_time = threading.Lock()

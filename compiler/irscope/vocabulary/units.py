@@ -68,9 +68,9 @@ def spans(numbers: Iterable[int], most: int = 8) -> str:
     return ", ".join(texts[:most]) + (", …" if len(texts) > most else "")
 
 
-def ranks_named(ranks: Sequence[int]) -> str:
-    """Ranks of a job in words: ``rank 3``, ``ranks 0, 37``, ``ranks 0-36, 38-1023``."""
-    return f"{'rank' if len(ranks) == 1 else 'ranks'} {spans(ranks)}"
+def ranks_named(ranks: Sequence[int], one: str = "rank", many: str = "ranks") -> str:
+    """Ranks of a job in words: ``rank 3``, ``ranks 0, 37``, ``ranks 0-36, 38-1023``; or other processes, by these nouns."""
+    return f"{one if len(ranks) == 1 else many} {spans(ranks)}"
 
 
 def count(number: int, one: str = "", many: str = "") -> str:

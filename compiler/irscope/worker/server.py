@@ -21,7 +21,7 @@ import sys
 from typing import Any
 
 from irscope.internals.first_compile import MODULES
-from irscope.runner.main import find_torch
+from irscope.runner.torch_here import find_torch
 from irscope.system.ending import end_all_below
 from irscope.system.last_words import Ending, LastWords, encoded, share
 from irscope.system.warden import adopt_orphans

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Literal, cast
@@ -170,8 +171,8 @@ def _result(
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in report.findings:
         groups.setdefault((finding.kind, finding.code), []).append(finding)
-    everyone = all_ranks(report.ranks)
-    found = [_group(mine, texts, hidden, wanted, uri_of, everyone, tried_of) for mine in groups.values()]
+    named = functools.partial(_ranks, everyone=all_ranks(report.ranks), members=report.members)
+    found = [_group(mine, texts, hidden, wanted, uri_of, named, tried_of) for mine in groups.values()]
     found.sort(key=lambda group: (not group.costs_every_call, -group.seconds, -group.count))
     return FindingsResult(
         report.run,
@@ -189,7 +190,7 @@ def _group(
     hidden: Hidden,
     wanted: Mapping[str, str],
     uri_of: UriOf,
-    everyone: Set[int],
+    ranks_of: Callable[[Finding], str],
     tried_of: TriedOf,
 ) -> FindingGroup:
     # What follows from another one comes after it, whatever it cost.
@@ -212,7 +213,7 @@ def _group(
         kind.costs_every_call,
         sum(finding.cost.graphs for finding in mine),
         sum(bool(finding.fixes) for finding in mine),
-        tuple(_place(finding, texts, hidden, uri_of, everyone) for finding in ordered),
+        tuple(_place(finding, texts, hidden, uri_of, ranks_of) for finding in ordered),
     )
 
 
@@ -224,7 +225,7 @@ def _hints(hints: list[TriedHint]) -> Iterator[FindingHint]:
 
 
 def _place(
-    finding: Finding, texts: Mapping[str, list[str]], hidden: Hidden, uri_of: UriOf, everyone: Set[int]
+    finding: Finding, texts: Mapping[str, list[str]], hidden: Hidden, uri_of: UriOf, ranks_of: Callable[[Finding], str]
 ) -> FindingPlace:
     line = finding.range.start.line
     lines = texts.get(finding.file, [])
@@ -239,16 +240,16 @@ def _place(
         finding.cost.graphs,
         len(finding.fixes),
         cast(HiddenBy, hidden.get(finding.cause, "")),
-        _ranks(finding, everyone),
+        ranks_of(finding),
     )
 
 
-def _ranks(finding: Finding, everyone: Set[int]) -> str:
+def _ranks(finding: Finding, everyone: Set[int], members: tuple[str, str]) -> str:
     if not finding.ranks:
         return ""
     if everyone <= set(finding.ranks) and finding.kind != rank_divergence.KIND.id:
-        return "all ranks"
-    return ranks_named(finding.ranks)
+        return f"all {members[1]}"
+    return ranks_named(finding.ranks, *members)
 
 
 def place_of(finding: Finding, uri_of: UriOf) -> Place:

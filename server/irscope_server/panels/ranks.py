@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from irscope.comparing.ranks.differences import RankRun, graph_pairs, matched
 from irscope.comparing.ranks.exposure import OverlapRow, beside, beside_bucket, exposed_text, overlap_rows, way
+from irscope.comparing.ranks.folded import folded
 from irscope.comparing.ranks.traffic import UNSEEN
 from irscope.findings.kinds.rank_divergence import KIND
 from irscope.protocol import BucketSplit, Compile, Finding, RankReport, Report, StageRef
@@ -57,6 +58,8 @@ class RankItem:
     """Bytes at the peak of its largest program; null without a memory plan."""
     alike: str
     """Other ranks that compiled the same, as ``1-22, 24-39``; empty for none."""
+    process: str
+    """For the processes of one script, which have numbers and no ranks: which one it is."""
 
 
 @dataclass(frozen=True)
@@ -182,14 +185,15 @@ async def ranks(context: ReadContext, params: RanksParams) -> Encoded:
                 report.run, 0, (), 0, 0, None, (), (), 0, (), (), 0, "", (), "", _why_none(store, report.run)
             )
         found = [one for one in report.findings if one.kind == KIND.id]
-        first, other = report.ranks[0], _other(report, found, params.other)
+        shown = folded(report.ranks, report.findings)
+        first, other = report.ranks[0], None if report.ranks[0].process else _other(report, found, params.other)
         rows = overlap_rows(first.overlaps)
         compiles, more_compiles = _compiles(store, first, other, context.uri_of) if other is not None else ([], 0)
         return RanksResult(
             report.run,
             report.world,
-            tuple(map(_item, report.ranks[:_MOST_RANKS])),
-            max(0, len(report.ranks) - _MOST_RANKS),
+            tuple(map(_item, shown[:_MOST_RANKS])),
+            max(0, len(shown) - _MOST_RANKS),
             first.rank,
             None if other is None else other.rank,
             tuple(_divergence(one, context.uri_of) for one in found),
@@ -249,6 +253,7 @@ def _item(one: RankReport) -> RankItem:
         sent,
         one.memory,
         spans(one.alike),
+        one.process,
     )
 
 

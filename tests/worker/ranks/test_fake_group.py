@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import seeded
 from irscope.driver.driver import RunSpec
-from irscope.driver.ranks import merge, rank_spec, real_specs, run_ranks
+from irscope.driver.merging import merge
+from irscope.driver.ranks import rank_spec, real_specs, run_ranks
 from irscope.protocol import Lane, OutcomeKind, Report
 from irscope.store.store import Store
 from support import lines_marked, run_cli, shared_worker, write

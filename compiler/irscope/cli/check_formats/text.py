@@ -22,7 +22,7 @@ def written(check: Check) -> str:
     lines: list[str] = []
     for script in check.scripts:
         for finding in causes_only(script.failing_findings):
-            lines += [*finding_lines(finding, paint), ""]
+            lines += [*finding_lines(finding, paint, script.report.members), ""]
     for script in check.scripts:
         lines += _summary(script, paint)
     if len(check.scripts) > 1:

@@ -39,9 +39,14 @@ def cells(columns: Sequence[Column[_Row]], rows: Sequence[_Row]) -> list[list[st
 
 
 def of_ranks(ranks: Sequence[RankReport], world: int) -> list[Column[RankReport]]:
-    """One row for each rank; *alike* only where a run stands for others."""
+    """One row for each rank, or each process of a script; *alike* only where a run stands for others."""
+    is_started = any(one.process for one in ranks)
     found = [
-        Column[RankReport]("rank", lambda one: f"{one.rank} of {world}" if world else str(one.rank), is_id=True),
+        Column[RankReport](
+            "process" if is_started else "rank",
+            lambda one: f"{one.rank} of {world}" if world else str(one.rank),
+            is_id=True,
+        ),
         Column("run", lambda one: one.run, is_id=True),
         Column("outcome", lambda one: one.outcome.kind.value),
         Column("compiles", lambda one: str(one.compiles), is_number=True),
@@ -50,6 +55,8 @@ def of_ranks(ranks: Sequence[RankReport], world: int) -> list[Column[RankReport]
         Column("sends", lambda one: bytes_text(sent_by(one.collectives)), is_number=True),
         Column("holds", lambda one: _NONE if one.memory is None else size(one.memory), is_number=True),
     ]
+    if is_started:
+        found.insert(1, Column("which", lambda one: one.process))
     alike = Column[RankReport]("alike", lambda one: spans(one.alike) or _NONE)
     return [*found, alike] if any(one.alike for one in ranks) else found
 

@@ -15,7 +15,17 @@ from irscope.vocabulary.patterns import pattern
 from irscope.vocabulary.records import dataclass
 
 _WORD = pattern(r"(?<![\w.'])[A-Za-z_]\w*")
-_DEVICE = pattern(r"\b(cuda|xpu|hip):\d+")
+_DEVICES = (
+    pattern(r"\b(cuda|xpu|hip):\d+"),
+    pattern(r"\b(device\(type='\w+'), index=\d+"),
+    pattern(r"\b(device|device_index) ?= ?\d+\b"),
+    pattern(r"(\.(?:to|cuda|xpu)\()\d+\b"),
+    pattern(
+        r"\b(torch\.(?:cuda|xpu|accelerator|_C)\.[\w.]*"
+        r"(?:set_device(?:_index)?|exchange_device|[sS]tream|RawStream|synchronize|get_device_\w+|mem_get_info)\()\d+\b"
+    ),
+)
+"""Where PyTorch prints the index of a rank's device: what is kept is the group.  Seeds and other numbers stay."""
 _TEXT = pattern(r"'([^']*)'")
 _NUMBER = pattern(r"(?<![\w.$])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
 _OPERATION = "#"
@@ -113,7 +123,7 @@ def _origins(data: Any) -> dict[str, Origin]:
 def _normalized(
     node: GraphNode, lines: list[str], names: tuple[Mapping[str, str], Mapping[str, str]], groups: dict[str, str]
 ) -> RankNode:
-    detail = _DEVICE.sub(r"\1", node.detail)
+    detail = _without_device(node.detail)
     if node.op == "placeholder":  # its name is that of a variable, or of a number in a list
         return RankNode(node, node.op, "", "", "", detail)
     if node.op == "output":
@@ -127,10 +137,17 @@ def _normalized(
 def _renamed(right: str, node: GraphNode, names: Mapping[str, str], groups: dict[str, str]) -> str:
     """The right side of a statement with other names for its inputs, and without the numbers of devices."""
     mine = {name: names[name] for each in node.inputs for name in (each, each.lower()) if name in names}
-    value = _DEVICE.sub(r"\1", _WORD.sub(lambda match: mine.get(match[0], match[0]), right))
+    value = _without_device(_WORD.sub(lambda match: mine.get(match[0], match[0]), right))
     if not _COLLECTIVE.search(node.target):
         return value
     return _TEXT.sub(lambda match: _same_group(match[0], match[1], groups), value)
+
+
+def _without_device(text: str) -> str:
+    """A text without the index of the rank's device, which no rank has in common with another one of its machine."""
+    for device in _DEVICES:
+        text = device.sub(r"\1", text)
+    return text
 
 
 def _same_group(quoted: str, name: str, groups: dict[str, str]) -> str:

@@ -12,9 +12,15 @@ import type {
   RankWait,
 } from "../results";
 
+/** What the numbers count: the ranks of a job, or the processes of a script. */
+export function nounOf(ranks: RankItem[]): "rank" | "process" {
+  return ranks.some(({ process }) => process !== "") ? "process" : "rank";
+}
+
 /** The heads of the table of ranks; *alike* only where a run stands for others. */
 export function headsOf({ ranks }: Ranks): string[] {
-  const heads = ["Rank", "Outcome", "Compiles", "Kernels", "Collectives", "Sends", "Holds"];
+  const first = nounOf(ranks) === "rank" ? ["Rank"] : ["Process", "Which"];
+  const heads = [...first, "Outcome", "Compiles", "Kernels", "Collectives", "Sends", "Holds"];
   return ranks.some(({ alike }) => alike !== "") ? [...heads, "Alike"] : heads;
 }
 
@@ -22,7 +28,7 @@ export function headsOf({ ranks }: Ranks): string[] {
 export function cellsOf(one: RankItem, heads: string[]): string[] {
   const sent = one.sentBytes === null ? "symbolic" : units.size(one.sentBytes);
   const memory = one.memory === null ? "–" : units.size(one.memory);
-  const cells = [String(one.rank), one.outcome, String(one.compiles), String(one.kernels)];
+  const cells = [String(one.rank), ...(one.process === "" ? [] : [one.process]), one.outcome, String(one.compiles), String(one.kernels)];
   return [...cells, String(one.collectives), sent, memory, one.alike === "" ? "–" : shortened(one.alike)].slice(
     0,
     heads.length,
@@ -40,11 +46,12 @@ export function shortened(spans: string): string {
 
 /** The ranks that can be put beside the first. */
 export function choices({ ranks, first }: Ranks): { value: string; text: string }[] {
+  const noun = nounOf(ranks);
   return ranks
     .filter(({ rank }) => rank !== first)
     .map(({ rank, alike }) => ({
       value: String(rank),
-      text: alike === "" ? `rank ${rank}` : `rank ${rank}, for ${shortened(alike)}, too`,
+      text: alike === "" ? `${noun} ${rank}` : `${noun} ${rank}, for ${shortened(alike)}, too`,
     }));
 }
 

@@ -23,6 +23,7 @@ import {
   compileText,
   differs,
   headsOf,
+  nounOf,
   OVERLAP_HEADS,
   overlapCells,
   shortened,
@@ -73,7 +74,7 @@ class RanksView implements View {
     const { first, other } = result;
     if (other !== null) {
       this.toolbar.append(
-        h("span", { class: "dim" }, `rank ${first} beside`),
+        h("span", { class: "dim" }, `${nounOf(result.ranks)} ${first} beside`),
         select("Beside the first rank", choices(result), String(other), (rank) => {
           this.other = rank;
           this.refresh();
@@ -86,7 +87,7 @@ class RanksView implements View {
       ...(other === null
         ? []
         : section("Compiles", [...compiles(result.compiles, first, other), ...left(result.moreCompiles, "compile")])),
-      ...section(result.world === 0 ? "The only rank that has a trace" : `Ranks of ${result.world}`, [
+      ...section(titleOf(result), [
         table(result),
         ...left(result.moreRanks, "rank"),
         ...(result.unseen === "" ? [] : [h("p", { class: "dim" }, result.unseen)]),
@@ -96,6 +97,13 @@ class RanksView implements View {
       ...section("Who waited for whom", result.waits.map(wait)),
     );
   }
+}
+
+function titleOf({ ranks, world }: Ranks): string {
+  if (nounOf(ranks) === "process") {
+    return "The script and the processes that it started";
+  }
+  return world === 0 ? "The only rank that has a trace" : `Ranks of ${world}`;
 }
 
 function section(title: string, parts: HTMLElement[]): HTMLElement[] {
