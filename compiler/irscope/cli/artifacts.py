@@ -60,8 +60,6 @@ def artifact_lines(artifact: Artifact, found: Fit, paint: Paint, is_all: bool = 
     for difference in found.differences:
         place = f"{short_path(difference.file)}:{difference.line}  " if difference.line else ""
         lines.append(paint("differs  ", "red") + printable(place + difference.what))
-    for constant in not_portable(artifact):
-        lines.append(f"not portable  {printable(f'{short_path(constant.file)}:{constant.line}  {constant.what}')}")
     if not found.differences:
         lines.append("Nothing that was compared differs." if found.compared else "Nothing could be compared.")
     lines += [printable(f"  compared: {text}") for text in _cut(list(found.compared), is_all)]
@@ -70,6 +68,7 @@ def artifact_lines(artifact: Artifact, found: Fit, paint: Paint, is_all: bool = 
     for name, file, line in artifact.functions:
         lines.append(printable(f"function  {name}  {short_path(file)}:{line}"))
     for title, rows in (
+        ("not portable", [f"{short_path(one.file)}:{one.line}  {one.what}" for one in not_portable(artifact)]),
         ("input", [f"{name}  {' '.join(facts.values())}" for name, facts in artifact.inputs.items()]),
         ("guard", [_guard(guard.kind, guard.source, guard.file, guard.line) for guard in artifact.guards]),
         ("graph", [f"{name}  {count(text.count(chr(10)) + 1, 'line')}" for name, text in artifact.graphs.items()]),

@@ -106,8 +106,9 @@ def _listed(artifact: Artifact, text: str) -> list[Guard]:
 
 
 def _difference(artifact: Artifact, failed: FailedGuard, now: str, call: tuple[str, int]) -> Difference:
-    places = (
-        (guard.file, guard.line) for guard in artifact.guards if guard.line and readable(guard.source) == failed.source
+    watched = (
+        failed.source.removeprefix("len(").removesuffix(")") if failed.source.startswith("len(") else failed.source
     )
+    places = ((guard.file, guard.line) for guard in artifact.guards if guard.line and readable(guard.source) == watched)
     place = next(places, call)
     return Difference(f"{since_made(failed, now)}.", *place)
