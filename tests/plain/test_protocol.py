@@ -70,6 +70,7 @@ from irscope.protocol import (
     from_json,
     to_json,
 )
+from irscope.protocol.symbols import SymbolFacts
 from irscope.provenance.fusions import Decision, FusionAnswer, Side
 from irscope.provenance.lines import CalledCompile, LineStep, LineTrail, StageElement
 from json_docs import DOCS, documented_types
@@ -173,7 +174,7 @@ def test_a_value_outside_its_enum() -> None:
 DOCUMENTED: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
-        RunStanding, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Fix, protocol.Edit, protocol.Related, protocol.BreakFacts, protocol.RecompilationFacts, protocol.VaryingSize,
+        RunStanding, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, SymbolFacts, protocol.Cost, protocol.Fix, protocol.Edit, protocol.Related, protocol.BreakFacts, protocol.RecompilationFacts, protocol.VaryingSize,
         protocol.RankReport, protocol.Collective, protocol.CollectiveOverlap, protocol.OverlapMove, protocol.BucketSplit, protocol.CollectiveWait, protocol.Piece,
         protocol.Range, protocol.Position, protocol.Kernel, protocol.FileLines, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
         LineTrail, CalledCompile, LineStep, StageElement, GraphNode, GuardList, Guard,
