@@ -211,7 +211,7 @@ def _closing(report: Report, paint: Paint) -> str:
     found, told = count(len(report.findings), "finding"), len(causes_only(report.findings))
     facts = [
         found + (f" ({told} causes)" if told < len(report.findings) else ""),
-        count(report.all_compiles, "compile"),
+        count(len(report.compiles) + report.compiles_of_processes, "compile"),
     ]
     if generated := sum(kernel.is_generated for kernel in report.kernels):
         facts.append(count(generated, "kernel"))

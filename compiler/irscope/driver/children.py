@@ -1,4 +1,4 @@
-"""The processes that a script starts: each that compiles something is a run of its own, which is merged with the script's.
+"""The processes that a script starts: each that compiles something has its own run, which is merged with the script's.
 
 They connect to a socket in a folder that only this user can enter (`irscope.runner.joining`).  Everything that they send
 passes through here, as what the script's process sends passes through `irscope.driver.watch`.
@@ -260,7 +260,7 @@ class Children:
         return merge_processes(self._store, done)
 
     def forget(self) -> None:
-        """The script begins anew, in another process: deletes the runs so far."""
+        """The script begins again, in another process: deletes the runs so far."""
         for child in self._with_run:
             with contextlib.suppress(sqlite3.Error):
                 self._store.delete(child.run)

@@ -123,7 +123,7 @@ def standing_of(report: Report, compiles: Sequence[Compile] | None = None) -> St
     ]
     causes.sort(key=_order)
     graphs = sum(each.outcome in (CompileOutcome.COMPILED, CompileOutcome.GRAPH_BREAK) for each in report.compiles)
-    graphs += sum(one.compiles for one in report.ranks[1:] if one.process)
+    graphs += report.compiles_of_processes
     by_id = {compile.id: compile for compile in report.compiles}
     caused = {compile.id: compile.seconds for finding in causes for compile in caused_by(finding, by_id)}
     return Standing(
@@ -132,8 +132,7 @@ def standing_of(report: Report, compiles: Sequence[Compile] | None = None) -> St
         sum(caused.values()),
         whole_time,
         sum(finding.cost.step_seconds for finding in causes),
-        tuple(dict.fromkeys(each.program or each.function_name for each in report.compiles))
-        or (os.path.basename(report.script),),
+        tuple(dict.fromkeys(each.program or each.function_name for each in report.compiles)),
         graphs,
         sum(each.outcome is CompileOutcome.SKIPPED for each in report.compiles),
         sum(each.kind == graph_break.KIND.id for each in report.findings),
@@ -230,7 +229,7 @@ def _short(message: str) -> str:
 
 
 def _clean(standing: Standing) -> str:
-    names = list(standing.programs[:_MOST_NAMES])
+    names = list(standing.programs[:_MOST_NAMES]) or ["the processes that it started"]
     more = len(standing.programs) - len(names)
     named = ", ".join([*names, *([f"and {more} more"] if more else [])])
     graphs = "one graph" if standing.graphs == 1 else count(standing.graphs, "graph")

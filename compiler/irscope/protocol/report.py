@@ -376,10 +376,9 @@ class Report:
         return ("process", "processes") if any(one.process for one in self.ranks) else ("rank", "ranks")
 
     @property
-    def all_compiles(self) -> int:
-        """How many compiles there are, with those of the processes that the script started."""
-        started = [one.compiles for one in self.ranks if one.process]
-        return sum(started) if started else len(self.compiles)
+    def compiles_of_processes(self) -> int:
+        """How many compiles the processes made that the script started; they are in their own runs."""
+        return sum(one.compiles for one in self.ranks[1:] if one.process)
 
     @property
     def with_predictions(self) -> tuple[Compile, ...]:

@@ -85,7 +85,7 @@ class _Page:
         yield element("h1", self._redaction.path(report.script))
         yield element("p", self._redaction.words(sentence(standing_of(report), report.outcome.message)), class_="words")
         yield element(
-            "p", f"{count(len(causes), 'finding')}, {count(report.all_compiles, 'compile')}, {count(kernels, 'kernel')} · "
+            "p", f"{count(len(causes), 'finding')}, {count(len(report.compiles) + report.compiles_of_processes, 'compile')}, {count(kernels, 'kernel')} · "
             f"{report.outcome.message} · {duration(report.outcome.seconds)}", class_="dim",
         )  # fmt: skip
 

@@ -51,46 +51,47 @@ def variables(address: str, before: Mapping[str, str]) -> dict[str, str]:
 def follow_programs(address: str) -> None:
     """From now on Python programs that this process starts capture, too, and connect to an address."""
 
-    def of_list(program: Any, arguments: Any, env: Any) -> Any:
-        """For `_posixsubprocess.fork_exec`: candidates of the program's path, and ``KEY=VALUE`` as bytes."""
-        programs = [os.fsdecode(each) for each in program]
-        there = next((each for each in programs if os.path.isfile(each)), programs[0])
-        if not runs_python(there, [os.fsdecode(each) for each in arguments]):
-            return env
-        pairs = None if env is None else [os.fsdecode(each).partition("=") for each in env]
-        before = dict(os.environ) if pairs is None else {name: value for name, _, value in pairs}
-        return [os.fsencode(f"{name}={value}") for name, value in variables(address, before).items()]
+    def forked(args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Arguments of ``_posixsubprocess.fork_exec``: the environment is a list of ``KEY=VALUE``, or None."""
+        there = next(filter(os.path.isfile, map(os.fsdecode, args[1])), "")
+        if not runs_python(there, list(map(os.fsdecode, args[0]))):
+            return args
+        pairs = [] if args[5] is None else [os.fsdecode(each).partition("=") for each in args[5]]
+        before = os.environ if args[5] is None else {name: value for name, _, value in pairs}
+        env = [os.fsencode(f"{name}={value}") for name, value in variables(address, before).items()]
+        return (*args[:5], env, *args[6:])
 
-    def of_mapping(program: Any, arguments: Any, env: Any) -> Any:
-        if not runs_python(os.fsdecode(program), [os.fsdecode(each) for each in arguments]):
-            return env
-        return variables(address, {os.fsdecode(name): os.fsdecode(value) for name, value in env.items()})
+    def executed(args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Arguments of ``os.execve``: a program, its arguments, and a mapping."""
+        if not runs_python(os.fsdecode(args[0]), list(map(os.fsdecode, args[1]))):
+            return args
+        before = {os.fsdecode(name): os.fsdecode(value) for name, value in args[2].items()}
+        return (*args[:2], variables(address, before), *args[3:])
 
-    _wrap(subprocess, "_fork_exec", lambda args: (*args[:5], of_list(args[1], args[0], args[5]), *args[6:]))
-    _wrap(
-        sys.modules.get("_posixsubprocess"),
-        "fork_exec",
-        lambda args: (*args[:5], of_list(args[1], args[0], args[5]), *args[6:]),
-    )
-    for name in ("execve", "posix_spawn", "posix_spawnp"):
-        _wrap(os, name, lambda args: (*args[:2], of_mapping(*args[:3]), *args[3:]))
-    if not hasattr(os, "execv"):
-        return
-    execv, execve = os.execv, os.execve
-
-    @functools.wraps(execv)
-    def execv_with(path: Any, args: Any) -> Any:
-        try:
-            env = of_mapping(path, args, os.environ)
-        except Exception:  # noqa: BLE001  it has the words for what is wrong
-            env = os.environ
-        return execv(path, args) if env is os.environ else execve.__wrapped__(path, args, env)  # type: ignore[attr-defined]
-
-    os.execv = execv_with  # type: ignore[assignment]
+    for module, name, change in (
+        (subprocess, "_fork_exec", forked),
+        (sys.modules.get("_posixsubprocess"), "fork_exec", forked),
+        (os, "execve", executed),
+        (os, "posix_spawn", executed),
+        (os, "posix_spawnp", executed),
+    ):
+        _wrap(module, name, change)
+    _wrap(os, "execv", lambda args: executed((*args, os.environ)), os.execve)
 
 
-def _wrap(module: Any, name: str, change: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> None:
-    """Replaces a function by one that changes its positional arguments, where there is such a function."""
+def _wrap(
+    module: Any,
+    name: str,
+    change: Callable[[tuple[Any, ...]], tuple[Any, ...]],
+    instead: Callable[..., Any] | None = None,
+) -> None:
+    """Replaces a function by one that changes its positional arguments, where there is such a function.
+
+    Parameters
+    ----------
+    instead
+        What is called with the changed arguments; None: the function itself.
+    """
     function = getattr(module, name, None)
     if function is None:
         return
@@ -98,9 +99,9 @@ def _wrap(module: Any, name: str, change: Callable[[tuple[Any, ...]], tuple[Any,
     @functools.wraps(function)
     def changed(*args: Any, **kwargs: Any) -> Any:
         try:
-            args = change(args)
+            other = change(args)
         except Exception:  # noqa: BLE001  arguments of another form: the function says what is wrong with them
             return function(*args, **kwargs)
-        return function(*args, **kwargs)
+        return (instead or function)(*other, **kwargs)
 
     setattr(module, name, changed)

@@ -57,7 +57,7 @@ import os, sys
 import torch
 
 def work(more=0):
-    @torch.compile(dynamic=False)
+    @torch.compile(dynamic=False, backend="eager")
     def f(x):
         return x.sin() * 2  # recompiles
     for size in (3, 4):
