@@ -155,9 +155,10 @@ def _tell_key(cache: Any) -> Undo:
     def autograd_cache_key(*args: Any, **kwargs: Any) -> Any:
         made.of = None
         key, lines = key_of(*args, **kwargs)
-        if lines or made.of is None:
+        hashed, made.of = made.of, None
+        if lines or hashed is None:
             return key, lines
-        pickler, details = made.of
+        pickler, details = hashed
         try:
             own = {name: value for name, value in vars(details).items() if name not in _OF_FX}
             return key, pickler.debug_lines(types.SimpleNamespace(**own))

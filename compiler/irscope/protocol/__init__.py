@@ -71,6 +71,7 @@ from irscope.protocol.report import FileLines as FileLines
 from irscope.protocol.report import Finding as Finding
 from irscope.protocol.report import Kernel as Kernel
 from irscope.protocol.report import Origin as Origin
+from irscope.protocol.report import Resumed as Resumed
 from irscope.protocol.report import Outcome as Outcome
 from irscope.protocol.report import OutcomeKind as OutcomeKind
 from irscope.protocol.report import Raised as Raised
