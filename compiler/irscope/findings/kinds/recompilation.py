@@ -330,15 +330,12 @@ def source_of(guard: FailedGuard, left: tuple[str, Range] | None = None, name: s
 
 def _left_by_break(guard: FailedGuard, compile: Compile, findings: Iterable[Finding]) -> tuple[str, Range] | None:
     """The one graph break on the line where a resume function begins, for a guard on what it left on the stack."""
-    if not guard.source.startswith(_LEFT) or not compile.function.startswith(RESUME_PREFIX):
+    if not guard.source.startswith(_LEFT) or (place := compile.after) is None:
         return None
-    line = compile.function.rpartition("_at_")[2]
     breaks = {
         (finding.file, finding.range)
         for finding in findings
-        if finding.kind == graph_break.KIND.id
-        and finding.file == compile.file
-        and str(finding.range.start.line) == line
+        if finding.kind == graph_break.KIND.id and (finding.file, finding.range.start.line) == (place.file, place.line)
     }
     return breaks.pop() if len(breaks) == 1 else None
 
