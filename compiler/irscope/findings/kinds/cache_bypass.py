@@ -30,14 +30,14 @@ def detect(moment: Moment) -> Iterator[Finding]:
     except ValueError:
         facts = {}
     reason = _ADDRESS.sub("", str(facts.get("cache_bypass_reason") or "PyTorch gives no reason"))
-    reason = "\n".join(line.strip() for line in reason.strip().splitlines())
+    reason = "\n".join(line.strip() for line in reason.splitlines()).strip(". \n")
     name = EVENTS[moment.record.event]
     finding = at_function(
         moment,
         kind=KIND.id,
         code=moment.record.event.replace("_", "-"),
         message=f"The {name} cannot keep this function: {first_line(reason)}",
-        explanation=f"Every new process compiles it from scratch. The reason that PyTorch gives: {reason.rstrip('. ')}.",
+        explanation=f"Every new process compiles it from scratch. The reason that PyTorch gives: {reason}.",
         hints=_hints(reason),
         severity=KIND.severity,
     )
