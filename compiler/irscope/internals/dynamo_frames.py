@@ -81,12 +81,12 @@ def resumed_code() -> types.CodeType | None:
     """With nested graph breaks: of the functions that go on where the resume function that is about to be compiled
     begins, the innermost; None if that is itself the only one."""
     call = call_to_compile()
-    functions = call[1].get(_RESUMED_INSIDE) if call is not None else None
+    functions = call[1].get(RESUMED_INSIDE) if call is not None else None
     code = getattr(functions[0], "__code__", None) if isinstance(functions, list) and functions else None
     return code if isinstance(code, types.CodeType) else None
 
 
-_RESUMED_INSIDE = "__nested_resume_fns"
+RESUMED_INSIDE = "__nested_resume_fns"
 """An argument of each resume function: those that it calls first, the innermost first (2.11 to 2.14)."""
 
 

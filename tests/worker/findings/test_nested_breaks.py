@@ -58,3 +58,30 @@ def test_a_break_in_a_called_function(nested: bool, tmp_path: Path) -> None:
     assert [f.cost.graphs for f in breaks] == [1, 1, 1]
     seconds = [c.seconds for c in ran.report.compiles[1:]]
     assert [f.cost.seconds for f in breaks] == seconds, "each costs what goes on after it"
+
+
+LEFT = """\
+import torch
+
+torch._dynamo.config.nested_graph_breaks = {}
+
+def scaled(x):
+    scale = float(x.max())
+    return x / scale
+
+@torch.compile(backend="eager")
+def outer(x):
+    return scaled(x) + 1
+
+outer(torch.ones(4))
+outer(torch.full((4,), 3.0))
+"""
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_value_that_a_break_in_a_called_function_leaves(nested: bool, tmp_path: Path) -> None:
+    ran = run_forked(write(tmp_path, LEFT.format(nested)), tmp_path / "runs.db")
+    (again,) = ran.findings("recompilation")
+    assert (again.range.start.line, again.range.start.column) == (6, 12)
+    assert "`float(x.max())` was 1.0 when this was compiled and is 3.0 now" in again.message
+    assert again.follows is not None and again.follows.range.start.line == 6

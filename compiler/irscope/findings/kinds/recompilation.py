@@ -21,6 +21,7 @@ from irscope.protocol import (
     GRAD_MODE,
     Compile,
     Finding,
+    Origin,
     Position,
     Range,
     RecompilationFacts,
@@ -165,9 +166,10 @@ def _after_break(moment: Moment, finding: Finding, facts: Facts) -> Finding:
     compile = moment.compile
     if compile is None or not facts.guard.is_left_by_break:
         return finding
+    place = compile.after or Origin(compile.file, compile.line)
     for cut in moment.known.findings if finding.follows is None else ():
         passed = {(cut.file, cut.range.start.line), *((at.file, at.range.start.line) for at in cut.related)}
-        if cut.kind == graph_break.KIND.id and (compile.file, compile.line) in passed:
+        if cut.kind == graph_break.KIND.id and (place.file, place.line) in passed:
             why = Related(cut.file, cut.range, "this graph break is the cause")
             return dataclasses.replace(finding, severity=Severity.HINT, follows=why)
     return finding
