@@ -224,7 +224,7 @@ def _without_dynamo(
 
 
 def _code_of(program: Any) -> types.CodeType:
-    """Of a function; of a module its ``forward``."""
+    """The code of a function, or of a module's ``forward``."""
     function = getattr(program, "forward", program)
     code: types.CodeType = getattr(function, "__func__", function).__code__
     return code

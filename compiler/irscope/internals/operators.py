@@ -32,3 +32,8 @@ def is_pytorchs_operator(name: str) -> bool:
     """Whether PyTorch itself defines what a graph calls by this name: an operator that takes functions, or a step of a
     transform, such as ``_jvp_increment_nesting``."""
     return is_higher_order_name(name) or (name.startswith("_") and hasattr(_STEPS.find(), name))
+
+
+def falls_back_by_default() -> bool:
+    """Whether Inductor is to generate code for those operations alone that are marked: the mode ``lite`` (2.11 to 2.14)."""
+    return getattr(sys.modules.get("torch._inductor.config"), "fallback_by_default", False) is True
