@@ -28,7 +28,7 @@ _EXPECTED = (
 
 
 def detect(moment: Moment, kernels: Sequence[Kernel]) -> Iterator[Finding]:
-    """From the extern kernels of a compile's output code, once their origins are known; none where the script asks for
+    """From the extern kernels of a compile's output code, once their origins are known; empty if the script asks for
     them (``mode="lite"``)."""
     for kernel in () if falls_back_by_default() else kernels:
         if kernel.is_generated or not kernel.name.startswith("torch.ops.aten."):
