@@ -1,5 +1,6 @@
 """What irscope sees in several versions of torch, each in its own environment; not a part of `npm test`.
 
+    npm run test:versions                                        all `VERSIONS`, and writes the table into docs/versions.md
     python scripts/compatibility.py own 2.9.1 2.15.0             makes the environments, runs, prints a table
     python scripts/compatibility.py 2.15.0=path/to/python …      takes environments that are there
     python scripts/compatibility.py … --write                    writes the table into docs/versions.md
@@ -18,8 +19,7 @@ with `--again` the tests that failed in one are run once more.  So the tests of 
 and the table made here: where out/capture has a folder of that name, `2.11.0+cu130 --only tests --resume --seconds 0`
 needs no environment.  Without access to a package index, `--installed` takes what the tests need as it is there.
 
-`--pip` is handed to ``pip install`` of torch, as in ``--pip='--index-url …'``: by default pip takes torch's build with
-CUDA, of several gigabytes.  `--pytest` is handed to pytest.
+`--pytest` is handed to pytest.
 """
 
 from __future__ import annotations
@@ -38,10 +38,12 @@ from typing import Any
 
 import capture_tests
 from capture_tests import How, Tests
+from irscope.driver.environments import install_torch
 
 ROOT = Path(__file__).resolve().parents[1]
 CASES = ROOT / "tests" / "cases"
 REPORTS = ROOT / "out" / "capture"
+VERSIONS = ("own", "2.9.0", "2.11.0", "2.12.1", "2.14.1", "2.15.0")
 BREAKS = "graph breaks of the cases at their line"
 RECOMPILES = "recompilations of the cases"
 TESTS = "capture tests"
@@ -96,17 +98,19 @@ class Seen:
     outcome: str
 
 
-def environment(spec: str, folder: Path, pip: list[str]) -> str:
-    """The interpreter of a version, in a new virtual environment if none is named."""
+def environment(spec: str, folder: Path) -> str:
+    """The interpreter of a version, in a new virtual environment if none is named; PyTorch is there for the CPU alone, in
+    the way of `irscope env create`."""
     version, _, python = spec.partition("=")
     if python:
         return python
     home = folder / f"torch-{version}"
     python = str(home / "bin" / "python")
-    if not os.path.exists(python):
+    if not (home / "made").exists():
         print(f"… making an environment with torch {version}", flush=True)
         subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", f"torch=={version}", "numpy", *pip], check=True)
+        install_torch(python, f"torch=={version}", ["numpy"], print)
+        (home / "made").touch()
     return python
 
 
@@ -230,7 +234,7 @@ def place(version: str, measure: str) -> tuple[bool, list[int]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("versions", nargs="+", metavar="own|VERSION[=PYTHON]")
+    parser.add_argument("versions", nargs="*", metavar="own|VERSION[=PYTHON]", default=VERSIONS)
     parser.add_argument(
         "--keep", metavar="DIR", help="where the environments are made and kept (default: a temporary folder)"
     )
@@ -240,7 +244,6 @@ def main() -> int:
     parser.add_argument("--resume", action="store_true", help="run no module again whose report is in out/capture")
     parser.add_argument("--again", action="store_true", help="run the tests that failed in a report again")
     parser.add_argument("--installed", action="store_true", help="install nothing: what the tests need is there")
-    parser.add_argument("--pip", default="", help="more arguments of pip install")
     parser.add_argument("--pytest", default="", help="more arguments of pytest")
     parser.add_argument("--write", action="store_true", help="write the table into docs/versions.md")
     options = parser.parse_args()
@@ -260,7 +263,7 @@ def main() -> int:
             if options.only == "tests" and how.read_only and (REPORTS / spec).is_dir():
                 python, version = "", spec
             else:
-                python = sys.executable if spec == "own" else environment(spec, home, shlex.split(options.pip))
+                python = sys.executable if spec == "own" else environment(spec, home)
                 version = full_version(python)
             one = columns.setdefault(version, Column({}, {}))
             ran.append(version)

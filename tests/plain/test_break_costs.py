@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import io
 from pathlib import Path
@@ -22,6 +23,7 @@ from irscope.protocol import (
     Position,
     Range,
     Report,
+    Resumed,
 )
 from irscope.store.store import Store
 
@@ -42,6 +44,16 @@ def a_report(compiles: list[Compile], findings: list[Finding]) -> Report:
     return Report(
         1, "r", FILE, None, Outcome(OutcomeKind.COMPLETED, 0, "", 1.0), tuple(compiles), tuple(findings), (), ()
     )
+
+
+def test_with_nested_graph_breaks_what_goes_on_is_not_of_the_line_of_the_outermost() -> None:
+    resumes = dataclasses.replace(
+        a_compile("1/0", "torch_dynamo_resume_in_f_at_7", 7), resumed=Resumed("inner", FILE, 20)
+    )
+    around = {("1/0", Kind.GUARDS): 1.0}
+    for line, seconds in ((20, [1.0]), (7, [])):
+        report = a_report([a_compile("0/0"), resumes], [a_break(line, "0/0")])
+        assert [one.seconds for one in breaks_of(report, around, {})] == seconds
 
 
 def test_a_break_costs_its_operators_and_the_way_into_what_goes_on() -> None:

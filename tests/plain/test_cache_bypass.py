@@ -14,23 +14,37 @@ from irscope.protocol import Compile, CompileOutcome
 
 
 @pytest.mark.parametrize(
-    ("target", "has_hint"),
+    ("reason", "said", "hint"),
     [
-        ("while_loop", False),
-        ("<function _jvp_increment_nesting at 0x7f768eb747c0>", False),
-        ("<function mine at 0x7>", True),
+        (
+            "Unsupported call_function target while_loop. \n.",
+            "Unsupported call_function target while_loop.",
+            "No setting",
+        ),
+        ("Can't cache HigherOrderOperator: while_loop", "Can't cache HigherOrderOperator: while_loop.", "No setting"),
+        (
+            "Unsupported call_function target <function _jvp_increment_nesting at 0x7f768eb747c0>. \n.",
+            "Unsupported call_function target <function _jvp_increment_nesting>.",
+            "",
+        ),
+        (
+            "Unsupported call_function target <function mine at 0x7>. \n.",
+            "Unsupported call_function target <function mine>.",
+            "Register custom operators",
+        ),
     ],
 )
 def test_operators_of_pytorchs_own_need_no_registration(
-    target: str, has_hint: bool, monkeypatch: pytest.MonkeyPatch
+    reason: str, said: str, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch = SimpleNamespace(ops=SimpleNamespace(higher_order=SimpleNamespace(while_loop=1)))
     monkeypatch.setitem(sys.modules, "torch", torch)
     steps = SimpleNamespace(_jvp_increment_nesting=1)
     monkeypatch.setitem(sys.modules, "torch._functorch.predispatch", steps)
-    reason = json.dumps({"cache_bypass_reason": f"Unsupported call_function target {target}. \n."})
-    record = Record("aotautograd_cache_bypass", {}, "0/0", 0, reason)
+    payload = json.dumps({"cache_bypass_reason": reason})
+    record = Record("aotautograd_cache_bypass", {}, "0/0", 0, payload)
     compile = Compile("0/0", "f", "/home/me/train.py", 1, CompileOutcome.COMPILED, 0, 1, 0.1)
     (finding,) = cache_bypass.detect(Moment(record, compile, None, False))
-    assert finding.message.endswith(f"Unsupported call_function target {target}.")
-    assert bool(finding.hints) is has_hint
+    assert finding.message.endswith(f": {said}")
+    assert finding.explanation.endswith(said) and "0x" not in finding.explanation and "\n ." not in finding.explanation
+    assert [each.startswith(hint) for each in finding.hints] == ([True] if hint else [])

@@ -25,7 +25,7 @@ from irscope.findings.kinds.cache_miss import (
     tell_artifact_miss,
 )
 from irscope.findings.moment import Known, Moment
-from irscope.internals.caches import _status
+from irscope.internals.caches import _status, _tell_key
 from irscope.ir.graphs import parse_graph
 from irscope.usercode import source
 
@@ -204,3 +204,25 @@ def test_what_a_lookup_finds(tmp_path: Path) -> None:
     assert (status(7), status(10)) == ("guard_miss", "hit")
     entries.append((SimpleNamespace(guards_expr=""), b""))  # as torch 2.9 gives them
     assert status(7) == "hit"
+
+
+def test_the_event_of_the_autograd_cache_tells_the_parts_of_its_key() -> None:
+    """Since torch 2.12 PyTorch leaves them out; how the key is made has changed since."""
+
+    class Pickler:
+        def get_hash(self, details: object) -> str:
+            return "digest"
+
+        def debug_lines(self, details: object) -> list[str]:
+            return [f"[d] {name}: {value}" for name, value in vars(details).items()]
+
+    def autograd_cache_key(graph: object) -> tuple[str, list[str]]:
+        return "a" + cache.AOTAutogradCachePickler().get_hash(SimpleNamespace(gm=graph, grad_enabled=True)), []
+
+    cache = SimpleNamespace(AOTAutogradCachePickler=Pickler, autograd_cache_key=autograd_cache_key)
+    undo = _tell_key(cache)
+    assert cache.autograd_cache_key("graph") == ("adigest", ["[d] grad_enabled: True"])
+    undo()
+    assert cache.autograd_cache_key("graph") == ("adigest", [])
+    with pytest.raises(AttributeError):  # a capture gap
+        _tell_key(SimpleNamespace())

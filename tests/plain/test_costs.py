@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from facts import a_compile, a_finding, a_range
-from irscope.protocol import Compile, Cost, Related
+from irscope.protocol import Compile, Cost, Related, Resumed
 from irscope.store.costs import cost_words, with_costs, with_measured
 
 FILE = "/home/me/model.py"
@@ -48,6 +50,23 @@ def test_a_break_behind_another_break() -> None:
     compiles = [resume("forward", 6, 1.0, id="1/0"), resume("forward", 9, 2.0, id="2/0")]
     (finding,) = with_costs([a_finding(range=a_range(9, 0, 9, 4), compiles=("1/0",), related=())], compiles)
     assert finding.cost == Cost(2.0, 1)
+
+
+def test_with_nested_graph_breaks_each_costs_what_goes_on_after_it() -> None:
+    """All that goes on is compiled as a resume function of the outermost."""
+    helper = "/home/me/helper.py"
+    compiles = [
+        a_compile(id="0/0", function="outer", file=FILE),
+        dataclasses.replace(resume("outer", 21, 1.0, id="1/0"), resumed=Resumed("inner", helper, 8)),
+        dataclasses.replace(resume("outer", 21, 2.0, id="2/0"), resumed=Resumed("middle", FILE, 15)),
+    ]
+    assert [compile.title for compile in compiles[1:]] == ["inner, after line 8", "middle, after line 15"]
+    outer, middle = Related(FILE, a_range(21), "called in outer"), Related(FILE, a_range(14), "called in middle")
+    findings = [
+        a_finding(file=helper, range=a_range(8, 0, 8, 4), compiles=("0/0",), related=(outer, middle)),
+        a_finding(file=FILE, range=a_range(15, 0, 15, 4), compiles=("1/0",), related=(outer,)),
+    ]
+    assert [finding.cost for finding in with_costs(findings, compiles)] == [Cost(1.0, 1), Cost(2.0, 1)]
 
 
 def test_other_kinds_cost_nothing() -> None:

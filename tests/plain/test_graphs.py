@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from irscope.comparing.graphs import diff_graphs
 from irscope.ir import graph_statements, graphs
-from irscope.ir.graphs import GraphNode, parse_graph, read_nodes
+from irscope.ir.graphs import GraphNode, inner_nodes, parse_graph, read_nodes
 from irscope.ir.nodes import lines_of
 from irscope.protocol import Origin
 
@@ -277,3 +277,37 @@ def test_a_variable_that_is_called_output_is_a_node(text: str) -> None:
     ]  # fmt: skip
     assert diff_graphs(text, text).same
     assert {name: node.line for name, node in nodes.items()}.items() <= lines_of(text).items()
+
+
+COND = """\
+class <lambda>(torch.nn.Module):
+    def forward(self, arg0_1: "f32[8][1]cpu"):
+        # File: /w/a.py:15 in c, code: return torch.cond(x.sum() > 0, t, e, (x,))
+        sum_1: "f32[][]cpu" = torch.ops.aten.sum.default(arg0_1)
+        true_graph_0 = self.true_graph_0
+        cond = torch.ops.higher_order.cond(sum_1, true_graph_0, (arg0_1,))
+        return (cond,)
+
+    class true_graph_0(torch.nn.Module):
+        def forward(self, arg0_1: "f32[8][1]cpu"):
+            # File: /w/a.py:6 in t, code: y = x.sin()
+            sin: "f32[8][1]cpu" = torch.ops.aten.sin.default(arg0_1)
+            inner_0 = self.inner_0
+            return (sin,)
+
+        class inner_0(torch.nn.Module):
+            def forward(self, arg0_1: "f32[8][1]cpu"):
+                # File: /w/a.py:3 in s, code: return x.cos()
+                cos: "f32[8][1]cpu" = torch.ops.aten.cos.default(arg0_1)
+                return (cos,)
+"""
+
+
+def test_nodes_of_the_graphs_below() -> None:
+    calls = [node for node in inner_nodes(COND) if node.op == "call"]
+    assert [(node.name, node.line, node.origin) for node in calls] == [
+        ("true_graph_0.sin", 12, Origin("/w/a.py", 6)),
+        ("true_graph_0.inner_0.cos", 19, Origin("/w/a.py", 3)),
+    ]
+    assert calls[0].detail == "f32[8][1]cpu" and inner_nodes((GRAPHS / "forward.txt").read_text()) == ()
+    assert [node.name for node in parse_graph(COND).nodes] == ["arg0_1", "sum_1", "true_graph_0", "cond", "output"]

@@ -18,6 +18,7 @@ from irscope.provenance.lines import LineTrail, trail_of
 from irscope.provenance.links import Links, link
 from irscope.provenance.replaced import add_replaced
 from irscope.store.store import Store
+from test_graphs import COND
 from test_provenance_reading import MODEL, stages
 
 LINES = (4, 8, 99)
@@ -49,6 +50,15 @@ def test_what_was_kept_gives_the_same(store: Store, monkeypatch: pytest.MonkeyPa
     with monkeypatch.context() as patch:
         patch.setattr(Provenance, "below", lambda *_: pytest.fail("all stages were read"))
         assert answers(store) == before
+
+
+def test_a_line_in_the_body_of_a_higher_order_operator(store: Store) -> None:
+    run = store.find_run()
+    store.put_stage(run, "0/0", StageRef("0/0/post-grad-graph", "post-grad-graph", "", 0), COND, 50)
+    trail = trail_of(store, store.report(run), "/w/a.py", 6)
+    assert [(step.stage, [node.name for node in step.nodes]) for step in trail.steps] == [
+        ("0/0/post-grad-graph", ["true_graph_0.sin", "true_graph_0.inner_0"])
+    ]
 
 
 def test_it_goes_when_a_stage_is_written_again(store: Store) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from irscope.capture.run_book import RunBook
 from irscope.events.trace import Record
-from irscope.internals.ahead_of_time import hook
+from irscope.internals.ahead_of_time import hooks
 from irscope.internals.hooks import Hook
 from irscope.protocol import CaptureGap
 
@@ -31,9 +31,9 @@ class AheadOfTime:
         self._operations: dict[str, int] = {}
         self._failed: set[str] = set()
 
-    def hook(self) -> Hook:
-        """The hook that reports them."""
-        return hook(self)
+    def hooks(self) -> list[Hook]:
+        """The hooks that report them."""
+        return hooks(self)
 
     def began(self, compile: str) -> None:
         """Its first record."""
@@ -42,7 +42,12 @@ class AheadOfTime:
 
     def traced(self, compile: str, captured: Any) -> None:
         """Counts the operations of its graph."""
-        self._book.guarded(self._count)(compile, captured)
+        self._book.guarded(self._count)(compile, lambda: captured.backend_input.graph_module)
+
+    def ended(self, compile: str, graph: Any) -> None:
+        """Its last record."""
+        self._book.guarded(self._count)(compile, lambda: graph)
+        self._receive(Record(_ENDS, {}, compile, 0, ""))
 
     def failed(self, compile: str) -> None:
         """Its error, once."""
@@ -52,7 +57,7 @@ class AheadOfTime:
 
     def missed(self, error: Exception) -> None:
         """A gap."""
-        self._book.gap(CaptureGap("a function that aot_compile compiles", f"{type(error).__name__}: {error}"))
+        self._book.gap(CaptureGap("what is compiled ahead of time", f"{type(error).__name__}: {error}"))
 
     def completed(self, record: Record) -> Record:
         """A record by PyTorch's name of its compile, with the facts that PyTorch leaves out of the metrics of these."""
@@ -65,6 +70,6 @@ class AheadOfTime:
         }
         return dataclasses.replace(record, facts=facts)
 
-    def _count(self, compile: str, captured: Any) -> None:
-        nodes = captured.backend_input.graph_module.graph.nodes
+    def _count(self, compile: str, graph: Callable[[], Any]) -> None:
+        nodes = graph().graph.nodes
         self._operations[compile] = sum(node.op.startswith("call_") for node in nodes)

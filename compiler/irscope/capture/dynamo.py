@@ -62,7 +62,7 @@ class DynamoCapture(Capture):
             unread.hook(TraceHandler),
             *self._symbolic_traces.hooks(),
             self._script_programs.hook(),
-            self._ahead_of_time.hook(),
+            *self._ahead_of_time.hooks(),
         ]
 
     def handlers(self) -> list[LogHandler]:

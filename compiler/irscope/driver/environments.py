@@ -114,19 +114,37 @@ def make(environment: Environment, on_step: Callable[[str], None]) -> None:
     (site / "irscope-base.pth").write_text(f"import site; site.addsitedir({base!r})\n", encoding="utf-8")
     needs = [package.to_install for package in environment.pipeline.needs]
     if environment.pipeline.torch:
-        on_step(f"Installing {environment.pipeline.torch} without its packages for GPUs")
-        _pip(python, "--no-deps", environment.pipeline.torch)
-        needs = [*torch_needs(json.loads(_asked(python, _REQUIRES))), *needs]
+        install_torch(python, environment.pipeline.torch, needs, on_step)
+    else:
+        on_step(f"Installing {', '.join(needs)}")
+        _pip(python, *needs)
+    environment.done()
+
+
+def install_torch(python: str, torch: str, needs: Sequence[str], on_step: Callable[[str], None]) -> None:
+    """Installs a PyTorch that is only used on the CPU, and packages that need it, into an environment.
+
+    Parameters
+    ----------
+    torch
+        The requirement: ``torch==2.14.1``.
+    needs
+        The packages.
+
+    Raises EnvironmentFailure.
+    """
+    on_step(f"Installing {torch} without its packages for GPUs")
+    _pip(python, "--no-deps", torch)
+    needs = [*torch_needs(json.loads(_asked(python, _REQUIRES))), *needs]
     on_step(f"Installing {', '.join(needs)}")
     _pip(python, *needs)
-    if environment.pipeline.torch and (libraries := site / "torch" / "lib").is_dir() and os.name == "posix":
+    if (libraries := Path(_asked(python, _SITE), "torch", "lib")).is_dir() and os.name == "posix":
         try:
             stubs = add_stubs(libraries)
         except StubError as error:
             raise EnvironmentFailure(f"PyTorch cannot be imported without the libraries of CUDA. {error}") from error
         if stubs:
             on_step(f"Put stubs in place of {len(stubs)} libraries of CUDA, which nothing uses on the CPU")
-    environment.done()
 
 
 def torch_needs(requirements: Sequence[str]) -> list[str]:

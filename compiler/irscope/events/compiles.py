@@ -7,11 +7,11 @@ from typing import Any
 
 from irscope.events.stack import name_of_code
 from irscope.events.trace import GRAPH_BREAK, RECOMPILATION, Record, is_skipped, reasons_in
-from irscope.internals.dynamo_frames import entry_being_compiled
+from irscope.internals.dynamo_frames import entry_being_compiled, resumed_code
 from irscope.internals.graph_calls import Lines
-from irscope.protocol import Compile, CompileOutcome, Origin
+from irscope.protocol import Compile, CompileOutcome, Origin, Resumed
 from irscope.usercode.source import qualified_name_at
-from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name
+from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name, resumed_line
 
 _MOST_CALLERS = 200
 """Lines kept of those that call a compile."""
@@ -145,6 +145,7 @@ class CompileBook:
             program=entry.program,
             callers=tuple(Origin(*line) for line in dict.fromkeys(entry.callers))[:_MOST_CALLERS],
             module_class=entry.module_class,
+            resumed=_resumed(),
         )
 
     def failed(self, name: str) -> Compile | None:
@@ -154,6 +155,12 @@ class CompileBook:
             return None
         self._compiles[name] = dataclasses.replace(before, outcome=CompileOutcome.ERROR)
         return self._compiles[name]
+
+
+def _resumed() -> Resumed | None:
+    code = resumed_code()
+    line = resumed_line(code.co_name) if code is not None else None
+    return None if code is None or line is None else Resumed(name_of_code(code), code.co_filename, line)
 
 
 def _ended(before: Compile, facts: dict[str, Any], restarts: int) -> Compile:

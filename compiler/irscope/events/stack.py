@@ -258,11 +258,14 @@ def _is_resume(function: str) -> bool:
 
 
 def _without_left(places: list[FramePlace]) -> list[FramePlace]:
-    """Leaves out a frame whose resume function is next: that is where the function is now."""
+    """Leaves out a frame whose resume function is next: that is where the function is now, on the same line in the call
+    that goes on."""
     kept: list[FramePlace] = []
     for place in places:
         if place.resumes and kept and (kept[-1].function, kept[-1].file) == (place.function, place.file):
-            kept.pop()
+            left = kept.pop()
+            if left.range.start.line == place.range.start.line:
+                place = dataclasses.replace(place, range=left.range)
         kept.append(place)
     return kept
 
@@ -338,13 +341,17 @@ def _traced_by(translators: list[Any]) -> Iterator[_Traced]:
     done: set[int] = set()
     for translator in translators:
         code, at = translator.f_code, translator.current_instruction.positions
-        if at is None or id(translator) in done:
+        if id(translator) in done:
             continue
         done.add(id(translator))
-        where = _range_of(code.co_filename, at)
-        if where is not None:
+        line = getattr(translator, "lineno", None)
+        where = _range_of(code.co_filename, at) if at is not None else None
+        if where is None and _is_resume(code.co_name) and line is not None:
+            # With nested graph breaks it begins with a call of the resume functions of what its function called.
+            yield _place_in(code, range_of_focus(code.co_filename, line)), line
+        elif where is not None:
             tested = getattr(jump_tests(translator), "positions", None)
             if tested is not None and (value := _range_of(code.co_filename, tested)) is not None:
                 where = operand_with(code.co_filename, where, value)
             place = _place_in(code, where)
-            yield place, int(getattr(translator, "lineno", where.start.line))
+            yield place, int(where.start.line if line is None else line)

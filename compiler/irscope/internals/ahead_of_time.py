@@ -1,18 +1,24 @@
-"""Compiles that the script asks for ahead of time: ``torch.compile(f, fullgraph=True).aot_compile(…)``.
+"""Compiles that the script asks for ahead of time: ``torch.compile(f, fullgraph=True).aot_compile(…)``,
+``torch.compiler.precompile`` and ``standalone_compile``.
 
-PyTorch traces such a function in a separate compile, but writes no ``dynamo_start``, and runs the backend after that
-compile has ended.  So its records say neither which function they are of nor, from the backend on, which compile.
+PyTorch traces a function for ``aot_compile`` in a separate compile, but writes no ``dynamo_start``, and runs the backend
+after that compile has ended.  So its records say neither which function they are of nor, from the backend on, which compile.
+The other two go without Dynamo, and their records say of no compile at all.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 import types
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from irscope.internals.frames import callers
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
+from irscope.usercode.user_files import is_irscope_file, is_torch_file
 
 
 class Receiver(Protocol):
@@ -23,6 +29,15 @@ class Receiver(Protocol):
 
     def traced(self, compile: str, captured: Any) -> None:
         """Dynamo has made the graph: PyTorch's ``CaptureOutput``."""
+
+    def ended(self, compile: str, graph: Any) -> None:
+        """A compile without Dynamo has ended.
+
+        Parameters
+        ----------
+        graph
+            The ``GraphModule`` that was compiled.
+        """
 
     def failed(self, compile: str) -> None:
         """An exception, which goes to the script, ends the compile; called while it is handled."""
@@ -63,6 +78,11 @@ _HERE = _OfThread()
 def going_on() -> Compiling | None:
     """The compile ahead of time that goes on in this thread."""
     return _HERE.now
+
+
+def hooks(receiver: Receiver) -> list[Hook]:
+    """All of them."""
+    return [hook(receiver), precompile_hook(receiver), standalone_hook(receiver)]
 
 
 def hook(receiver: Receiver) -> Hook:
@@ -130,3 +150,87 @@ def hook(receiver: Receiver) -> Hook:
         )
 
     return Hook("functions that aot_compile compiles", "torch._dynamo.aot_compile", "2.11 to 2.14", apply)
+
+
+def precompile_hook(receiver: Receiver) -> Hook:
+    """Makes each ``torch.compiler.precompile`` a compile."""
+
+    def apply(module: types.ModuleType) -> Undo:
+        compile_of = module.PrecompiledModule._compile
+
+        @functools.wraps(compile_of)
+        def _compile(self: Any, *args: Any, **kwargs: Any) -> Any:
+            def run() -> Any:
+                return compile_of(self, *args, **kwargs)
+
+            return _without_dynamo(receiver, run, lambda: (self._fn, _code_of(self._fn)), lambda: self._gm)
+
+        return replace_attribute(module.PrecompiledModule, "_compile", _compile)
+
+    return Hook("functions that precompile compiles", "torch._precompile", "2.14", apply)
+
+
+def standalone_hook(receiver: Receiver) -> Hook:
+    """Makes each ``standalone_compile`` outside of a compile one, of the function that calls it."""
+
+    def apply(module: types.ModuleType) -> Undo:
+        compile_of = vars(module)["standalone_compile"]
+
+        @functools.wraps(compile_of)
+        def standalone_compile(gm: Any, *args: Any, **kwargs: Any) -> Any:
+            def run() -> Any:
+                return compile_of(gm, *args, **kwargs)
+
+            return _without_dynamo(receiver, run, lambda: (None, _calling_code()), lambda: gm)
+
+        return replace_attribute(module, "standalone_compile", standalone_compile)
+
+    return Hook("graphs that standalone_compile compiles", "torch._inductor.standalone_compile", "2.11 to 2.14", apply)
+
+
+def _without_dynamo(
+    receiver: Receiver,
+    run: Callable[[], Any],
+    program: Callable[[], tuple[Any, types.CodeType]],
+    graph: Callable[[], Any],
+) -> Any:
+    """Runs what compiles, as a compile of PyTorch's unless one goes on."""
+    try:
+        guards = vars(sys.modules["torch._guards"])
+        context = guards["CompileContext"]
+        if context.current_compile_id() is not None:
+            here = None
+        else:
+            from torch._dynamo import convert_frame  # not loaded yet where nothing of Dynamo's was used
+
+            here = Compiling(*program(), convert_frame.get_compile_id({}))
+            inside = guards["compile_context"](context(here.id))
+    except Exception as error:  # noqa: BLE001  a capture never fails as a whole
+        receiver.missed(error)
+        here = None
+    if here is None:
+        return run()
+    with inside:
+        before, _HERE.now = _HERE.now, here
+        receiver.began(str(here.id))
+        _HERE.now = before  # what is traced may call compiled functions, with compiles of their own
+        try:
+            made = run()
+        except Exception:
+            receiver.failed(str(here.id))
+            raise
+        receiver.ended(str(here.id), graph())
+        return made
+
+
+def _code_of(program: Any) -> types.CodeType:
+    """The code of a function, or of a module's ``forward``."""
+    function = getattr(program, "forward", program)
+    code: types.CodeType = getattr(function, "__func__", function).__code__
+    return code
+
+
+def _calling_code() -> types.CodeType:
+    """The innermost function that is neither PyTorch's nor irscope's."""
+    codes = (frame.f_code for frame in callers())
+    return next(code for code in codes if not is_torch_file(code.co_filename) and not is_irscope_file(code.co_filename))

@@ -12,14 +12,16 @@ level, without loading anything into the compile; if the cache has only what thi
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
+import threading
 import types
 from collections.abc import Callable, Collection
 from typing import Any
 
 from irscope.internals.frames import callers, is_in
-from irscope.internals.hooks import Hook, Undo, replace_attribute
+from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
 
 
 def deep_hooks() -> list[Hook]:
@@ -138,23 +140,37 @@ _OF_FX = frozenset({"gm", "example_inputs", "inductor_config"})
 
 
 def _tell_key(cache: Any) -> Undo:
-    """Has the cache's event tell the parts of the key that are its own.  Since torch 2.13 it has none unless its logger
+    """Has the cache's event tell the parts of the key that are its own.  Since torch 2.12 it has none unless its logger
     has the level DEBUG; before, it always has all."""
-    tell = getattr(cache, "_get_debug_lines_for_cache_key", None)
-    if tell is None:
-        return lambda: None
+    key_of, pickler_class = cache.autograd_cache_key, cache.AOTAutogradCachePickler
+    hash_of = pickler_class.get_hash
+    made = threading.local()  # the pickler of the newest key, and what it pickled
 
-    def lines_of(pickler: Any, details: Any, key: str) -> Any:
-        found = tell(pickler, details, key)
-        if found:
-            return found
+    @functools.wraps(hash_of)
+    def get_hash(self: Any, details: Any, *args: Any, **kwargs: Any) -> Any:
+        made.of = self, details
+        return hash_of(self, details, *args, **kwargs)
+
+    @functools.wraps(key_of)
+    def autograd_cache_key(*args: Any, **kwargs: Any) -> Any:
+        made.of = None
+        key, lines = key_of(*args, **kwargs)
+        hashed, made.of = made.of, None
+        if lines or hashed is None:
+            return key, lines
+        pickler, details = hashed
         try:
             own = {name: value for name, value in vars(details).items() if name not in _OF_FX}
-            return pickler.debug_lines(types.SimpleNamespace(**own))
+            return key, pickler.debug_lines(types.SimpleNamespace(**own))
         except Exception:  # noqa: BLE001  then the parts are not told
-            return found
+            return key, lines
 
-    return replace_attribute(cache, "_get_debug_lines_for_cache_key", lines_of)
+    return undo_all(
+        [
+            replace_attribute(pickler_class, "get_hash", get_hash),
+            replace_attribute(cache, "autograd_cache_key", autograd_cache_key),
+        ]
+    )
 
 
 def _hint_of(size: Any) -> Any:

@@ -77,6 +77,19 @@ def call_to_compile() -> tuple[types.CodeType, Mapping[str, Any]] | None:
     return (code, frame.f_locals) if isinstance(code, types.CodeType) else None
 
 
+def resumed_code() -> types.CodeType | None:
+    """With nested graph breaks: of the functions that go on where the resume function that is about to be compiled
+    begins, the innermost; None if that is itself the only one."""
+    call = call_to_compile()
+    functions = call[1].get(RESUMED_INSIDE) if call is not None else None
+    code = getattr(functions[0], "__code__", None) if isinstance(functions, list) and functions else None
+    return code if isinstance(code, types.CodeType) else None
+
+
+RESUMED_INSIDE = "__nested_resume_fns"
+"""An argument of each resume function: those that it calls first, the innermost first (2.11 to 2.14)."""
+
+
 def variables_of_the_call() -> list[Mapping[str, Any]]:
     """The local and the global variables of the call that is about to be compiled again, at the record
     ``recompile_reasons``; empty if they cannot be found."""

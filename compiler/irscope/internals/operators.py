@@ -22,10 +22,18 @@ def is_higher_order(target: object) -> bool:
     return isinstance(target, _HIGHER_ORDER.get())
 
 
-def is_pytorchs_operator(name: str) -> bool:
-    """Whether PyTorch itself defines what a graph calls by this name: an operator that takes functions, such as
-    ``while_loop``, or a step of a transform, such as ``_jvp_increment_nesting``."""
+def is_higher_order_name(name: str) -> bool:
+    """Whether an operator of this name takes functions, as ``while_loop`` does."""
     torch: Any = sys.modules.get("torch")
-    return torch is not None and (
-        hasattr(torch.ops.higher_order, name) or (name.startswith("_") and hasattr(_STEPS.find(), name))
-    )
+    return torch is not None and hasattr(torch.ops.higher_order, name)
+
+
+def is_pytorchs_operator(name: str) -> bool:
+    """Whether PyTorch itself defines what a graph calls by this name: an operator that takes functions, or a step of a
+    transform, such as ``_jvp_increment_nesting``."""
+    return is_higher_order_name(name) or (name.startswith("_") and hasattr(_STEPS.find(), name))
+
+
+def falls_back_by_default() -> bool:
+    """Whether Inductor is to generate code for those operations alone that are marked: the mode ``lite`` (2.11 to 2.14)."""
+    return getattr(sys.modules.get("torch._inductor.config"), "fallback_by_default", False) is True

@@ -84,6 +84,10 @@ class StatementReader:
         self._aliases: dict[str, str] = {}
         self._changed: tuple[str, ast.expr, ast.expr] | None = None  # by the statement before: how, what, by what
 
+    def beside(self) -> StatementReader:
+        """A reader of another graph in the same text."""
+        return StatementReader(self._lines, self._offset)
+
     def read(self, forward: ast.FunctionDef) -> list[GraphNode]:
         """All nodes of a ``forward`` that was parsed as a whole."""
         declared = [

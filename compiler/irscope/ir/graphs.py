@@ -8,15 +8,16 @@ run, of a stored one and of a trace that came from elsewhere, without any privat
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from irscope.ir.graph_statements import GraphNode as GraphNode
 from irscope.ir.graph_statements import StatementReader
 from irscope.vocabulary.records import dataclass
 
 # PyTorch prints the name of the module's class, which for an inference graph is `<lambda>`: no name in Python.
-_CLASS = re.compile(r"^( *class )[^(:\n]+", re.MULTILINE)
+_CLASS = re.compile(r"^(?P<head> *class )(?P<name>[^(:\n]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -51,24 +52,57 @@ def parse_graph(text: str) -> Graph:
     """
     if (nodes := _read_by_lines(text)) is not None:
         return Graph(nodes)
-    try:
-        tree = ast.parse(_CLASS.sub(r"\1_", text.lstrip("\n")))
-    except (SyntaxError, ValueError, RecursionError) as error:
-        raise ValueError(f"not a printed FX graph: {error}") from error
-    offset = len(text) - len(text.lstrip("\n"))
-    forward = next(
-        (
-            item
-            for cls in tree.body
-            if isinstance(cls, ast.ClassDef)
-            for item in cls.body
-            if isinstance(item, ast.FunctionDef) and item.name == "forward"
-        ),
-        None,
-    )
+    tree, offset = _tree_of(text)
+    forward = next((found for cls in _classes_in(tree) if (found := _forward_of(cls)) is not None), None)
     if forward is None:
         raise ValueError("not a printed FX graph: no class with a forward method in it")
     return Graph(tuple(StatementReader(text.split("\n"), offset).read(forward)))
+
+
+def inner_nodes(text: str) -> tuple[GraphNode, ...]:
+    """The nodes of the graphs below the outermost, which its higher-order operators run: ``true_graph_0.sin``.
+
+    Raises ValueError as `parse_graph` does.
+    """
+    if not _INNER.search(text):
+        return ()
+    tree, offset = _tree_of(text)
+    reader = StatementReader(text.split("\n"), offset)
+    return tuple(node for cls in _classes_in(tree) for below in _classes_in(cls) for node in _inner(below, "", reader))
+
+
+def _inner(cls: ast.ClassDef, around: str, whole: StatementReader) -> Iterator[GraphNode]:
+    path = f"{around}{cls.name}."
+    if (forward := _forward_of(cls)) is not None:
+        for node in whole.beside().read(forward):
+            yield dataclasses.replace(node, name=path + node.name)
+    for below in _classes_in(cls):
+        yield from _inner(below, path, whole)
+
+
+_INNER = re.compile(r"^    class ", re.MULTILINE)
+
+
+def _tree_of(text: str) -> tuple[ast.Module, int]:
+    """The syntax tree of a printed graph, and how many empty lines are before it.  Raises ValueError if it is not one."""
+    try:
+        tree = ast.parse(_CLASS.sub(_class_head, text.lstrip("\n")))
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise ValueError(f"not a printed FX graph: {error}") from error
+    return tree, len(text) - len(text.lstrip("\n"))
+
+
+def _class_head(match: re.Match[str]) -> str:
+    return match[0] if match["name"].isidentifier() else match["head"] + "_"
+
+
+def _classes_in(tree: ast.Module | ast.ClassDef) -> list[ast.ClassDef]:
+    return [item for item in tree.body if isinstance(item, ast.ClassDef)]
+
+
+def _forward_of(cls: ast.ClassDef) -> ast.FunctionDef | None:
+    methods = (item for item in cls.body if isinstance(item, ast.FunctionDef) and item.name == "forward")
+    return next(methods, None)
 
 
 def read_nodes(

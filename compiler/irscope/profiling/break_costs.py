@@ -7,14 +7,14 @@ graphs.  Without the break there would be none of it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irscope.profiling.break_words import BreakCost, RecompileCost
 from irscope.profiling.noise import spread_of
 from irscope.profiling.timeline import Kind
 from irscope.protocol import Compile, Finding, Report
-from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name
+from irscope.vocabulary.function_names import plain_name
 
 Around = Mapping[tuple[str, Kind], float]
 """By compile, as PyTorch names it, and kind: seconds of a step."""
@@ -47,10 +47,7 @@ def breaks_of(
         if finding.kind == "graph-break":
             for each in finding.compiles:
                 by_compile[_name(each)] = finding  # as `measuring` gives eager operators to breaks
-    resumes: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for one in report.compiles:
-        if one.function.startswith(RESUME_PREFIX):
-            resumes[one.file, one.function].append(_name(one.id))
+    resumes = [one for one in report.compiles if one.after is not None]
     known = {_name(one.id): one for one in report.compiles}
     breaks: dict[int, _Keys] = {}
     for name, finding in by_compile.items():
@@ -96,16 +93,15 @@ def recompiled_of(report: Report, around: Around) -> tuple[RecompileCost, ...]:
     return tuple(sorted(costs, key=lambda cost: -cost.compile_seconds))
 
 
-def _resumed(broken: Compile, finding: Finding, resumes: Mapping[tuple[str, str], list[str]]) -> list[str]:
-    """The compiles that go on after a break, by their name: ``torch_dynamo_resume_in_forward_at_22``."""
+def _resumed(broken: Compile, finding: Finding, resumes: Sequence[Compile]) -> list[str]:
+    """The compiles that go on after a break."""
     lines = range(finding.range.start.line, finding.range.end.line + 1)
     return [
-        name
-        for (file, function), names in resumes.items()
-        if file == finding.file
-        and plain_name(function) == plain_name(broken.function)
-        and any(function.endswith(f"_at_{line}") for line in lines)
-        for name in names
+        _name(one.id)
+        for one in resumes
+        if (place := one.after) is not None
+        and (place.file, plain_name(one.function)) == (finding.file, plain_name(broken.function))
+        and place.line in lines
     ]
 
 

@@ -78,6 +78,7 @@ from irscope.protocol.report import RankReport as RankReport
 from irscope.protocol.report import Related as Related
 from irscope.protocol.report import RelatedRole as RelatedRole
 from irscope.protocol.report import Report as Report
+from irscope.protocol.report import Resumed as Resumed
 from irscope.protocol.report import RunSummary as RunSummary
 from irscope.protocol.report import StackFrame as StackFrame
 from irscope.protocol.report import StageRef as StageRef

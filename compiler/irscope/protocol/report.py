@@ -14,7 +14,7 @@ from irscope.protocol.fixes import Fix
 from irscope.protocol.jobs import BucketSplit, Collective, CollectiveOverlap, CollectiveWait, Piece
 from irscope.protocol.places import Range
 from irscope.protocol.symbols import SymbolFacts
-from irscope.vocabulary.function_names import function_title, plain_name
+from irscope.vocabulary.function_names import function_title, plain_name, resumed_line, resumed_title
 from irscope.vocabulary.lanes import DEFAULT_PIPELINE, Lane
 from irscope.vocabulary.limits import Limit
 from irscope.vocabulary.records import dataclass
@@ -214,6 +214,9 @@ class Compile:
     module_class: str = ""
     """The class of the ``nn.Module`` whose method it is, or of the one whose method called it when a graph break leaves a
     function alone; empty outside of modules, and in runs of older versions of irscope."""
+    resumed: Resumed | None = None
+    """What goes on first after a graph break, where that is not ``function``: with
+    ``torch._dynamo.config.nested_graph_breaks`` a called function, and its callers go on in the same compile."""
 
     @property
     def function_name(self) -> str:
@@ -223,13 +226,32 @@ class Compile:
     @property
     def title(self) -> str:
         """What was compiled, in words: ``Block``, ``step``, or ``Block.forward, after line 94``."""
+        if self.resumed is not None:
+            return resumed_title(self.resumed.function, self.resumed.line)
         return self.program or function_title(self.function, self.qualified)
+
+    @property
+    def after(self) -> Origin | None:
+        """The line of the graph break that it goes on after; None for what begins at the head of its function."""
+        if self.resumed is not None:
+            return Origin(self.resumed.file, self.resumed.line)
+        line = resumed_line(self.function)
+        return None if line is None else Origin(self.file, line)
 
 
 @dataclasses.dataclass(frozen=True, order=True)
 class Origin:
     """A line of the user's files that something came from."""
 
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """A function, with its classes, that goes on after a graph break in this line."""
+
+    function: str
     file: str
     line: int
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
-from irscope.ir.graphs import GraphNode, read_nodes
+from irscope.ir.graphs import GraphNode, inner_nodes, read_nodes
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Kernel, Origin, Report
 from irscope.provenance import chain
@@ -80,9 +81,26 @@ def trail_of(store: Store, report: Report, file: str, line: int, most: int | Non
             nodes = read_nodes(store.stage_text(report.run, stage), wanted, known, most)
         places = tuple(StageElement(element.name, element.line, element.end_line, why) for element, why in elements)
         steps.append(LineStep(stage, names[stage], nodes, places))
+    if not any(step.nodes for step in steps):
+        steps = [*_inner_steps(store, report, Origin(file, line), most), *steps]
     launched = {step.stage for step in steps if role_of(names[step.stage]) is Role.KERNEL}
     origin = Origin(file, line)
     return LineTrail(tuple(steps), _kernels_of(report, origin, called, launched), tuple(_called_from(report, origin)))
+
+
+def _inner_steps(store: Store, report: Report, line: Origin, most: int | None) -> Iterator[LineStep]:
+    """What is of a line in the graphs that higher-order operators run (``torch.cond``, ``scan``)."""
+    for compile in report.compiles:
+        for stage in compile.stages:
+            if not stage_kind(stage.name).is_graph or stage.passed:
+                continue
+            nodes: tuple[GraphNode, ...] = ()
+            with contextlib.suppress(ValueError):  # not the text of a graph
+                nodes = inner_nodes(store.stage_text(report.run, stage.id))
+            mine = [node for node in nodes if node.origin == line]
+            if mine:
+                places = tuple(StageElement(node.name, node.line, node.line) for node in mine)
+                yield LineStep(stage.id, stage.name, tuple(mine[:most]), places)
 
 
 def _called_from(report: Report, line: Origin) -> Iterator[CalledCompile]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irscope.protocol import Compile, Cost, Finding
-from irscope.vocabulary.function_names import RESUME_PREFIX, plain_name
+from irscope.vocabulary.function_names import plain_name
 from irscope.vocabulary.units import count, duration
 
 
@@ -106,10 +106,16 @@ def _cost(finding: Finding, by_id: Mapping[str, Compile]) -> Cost:
 def _resumed(finding: Finding, by_id: Mapping[str, Compile]) -> list[Compile]:
     """The compiles of the resume functions that go on after a break.
 
-    Dynamo names them after the function that it was called for and the line that it had reached there, which for a
-    break in an inlined helper is the line of a caller.
+    Dynamo names them after the function that it was called for.  They go on after the line that it had reached there,
+    which for a break in an inlined helper is the line of a caller, or with nested graph breaks after the break itself.
     """
     roots = {(by_id[name].file, plain_name(by_id[name].function)) for name in finding.compiles if name in by_id}
-    lines = {finding.range.start.line, *(related.range.start.line for related in finding.related)}
-    names = {(file, f"{RESUME_PREFIX}{function}_at_{line}") for file, function in roots for line in lines}
-    return [compile for compile in by_id.values() if (compile.file, compile.function) in names]
+    callers = {(related.file, related.range.start.line) for related in finding.related}
+    lines = range(finding.range.start.line, finding.range.end.line + 1)
+    return [
+        compile
+        for compile in by_id.values()
+        if (place := compile.after) is not None
+        and (compile.file, plain_name(compile.function)) in roots
+        and ((place.file == finding.file and place.line in lines) or (place.file, place.line) in callers)
+    ]

@@ -34,6 +34,16 @@ def function_title(function: str, qualified: str = "") -> str:
     qualified
         The name of the function with its classes, if it is known.
     """
+    name, line = qualified or plain_name(function), resumed_line(function)
+    return name if line is None else resumed_title(name, line)
+
+
+def resumed_line(function: str) -> int | None:
+    """The line that a resume function goes on from; None for another function."""
     match = _RESUMED.match(function)
-    name = qualified or plain_name(function)
-    return f"{name}, after line {match['line']}" if match else name
+    return int(match["line"]) if match else None
+
+
+def resumed_title(name: str, line: int) -> str:
+    """The name to show for what goes on after a line of a function."""
+    return f"{name}, after line {line}"

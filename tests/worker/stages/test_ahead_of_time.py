@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 from irscope.internals import ahead_of_time
 from support import run_forked, write
+from versions import torch_version
 
 SCRIPT = """\
 import torch
@@ -61,6 +64,123 @@ net, x = Net(), torch.ones(4)
 whole = torch.compile(net, fullgraph=True).forward.aot_compile(((x,), {}))
 print(torch.allclose(whole(net, x), net(x)))
 """
+
+STANDALONE = """\
+import torch
+from torch._inductor import standalone_compile
+from torch.fx.experimental.proxy_tensor import make_fx
+
+def f(x):
+    return (x.sin() * 2,)
+
+@torch.compile(backend="eager")
+def later(x):
+    return x + 2
+
+def build(x):
+    graph = make_fx(f, tracing_mode="fake")(x)
+    return standalone_compile(graph, (x,))
+
+x = torch.ones(4)
+print(torch.allclose(build(x)(x)[0], f(x)[0]))
+try:
+    standalone_compile(None, (x,))
+except Exception as error:
+    print(type(error).__name__)
+later(x)
+"""
+PRECOMPILE = """\
+import torch
+from torch.compiler import precompile
+
+@torch.compile(backend="eager")
+def part(x):
+    return x + 2
+
+def f(x, y):
+    return torch.relu(x @ y)
+
+x = torch.ones(4, 4)
+code, cache = precompile(f, x, x)
+print(torch.allclose(precompile.load(code, cache)(x, x), f(x, x)))
+part(x)
+"""
+
+
+def test_a_graph_that_standalone_compile_compiles_is_a_compile_of_the_run(tmp_path: Path) -> None:
+    ran = run_forked(write(tmp_path, STANDALONE), tmp_path / "runs.db", "deep")
+    assert (ran.report.capture_gaps, ran.stdout) == ((), "True\nAttributeError\n")
+    assert [(c.qualified, c.line, c.outcome, c.graph_ops) for c in ran.report.compiles] == [
+        ("build", 12, "compiled", 2),
+        ("<module>", 1, "error", 0),
+        ("later", 8, "compiled", 1),
+    ]
+    first = ran.report.compiles[0]
+    assert {"post-grad-graph", "output-code", "kernel"} <= {stage.name for stage in first.stages}
+    assert first.seconds > 0 and {k.compile for k in ran.kernels("cpp")} == {first.id}
+    assert [(f.kind, f.range.start.line) for f in ran.report.findings] == [("compile-error", 19)]
+
+
+@pytest.mark.skipif(torch_version() < (2, 14), reason="precompile is new in torch 2.14")
+def test_a_function_that_precompile_compiles_is_a_compile_of_the_run(tmp_path: Path) -> None:
+    ran = run_forked(write(tmp_path, PRECOMPILE), tmp_path / "runs.db", "deep")
+    assert (ran.report.capture_gaps, ran.stdout) == ((), "True\n")
+    compiles = [(c.qualified, c.line, c.outcome, c.graph_ops, c.program) for c in ran.report.compiles]
+    assert compiles == [("f", 8, "compiled", 2, "f"), ("part", 4, "compiled", 1, "part")]
+    assert {"inference-graph", "output-code"} <= {stage.name for stage in ran.report.compiles[0].stages}
+
+
+class Told(list[tuple[str, object]]):
+    """What a receiver is told."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *told: self.append((name, told))
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_precompile_is_a_compile_from_its_begin_to_its_end(ends: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in torch 2.14, which is not the version of these tests."""
+
+    class Context:
+        now: Any = None
+
+        def __init__(self, id: str) -> None:
+            self.id = id
+
+        @classmethod
+        def current_compile_id(cls) -> Any:
+            return cls.now
+
+        def __enter__(self) -> None:
+            Context.now = self.id
+
+        def __exit__(self, *_: object) -> None:
+            Context.now = None
+
+    class PrecompiledModule:
+        def __init__(self, fn: Any) -> None:
+            self._fn, self._gm = fn, "graph"
+
+        def _compile(self, args: tuple[object, ...]) -> None:
+            seen.append((Context.now, ahead_of_time.going_on()))
+            if not ends:
+                raise TypeError("not today")
+
+    seen: list[object] = []
+    guards = SimpleNamespace(CompileContext=Context, compile_context=lambda context: context)
+    dynamo = SimpleNamespace(convert_frame=SimpleNamespace(get_compile_id=lambda state: "3/0"))
+    monkeypatch.setitem(sys.modules, "torch._guards", guards)
+    monkeypatch.setitem(sys.modules, "torch._dynamo", dynamo)
+    module: Any = SimpleNamespace(PrecompiledModule=PrecompiledModule)
+    receiver: Any = Told()
+    undo = ahead_of_time.precompile_hook(receiver).apply(module)
+    try:
+        with nullcontext() if ends else pytest.raises(TypeError):
+            PrecompiledModule(lambda x: x)._compile(())
+    finally:
+        undo()
+    assert receiver == [("began", ("3/0",)), ("ended", ("3/0", "graph")) if ends else ("failed", ("3/0",))]
+    assert seen == [("3/0", None)], "what is traced may compile functions of its own"
 
 
 @pytest.mark.parametrize("lane", ["fast", "deep"])

@@ -156,7 +156,7 @@ def test_a_script_that_names_cuda_runs_on_the_cpu(tmp_path: Path) -> None:
     assert ran.stdout == "['--device=cpu', 'cuda-like'] cpu NVIDIA H100 80GB HBM3 0\n"
     gaps = {gap.what: gap.why for gap in ran.report.capture_gaps}
     if find_spec("triton") is None:
-        assert gaps["kernels for h100"].endswith(f"To install it: {sys.executable} -m pip install 'triton>=3.6,<3.8'")
+        assert gaps["kernels for h100"].endswith(f"To install it: {sys.executable} -m pip install 'triton>=3.6,<3.10'")
     assert (
         gaps["what the script does on the GPU"]
         == f"a run with --target is on the CPU: {script.name}:6, {script.name}:15, helper.py:2"

@@ -8,6 +8,7 @@ from irscope.findings import signals
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
 from irscope.findings.places import at_origin, calls_at
+from irscope.internals.operators import falls_back_by_default
 from irscope.protocol import Finding, Kernel, Origin, Severity
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.findings import DEEP_ONLY, FindingKind
@@ -27,8 +28,9 @@ _EXPECTED = (
 
 
 def detect(moment: Moment, kernels: Sequence[Kernel]) -> Iterator[Finding]:
-    """From the extern kernels of a compile's output code, once their origins are known."""
-    for kernel in kernels:
+    """From the extern kernels of a compile's output code, once their origins are known; empty if the script asks for
+    them (``mode="lite"``)."""
+    for kernel in () if falls_back_by_default() else kernels:
         if kernel.is_generated or not kernel.name.startswith("torch.ops.aten."):
             continue
         op = kernel.name.removeprefix("torch.ops.").removesuffix(".default")

@@ -21,6 +21,7 @@ from irscope.protocol import (
     GRAD_MODE,
     Compile,
     Finding,
+    Origin,
     Position,
     Range,
     RecompilationFacts,
@@ -165,9 +166,10 @@ def _after_break(moment: Moment, finding: Finding, facts: Facts) -> Finding:
     compile = moment.compile
     if compile is None or not facts.guard.is_left_by_break:
         return finding
+    place = compile.after or Origin(compile.file, compile.line)
     for cut in moment.known.findings if finding.follows is None else ():
         passed = {(cut.file, cut.range.start.line), *((at.file, at.range.start.line) for at in cut.related)}
-        if cut.kind == graph_break.KIND.id and (compile.file, compile.line) in passed:
+        if cut.kind == graph_break.KIND.id and (place.file, place.line) in passed:
             why = Related(cut.file, cut.range, "this graph break is the cause")
             return dataclasses.replace(finding, severity=Severity.HINT, follows=why)
     return finding
@@ -330,15 +332,12 @@ def source_of(guard: FailedGuard, left: tuple[str, Range] | None = None, name: s
 
 def _left_by_break(guard: FailedGuard, compile: Compile, findings: Iterable[Finding]) -> tuple[str, Range] | None:
     """The one graph break on the line where a resume function begins, for a guard on what it left on the stack."""
-    if not guard.source.startswith(_LEFT) or not compile.function.startswith(RESUME_PREFIX):
+    if not guard.source.startswith(_LEFT) or (place := compile.after) is None:
         return None
-    line = compile.function.rpartition("_at_")[2]
     breaks = {
         (finding.file, finding.range)
         for finding in findings
-        if finding.kind == graph_break.KIND.id
-        and finding.file == compile.file
-        and str(finding.range.start.line) == line
+        if finding.kind == graph_break.KIND.id and (finding.file, finding.range.start.line) == (place.file, place.line)
     }
     return breaks.pop() if len(breaks) == 1 else None
 

@@ -14,12 +14,15 @@ from collections import deque
 from typing import Any
 
 from irscope.findings.recompiling.facts import Now
-from irscope.internals.dynamo_frames import variables_of_the_call
+from irscope.internals.dynamo_frames import RESUMED_INSIDE, variables_of_the_call
 from irscope.internals.failing_guards import MISSING
 from irscope.ir.guard_text import type_name
 
 _STEP = re.compile(r"\.(?P<attribute>[^\W\d]\w*)|\[(?P<key>'[^']*'|\d+)\]")
 _LONGEST = 40
+_RESUMED = re.compile(r"__nested_frame_values\[(?P<function>\d+)\]\[(?P<index>\d+)\](?P<rest>.*)", re.DOTALL)
+_OWN_ARGUMENTS = 2
+"""The first arguments of a resume function are not variables: what it calls first, and the variables of that."""
 _CELL = re.compile(r"^(?P<function>.+)\.__closure__\[(?P<index>\d+)\]\.cell_contents(?P<rest>.*)$")
 
 
@@ -45,11 +48,16 @@ def now(source: str) -> Now:
 
 def free_variable(source: str) -> str:
     """The source with the name of a closure's variable, if PyTorch has a number: for
-    ``g.__closure__[0].cell_contents`` it is ``limit``."""
-    if (match := _CELL.match(source)) is None:
+    ``g.__closure__[0].cell_contents`` it is ``limit``; and of a variable of a function that goes on with nested graph
+    breaks."""
+    if (match := _CELL.match(source)) is not None:
+        code = getattr(value_of(match["function"]), "__code__", None)
+        names = code.co_freevars if isinstance(code, types.CodeType) else ()
+    elif (match := _RESUMED.match(source)) is not None:
+        code = getattr(value_of(f"{RESUMED_INSIDE}[{match['function']}]"), "__code__", None)
+        names = code.co_varnames[_OWN_ARGUMENTS:] if isinstance(code, types.CodeType) else ()
+    else:
         return source
-    code = getattr(value_of(match["function"]), "__code__", None)
-    names = code.co_freevars if isinstance(code, types.CodeType) else ()
     index = int(match["index"])
     return f"{names[index]}{match['rest']}" if index < len(names) else source
 

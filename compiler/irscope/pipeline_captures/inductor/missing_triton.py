@@ -7,7 +7,7 @@ import sys
 
 from irscope.pipelines.base import Package, pip_command
 
-NEEDS = Package("triton", "triton>=3.6,<3.8")
+NEEDS = Package("triton", "triton>=3.6,<3.10")
 """What the extra ``targets`` of pyproject.toml asks for."""
 
 

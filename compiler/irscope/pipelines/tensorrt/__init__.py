@@ -35,6 +35,6 @@ PIPELINE = Pipeline(
     stages=STAGES,
     findings=(EXPORT_ERROR, DRAFT_EXPORT_ISSUE),
     capture="irscope.pipeline_captures.tensorrt.capture:TensorRtCapture",
-    needs=(Package("torch_tensorrt", "torch-tensorrt>=2.11,<2.14"),),
+    needs=(Package("torch_tensorrt", "torch-tensorrt>=2.11,<2.15"),),
     trial=_TRIAL,
 )
