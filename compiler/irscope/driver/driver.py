@@ -110,6 +110,8 @@ class RunSpec:
         The folder of a comparison; see `RunRequest.rounds`.
     profile
         How many calls are measured; see `RunRequest.profile`.
+    memory
+        Whether the memory of a step is measured; see `RunRequest.memory`.
     evidence
         A folder for evidence; see `RunRequest.evidence`.
     trial
@@ -142,6 +144,7 @@ class RunSpec:
     targets: tuple[str, ...] = ()
     rounds: str = ""
     profile: int = 0
+    memory: bool = False
     evidence: str = ""
     trial: bool = False
     tuned: str = ""
@@ -349,6 +352,7 @@ def _request(run: str, spec: RunSpec, store: Store, pipeline: Pipeline) -> RunRe
         targets=spec.targets,
         rounds=spec.rounds,
         profile=spec.profile,
+        memory=spec.memory,
         evidence=spec.evidence,
         trial=spec.trial,
         tuned=spec.tuned,
