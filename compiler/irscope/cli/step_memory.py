@@ -36,7 +36,9 @@ def memory_lines(found: StepMemory, paint: Paint, most: int, show_all: bool) -> 
 
 
 def _name(one: HeldBlock) -> str:
-    return f"{one.name} ({count(one.count, 'block')})" if one.count > 1 else one.name
+    about = [count(one.count, "block")] if one.count > 1 else []
+    about += [one.why] if one.why else []
+    return f"{one.name} ({', '.join(about)})" if about else one.name
 
 
 def _place(one: HeldBlock) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.region_trials import compared_elsewhere
+from irscope.findings.peak_memory import peak_memory
 from irscope.findings.slow_lines import slow_lines, with_costs
 from irscope.ir.kineto import TraceError, read_events
 from irscope.ir.roofline import THIS_CPU, Peaks, peaks_of
@@ -135,7 +136,8 @@ def _measured(folder: str, store: Store, run: str, calls: int) -> Profile:
         memory=step_memory(facts["memory"], store, report) if facts.get("memory") else None,
     )
     store.put_profile(run, to_json(profile))
-    for finding in (*slow_lines(profile, report), *with_costs(profile, report)):
+    memory = peak_memory(profile.memory, report) if profile.memory is not None else ()
+    for finding in (*slow_lines(profile, report), *with_costs(profile, report), *memory):
         store.put_finding(run, finding)
     return profile
 

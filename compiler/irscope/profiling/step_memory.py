@@ -34,7 +34,10 @@ SAVED, GRADIENTS, OUTPUTS, TEMPORARIES = "saved for the backward", "gradients", 
 EAGER, EAGER_BACKWARD, OPTIMIZER = "eager operators", "eager backward", "temporaries of the optimizer"
 HELD, WORKSPACE, UNNAMED = "held from before the step", "workspaces of cuBLAS", "not known"
 """What no variable of Python is known to hold, such as what autograd keeps; what the allocator counts beyond all blocks."""
+VARIABLES, ZEROS = "variables", "zeros for outputs without a gradient"
 OF_MODULES = ("parameters", GRADIENTS, "buffers of modules")
+VIEW, GRAPHS = "a small view of it is used", "with the graph of its backward"
+"""Why a block is held though little of it is needed."""
 _OF_PLAN = {"kept": SAVED, "temporary": TEMPORARIES, "borrowed": TEMPORARIES}
 _MOST_ROWS, _MOST_POINTS, _MOST_BYTES = 400, 400, 1 << 60
 _ASSIGNED = re.compile(r"\s*(\w+) = ")
@@ -62,6 +65,8 @@ class HeldBlock:
         The output code that allocated it, and the line there; empty and 0 if none did.
     count
         How many blocks it is.
+    why
+        ``VIEW`` or ``GRAPHS``; empty for most.
     """
 
     kind: str
@@ -73,6 +78,7 @@ class HeldBlock:
     stage: str = ""
     code_line: int = 0
     count: int = 1
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -137,6 +143,7 @@ class _Held(NamedTuple):
     bytes: int
     kind: str
     name: str
+    why: str = ""
     block: _Block | None = None
 
 
@@ -147,8 +154,8 @@ def step_memory(facts: Any, store: Store, report: Report) -> StepMemory:
                  for around, name, file, line, sequence in facts["spans"]]  # fmt: skip
         is_device = facts["is_device"] is True
         blocks = [block for block in (_Block(*map(int, row)) for row in facts["blocks"]) if block.is_device == is_device]
-        held = {int(address): _Held(int(size), str(kind)[:100], bounded(str(name), 200))
-                for address, size, kind, name in facts["held"]}  # fmt: skip
+        held = {int(address): _Held(int(size), str(kind)[:100], bounded(str(name), 200), str(why)[:100])
+                for address, size, kind, name, why in facts["held"]}  # fmt: skip
         in_use, what = _number(facts["in_use"]), "step" if facts["what"] == "step" else "call"
     except (LookupError, TypeError, ValueError, OverflowError) as error:
         raise WrongFacts(f"the memory of a step: {error!r}") from error
@@ -199,7 +206,7 @@ class _Step:
         live = dict(self._held)
         for block in self._blocks[: self._peak + 1]:
             if block.bytes > 0:
-                live[block.address] = _Held(block.bytes, "", "", block)
+                live[block.address] = _Held(block.bytes, "", "", "", block)
             else:
                 live.pop(block.address, None)
         peak = self._blocks[self._peak] if self._peak >= 0 else None
@@ -219,7 +226,7 @@ class _Step:
         if one.block is None:
             module = one.name.rpartition(".")[0] if one.kind in OF_MODULES else ""
             name = (PathPart(one.name),) if one.name else ()
-            return HeldBlock(one.kind, one.name, one.bytes, module), (*module_parts(module), *name), name
+            return HeldBlock(one.kind, one.name, one.bytes, module, why=one.why), (*module_parts(module), *name), name
         call = self._spans.call(one.block.span)
         if call is not None and (place := self._places.of(call, self._spans.call(peak.span) if peak else None)):
             row = HeldBlock(
@@ -283,6 +290,8 @@ class _Spans:
         for number, span in self._outward(at):
             if span.name.startswith("Optimizer.step#"):
                 return OPTIMIZER
+            if self._roles[number] is SpanRole.BACKWARD:  # around its compiled graph: PyTorch fills in what has no gradient
+                return ZEROS
             if self._roles[number] is SpanRole.ENGINE:
                 return GRADIENTS if "AccumulateGrad" in span.name else EAGER_BACKWARD
         return EAGER
@@ -399,10 +408,10 @@ def _largest(rows: Sequence[HeldBlock]) -> Iterator[HeldBlock]:
     """The largest rows, those that Python holds under one name as one; what is left of each kind as one."""
     merged: dict[tuple[Any, ...], HeldBlock] = {}
     for row in rows:
-        key = (row.kind, row.name, row.module, row.file, row.line, row.stage, row.code_line)
+        key = (row.kind, row.name, row.module, row.file, row.line, row.stage, row.code_line, row.why)
         known = merged.get(key)
         merged[key] = row if known is None else HeldBlock(
-            *key[:2], known.bytes + row.bytes, *key[2:], known.count + 1
+            *key[:2], known.bytes + row.bytes, *key[2:-1], known.count + 1, row.why
         )  # fmt: skip
     largest = sorted(merged.values(), key=lambda row: -row.bytes)
     yield from largest[:_MOST_ROWS]

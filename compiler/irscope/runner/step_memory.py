@@ -16,15 +16,15 @@ from irscope.internals.allocations import MemoryProfiler
 from irscope.internals.fake_run import is_the_scripts
 from irscope.internals.hooks import Hook
 from irscope.internals.run_memory import is_parameter
-from irscope.profiling.step_memory import HELD, WORKSPACE
+from irscope.profiling.step_memory import GRAPHS, HELD, VARIABLES, VIEW, WORKSPACE
 from irscope.usercode.user_files import is_user_file
 
 _MOST_HELD, _MOST_ITEMS, _LONGEST_NAME = 20_000, 10_000, 200
 _OWN = "irscope's own"
 _WORKSPACES = (4096 * 8 * 1024, 4096 * 2 * 1024 + 16 * 8 * 1024)
 """What PyTorch gives cuBLAS for each of its threads, in bytes: on Hopper and later, and before (CUDABlas.cpp of 2.11)."""
-Held = tuple[int, str, str]
-"""A block: its bytes, what it is for, and its name."""
+Held = tuple[int, str, str, str]
+"""A block: its bytes, what it is for, its name, and why it is larger or older than it need be (`step_memory.WHYS`)."""
 
 
 class StepMemory:
@@ -85,8 +85,8 @@ class StepMemory:
 
 
 def held_now(device: bool, own: Iterable[Any]) -> tuple[list[list[Any]], int]:
-    """The blocks of the tensors that Python holds now, each once, as ``[address, bytes, what for, name]``: parameters first,
-    what no name is known for last.  And the bytes of irscope's `own` tensors, which are not among them."""
+    """The blocks of the tensors that Python holds now, each once, as ``[address, bytes, what for, name, why]``: parameters
+    first, what no name is known for last.  And the bytes of irscope's `own` tensors, which are not among them."""
     torch: Any = sys.modules["torch"]
     everything = gc.get_objects()
     modules = [each for each in everything if issubclass(type(each), torch.nn.Module)]
@@ -101,7 +101,9 @@ def held_now(device: bool, own: Iterable[Any]) -> tuple[list[list[Any]], int]:
             if is_the_scripts(tensor) and tensor.is_cuda == device:
                 storage = tensor.untyped_storage()
                 if storage.nbytes() and storage.data_ptr():
-                    held.setdefault(storage.data_ptr(), (storage.nbytes(), kind, name[:_LONGEST_NAME]))
+                    why = VIEW if 2 * tensor.numel() * tensor.element_size() <= storage.nbytes() else ""
+                    row = storage.nbytes(), kind, name[:_LONGEST_NAME], GRAPHS if _has_graph(tensor, kind) else why
+                    held.setdefault(storage.data_ptr(), row)
         except (RuntimeError, NotImplementedError):  # a tensor without a storage
             continue
     if device:
@@ -118,9 +120,14 @@ def _with_all_blocks(torch: Any, held: Mapping[int, Held]) -> dict[int, Held]:
         for block in segment["blocks"]:
             if block["state"] == "active_allocated":
                 size, address = int(block["size"]), int(block["address"])
-                _, kind, name = held.get(address, (0, HELD if size not in _WORKSPACES else WORKSPACE, ""))
-                found[address] = size, kind, name
+                _, *row = held.get(address, (0, HELD if size not in _WORKSPACES else WORKSPACE, "", ""))
+                found[address] = (size, *row)
     return found
+
+
+def _has_graph(tensor: Any, kind: str) -> bool:
+    """Whether a variable keeps what autograd saved for a backward."""
+    return kind == VARIABLES and tensor.grad_fn is not None
 
 
 def _of_modules(modules: list[Any]) -> Iterator[tuple[Any, str, str]]:
@@ -157,10 +164,7 @@ def _of_variables(torch: Any) -> Iterator[tuple[Any, str, str]]:
     for scope in scopes:
         for name, value in list(scope.items()):
             if isinstance(value, torch.Tensor):
-                yield value, "variables", name
+                yield value, VARIABLES, name
                 continue
             items = list(value.values()) if type(value) is dict else value if type(value) in (list, tuple) else ()
-            tensors = [item for item in items[:_MOST_ITEMS] if isinstance(item, torch.Tensor)]
-            for tensor in tensors:
-                graph = ", with the graph of each" if tensor.grad_fn is not None else ""
-                yield tensor, "variables", f"{name}, {len(tensors)} tensors{graph}"
+            yield from ((item, VARIABLES, name) for item in items[:_MOST_ITEMS] if isinstance(item, torch.Tensor))
