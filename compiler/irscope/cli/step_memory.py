@@ -19,12 +19,18 @@ def memory_lines(found: StepMemory, paint: Paint, most: int, show_all: bool) -> 
     lines = ["", f"{paint('Memory of one ' + found.what, 'bold')}: {size(found.begin_bytes)} at its begin, "
                  f"{size(found.peak_bytes)} at its peak, in {printable(found.peak_in)}."]  # fmt: skip
     if found.what == "call":
-        lines.append("  The script has no two calls between which nothing is compiled: calls after it, without its optimizer.")
+        lines.append(
+            "  The script has no two calls between which nothing is compiled: calls after it, without its optimizer."
+        )
     if found.reserved_bytes is not None:
         free = max(0, found.reserved_bytes - found.peak_bytes)
-        lines.append(f"  {size(found.reserved_bytes)} are reserved from the device; {size(free)} of them are cached and free.")
+        lines.append(
+            f"  {size(found.reserved_bytes)} are reserved from the device; {size(free)} of them are cached and free."
+        )
     if not found.is_device:
-        lines.append("  Of the CPU: the blocks that Python holds, and what PyTorch's profiler sees allocated in the step.")
+        lines.append(
+            "  Of the CPU: the blocks that Python holds, and what PyTorch's profiler sees allocated in the step."
+        )
     lines += tree_lines(folded(found.by_kind), "module", paint, most, "of peak", whole)
     lines += tree_lines(found.by_line if show_all else chained(found.by_line), "line", paint, most, "of peak", whole)
     rows = [[size(one.bytes), percent(one.bytes, whole), one.kind, printable(_name(one)), printable(one.module), _place(one)]

@@ -104,10 +104,16 @@ def _assigned(tree: ast.Module, name: str) -> ast.AST | None:
     """Where a variable gets a value; of a list, where something is appended."""
     first: ast.AST | None = None
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "extend"):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("append", "extend")
+        ):
             if isinstance(node.func.value, ast.Name) and node.func.value.id == name:
                 return node
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
         if first is None and any(isinstance(target, ast.Name) and target.id == name for target in targets):
             first = node
     return first

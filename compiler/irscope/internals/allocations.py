@@ -34,7 +34,9 @@ class MemoryProfiler:
 
             return replace_attribute(module.profile, "__enter__", entered)
 
-        return Hook("the memory of a step, where the script profiles itself", "torch.autograd.profiler", _VERSIONS, apply)
+        return Hook(
+            "the memory of a step, where the script profiles itself", "torch.autograd.profiler", _VERSIONS, apply
+        )
 
     @property
     def is_running(self) -> bool:

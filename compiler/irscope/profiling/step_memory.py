@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from irscope.measures.compiled import module_parts
@@ -30,7 +31,12 @@ from irscope.vocabulary.stages import Role
 from irscope.vocabulary.visible import bounded
 
 MEASURES = (Measure("at the peak", "bytes"), Measure("blocks", "count"))
-SAVED, GRADIENTS, OUTPUTS, TEMPORARIES = "saved for the backward", "gradients", "outputs of graphs", "temporaries of graphs"
+SAVED, GRADIENTS, OUTPUTS, TEMPORARIES = (
+    "saved for the backward",
+    "gradients",
+    "outputs of graphs",
+    "temporaries of graphs",
+)
 EAGER, EAGER_BACKWARD, OPTIMIZER = "eager operators", "eager backward", "temporaries of the optimizer"
 HELD, WORKSPACE, UNNAMED = "held from before the step", "workspaces of cuBLAS", "not known"
 """What no variable of Python is known to hold, such as what autograd keeps; what the allocator counts beyond all blocks."""
@@ -153,7 +159,11 @@ def step_memory(facts: Any, store: Store, report: Report) -> StepMemory:
         spans = [_Span(int(around), str(name)[:500], str(file)[:4096], int(line), _number(sequence))
                  for around, name, file, line, sequence in facts["spans"]]  # fmt: skip
         is_device = facts["is_device"] is True
-        blocks = [block for block in (_Block(*map(int, row)) for row in facts["blocks"]) if block.is_device == is_device]
+        blocks = [
+            block
+            for block in (_Block(*map(int, row[:5]), row[5] is True, int(row[6])) for row in facts["blocks"])
+            if block.is_device == is_device
+        ]
         held = {int(address): _Held(int(size), str(kind)[:100], bounded(str(name), 200), str(why)[:100])
                 for address, size, kind, name, why in facts["held"]}  # fmt: skip
         in_use, what = _number(facts["in_use"]), "step" if facts["what"] == "step" else "call"
@@ -163,7 +173,9 @@ def step_memory(facts: Any, store: Store, report: Report) -> StepMemory:
         raise WrongFacts("the memory of a step: a span is around itself")
     if any(not -1 <= block.span < len(spans) or abs(block.bytes) > _MOST_BYTES for block in blocks):
         raise WrongFacts("the memory of a step: a block has no span")
-    return _Step(blocks, held, in_use if is_device else None, _Spans(spans), _Places(store, report)).memory(what, is_device)
+    return _Step(blocks, held, in_use if is_device else None, _Spans(spans), _Places(store, report)).memory(
+        what, is_device
+    )
 
 
 def _number(value: Any) -> int | None:
@@ -290,7 +302,9 @@ class _Spans:
         for number, span in self._outward(at):
             if span.name.startswith("Optimizer.step#"):
                 return OPTIMIZER
-            if self._roles[number] is SpanRole.BACKWARD:  # around its compiled graph: PyTorch fills in what has no gradient
+            if (
+                self._roles[number] is SpanRole.BACKWARD
+            ):  # around its compiled graph: PyTorch fills in what has no gradient
                 return ZEROS
             if self._roles[number] is SpanRole.ENGINE:
                 return GRADIENTS if "AccumulateGrad" in span.name else EAGER_BACKWARD
@@ -359,7 +373,13 @@ class _Places:
             plan = next(one for one in stages if role_of(one.name) is Role.MEMORY)
             buffers = {one.name: one for one in buffers_of(self._store, run, compile, plan)}
             writers = writers_of(self._store, run, compile, plan)
-        except (StopIteration, LookupError, TypeError, ValueError, AttributeError):  # a cache gave the code, or an older store
+        except (
+            StopIteration,
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+        ):  # a cache gave the code, or an older store
             buffers, writers = {}, {}
         reused = {one.of: one.name for one in buffers.values() if one.how == "reuse"}
         return _Plan(compile, code, lines, buffers, writers, reused)
@@ -410,9 +430,7 @@ def _largest(rows: Sequence[HeldBlock]) -> Iterator[HeldBlock]:
     for row in rows:
         key = (row.kind, row.name, row.module, row.file, row.line, row.stage, row.code_line, row.why)
         known = merged.get(key)
-        merged[key] = row if known is None else HeldBlock(
-            *key[:2], known.bytes + row.bytes, *key[2:-1], known.count + 1, row.why
-        )  # fmt: skip
+        merged[key] = row if known is None else replace(known, bytes=known.bytes + row.bytes, count=known.count + 1)
     largest = sorted(merged.values(), key=lambda row: -row.bytes)
     yield from largest[:_MOST_ROWS]
     rest, number = Counter[str](), Counter[str]()
@@ -438,7 +456,8 @@ def _thinned(curve: Sequence[tuple[int, int]]) -> Iterator[tuple[float, int]]:
 def _tree(rows: Iterator[tuple[HeldBlock, Path]]) -> PathTree:
     values: dict[Path, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for row, path in rows:
-        value = values[(PathPart(row.kind), *path)]
+        inside: Path = (PathPart(row.kind), *path)
+        value = values[inside]
         value[0] += row.bytes
         value[1] += row.count
     return tree_of("at the peak", MEASURES, values)

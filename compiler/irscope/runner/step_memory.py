@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import gc
 import sys
+import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from irscope.capture.programs import Program
 from irscope.internals.allocations import MemoryProfiler
 from irscope.internals.fake_run import is_the_scripts
+from irscope.internals.frames import report
 from irscope.internals.hooks import Hook
 from irscope.internals.run_memory import is_parameter
 from irscope.profiling.step_memory import GRAPHS, HELD, VARIABLES, VIEW, WORKSPACE
+from irscope.protocol import CaptureGap
 from irscope.usercode.user_files import is_user_file
 
 _MOST_HELD, _MOST_ITEMS, _LONGEST_NAME = 20_000, 10_000, 200
@@ -44,6 +48,7 @@ class StepMemory:
         self._first: Program | None = None
         self._calls, self._compiled_before = 0, -1
         self._begun: dict[str, Any] = {}
+        self._freed = Freed()
         self.facts: dict[str, Any] | None = None
 
     def hook(self) -> Hook:
@@ -51,7 +56,14 @@ class StepMemory:
         return self._profiler.hook()
 
     def called(self, program: Program) -> None:
-        """A compiled program is being called."""
+        """A compiled program is being called; whatever fails here is a gap, and nothing of the script's."""
+        try:
+            self._called(program)
+        except Exception as error:  # noqa: BLE001
+            self.facts = {}
+            report(CaptureGap("the memory of a step", repr(error)))
+
+    def _called(self, program: Program) -> None:
         torch: Any = sys.modules["torch"]
         self._first = program if self._first is None else self._first
         if program is not self._first or self.facts is not None or torch.compiler.is_compiling():
@@ -67,7 +79,7 @@ class StepMemory:
         """Notes what is held, and begins; `what` is ``step``, or ``call`` of a program after the script."""
         torch: Any = sys.modules["torch"]
         device = torch.cuda.is_initialized()
-        held, own = held_now(device, self._own())
+        held, own = held_now(device, self._own(), self._freed)
         self._begun = {
             "what": what, "call": self._calls, "is_device": device, "held": held,
             "in_use": torch.cuda.memory_allocated() - own if device else None,
@@ -79,12 +91,41 @@ class StepMemory:
         """Ends what has begun; a step in which something was compiled is not kept."""
         if not self._profiler.is_running:
             return
-        noted = self._profiler.stop()
+        noted, freed = self._profiler.stop(), self._freed.blocks()
+        if not self._begun["is_device"]:  # the profiler sees only what it has seen being allocated
+            noted["blocks"] = sorted([*noted["blocks"], *freed])
         if self._compiled() == self._compiled_before or self._begun["what"] != "step":
             self.facts = {**self._begun, **noted}
 
 
-def held_now(device: bool, own: Iterable[Any]) -> tuple[list[list[Any]], int]:
+class Freed:
+    """The tensors that Python lets go of, with the time: when the last one of a block goes, the block does."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, list[Any]] = {}
+        self._sizes: dict[int, int] = {}
+        self._went: list[tuple[int, int]] = []
+
+    def watch(self, tensor: Any, address: int, size: int) -> None:
+        """Hears when a tensor goes."""
+        alive = self._of.setdefault(address, [])
+        self._sizes[address] = size
+
+        def went(reference: Any) -> None:
+            alive.remove(reference)
+            if not alive:
+                self._went.append((time.time_ns(), address))
+
+        alive.append(weakref.ref(tensor, went))
+
+    def blocks(self) -> list[list[Any]]:
+        """What went since the last time, as rows of `irscope.internals.allocations.facts_of`; nothing is watched any more."""
+        rows = [[when, address, -self._sizes[address], 0, 0, False, -1] for when, address in self._went]
+        self._of, self._sizes, self._went = {}, {}, []
+        return rows
+
+
+def held_now(device: bool, own: Iterable[Any], freed: Freed) -> tuple[list[list[Any]], int]:
     """The blocks of the tensors that Python holds now, each once, as ``[address, bytes, what for, name, why]``: parameters
     first, what no name is known for last.  And the bytes of irscope's `own` tensors, which are not among them."""
     torch: Any = sys.modules["torch"]
@@ -104,6 +145,8 @@ def held_now(device: bool, own: Iterable[Any]) -> tuple[list[list[Any]], int]:
                     why = VIEW if 2 * tensor.numel() * tensor.element_size() <= storage.nbytes() else ""
                     row = storage.nbytes(), kind, name[:_LONGEST_NAME], GRAPHS if _has_graph(tensor, kind) else why
                     held.setdefault(storage.data_ptr(), row)
+                    if not device:
+                        freed.watch(tensor, storage.data_ptr(), storage.nbytes())
         except (RuntimeError, NotImplementedError):  # a tensor without a storage
             continue
     if device:
@@ -120,8 +163,9 @@ def _with_all_blocks(torch: Any, held: Mapping[int, Held]) -> dict[int, Held]:
         for block in segment["blocks"]:
             if block["state"] == "active_allocated":
                 size, address = int(block["size"]), int(block["address"])
-                _, *row = held.get(address, (0, HELD if size not in _WORKSPACES else WORKSPACE, "", ""))
-                found[address] = (size, *row)
+                unknown = 0, HELD if size not in _WORKSPACES else WORKSPACE, "", ""
+                _, kind, name, why = held.get(address, unknown)
+                found[address] = size, kind, name, why
     return found
 
 
