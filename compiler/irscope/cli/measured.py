@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from irscope.cli.step_memory import memory_lines
 from irscope.cli.tables import table
 from irscope.cli.text import Paint
 from irscope.cli.trees import tree_lines
@@ -34,6 +35,7 @@ def profile_lines(found: Profile, paint: Paint, most: int | None = None, show_al
         *_gap_table(found, paint, most),
         *_region_lines(found, most),
         *_cost_lines(found, most),
+        *(memory_lines(found.memory, paint, most, show_all) if found.memory is not None else []),
         *_foot(found, paint, most),
     ]
 

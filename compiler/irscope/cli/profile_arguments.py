@@ -32,6 +32,10 @@ def add_to(profile: argparse.ArgumentParser) -> None:
         default=20,
         help="calls of each program (default: %(default)s)",
     )
+    profile.add_argument(
+        "--memory", action="store_true",
+        help="also measure the memory of one step at its peak: what is held, why, and by which line and module",
+    )  # fmt: skip
     profile.add_argument("--all", action="store_true", help="print every row of each table")
     profile.add_argument(
         "--without-breaks", action="store_true",

@@ -27,7 +27,7 @@ def profile(options: argparse.Namespace) -> int:
     entry, script, model = entry_of(options)
     spec = RunSpec(
         script=script, args=tuple(options.args), python=options.python, cwd=options.cwd, entry=entry, model=model,
-        symbolic_trace=False, profile=options.calls,
+        symbolic_trace=False, profile=options.calls, memory=options.memory,
     )  # fmt: skip
     progress = ProgressLine()
     with Store(options.store) as store:

@@ -113,6 +113,8 @@ class RunSpec:
         The folder of a comparison; see `RunRequest.rounds`.
     profile
         How many calls are measured; see `RunRequest.profile`.
+    memory
+        Whether the memory of a step is measured; see `RunRequest.memory`.
     evidence
         A folder for evidence; see `RunRequest.evidence`.
     trial
@@ -145,6 +147,7 @@ class RunSpec:
     targets: tuple[str, ...] = ()
     rounds: str = ""
     profile: int = 0
+    memory: bool = False
     evidence: str = ""
     trial: bool = False
     tuned: str = ""
@@ -409,6 +412,7 @@ def _request_of_script(run: str, spec: RunSpec, store: Store, pipeline: Pipeline
         targets=spec.targets,
         rounds=spec.rounds,
         profile=spec.profile,
+        memory=spec.memory,
         evidence=spec.evidence,
         trial=spec.trial,
         tuned=spec.tuned,

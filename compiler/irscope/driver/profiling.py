@@ -13,6 +13,7 @@ from typing import Any
 
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.region_trials import compared_elsewhere
+from irscope.findings.peak_memory import peak_memory
 from irscope.findings.slow_lines import slow_lines, with_costs
 from irscope.ir.kineto import TraceError, read_events
 from irscope.ir.roofline import THIS_CPU, Peaks, peaks_of
@@ -21,6 +22,7 @@ from irscope.profiling.measuring import profile_of
 from irscope.profiling.noise import is_clear, spread_of
 from irscope.profiling.profile import CudaGraphs, GraphPool, MeasuredProgram, Profile, RecordedAgain
 from irscope.profiling.regions import regions_of, seconds_of
+from irscope.profiling.step_memory import step_memory
 from irscope.profiling.timeline import timeline
 from irscope.protocol import Message, Outcome, OutcomeKind, Progress, ScriptEnded, from_json, to_json
 from irscope.runner import kept_regions
@@ -29,7 +31,7 @@ from irscope.runner.rounds import READY
 from irscope.store.store import Store
 from irscope.vocabulary.visible import bounded
 
-_MOST_BYTES = 10_000_000
+_MOST_BYTES = 100_000_000
 
 
 class NotMeasured(Exception):
@@ -131,9 +133,11 @@ def _measured(folder: str, store: Store, run: str, calls: int) -> Profile:
         cuda_graphs=with_facts(profile.cuda_graphs, facts.get("cuda_graphs")),
         regions=regions_of(facts.get("regions"), report),
         cpu_peaks=(measured.bandwidth, measured.flops["float32"]) if measured else None,
+        memory=step_memory(facts["memory"], store, report) if facts.get("memory") else None,
     )
     store.put_profile(run, to_json(profile))
-    for finding in (*slow_lines(profile, report), *with_costs(profile, report)):
+    memory = peak_memory(profile.memory, report) if profile.memory is not None else ()
+    for finding in (*slow_lines(profile, report), *with_costs(profile, report), *memory):
         store.put_finding(run, finding)
     return profile
 

@@ -130,12 +130,14 @@ def _behind(names: Any, of: Mapping[str, str]) -> set[str]:
 
 @dataclass(frozen=True)
 class Writer:
-    """What writes a buffer: a node after fusion, its kernel, and the path of the module that it is in."""
+    """What writes a buffer: a node after fusion, its kernel, the path of the module that it is in, and its nodes of the
+    last graph."""
 
     schedule: str
     node: str
     kernel: str
     module: str
+    origins: tuple[str, ...] = ()
 
 
 _UNKNOWN = Writer("", "", "", "")
@@ -172,5 +174,6 @@ def writers_of(store: Store, run: str, compile: Compile, stage: StageRef) -> dic
             continue
         module = next((_module_path(modules[name]) for name in reversed(node["origins"]) if name in modules), "")
         for name, _ in node["writes"]:
-            found[str(name)] = Writer(schedule, str(home["name"]), str(home["kernel"]).partition(":")[0], module)
+            kernel, origins = str(home["kernel"]).partition(":")[0], tuple(map(str, node["origins"]))
+            found[str(name)] = Writer(schedule, str(home["name"]), kernel, module, origins)
     return found

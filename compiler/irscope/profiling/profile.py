@@ -9,6 +9,7 @@ from irscope.measures.tree import NO_TREE, PathTree
 from irscope.profiling.break_words import BreakCost, RecompileCost
 from irscope.profiling.noise import Spread
 from irscope.profiling.regions import MeasuredRegion
+from irscope.profiling.step_memory import StepMemory
 from irscope.protocol import Origin
 from irscope.vocabulary.units import count, duration
 
@@ -289,6 +290,8 @@ class Profile:
     by_module, by_frame
         ``device_seconds``, their bound and the bytes moved, by the modules and by the call frames that lead to the
         kernels.  A kernel of several lines is divided among them by a model (`irscope.measures.splitting`).
+    memory
+        The memory of a step, where it was measured.
     """
 
     run: str
@@ -313,6 +316,7 @@ class Profile:
     by_module: PathTree = NO_TREE
     by_frame: PathTree = NO_TREE
     cpu_peaks: tuple[float, float] | None = None
+    memory: StepMemory | None = None
 
     @property
     def bound_words(self) -> str:

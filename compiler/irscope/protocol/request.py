@@ -168,6 +168,8 @@ class RunRequest:
     profile: int = 0
     """How many calls of each compiled program are measured with PyTorch's profiler after the script has ended, into the
     folder of ``rounds`` (`irscope.runner.profiling`); 0: none."""
+    memory: bool = False
+    """With ``profile``: whether the memory of a step is noted, too (`irscope.runner.step_memory`)."""
     world: int = 0
     """How many ranks the job has of which this run is one; 0: any other run."""
     rank: int = 0

@@ -26,6 +26,7 @@ from irscope.runner.descriptors import silent
 from irscope.runner.kept_regions import KeptRegions
 from irscope.runner.regions import Regions, facts_of
 from irscope.runner.rounds import READY, Measured, Rounds, modes, synchronize
+from irscope.runner.step_memory import StepMemory
 from irscope.usercode.user_files import is_package_file, is_user_file
 from irscope.vocabulary.units import count, duration
 from irscope.vocabulary.visible import bounded
@@ -59,6 +60,8 @@ class Profiling(Rounds):
         Whether the run compiled a backward.  Called after the script.
     say
         Hears how far it is.
+    compiled
+        A number that grows with each compile, if the memory of a step is wanted.
     """
 
     def __init__(
@@ -68,8 +71,11 @@ class Profiling(Rounds):
         calls: int,
         has_backward: Callable[[], bool],
         say: Callable[[Progress], None],
+        compiled: Callable[[], int] | None = None,
     ) -> None:
         super().__init__(folder, why_as_python)
+        self._memory = StepMemory(compiled, self._own_tensors) if compiled is not None else None
+        self._sees_all_calls = compiled is not None
         self._each_calls, self._has_backward = calls, has_backward
         self._backward = self._is_over = False
         self._before: dict[int, CallState] = {}
@@ -82,10 +88,17 @@ class Profiling(Rounds):
 
     def hooks(self) -> list[Hook]:
         """With those that have C++ kernels take part in profiles, and that hear of CUDA graphs."""
-        return [*super().hooks(), kernel_profile.hook(), self._graphs.hook(), self._regions.hook()]
+        memory = [self._memory.hook()] if self._memory is not None else []
+        return [*super().hooks(), kernel_profile.hook(), self._graphs.hook(), self._regions.hook(), *memory]
+
+    def _called(self, program: Program) -> None:
+        if self._memory is not None and not self._is_over:
+            self._memory.called(program)
 
     def look(self) -> None:
         """Warms the programs up while the run is still captured: a compile that these calls need is seen, too."""
+        if self._memory is not None:
+            self._memory.end()
         self._backward, self._is_over = self._has_backward(), True
         with silent():
             for one in self._pace.each(self._measured, "warming up program", _place_words):
@@ -106,6 +119,7 @@ class Profiling(Rounds):
                 found["peaks"] = _peaks(torch) if not torch.cuda.is_initialized() else None
                 found["cuda_graphs"] = self._graphs.facts(torch)
                 found["regions"] = self._region_facts()
+                found["memory"] = self._memory_facts()
         for state in reversed(at_end):
             state.put_back()
         self._write(READY, found)
@@ -128,6 +142,26 @@ class Profiling(Rounds):
                 paced = self._pace.each(regions, "timing graph", lambda region: f"{region.compile} alone")
                 found += facts_of(paced, functools.partial(self._alone, facts["backward"]))
         return found
+
+    def _own_tensors(self) -> Iterator[Any]:
+        for one in self._measured:
+            yield from _tensors((one.args, one.kwargs))
+
+    def _memory_facts(self) -> dict[str, Any] | None:
+        """The memory of a step of the script's; of a call if the script has no step in which nothing was compiled."""
+        if self._memory is None:
+            return None
+        for one, facts in zip(self._measured, self._facts, strict=True):
+            if self._memory.facts is None and not facts["why_not"]:
+                with modes(one):
+                    _begin(one)
+                    self._memory.begin("call")
+                    try:
+                        _call(one, facts["backward"])
+                        synchronize()
+                    finally:
+                        self._memory.end()
+        return self._memory.facts
 
     def _once(self, one: Measured) -> None:
         with modes(one):

@@ -81,6 +81,7 @@ class Rounds:
         self._folder, self._why_as_python = folder, why_as_python
         self._measured: list[Measured] = []
         self._inside = False
+        self._sees_all_calls = False
 
     def hooks(self) -> list[Hook]:
         """The hook that sees what ``torch.compile`` gives."""
@@ -90,24 +91,33 @@ class Rounds:
         """Called after the script, while the capture is still open."""
 
     def _see(self, program: Program, compiled: Any) -> Any:
-        if isinstance(compiled, sys.modules["torch"].nn.Module):
-
-            def first(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-                handle.remove()
-                self._note(program, compiled, args, kwargs)
-
-            handle = compiled.register_forward_pre_hook(first, with_kwargs=True)
-            return compiled
         noted: list[bool] = []
 
-        @functools.wraps(compiled)
-        def called(*args: Any, **kwargs: Any) -> Any:
+        def see(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             if not noted:
                 noted.append(True)
                 self._note(program, compiled, args, kwargs)
+            self._called(program)
+
+        if isinstance(compiled, sys.modules["torch"].nn.Module):
+
+            def entered(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+                if not self._sees_all_calls:
+                    handle.remove()
+                see(args, kwargs)
+
+            handle = compiled.register_forward_pre_hook(entered, with_kwargs=True)
+            return compiled
+
+        @functools.wraps(compiled)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            see(args, kwargs)
             return compiled(*args, **kwargs)
 
         return called
+
+    def _called(self, program: Program) -> None:
+        """A program is being called, for those that see all calls."""
 
     def _note(self, program: Program, compiled: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         torch: Any = sys.modules["torch"]

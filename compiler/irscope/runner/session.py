@@ -98,7 +98,8 @@ class Session:
             return Evidence(request.evidence, request.lane is Lane.FAST, request.without_compile, free)
         if not request.profile:
             return Rounds(request.rounds, why)
-        return Profiling(request.rounds, why, request.profile, self._has_backward, self._messages.send)
+        compiled = (lambda: len(self._book.stage_refs)) if request.memory else None
+        return Profiling(request.rounds, why, request.profile, self._has_backward, self._messages.send, compiled)
 
     def _has_backward(self) -> bool:
         """Whether a backward was compiled so far."""

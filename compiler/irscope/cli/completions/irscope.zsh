@@ -261,6 +261,7 @@ _shtab_irscope_profile_options=(
   "--model[compile and call a model instead\: what the Python expression gives in the namespace of the file]:FILE:EXPR:"
   "--inputs[with --model\: what to call it with\; a tuple or list by position, a dict by name]:FILE:EXPR:"
   "--calls[calls of each program]:N:"
+  "--memory[also measure the memory of one step at its peak\: what is held, why, and by which line and module]"
   "--all[print every row of each table]"
   "--without-breaks[also run the script with each graph break and recompilation removed by a fix that \`irscope fix\` verifies, and measure the difference (minutes)]"
   "--against[also time each graph between breaks through these pipelines, with commas, beside Inductor\: onnx,openvino (minutes)]:NAMES:"

@@ -1,0 +1,19 @@
+"""Memory at the peak: what a line holds when a step takes most, where something can be done about it.
+
+It is found when the memory of a step was measured (`irscope.findings.peak_memory`).
+"""
+
+from __future__ import annotations
+
+from irscope.protocol import Severity
+from irscope.vocabulary.findings import DEEP_ONLY, FindingKind
+
+KIND = FindingKind(
+    id="memory-at-peak",
+    label="Memory at the peak",
+    short=("memory at the peak", "memory at the peak"),
+    lanes=DEEP_ONLY,
+    severity=Severity.INFORMATION,
+    in_compile=False,
+    order=76,
+)

@@ -1,0 +1,463 @@
+"""The memory of one step at its peak: which block is held, why, and the line and the module that made it.
+
+A run's process notes each block that is allocated or freed in a step, with the Python calls around it
+(`irscope.internals.allocations`), and what Python held when the step began.  A block of a compiled graph is allocated by
+a line of the output code, which names the buffer; the run knows what that is for, and the path of what writes it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from irscope.measures.compiled import module_parts
+from irscope.measures.memory import Buffer, Writer, buffers_of, writers_of
+from irscope.measures.splitting import parts_of
+from irscope.measures.tree import NO_TREE, Measure, Path, PathPart, PathTree, tree_of
+from irscope.pipelines.registry import role_of
+from irscope.profiling.span_roles import Role as SpanRole
+from irscope.profiling.span_roles import role_of_span
+from irscope.protocol import Compile, Report, StageRef
+from irscope.provenance import chain
+from irscope.provenance.kernel_paths import KernelPaths
+from irscope.store.store import Store
+from irscope.usercode.user_files import is_package_file, is_torch_file, is_user_file
+from irscope.vocabulary.records import dataclass
+from irscope.vocabulary.stages import Role
+from irscope.vocabulary.visible import bounded
+
+MEASURES = (Measure("at the peak", "bytes"), Measure("blocks", "count"))
+SAVED, GRADIENTS, OUTPUTS, TEMPORARIES = (
+    "saved for the backward",
+    "gradients",
+    "outputs of graphs",
+    "temporaries of graphs",
+)
+EAGER, EAGER_BACKWARD, OPTIMIZER = "eager operators", "eager backward", "temporaries of the optimizer"
+HELD, WORKSPACE, UNNAMED = "held from before the step", "workspaces of cuBLAS", "not known"
+"""What no variable of Python is known to hold, such as what autograd keeps; what the allocator counts beyond all blocks."""
+VARIABLES, ZEROS = "variables", "zeros for outputs without a gradient"
+OF_MODULES = ("parameters", GRADIENTS, "buffers of modules")
+VIEW, GRAPHS = "a small view of it is used", "with the graph of its backward"
+"""Why a block is held though little of it is needed."""
+_OF_PLAN = {"kept": SAVED, "temporary": TEMPORARIES, "borrowed": TEMPORARIES}
+_MOST_ROWS, _MOST_POINTS, _MOST_BYTES = 400, 400, 1 << 60
+_ASSIGNED = re.compile(r"\s*(\w+) = ")
+
+
+class WrongFacts(ValueError):
+    """What a process noted is not what it should be."""
+
+
+@dataclass(frozen=True)
+class HeldBlock:
+    """A block that is held at the peak, or several that Python holds under one name.
+
+    Parameters
+    ----------
+    kind
+        What it is for.
+    name
+        The buffer, parameter or variable; empty if it has none.
+    module
+        The path of the module that made it; empty if that is not known.
+    file, line
+        The innermost line that is not torch's; empty and 0 if that is not known.
+    stage, code_line
+        The output code that allocated it, and the line there; empty and 0 if none did.
+    count
+        How many blocks it is.
+    why
+        ``VIEW`` or ``GRAPHS``; empty for most.
+    """
+
+    kind: str
+    name: str
+    bytes: int
+    module: str = ""
+    file: str = ""
+    line: int = 0
+    stage: str = ""
+    code_line: int = 0
+    count: int = 1
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class StepMemory:
+    """The memory of one step.
+
+    Parameters
+    ----------
+    what
+        ``step`` of the script, or ``call`` of its programs after the script, without its optimizer.
+    is_device
+        Whether it is the memory of the GPU; else the CPU's.
+    begin_bytes, peak_bytes
+        In use when the step began, and at its peak.  On a CPU the blocks that are known, on a GPU what the allocator counts.
+    reserved_bytes
+        What the allocator had from the device at the peak; None on a CPU, which has no such cache.
+    peak_in
+        Where the peak is: ``forward of 0/0``, ``AdamW.step``.
+    held
+        The largest blocks at the peak; the rest of each kind is one row without a name.
+    curve
+        The part of the step's time that has passed, from 0 to 1, and the bytes in use then.
+    by_kind, by_line
+        ``peak_bytes`` by kind and module, and by kind and call frames.
+    """
+
+    what: str
+    is_device: bool
+    begin_bytes: int
+    peak_bytes: int
+    reserved_bytes: int | None
+    peak_in: str
+    held: tuple[HeldBlock, ...]
+    curve: tuple[tuple[float, int], ...]
+    by_kind: PathTree = NO_TREE
+    by_line: PathTree = NO_TREE
+
+
+class _Block(NamedTuple):
+    """A row of `irscope.internals.allocations.facts_of`."""
+
+    time: int
+    address: int
+    bytes: int
+    in_use: int
+    reserved: int
+    is_device: bool
+    span: int
+
+
+class _Span(NamedTuple):
+    around: int
+    name: str
+    file: str
+    line: int
+    sequence: int | None
+
+
+class _Held(NamedTuple):
+    """What is held at the peak: of before the step, or a block of it."""
+
+    bytes: int
+    kind: str
+    name: str
+    why: str = ""
+    block: _Block | None = None
+
+
+def step_memory(facts: Any, store: Store, report: Report) -> StepMemory:
+    """The memory of the step that a run's process noted.  Raises WrongFacts for anything else."""
+    try:
+        spans = [_Span(int(around), str(name)[:500], str(file)[:4096], int(line), _number(sequence))
+                 for around, name, file, line, sequence in facts["spans"]]  # fmt: skip
+        is_device = facts["is_device"] is True
+        blocks = [
+            block
+            for block in (_Block(*map(int, row[:5]), row[5] is True, int(row[6])) for row in facts["blocks"])
+            if block.is_device == is_device
+        ]
+        held = {int(address): _Held(int(size), str(kind)[:100], bounded(str(name), 200), str(why)[:100])
+                for address, size, kind, name, why in facts["held"]}  # fmt: skip
+        in_use, what = _number(facts["in_use"]), "step" if facts["what"] == "step" else "call"
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        raise WrongFacts(f"the memory of a step: {error!r}") from error
+    if any(not -1 <= span.around < at for at, span in enumerate(spans)):
+        raise WrongFacts("the memory of a step: a span is around itself")
+    if any(not -1 <= block.span < len(spans) or abs(block.bytes) > _MOST_BYTES for block in blocks):
+        raise WrongFacts("the memory of a step: a block has no span")
+    return _Step(blocks, held, in_use if is_device else None, _Spans(spans), _Places(store, report)).memory(
+        what, is_device
+    )
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+class _Step:
+    """Replays the blocks of a step."""
+
+    def __init__(
+        self, blocks: list[_Block], held: dict[int, _Held], in_use: int | None, spans: _Spans, places: _Places
+    ) -> None:
+        self._blocks, self._spans, self._places = blocks, spans, places
+        made: set[int] = set()
+        for block in blocks:  # what is freed was allocated: here, or before, though Python did not know it
+            if block.bytes > 0:
+                made.add(block.address)
+            elif block.address in made:
+                made.discard(block.address)
+            else:
+                held.setdefault(block.address, _Held(-block.bytes, HELD, ""))
+        self._held = held
+        known = sum(one.bytes for one in held.values())
+        self._begin = known if in_use is None else in_use
+        self._peak, self._peak_bytes, self._curve = self._replayed()
+
+    def _replayed(self) -> tuple[int, int, list[tuple[int, int]]]:
+        """The number of the block with which the peak is reached, -1 for the begin; its bytes; and all bytes over time."""
+        in_use = most = self._begin
+        peak, curve = -1, [(self._blocks[0].time if self._blocks else 0, in_use)]
+        for number, block in enumerate(self._blocks):
+            in_use += block.bytes
+            curve.append((block.time, in_use))
+            if in_use > most:
+                peak, most = number, in_use
+        return peak, most, curve
+
+    def memory(self, what: str, is_device: bool) -> StepMemory:
+        """What is told of it."""
+        live = dict(self._held)
+        for block in self._blocks[: self._peak + 1]:
+            if block.bytes > 0:
+                live[block.address] = _Held(block.bytes, "", "", "", block)
+            else:
+                live.pop(block.address, None)
+        peak = self._blocks[self._peak] if self._peak >= 0 else None
+        rows = [self._row(one, peak) for one in live.values()]
+        if (unnamed := self._peak_bytes - sum(row.bytes for row, _, _ in rows)) > 0:
+            rows.append((HeldBlock(UNNAMED, "", unnamed), (), ()))
+        return StepMemory(
+            what, is_device, self._begin, self._peak_bytes,
+            peak.reserved if peak is not None and is_device else None,
+            self._spans.where(peak.span) if peak is not None else "the begin of the step",
+            tuple(_largest([row for row, _, _ in rows])), tuple(_thinned(self._curve)),
+            _tree(((row, modules) for row, modules, _ in rows)), _tree(((row, frames) for row, _, frames in rows)),
+        )  # fmt: skip
+
+    def _row(self, one: _Held, peak: _Block | None) -> tuple[HeldBlock, Path, Path]:
+        """What is told of a block, its modules and its frames."""
+        if one.block is None:
+            module = one.name.rpartition(".")[0] if one.kind in OF_MODULES else ""
+            name = (PathPart(one.name),) if one.name else ()
+            return HeldBlock(one.kind, one.name, one.bytes, module, why=one.why), (*module_parts(module), *name), name
+        call = self._spans.call(one.block.span)
+        if call is not None and (place := self._places.of(call, self._spans.call(peak.span) if peak else None)):
+            row = HeldBlock(
+                place.kind, place.buffer, one.bytes, place.module, *_innermost(place.frames), place.stage, call.line
+            )
+            return row, place.modules, place.frames
+        kind, frames = self._spans.kind(one.block.span), self._spans.user_frames(one.block.span)
+        return HeldBlock(kind, self._spans.operator(one.block.span), one.bytes, "", *_innermost(frames)), frames, frames
+
+
+def _innermost(frames: Path) -> tuple[str, int]:
+    return (frames[-1].file, frames[-1].line) if frames else ("", 0)
+
+
+class _Call(NamedTuple):
+    """A line of output code that is running."""
+
+    compile: str
+    is_backward: bool
+    line: int
+
+
+class _Spans:
+    """What is around a block."""
+
+    def __init__(self, spans: list[_Span]) -> None:
+        self._spans = spans
+        self._roles = [SpanRole.FUNCTION if span.file else role_of_span(span.name, "")[0] for span in spans]
+        self._compiles = {
+            span.sequence: compile
+            for at, span in enumerate(spans)
+            if self._roles[at] is SpanRole.FORWARD and (compile := self._region(at))
+        }
+
+    def _outward(self, at: int) -> Iterator[tuple[int, _Span]]:
+        while at >= 0:
+            yield at, self._spans[at]
+            at = self._spans[at].around
+
+    def _region(self, at: int) -> str:
+        return next((role_of_span(span.name, "")[1] for number, span in self._outward(at) if self._roles[number] is SpanRole.REGION), "")  # fmt: skip
+
+    def call(self, at: int) -> _Call | None:
+        """The line of output code around a block; None if it is not in a compiled graph."""
+        line, is_inside, compile = 0, False, ""
+        for number, span in self._outward(at):
+            role = self._roles[number]
+            if role is SpanRole.FUNCTION and not is_inside and not is_torch_file(span.file):
+                line = line or span.line
+            elif role is SpanRole.GRAPH:
+                is_inside = True
+            elif role is SpanRole.REGION:
+                compile = role_of_span(span.name, "")[1]
+                return _Call(compile, False, line) if is_inside else None
+            elif role is SpanRole.BACKWARD:
+                return _Call(self._compiles.get(span.sequence, ""), True, line) if is_inside else None
+        return None
+
+    def kind(self, at: int) -> str:
+        """What a block outside of compiled graphs is for."""
+        for number, span in self._outward(at):
+            if span.name.startswith("Optimizer.step#"):
+                return OPTIMIZER
+            if (
+                self._roles[number] is SpanRole.BACKWARD
+            ):  # around its compiled graph: PyTorch fills in what has no gradient
+                return ZEROS
+            if self._roles[number] is SpanRole.ENGINE:
+                return GRADIENTS if "AccumulateGrad" in span.name else EAGER_BACKWARD
+        return EAGER
+
+    def operator(self, at: int) -> str:
+        """The outermost operator around a block; empty if there is none."""
+        return next((span.name for _, span in self._outward(at) if span.name.startswith("aten::")), "")
+
+    def user_frames(self, at: int) -> Path:
+        """The calls around it that are not torch's, outermost first."""
+        frames = [
+            PathPart(f"{span.file.rpartition('/')[2]}:{span.line}", span.name, span.file, span.line)
+            for number, span in self._outward(at)
+            if self._roles[number] is SpanRole.FUNCTION and (is_user_file(span.file) or is_package_file(span.file))
+        ]
+        return tuple(reversed(frames))
+
+    def where(self, at: int) -> str:
+        """Where in the step a block is allocated."""
+        if (call := self.call(at)) is not None:
+            return f"{'backward' if call.is_backward else 'forward'} of {call.compile or 'a graph'}"
+        name = next((span.name for _, span in self._outward(at) if span.name.startswith("Optimizer.step#")), "")
+        return name.removeprefix("Optimizer.step#") or self.kind(at)
+
+
+class _Place(NamedTuple):
+    kind: str
+    buffer: str
+    module: str
+    stage: str
+    modules: Path
+    frames: Path
+
+
+class _Plan(NamedTuple):
+    """An output code with what is planned of its buffers."""
+
+    compile: Compile
+    code: StageRef
+    lines: list[str]
+    buffers: dict[str, Buffer]
+    writers: Mapping[str, Writer]
+    reused: dict[str, str]
+    """The buffer that takes over the memory of another one."""
+
+
+class _Places:
+    """The buffers of a run, by the lines of output code that allocate them."""
+
+    def __init__(self, store: Store, report: Report) -> None:
+        self._store, self._report, self._paths = store, report, KernelPaths(store, report)
+        self._plans: dict[tuple[str, bool], _Plan] = {}
+        for compile in report.compiles:
+            for code in compile.stages:
+                if role_of(code.name) is Role.CODE and not code.target:
+                    key = compile.id.partition("#")[0], chain.is_backward(code)
+                    self._plans[key] = self._plan(compile, code)
+
+    def _plan(self, compile: Compile, code: StageRef) -> _Plan:
+        run = self._report.run
+        lines = self._store.stage_text(run, code.id).split("\n")
+        side = chain.is_backward(code)
+        stages = [one for one in compile.stages if chain.is_backward(one) == side and not one.target]
+        try:
+            plan = next(one for one in stages if role_of(one.name) is Role.MEMORY)
+            buffers = {one.name: one for one in buffers_of(self._store, run, compile, plan)}
+            writers = writers_of(self._store, run, compile, plan)
+        except (
+            StopIteration,
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+        ):  # a cache gave the code, or an older store
+            buffers, writers = {}, {}
+        reused = {one.of: one.name for one in buffers.values() if one.how == "reuse"}
+        return _Plan(compile, code, lines, buffers, writers, reused)
+
+    def of(self, call: _Call, peak: _Call | None) -> _Place | None:
+        """What a line of output code allocates; `peak` is the line that runs at the peak."""
+        plan = self._plans.get((call.compile, call.is_backward))
+        if plan is None or not 0 < call.line <= len(plan.lines):
+            return None
+        match = _ASSIGNED.match(plan.lines[call.line - 1])
+        name = match[1] if match else ""
+        if peak is None or peak[:2] != call[:2]:
+            until: float = math.inf
+        else:
+            until = _step_of(plan, peak.line)
+        seen = {name}
+        while (after := plan.reused.get(name, "")) and after not in seen and plan.buffers[after].first <= until:
+            name = after
+            seen.add(name)
+        buffer, writer = plan.buffers.get(name), plan.writers.get(name)
+        kind = TEMPORARIES
+        if buffer is not None:
+            kind = _OF_PLAN.get(buffer.category) or (GRADIENTS if call.is_backward else OUTPUTS)
+        modules, frames = self._path(plan, writer)
+        return _Place(kind, name, buffer.module if buffer else "", plan.code.id, modules, frames)
+
+    def _path(self, plan: _Plan, writer: Writer | None) -> tuple[Path, Path]:
+        callers = plan.compile.backward_callers if chain.is_backward(plan.code) else plan.compile.callers
+        program = plan.compile.program or plan.compile.function_name
+        try:
+            nodes = self._paths.nodes_of(plan.compile, plan.code, writer.origins if writer else (), tuple)
+            part = max(parts_of(nodes, program, callers, None), key=lambda one: (one.is_main, one.seconds))
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):  # data from elsewhere
+            part = parts_of((), program, callers, None)[0]
+        return part.modules, part.frames
+
+
+def _step_of(plan: _Plan, line: int) -> float:
+    """The step of a plan in which a line of output code allocates."""
+    match = _ASSIGNED.match(plan.lines[line - 1]) if 0 < line <= len(plan.lines) else None
+    buffer = plan.buffers.get(match[1]) if match else None
+    return buffer.first if buffer else math.inf
+
+
+def _largest(rows: Sequence[HeldBlock]) -> Iterator[HeldBlock]:
+    """The largest rows, those that Python holds under one name as one; what is left of each kind as one."""
+    merged: dict[tuple[Any, ...], HeldBlock] = {}
+    for row in rows:
+        key = (row.kind, row.name, row.module, row.file, row.line, row.stage, row.code_line, row.why)
+        known = merged.get(key)
+        merged[key] = row if known is None else replace(known, bytes=known.bytes + row.bytes, count=known.count + 1)
+    largest = sorted(merged.values(), key=lambda row: -row.bytes)
+    yield from largest[:_MOST_ROWS]
+    rest, number = Counter[str](), Counter[str]()
+    for row in largest[_MOST_ROWS:]:
+        rest[row.kind] += row.bytes
+        number[row.kind] += row.count
+    for kind, size in rest.most_common():
+        yield HeldBlock(kind, "", size, count=number[kind])
+
+
+def _thinned(curve: Sequence[tuple[int, int]]) -> Iterator[tuple[float, int]]:
+    """So many points of a curve that it can be drawn: the most bytes of each piece of time."""
+    start, end = curve[0][0], curve[-1][0]
+    pieces: dict[int, tuple[float, int]] = {}
+    for time, size in curve:
+        part = (time - start) / (end - start or 1)
+        piece = min(_MOST_POINTS - 1, int(part * _MOST_POINTS))
+        if piece not in pieces or size > pieces[piece][1]:
+            pieces[piece] = part, size
+    yield from (pieces[piece] for piece in sorted(pieces))
+
+
+def _tree(rows: Iterator[tuple[HeldBlock, Path]]) -> PathTree:
+    values: dict[Path, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for row, path in rows:
+        inside: Path = (PathPart(row.kind), *path)
+        value = values[inside]
+        value[0] += row.bytes
+        value[1] += row.count
+    return tree_of("at the peak", MEASURES, values)
