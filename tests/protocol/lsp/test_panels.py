@@ -167,8 +167,8 @@ async def test_times_and_memory(start_editor: StartEditor, stored: Stored) -> No
     found = await editor.request("irscope/phases", run=stored.run)
     rows = found.phases.rows
     assert found.compiles == 2 and not found.phases.isChange
-    assert {row.name for row in rows} >= {"bytecode_tracing ×2", "GraphLowering.run"}
-    assert [row.kind for row in rows if row.name == "GraphLowering.run"] == ["lowering to Inductor's IR"]
+    kinds = {row.name.partition(" ")[0]: row.kind for row in rows}
+    assert "bytecode_tracing" in kinds and kinds["GraphLowering.run"] == "lowering to Inductor's IR"
     assert sum(row.whole[0] for row in rows if row.parent == 0) == pytest.approx(rows[0].whole[0])
 
     found = await editor.request("irscope/memory", run=stored.run, compile="0/0")
