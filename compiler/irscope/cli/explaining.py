@@ -17,8 +17,9 @@ def explain(options: argparse.Namespace) -> int:
     """Prints the answer.  Raises LookupError if a name is not in the run."""
     with Store(options.store) as store:
         report = store.report(store.find_run(options.run))
+        reports = [report.of_target(options.target)] if options.target else report.by_device
         first, second = options.fusion
-        answers = explain_fusion(store, report, first, second, options.compile)
+        answers = explain_fusion(store, reports, first, second, options.compile)
     if options.json:
         print(json.dumps(to_json(answers), indent=1))
     else:

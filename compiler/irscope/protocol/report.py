@@ -287,6 +287,10 @@ FULL_RUN = "what a full run finds"
 """The subject of a gap that is about the lane, not about the capture: the report has it as `Report.may_differ`."""
 
 
+PREDICTED = "A prediction, not tuned: what only the device itself can time is open."
+"""What a list of predictions says."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a run ended, and after how many seconds."""
@@ -379,6 +383,11 @@ class Report:
         return dataclasses.replace(
             self, compiles=self.with_predictions, kernels=kernels, predictions=(), predicted_kernels=()
         )
+
+    @property
+    def by_device(self) -> list[Report]:
+        """The run as it was, and what each of its targets would have found."""
+        return [self, *(self.of_target(name) for name in dict.fromkeys(each.target for each in self.predictions))]
 
     def of_target(self, target: str) -> Report:
         """What a run on the target would have found, as a report: its compiles with the stages of the script's own that

@@ -5,7 +5,7 @@ The layout of that stage's data is that of `irscope.pipeline_captures.inductor.f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from irscope.pipelines.registry import role_of, stage_kind
@@ -83,24 +83,25 @@ class FusionAnswer:
 
 
 def explain_fusion(
-    store: Store, report: Report, first: str, second: str, compile: str | None = None
+    store: Store, reports: Sequence[Report], first: str, second: str, compile: str | None = None
 ) -> list[FusionAnswer]:
     """Answers for each schedule that has both.
 
     Parameters
     ----------
+    reports
+        Of one run: as it was, and of its targets.
     first, second
         A kernel, a node of the schedule (``op3``) or a node of the post-grad graph (``mul_1``).
 
     Raises LookupError if no schedule has both; the message says what there is.
     """
-    thread = Provenance(store, report)
     answers = []
     known: list[str] = []
-    for one in report.compiles:
-        if compile not in (None, one.id):
-            continue
-        for stage in one.stages:
+    for report in reports:
+        thread = Provenance(store, report)
+        of_fusion = [(one, stage) for one in report.compiles for stage in one.stages if compile in (None, one.id)]
+        for one, stage in of_fusion:
             if role_of(stage.name) is not Role.FUSION:
                 continue
             schedule = _Schedule(store, report, one.stages, stage, thread)
@@ -111,7 +112,7 @@ def explain_fusion(
     if not answers:
         names = listed(known) if known else "none; fusion is seen in the deep lane, with Inductor"
         near = "".join(did_you_mean(name, known) for name in (first, second) if name not in known)
-        raise LookupError(f"No schedule in run {report.run} has both {first} and {second}. Kernels: {names}.{near}")
+        raise LookupError(f"No schedule in run {reports[0].run} has both {first} and {second}. Kernels: {names}.{near}")
     return answers
 
 

@@ -24,7 +24,7 @@ complete irscope \
         'c/--patches=/d/' \
         'c/--source-root=/d/' \
         'c/--line=/f/' \
-        'c/--target=/(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)/' \
+        'c/--target=/(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)/' \
         'c/--theme=/(light dark)/' \
         'c/--open=/f/' \
         'c/--traces=/d/' \
@@ -48,7 +48,7 @@ complete irscope \
         'n/--patches/d/' \
         'n/--source-root/d/' \
         'n/--line/f/' \
-        'n/--target/(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)/' \
+        'n/--target/(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)/' \
         'n/--theme/(light dark)/' \
         'n/--open/f/' \
         'n/--traces/d/' \

@@ -157,6 +157,7 @@ _shtab_irscope_explain_options=(
   "--store[file of the run store]:FILE:_files"
   "--fusion[two kernels, nodes of the schedule (op3) or nodes of the post-grad graph (mul_1)]:('K1', 'K2'):"
   "--compile[only in this compile]:ID:"
+  "--target[of what \`irscope run --target\` predicted for this device (irscope targets)]:TARGET:(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)"
   ":run ID or prefix (default\: the newest):"
 )
 
@@ -186,6 +187,7 @@ _shtab_irscope_graph_options=(
   "--store[file of the run store]:FILE:_files"
   "--stage[a graph by name (forward-graph) or by id (0\/0\/forward-graph)]:NAME:"
   "--compile[the compile of a stage that is named without it]:ID:"
+  "--target[of what \`irscope run --target\` predicted for this device (irscope targets)]:TARGET:(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)"
   {-o,--output}"[a file that ends in .svg, .pdf, .png or .dot\; - is DOT on standard output]:FILE:_files"
   "--text[print text instead of DOT\: a node a line, with what it takes]"
   "--node[draw only the nodes around this one]:NAME:"
@@ -275,6 +277,7 @@ _shtab_irscope_report_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print data instead of text (docs\/json.md)]"
   "--store[file of the run store]:FILE:_files"
+  "--target[of what \`irscope run --target\` predicted for this device (irscope targets)]:TARGET:(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)"
   {-o,--output}"[the file to write]:FILE:_files"
   "--redact[leave out paths, source, or both\: paths,source]:PARTS:"
   "--no-pictures[draw no graphs\; their texts are there]"
@@ -339,7 +342,7 @@ _shtab_irscope_show_options=(
   "--guards[the guards of each compile\: the line that made each, and which failed]"
   "--line[a line of the source]:FILE:LINE:_files"
   "--costs[bytes and floating-point operations of each kernel, or with --stage of each node of a graph]"
-  "--target[with --costs\: the lower bound of the time on this device (irscope targets), and what limits it (default\: the GPU of the run)\; with --line\: what irscope run --target predicted for it]:TARGET:(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)"
+  "--target[of what \`irscope run --target\` predicted for this device (irscope targets)\; with --costs also the lower bound of the time on it (default\: the GPU of the run)]:TARGET:(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)"
   "--all[with --line, --guards, --costs, --modules, --time or --memory, or of measured time\: print every row, also as JSON]"
   "--autotuning[what max-autotune tried for each operator, and what each choice took]"
   "--ranks[the ranks of a job\: what each compiled and communicates, and who waited\; its findings by rank]"
