@@ -317,10 +317,13 @@ def test_why_two_were_not_fused(store: Store) -> None:
     store.put_stage(run, "0/0", stage, "", 7, {"fused": [], "refused": [refused]})
     apart = [{"name": name, "parts": [name], "kernel": name} for name in ("op0", "op1")]
     ir = StageRef("0/0/ir-post-fusion", "ir-post-fusion", "", 0)
-    store.put_stage(run, "0/0", ir, IR, 8, {"nodes": apart})
+    store.put_stage(run, "0/0", ir, IR, 8, {"nodes": [{**node, "kernel": "cpp_0:1"} for node in apart]})
     report = store.report(run)
     (answer,) = explain_fusion(store, [report], "op1", "op0")
-    assert not answer.together and answer.summary.startswith("op1 and op0 are two kernels: no shared data (they access")
+    assert answer.summary.startswith("op1 and op0 are two loops of one kernel: they access")
+    store.put_stage(run, "0/0", ir, IR, 8, {"nodes": apart})
+    (answer,) = explain_fusion(store, [report], "op1", "op0")
+    assert not answer.together and answer.summary.startswith("op1 and op0 are two kernels: they access the buffer in")
     assert [(decision.fused, decision.buffers) for decision in answer.decisions] == [(False, ("b",))]
     store.put_stage(run, "0/0", stage, "", 7, {"fused": [], "refused": []})
     (answer,) = explain_fusion(store, [report], "op0", "op1")

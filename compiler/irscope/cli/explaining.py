@@ -7,6 +7,7 @@ import json
 import sys
 
 from irscope.cli.text import Paint, short_path, to_stdout
+from irscope.ir.fusion_reasons import told
 from irscope.protocol import to_json
 from irscope.provenance.fusions import Decision, FusionAnswer, Side, explain_fusion
 from irscope.store.store import Store
@@ -36,7 +37,7 @@ def _lines(answer: FusionAnswer, paint: Paint) -> list[str]:
 
 def _decision(decision: Decision, paint: Paint) -> list[str]:
     word = paint("fused", "green") if decision.fused else paint("kept apart", "yellow")
-    what = decision.reason if not decision.fused else f"score {decision.reason}" if decision.reason else ""
+    what = told(decision.reason) if not decision.fused else f"score {decision.reason}" if decision.reason else ""
     if decision.buffers:
         what += f"; both touch {', '.join(decision.buffers)}"
     return [

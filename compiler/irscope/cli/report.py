@@ -21,6 +21,7 @@ from irscope.protocol import (
     Report,
     Severity,
     causes_only,
+    library_calls,
     to_json,
 )
 from irscope.store.costs import cost_words
@@ -188,7 +189,7 @@ def _compile_table(report: Report, paint: Paint) -> list[str]:
 def _prediction_table(report: Report, paint: Paint) -> list[str]:
     """What the targets of the run would get."""
     generated = Counter(kernel.compile for kernel in report.predicted_kernels if kernel.is_generated)
-    calls = Counter(kernel.compile for kernel in report.predicted_kernels if not kernel.is_generated)
+    calls = library_calls(report.predicted_kernels)
     rows = [
         [printable(one.id), printable(one.title), one.outcome.value, kernels(generated[one.id], calls[one.id])]
         for one in report.predictions

@@ -83,6 +83,7 @@ from irscope.protocol.report import RunSummary as RunSummary
 from irscope.protocol.report import StackFrame as StackFrame
 from irscope.protocol.report import StageRef as StageRef
 from irscope.protocol.report import causes_only as causes_only
+from irscope.protocol.report import library_calls as library_calls
 from irscope.protocol.request import EAGER as EAGER
 from irscope.protocol.request import GIVEN as GIVEN
 from irscope.protocol.request import Choices as Choices

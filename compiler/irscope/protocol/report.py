@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from irscope.protocol.facts import FindingFacts, RecompilationFacts
 from irscope.protocol.fixes import Fix
@@ -267,12 +268,22 @@ class Kernel:
     compiled function.  Empty for what is outside of modules: only what was compiled is around that."""
     lines: tuple[FileLines, ...] = ()
     """All lines that led to what it computes, but those of torch: from the user's call down to the innermost."""
+    calls: int = 1
+    """Of an extern kernel: how often the code calls it."""
 
     @property
     def is_generated(self) -> bool:
         """Whether it counts as a kernel.  Numbers of kernels are of these, one for each compile that has it; library
         calls are counted by themselves."""
         return self.language != LIBRARY
+
+
+def library_calls(kernels: Iterable[Kernel]) -> Counter[str]:
+    """By compile: how many calls into libraries its code has."""
+    found: Counter[str] = Counter()
+    for kernel in kernels:
+        found[kernel.compile] += 0 if kernel.is_generated else kernel.calls
+    return +found
 
 
 @dataclass(frozen=True)

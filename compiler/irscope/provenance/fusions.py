@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from irscope.ir.fusion_reasons import told
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Origin, Report, StageRef
 from irscope.provenance import Element, Provenance, chain
@@ -15,14 +16,6 @@ from irscope.store.store import Store
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import Role
 from irscope.vocabulary.suggestions import did_you_mean, listed
-
-_MEANINGS = {
-    "no shared data": "they access the shared data in a different order or shape, so fusing saves no memory access",
-    "intermediate nodes between": "a node between them reads the first and feeds the second",
-    "will create cycle": "each would depend on the other",
-    "exceeds max fusion": "the fused kernel would be larger than Inductor's settings allow",
-}
-"""What Inductor's words mean, if they do not speak for themselves."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +131,7 @@ class _Schedule:
         self.calls = data(chain.siblings(stages, fusion, Role.CODE)).get("calls", ())
         self.kernels = [call["kernel"] for call in self.calls]
         self._thread, self._stage = thread, before[0].id if before else ""
+        self.kernel_of = {i: str(node.get("kernel") or "") for i, node in enumerate(data(after).get("nodes", ()))}
         self.home = {part: i for i, node in enumerate(data(after).get("nodes", ())) for part in node["parts"]}
 
     def find(self, name: str) -> set[str]:
@@ -146,6 +140,11 @@ class _Schedule:
             return {name}
         found = {node for call in self.calls if call["kernel"] == name for node in call["nodes"]}
         return found or {node for node, facts in self.before.items() if name in facts["origins"]}
+
+    def apart(self, a: set[str], b: set[str]) -> str:
+        """What two things are that were not fused: C++ code can have them in one function nevertheless."""
+        of_both = [{self.kernel_of.get(self.home.get(node, -1), "") for node in nodes} - {""} for nodes in (a, b)]
+        return "two loops of one kernel" if of_both[0] & of_both[1] else "two kernels"
 
     def side(self, facts: Any) -> Side:
         origins: dict[Origin, None] = {}
@@ -195,9 +194,7 @@ def _summary(
             return f"{what} is a call into a library, which Inductor cannot fuse with its own code."
     refused = [decision for decision in decisions if not decision.fused]
     if refused:
-        reason = refused[0].reason
-        meaning = next((words for start, words in _MEANINGS.items() if reason.startswith(start)), "")
-        return f"{name} and {other} are two kernels: {reason}{f' ({meaning})' if meaning else ''}."
+        return f"{name} and {other} are {schedule.apart(a, b)}: {told(refused[0].reason)}."
     shared = _buffers(schedule, a) & _buffers(schedule, b)
     if shared:
         return (
