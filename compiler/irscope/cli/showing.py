@@ -60,6 +60,10 @@ def show(options: argparse.Namespace) -> int:
             )
 
             return show_costs(store, report, options)
+        if options.resources:
+            from irscope.cli.resources import show_resources
+
+            return show_resources(store, report, options)
         if options.autotuning:
             from irscope.cli.autotuning import show_autotuning
 

@@ -78,6 +78,10 @@ def add_show(show: Parser) -> None:
         "--autotuning", action="store_true", help="what max-autotune tried for each operator, and what each choice took"
     )
     show.add_argument(
+        "--resources", action="store_true",
+        help="registers, spilled bytes, shared memory, occupancy and the matrix instruction of each Triton kernel",
+    )  # fmt: skip
+    show.add_argument(
         "--ranks", action="store_true",
         help="the ranks of a job: what each compiled and communicates, and who waited; its findings by rank",
     )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from irscope.lowering import cpp, make, tools
+from irscope.lowering.resources import resources_of
 from irscope.protocol import CompileOutcome
 from irscope.store.store import Store
 from support import Ran, run_captured, run_forked, triton_importable, write
@@ -240,6 +241,8 @@ def test_the_kernel_is_compiled_down_to_machine_code(predicted: Ran) -> None:
     rows = ran.text(kernel.stage).split("\n")
     assert any("tl.load(" in rows[line - 1] for line in lines)
     assert (binary["format"], binary["configs"] >= 1, "num_warps" in binary["config"]) == ("cubin", True, True)
+    found = resources_of(binary, ran.text(f"{kernel.stage}/binary"), ran.text(f"{kernel.stage}/ptx"))
+    assert (found.spilled, binary["spilled"], found.matrix) == (0, 0, "") and 8 <= found.registers <= 255
 
 
 @pytest.mark.nightly

@@ -220,6 +220,7 @@ complete -c irscope -n '_shtab_irscope_using show' -l costs -d 'bytes and floati
 complete -c irscope -n '_shtab_irscope_using show' -l target -xka "a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090" -d 'of what `irscope run --target` predicted for this device (irscope targets); with --costs also the lower bound of the time on it (default: the GPU of the run)'
 complete -c irscope -n '_shtab_irscope_using show' -l all -d 'with --line, --guards, --costs, --modules, --time or --memory, or of measured time: print every row, also as JSON'
 complete -c irscope -n '_shtab_irscope_using show' -l autotuning -d 'what max-autotune tried for each operator, and what each choice took'
+complete -c irscope -n '_shtab_irscope_using show' -l resources -d 'registers, spilled bytes, shared memory, occupancy and the matrix instruction of each Triton kernel'
 complete -c irscope -n '_shtab_irscope_using show' -l ranks -d 'the ranks of a job: what each compiled and communicates, and who waited; its findings by rank'
 complete -c irscope -n '_shtab_irscope_using show' -l modules -d 'what was compiled, by module: kernels, graphs, compile time, and the time of a step'
 complete -c irscope -n '_shtab_irscope_using show' -l time -d 'where the compile time went: per phase, pass and kernel'

@@ -345,6 +345,7 @@ _shtab_irscope_show_options=(
   "--target[of what \`irscope run --target\` predicted for this device (irscope targets)\; with --costs also the lower bound of the time on it (default\: the GPU of the run)]:TARGET:(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)"
   "--all[with --line, --guards, --costs, --modules, --time or --memory, or of measured time\: print every row, also as JSON]"
   "--autotuning[what max-autotune tried for each operator, and what each choice took]"
+  "--resources[registers, spilled bytes, shared memory, occupancy and the matrix instruction of each Triton kernel]"
   "--ranks[the ranks of a job\: what each compiled and communicates, and who waited\; its findings by rank]"
   "--modules[what was compiled, by module\: kernels, graphs, compile time, and the time of a step]"
   "--time[where the compile time went\: per phase, pass and kernel]"
