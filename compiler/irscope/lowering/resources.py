@@ -78,10 +78,10 @@ def resources_of(binary: Mapping[str, Any], metadata: str, assembly: str) -> Res
     warps, shared = int(known.get("num_warps", 0)), int(known.get("shared", 0))
     if binary.get("format") == "hsaco":
         number = {name: _amd(assembly, field) for name, field in _AMD.items()}
-        spilled = _WORD * _amd(assembly, "vgpr_spill_count")
-        return Resources(number["registers"], spilled, number["stack"], max(shared, number["shared"]), warps, matrix)
+        stored = _WORD * _amd(assembly, "vgpr_spill_count")
+        return Resources(number["registers"], stored, number["stack"], max(shared, number["shared"]), warps, matrix)
     facts = cubin.facts_of(base64.b64decode(str(binary.get("base64", "")), validate=True))
-    spilled = 0 if not facts.stack else binary.get("spilled")
+    spilled: int | None = binary.get("spilled") if facts.stack else 0
     return Resources(facts.registers, spilled, facts.stack, shared, warps, matrix)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from irscope.findings import signals
 from irscope.findings.detector import Detector
@@ -26,7 +27,7 @@ def detect(moment: Moment, target: str, slow: tuple[str, str, str, tuple[Origin,
         A code, what is slow in words, the stage of the kernel and its lines.
     """
     code, what, stage, lines = slow
-    facts = {
+    facts: dict[str, Any] = {
         "kind": KIND.id, "code": code, "severity": KIND.severity, "hints": (_HINTS[code],),
         "message": f"A prediction for {target}: {stage.rpartition('/')[2]} {what}.",
         "explanation": f"In its first configuration. `irscope show --resources --target {target}` has all kernels.",
