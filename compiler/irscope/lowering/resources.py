@@ -56,7 +56,7 @@ class Resources:
     matrix: str
 
     def occupancy_on(self, target: Target) -> Occupancy | None:
-        """None where it cannot be told."""
+        """None if it cannot be told."""
         return occupancy(target, self.warps, self.registers, self.shared)
 
 

@@ -24,7 +24,7 @@ class Occupancy:
 
 
 def occupancy(target: Target, warps: int, registers: int, shared: int) -> Occupancy | None:
-    """The occupancy of a kernel; None where a figure of the target is not known.
+    """The occupancy of a kernel; None if a figure of the target is not known.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from irscope.vocabulary.units import size
 
 
 def spills_of(files: Mapping[str, str]) -> dict[str, int]:
-    """What the binary of an NVIDIA GPU does not say by itself: ``spilled`` bytes; empty where it cannot be asked."""
+    """What the binary of an NVIDIA GPU does not say by itself: ``spilled`` bytes; empty if it cannot be asked."""
     if "cubin" not in files or "ptx" not in files:
         return {}
     with open(files["cubin"], "rb") as binary, open(files["ptx"], encoding="utf-8", errors="replace") as text:
