@@ -240,13 +240,16 @@ def test_two_targets_are_compared(store: Store, capsys: pytest.CaptureFixture[st
     run = a_run(store, compiles=compiles, kernels=kernels, stages=code)
     found = diff_runs(store, run, run, ("h100", "mi300x"))
     assert found.targets == ("h100", "mi300x") and found.kernels_kept == 1 and not found.same
-    assert [each.name for each in (*found.kernels_gone, *found.kernels_new)] == ["triton_1", "triton_1"]
+    assert [each.name for each in found.kernels_changed] == ["triton_1"]
+    assert found.kernels_gone == found.kernels_new == ()
     assert [change.stages for change in found.compiles_changed] == [("output-code",)]
     assert diff_runs(store, run, run, ("h100", "h100")).same
 
     file = ["--store", store.path]
     assert main(["diff", "--target", "h100,mi300x", *file]) == 0
-    assert f"{run} for h100 → {run} for mi300x" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"{run} for h100 → {run} for mi300x" in printed and "~ kernel triton_1 (triton)" in printed
+    assert "kernels: 0 new, 0 gone, 1 changed, 1 kept" in printed
     other = a_run(store, compiles=compiles, kernels=kernels[:1])
     assert main(["diff", run, other, "--target", "h100", *file]) == 0
     assert "- kernel triton_1" in capsys.readouterr().out

@@ -18,8 +18,9 @@ from irscope.findings.kinds import cache_bypass, cudagraph_skip, fallback, host_
 from irscope.findings.kinds.missed_fusion import Refusal
 from irscope.findings.moment import Moment
 from irscope.internals.target_cuda_graphs import CudaGraphs, LeftOut
+from irscope.ir.fusion_reasons import told
 from irscope.ir.graphs import parse_graph
-from irscope.pipeline_captures.inductor import cuda_graphs
+from irscope.pipeline_captures.inductor import cuda_graphs, fusion
 from irscope.protocol import Finding, Kernel, Origin, Severity
 
 SOURCE = """\
@@ -212,6 +213,10 @@ def test_a_missed_fusion_stands_at_the_consumer(file: Path) -> None:
     assert "Not fused with line 6, whose result it reads: it reads the values in a different order" in apart.message
     assert [place.range.start.line for place in apart.related] == [6]
     assert "another kernel of this line" in same_line.message
+    assert "memory between the two kernels." in same_line.explanation
+    # C++ code may have both in one function.
+    (loops,) = missed_fusion.detect(moment(file), [dataclasses.replace(refusals[1], what="loop")])
+    assert "another loop of this line" in loops.message and "memory between the two loops." in loops.explanation
 
 
 class FakeNode:
@@ -222,7 +227,7 @@ class FakeNode:
         self.fx = type(
             "Fx", (), {"meta": {"stack_trace": f'  File "{file}", line {line}, in f'}, "all_input_nodes": []}
         )()
-        self.read_writes = type("RW", (), {"reads": [type("Dep", (), {"name": reads})()]})()
+        self.read_writes = type("RW", (), {"reads": [type("Dep", (), {"name": reads})()], "writes": []})()
         self.node = type("Ir", (), {"origins": [self.fx]})()
 
     def get_name(self) -> str:
@@ -233,6 +238,12 @@ class FakeNode:
 
     def is_extern(self) -> bool:
         return self.extern
+
+    def get_operation_names(self) -> list[str]:
+        return [self.name]
+
+    def get_device(self) -> Any:
+        return type("Device", (), {"type": "cuda"})()
 
     def get_nodes(self) -> list[FakeNode]:
         return [self]
@@ -258,6 +269,30 @@ def test_a_refusal_counts_where_one_generated_kernel_feeds_the_other(
     reasons = {("op0", "op1"): reason} if reason else {("op5", "op6"): ("memory deps did not match", ())}
     found = missed_fusion._left([first, second], reasons)
     assert [(r.producer.line, r.consumer.line, r.reason) for r in found] == [(6, 8, text) for text in expected]
+
+
+def test_a_library_call_is_an_edge_of_the_schedule(file: Path) -> None:
+    """A cast feeds a matrix product, and a sum reads the product."""
+    nodes = [
+        FakeNode("op0", "x", file, 6),
+        FakeNode("op1", "buf_op0", file, 7, True),
+        FakeNode("op2", "buf_op1", file, 8),
+    ]
+    for number, node in enumerate(nodes):
+        node.fx.name = f"fx{number}"
+    data = fusion.stage_data(fusion.FusionLog(nodes=nodes))
+    pairs = [(row["first"]["nodes"], row["second"]["nodes"], row["kind"], row["buffers"]) for row in data["refused"]]
+    assert pairs == [(["op0"], ["op1"], "library", ["buf_op0"]), (["op1"], ["op2"], "library", ["buf_op1"])]
+    text = fusion.stage_text(data)
+    assert "# 2 kept apart although they share a buffer" in text
+    assert (
+        "op0 [fx0]  |  op1 [fx1]: Inductor cannot fuse it with its own code (a call into a library)  (buf_op0)" in text
+    )
+
+
+def test_a_refusal_does_not_say_the_opposite_of_what_is_shown() -> None:
+    assert told("no shared data").startswith("they access the buffer in a different order")
+    assert told("numel mismatch") == "numel mismatch"
 
 
 def test_a_fallback_stands_at_the_call_and_library_kernels_that_are_wanted_are_none(file: Path) -> None:

@@ -152,3 +152,15 @@ def test_costs_of_other_guards_are_not_used() -> None:
     run = compiles(())
     for costs in (None, [], [["TYPE_MATCH", 1, 3.0]], [["TYPE_MATCH", 1, 3.0]] * len(read())):
         assert {guard.nanoseconds for guard in guards_of(run[0], TEXT, run, costs).guards} == {None}
+
+
+def test_a_guard_of_the_code_generator_is_not_the_users() -> None:
+    text = (
+        "+- LAMBDA_GUARD: 2 <= L['x'].size()[1] <= 4096  # h = x.exp()  # me/model.py:18 in dyn (user code shown is first "
+        "use of this value--the guard itself is not due user code) and (_inductor/codegen/cpp.py:2273 in need_use)\n"
+        "+- LAMBDA_GUARD: L['x'].size()[1] > 3  # if x.shape[1] > 3:  # me/model.py:17 in dyn\n"
+    )
+    made, own = guards_of(a_compile(), text, [a_compile()]).guards
+    assert made.origin == Origin("_inductor/codegen/cpp.py", 2273) and made.code == ""
+    assert made.check == "2 <= L['x'].size()[1] <= 4096"
+    assert own.origin is not None and (own.origin.line, own.code) == (17, "if x.shape[1] > 3:")

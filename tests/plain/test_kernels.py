@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from facts import a_kernel
 from irscope.ir import kernels
 from irscope.ir.graphs import parse_graph
 from irscope.ir.kernels import kernels_in, origins_from_comments, origins_from_stacks
-from irscope.protocol import Origin
+from irscope.protocol import Origin, library_calls
 from irscope.usercode import user_files as usercode
 
 HERE = Path(__file__).parent
@@ -58,6 +59,15 @@ def torch_folder(tmp_path: Path) -> Iterator[str]:
 )
 def test_kernels_of_output_code(name: str, kernels: list[tuple[str, str]]) -> None:
     assert [(kernel.name, kernel.language) for kernel in kernels_in(output_code(name))] == kernels
+
+
+def test_each_call_of_a_library_counts() -> None:
+    code = "extern_kernels.mm(a, b, out=c)\nextern_kernels.bmm(c, d, out=e)\nextern_kernels.mm(e, f, out=g)\n"
+    for text in (code, f"{code}async_compile = (\n"):  # the second cannot be cut line by line
+        found = kernels_in(text)
+        assert [(each.name, each.calls) for each in found] == [("extern_kernels.mm", 2), ("extern_kernels.bmm", 1)]
+    kernels = [a_kernel(name=each.name, language="extern", calls=each.calls) for each in found] + [a_kernel()]
+    assert library_calls(kernels) == {"0/0": 3}
 
 
 def test_the_text_of_a_cpp_kernel() -> None:

@@ -10,7 +10,8 @@ GB = 10**9
 
 
 def a_plan(peak: int, *inputs: tuple[str, int]) -> dict[str, Any]:
-    return {"inputs": [list(each) for each in inputs], "peak": {"bytes": peak, "step": 0, "holds": []}}
+    given = [list(each) for each in inputs]
+    return {"inputs": given, "steps": [], "freed": {}, "peak": {"bytes": peak, "step": 0, "holds": []}}
 
 
 FORWARD = a_plan(30 * GB, ("primals_1", 50 * GB), ("primals_2", 2 * GB))
@@ -35,6 +36,18 @@ def test_training_counts_gradients_once_and_what_the_forward_keeps() -> None:
     assert "It does not fit on one h100" in text and "4 of them" in text
     data = fitting.stage_data(needs, 85 * GB)
     assert (data["total"], data["devices"], data["memory"]) == (needs.total, 4, 85 * GB)
+
+
+def test_what_the_forward_keeps_is_held_until_the_code_lets_it_go() -> None:
+    """Two layers: each gradient takes the place of what its layer had kept."""
+    kept = (("primals_1", 8 * GB), ("relu", 20 * GB), ("mul", 30 * GB), ("tangents_1", GB))
+    steps = [{"kernel": "mm", "live": live * GB} for live in (4, 14, 24)]
+    backward = {**a_plan(24 * GB, *kept), "steps": steps, "freed": {"mul": 0, "tangents_1": 0, "relu": 1}}
+    needs = fitting.needs_of(a_plan(0), backward, GB, GB, 0, (GB, GB))
+    assert (
+        needs.backward == (4 + 20 + 30 + 1 - 1) * GB
+    )  # at its first step; at its peak it has 24 and nothing that is kept
+    assert fitting.needs_of(a_plan(0), {**backward, "freed": {}}, GB, GB, 0, (GB, GB)).backward == (24 + 51 - 1) * GB
 
 
 def test_a_forward_that_needs_more_than_its_backward() -> None:

@@ -298,7 +298,7 @@ def test_the_trail_of_a_line(store: Store) -> None:
 
 def test_why_two_were_fused(store: Store) -> None:
     report = store.report(store.find_run())
-    (answer,) = explain_fusion(store, report, "mul", "le")
+    (answer,) = explain_fusion(store, [report], "mul", "le")
     assert answer.together and answer.summary == "mul and le are in one kernel."
     (decision,) = answer.decisions
     assert (decision.fused, decision.reason, decision.first.nodes, decision.second.operations) == (
@@ -306,7 +306,7 @@ def test_why_two_were_fused(store: Store) -> None:
     )  # fmt: skip
     assert set(decision.first.origins) == {Origin(MODEL, 4), Origin(MODEL, 8)}
     with pytest.raises(LookupError, match=r"has both mul and nothing\. Kernels: cpp_fused_le_mul_relu_0"):
-        explain_fusion(store, report, "mul", "nothing")
+        explain_fusion(store, [report], "mul", "nothing")
 
 
 def test_why_two_were_not_fused(store: Store) -> None:
@@ -317,13 +317,16 @@ def test_why_two_were_not_fused(store: Store) -> None:
     store.put_stage(run, "0/0", stage, "", 7, {"fused": [], "refused": [refused]})
     apart = [{"name": name, "parts": [name], "kernel": name} for name in ("op0", "op1")]
     ir = StageRef("0/0/ir-post-fusion", "ir-post-fusion", "", 0)
-    store.put_stage(run, "0/0", ir, IR, 8, {"nodes": apart})
+    store.put_stage(run, "0/0", ir, IR, 8, {"nodes": [{**node, "kernel": "cpp_0:1"} for node in apart]})
     report = store.report(run)
-    (answer,) = explain_fusion(store, report, "op1", "op0")
-    assert not answer.together and answer.summary.startswith("op1 and op0 are two kernels: no shared data (they access")
+    (answer,) = explain_fusion(store, [report], "op1", "op0")
+    assert answer.summary.startswith("op1 and op0 are two loops of one kernel: they access")
+    store.put_stage(run, "0/0", ir, IR, 8, {"nodes": apart})
+    (answer,) = explain_fusion(store, [report], "op1", "op0")
+    assert not answer.together and answer.summary.startswith("op1 and op0 are two kernels: they access the buffer in")
     assert [(decision.fused, decision.buffers) for decision in answer.decisions] == [(False, ("b",))]
     store.put_stage(run, "0/0", stage, "", 7, {"fused": [], "refused": []})
-    (answer,) = explain_fusion(store, report, "op0", "op1")
+    (answer,) = explain_fusion(store, [report], "op0", "op1")
     assert answer.summary.startswith("op0 and op1 both touch primals_1, but Inductor gave no reason")
 
 

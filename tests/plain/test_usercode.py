@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import site
+import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,6 +56,22 @@ def test_torch_may_be_a_source_checkout(tmp_path: Path) -> None:
     assert not is_user_file(str(checkout / "nn" / "functional.py"))
     assert not is_package_file(str(checkout / "nn" / "functional.py"))
     assert is_user_file(str(near))
+
+
+def test_triton_may_be_a_build_from_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "build" / "python" / "triton"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    jit, near = str(package / "runtime" / "jit.py"), str(tmp_path / "build" / "python" / "kernels.py")
+    assert is_user_file(jit) and is_user_file(near)
+    monkeypatch.delitem(sys.modules, "triton", raising=False)
+    monkeypatch.syspath_prepend(str(package.parent))
+    usercode._forget()
+    assert not is_user_file(jit) and is_user_file(near)
+    (tmp_path / "triton.py").write_text("")  # a file of the user's own
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    usercode._forget()
+    assert is_user_file(str(tmp_path / "model.py"))
 
 
 def test_installed_packages_other_than_torch(tmp_path: Path) -> None:

@@ -17,12 +17,17 @@ from irscope.vocabulary.visible import printable
 
 def show_costs(store: Store, report: Report, options: argparse.Namespace) -> int:
     """Prints the costs of a stage's nodes, or of all kernels.  Raises LookupError if they are not known."""
-    peaks = TARGETS[options.target] if options.target else peaks_of(store.device_of(report.run))
+    peaks = TARGETS.get(options.target) if options.target else peaks_of(store.device_of(report.run))
     if options.stage is not None:
         costs = node_costs(store, report, find_stage(report, options.stage, options.compile), peaks)
     else:
         wanted = None if options.compile is None else options.compile + "/"
-        costs = [cost for cost in kernel_costs(store, report, peaks) if wanted is None or cost.stage.startswith(wanted)]
+        here = set() if peaks is None else {one.name for one in report.kernels if one.language == "cpp"}
+        costs = [
+            cost
+            for cost in kernel_costs(store, report, peaks)
+            if (wanted is None or cost.stage.startswith(wanted)) and cost.name not in here
+        ]
     if not costs:
         raise LookupError(f"No kernel costs in run {report.run}: rerun with `--lane deep` and the Inductor backend.")
     if options.json:

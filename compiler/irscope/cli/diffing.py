@@ -120,9 +120,8 @@ def _stages(store: Store, runs: list[str], options: argparse.Namespace) -> int:
 def find_stage(report: Report, wanted: str, compile: str | None = None) -> StageRef:
     """A stage by its id, else the only one of that name.  Raises LookupError if there is none, or more than one."""
     stages = [stage for c in report.with_predictions if compile in (None, c.id) for stage in c.stages]
-    found = [stage for stage in stages if stage.id == wanted] or [
-        stage for stage in stages if stage.name == wanted and not stage.passed and not stage.target
-    ]
+    named = [stage for stage in stages if stage.name == wanted and not stage.passed]
+    found = [stage for stage in stages if stage.id == wanted] or [stage for stage in named if not stage.target] or named
     if len(found) == 1:
         return found[0]
     if not found:
@@ -195,6 +194,9 @@ def run_lines(found: RunDiff, paint: Paint) -> list[str]:
     for mark, style, compiles in (("-", "red", found.compiles_gone), ("+", "green", found.compiles_new)):
         lines += [paint(f"  {mark} compile {_compile(compile)}", style) for compile in compiles]
     lines += [_compile_change(change, paint) for change in found.compiles_changed]
+    lines += [
+        paint("  ~ ", "yellow") + printable(f"kernel {one.name} ({one.language})") for one in found.kernels_changed
+    ]
     for mark, style, kernels in (("-", "red", found.kernels_gone), ("+", "green", found.kernels_new)):
         lines += [paint(f"  {mark} {_kernel(kernel)}", style) for kernel in kernels]
     lines.append(
@@ -202,7 +204,7 @@ def run_lines(found: RunDiff, paint: Paint) -> list[str]:
         f"compiles: {len(found.compiles_new)} new, {len(found.compiles_gone)} gone, "
         f"{len(found.compiles_changed)} changed, {found.compiles_same} {'in both' if found.pipelines else 'the same'}; "
         f"kernels: {_generated(found.kernels_new)} new, {_generated(found.kernels_gone)} gone, "
-        f"{found.kernels_kept} kept"
+        f"{f'{len(found.kernels_changed)} changed, ' if found.targets else ''}{found.kernels_kept} kept"
     )
     lines.append(
         f"compile time {duration(found.compile_seconds.before)} → {duration(found.compile_seconds.after)}, "

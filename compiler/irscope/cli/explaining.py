@@ -7,6 +7,7 @@ import json
 import sys
 
 from irscope.cli.text import Paint, short_path, to_stdout
+from irscope.ir.fusion_reasons import told
 from irscope.protocol import to_json
 from irscope.provenance.fusions import Decision, FusionAnswer, Side, explain_fusion
 from irscope.store.store import Store
@@ -17,8 +18,9 @@ def explain(options: argparse.Namespace) -> int:
     """Prints the answer.  Raises LookupError if a name is not in the run."""
     with Store(options.store) as store:
         report = store.report(store.find_run(options.run))
+        reports = [report.of_target(options.target)] if options.target else report.by_device
         first, second = options.fusion
-        answers = explain_fusion(store, report, first, second, options.compile)
+        answers = explain_fusion(store, reports, first, second, options.compile)
     if options.json:
         print(json.dumps(to_json(answers), indent=1))
     else:
@@ -35,7 +37,7 @@ def _lines(answer: FusionAnswer, paint: Paint) -> list[str]:
 
 def _decision(decision: Decision, paint: Paint) -> list[str]:
     word = paint("fused", "green") if decision.fused else paint("kept apart", "yellow")
-    what = decision.reason if not decision.fused else f"score {decision.reason}" if decision.reason else ""
+    what = told(decision.reason) if not decision.fused else f"score {decision.reason}" if decision.reason else ""
     if decision.buffers:
         what += f"; both touch {', '.join(decision.buffers)}"
     return [

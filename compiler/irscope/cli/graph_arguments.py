@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from irscope.cli.numbers import whole_number
-from irscope.cli.shared_arguments import add_json_and_store
+from irscope.cli.shared_arguments import add_json_and_store, add_target
 from irscope.vocabulary.graph_looks import MOST_NODES, THEMES
 
 DESCRIPTION = """\
@@ -36,6 +36,7 @@ def add_to(graph: argparse.ArgumentParser) -> None:
         "--stage", metavar="NAME", required=True, help="a graph by name (forward-graph) or by id (0/0/forward-graph)"
     )
     graph.add_argument("--compile", metavar="ID", help="the compile of a stage that is named without it")
+    add_target(graph)
     graph.add_argument(
         "-o", "--output", metavar="FILE", type=_picture_file, default=STANDARD_OUTPUT,
         help="a file that ends in .svg, .pdf, .png or .dot; - is DOT on standard output (default: %(default)s)",

@@ -12,14 +12,15 @@ from irscope.cli.graph_arguments import STANDARD_OUTPUT, format_of
 from irscope.cli.text import print_json, short_path, to_stdout
 from irscope.pictures.dot import to_dot, told
 from irscope.pictures.folding import Picture, fold
-from irscope.pictures.graph import PictureGraph, near, read_graph
+from irscope.pictures.graph import PictureGraph, near, read_graph, read_schedule
 from irscope.pictures.outline import to_lines
 from irscope.pictures.rendering import RenderingError, render
-from irscope.pipelines.registry import stage_kind
+from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, Report, StageRef, to_json
 from irscope.store.store import Store
 from irscope.system.streams import complain
 from irscope.usercode.writing import write_file
+from irscope.vocabulary.stages import Role
 from irscope.vocabulary.suggestions import listed
 from irscope.vocabulary.units import count, duration
 from irscope.vocabulary.visible import printable
@@ -65,9 +66,10 @@ def graph(options: argparse.Namespace) -> int:
         raise LookupError("--text is for standard output: leave --output out.")
     with Store(options.store) as store:
         report = store.report(store.find_run(options.run))
+        report = report.of_target(options.target) if options.target else report
         compile, stage = _graph_stage(report, options)
         try:
-            read = read_graph(store, report.run, compile, stage)
+            read = (read_graph if stage_kind(stage.name).is_graph else read_schedule)(store, report.run, compile, stage)
         except ValueError as error:
             raise LookupError(f"{stage.id} cannot be drawn: {error}.") from error
     if options.node is not None:
@@ -109,14 +111,18 @@ def _print_text(
 
 def _graph_stage(report: Report, options: argparse.Namespace) -> tuple[Compile, StageRef]:
     stage = find_stage(report, options.stage, options.compile)
-    if not stage_kind(stage.name).is_graph:
-        graphs = [one.id for compile in report.compiles for one in compile.stages if _is_whole_graph(one)]
+    if not _is_drawn(stage):
+        graphs = [one.id for compile in report.with_predictions for one in compile.stages if _is_whole(one)]
         raise LookupError(f"{stage.id} is not a graph. The graphs of run {report.run} are: {listed(graphs)}.")
-    return next(compile for compile in report.compiles if stage in compile.stages), stage
+    return next(compile for compile in report.with_predictions if stage in compile.stages), stage
 
 
-def _is_whole_graph(stage: StageRef) -> bool:
-    return stage_kind(stage.name).is_graph and not stage.passed
+def _is_drawn(stage: StageRef) -> bool:
+    return stage_kind(stage.name).is_graph or role_of(stage.name) is Role.SCHEDULE
+
+
+def _is_whole(stage: StageRef) -> bool:
+    return _is_drawn(stage) and not stage.passed
 
 
 def _tell(

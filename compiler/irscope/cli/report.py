@@ -12,7 +12,18 @@ from irscope.cli.rank_tables import rank_lines
 from irscope.cli.tables import listed_in, table
 from irscope.cli.text import Paint, short_path, terminal_width, width_of
 from irscope.findings.standing import Next, RunStanding, State, documented, sentence, standing_of
-from irscope.protocol import CompileOutcome, Finding, OutcomeKind, Range, Report, Severity, causes_only, to_json
+from irscope.protocol import (
+    PREDICTED,
+    CompileOutcome,
+    Finding,
+    OutcomeKind,
+    Range,
+    Report,
+    Severity,
+    causes_only,
+    library_calls,
+    to_json,
+)
 from irscope.store.costs import cost_words
 from irscope.store.store import Store
 from irscope.usercode.notebooks import notebook_of
@@ -190,13 +201,10 @@ def _compile_table(report: Report, paint: Paint) -> list[str]:
     return table(head, rows, paint, right=frozenset({4, 5, 6, 7}), whole=frozenset({0}))
 
 
-PREDICTED = "A prediction, not tuned: what only the device itself can time is open."
-
-
 def _prediction_table(report: Report, paint: Paint) -> list[str]:
     """What the targets of the run would get."""
     generated = Counter(kernel.compile for kernel in report.predicted_kernels if kernel.is_generated)
-    calls = Counter(kernel.compile for kernel in report.predicted_kernels if not kernel.is_generated)
+    calls = library_calls(report.predicted_kernels)
     rows = [
         [printable(one.id), printable(one.title), one.outcome.value, kernels(generated[one.id], calls[one.id])]
         for one in report.predictions

@@ -24,6 +24,7 @@ def report(options: argparse.Namespace) -> int:
         run = store.find_run(options.run)
         use_cells(store, run)
         found = controlled(store.report(run), store.lane_of(run))
+        found = found.of_target(options.target) if options.target else found
         files = {
             found.script,
             *(one.file for one in found.findings),

@@ -14,13 +14,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from irscope.cli.diffing import no_stage
-from irscope.cli.report import PREDICTED, document, report_lines, use_cells
+from irscope.cli.report import document, report_lines, use_cells
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, left_out, path_in_package, print_json, short_path, to_stdout
 from irscope.findings.control import controlled
 from irscope.ir.guards import Guard, GuardList, guards_of
 from irscope.pipelines.registry import role_of
-from irscope.protocol import Compile, Kernel, Report, StageRef, to_json
+from irscope.protocol import PREDICTED, Compile, Kernel, Report, StageRef, to_json
 from irscope.provenance.kernel_groups import groups_of
 from irscope.store.store import Store
 from irscope.usercode.reading import name_among
@@ -48,8 +48,10 @@ def show(options: argparse.Namespace) -> int:
         run = _run_of_line(store, options) or store.find_run(options.run)
         use_cells(store, run)
         report = controlled(store.report(run), store.lane_of(run))
+        if options.target and not (options.costs and _runs_elsewhere(store, report, options)):
+            report = report.of_target(options.target)
         if options.line is not None:
-            return _line(store, report.of_target(options.target) if options.target else report, options)
+            return _line(store, report, options)
         if options.kernel is not None:
             return _kernel(store, report, options)
         if options.costs:
@@ -58,6 +60,10 @@ def show(options: argparse.Namespace) -> int:
             )
 
             return show_costs(store, report, options)
+        if options.resources:
+            from irscope.cli.resources import show_resources
+
+            return show_resources(store, report, options)
         if options.autotuning:
             from irscope.cli.autotuning import show_autotuning
 
@@ -89,6 +95,16 @@ def show(options: argparse.Namespace) -> int:
             to_stdout(report_lines(report, Paint(sys.stdout)))
             _measured(store, run, options.all)
     return 0
+
+
+def _runs_elsewhere(store: Store, report: Report, options: argparse.Namespace) -> bool:
+    """Whether nothing was predicted for a target, and what the run itself has can be bounded on it: the nodes of a graph,
+    and kernels that are not for the CPU."""
+    is_predicted = any(each.target == options.target for each in report.predictions)
+    if is_predicted:
+        return "/" in (options.stage or "")
+    is_of_cpu = any(kernel.language == "cpp" for kernel in report.kernels) and not store.device_of(report.run)
+    return options.stage is not None or not is_of_cpu
 
 
 def _measured(store: Store, run: str, show_all: bool) -> None:

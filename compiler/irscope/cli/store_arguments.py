@@ -6,7 +6,7 @@ import os
 import sys
 
 from irscope.cli.numbers import seconds_or_zero, whole_number
-from irscope.cli.shared_arguments import add_json_and_store
+from irscope.cli.shared_arguments import add_json_and_store, add_target
 from irscope.vocabulary.command_line import Parser
 
 _EXPLAIN = """\
@@ -53,8 +53,6 @@ def add_list(list_: Parser) -> None:
 
 def add_show(show: Parser) -> None:
     """Adds those of ``irscope show``."""
-    from irscope.ir.roofline import TARGETS
-
     add_json_and_store(show)
     show.add_argument("run", metavar="RUN", nargs="?", help="run ID or prefix (default: the newest)")
     show.add_argument("--compile", metavar="ID", help="a compile, as in 0/0")
@@ -70,12 +68,7 @@ def add_show(show: Parser) -> None:
         "--costs", action="store_true",
         help="bytes and floating-point operations of each kernel, or with --stage of each node of a graph",
     )  # fmt: skip
-    show.add_argument(
-        "--target",
-        metavar="TARGET",
-        choices=sorted(TARGETS),
-        help="with --costs: the lower bound of the time on this device (irscope targets), and what limits it (default: the GPU of the run); with --line: what irscope run --target predicted for it",
-    )
+    add_target(show, "; with --costs also the lower bound of the time on it (default: the GPU of the run)")
     show.add_argument(
         "--all",
         action="store_true",
@@ -84,6 +77,10 @@ def add_show(show: Parser) -> None:
     show.add_argument(
         "--autotuning", action="store_true", help="what max-autotune tried for each operator, and what each choice took"
     )
+    show.add_argument(
+        "--resources", action="store_true",
+        help="registers, spilled bytes, shared memory, occupancy and the matrix instruction of each Triton kernel",
+    )  # fmt: skip
     show.add_argument(
         "--ranks", action="store_true",
         help="the ranks of a job: what each compiled and communicates, and who waited; its findings by rank",
@@ -113,6 +110,7 @@ def add_explain(explain: Parser) -> None:
         help="two kernels, nodes of the schedule (op3) or nodes of the post-grad graph (mul_1)",
     )  # fmt: skip
     explain.add_argument("--compile", metavar="ID", help="only in this compile")
+    add_target(explain)
     explain.set_defaults(do=("explaining", "explain"))
 
 

@@ -76,13 +76,15 @@ class RunDiff:
     """The pipelines of the older and the newer run, if they went through different ones."""
     shared_stages: tuple[str, ...] = ()
     """For runs of different pipelines: names of the stages that both have, which are compared."""
+    kernels_changed: tuple[Kernel, ...] = ()
+    """Of two predictions: kernels of one name with another code, as in the newer one; they are neither new nor gone."""
 
     @property
     def same(self) -> bool:
         """Only times differ."""
         return not (
             self.pipelines or self.findings_new or self.findings_gone or self.compiles_new or self.compiles_gone
-            or self.compiles_changed or self.kernels_new or self.kernels_gone
+            or self.compiles_changed or self.kernels_new or self.kernels_gone or self.kernels_changed
         )  # fmt: skip
 
 
@@ -108,6 +110,7 @@ def diff_runs(store: Store, before: str, after: str, targets: tuple[str, str] | 
         pairs, added, removed = [*pairs, (removed[0], added[0])], (), ()
     changes = [_compile_change(store, old, new, a, b) for a, b in pairs]
     new_kernels, gone_kernels, kept_kernels = _kernels(store, old, new)
+    changed = {kernel.name for kernel in new_kernels} & {kernel.name for kernel in gone_kernels} if targets else set()
     return RunDiff(
         before=before,
         after=after,
@@ -118,8 +121,9 @@ def diff_runs(store: Store, before: str, after: str, targets: tuple[str, str] | 
         compiles_gone=removed,
         compiles_changed=tuple(change for change in changes if change is not None),
         compiles_same=sum(change is None for change in changes),
-        kernels_new=new_kernels,
-        kernels_gone=gone_kernels,
+        kernels_new=tuple(kernel for kernel in new_kernels if kernel.name not in changed),
+        kernels_gone=tuple(kernel for kernel in gone_kernels if kernel.name not in changed),
+        kernels_changed=tuple(kernel for kernel in new_kernels if kernel.name in changed),
         kernels_kept=kept_kernels,
         compile_seconds=Change(sum(c.seconds for c in old.compiles), sum(c.seconds for c in new.compiles)),
         seconds=Change(old.outcome.seconds, new.outcome.seconds),

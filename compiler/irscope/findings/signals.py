@@ -12,5 +12,6 @@ payload is that of the trace's record."""
 CUDA_GRAPH_PREDICTED = "cuda-graph-predicted"
 """A device that is not here would run a graph, or a part of it, without CUDA graphs.  Data: the name of the target, and
 the reason as PyTorch words it, with the user's stack."""
+KERNEL_IS_SLOW = "kernel-is-slow"
 VALUE_NEEDED = "value-needed"
 """A script on tensors without storage needs a value.  Data: what needs it."""

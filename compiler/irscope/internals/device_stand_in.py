@@ -96,6 +96,8 @@ def become(properties: Any) -> None:
         ("_lazy_init", None),
     ):
         setattr(torch.cuda, name, _answering(answer))
+    # What a checkpoint computes again with random numbers, such as attention, keeps a state of the device's generator.
+    torch.cuda.default_generators = (_generator_there(torch),)
     _forget_answers()
 
 
@@ -128,6 +130,18 @@ def _forget_answers() -> None:
                 clear = getattr(getattr(function, "__func__", function), "cache_clear", None)
                 if clear is not None:
                     clear()
+
+
+def _generator_there(torch: Any) -> Any:
+    """A generator of the CPU's that says it is the device's; nothing is drawn from it."""
+
+    class Generator(torch.Generator):  # type: ignore[misc]
+        device = _there()
+
+        def clone_state(self) -> Any:
+            return type(self)()
+
+    return Generator()
 
 
 def _answering(answer: Any) -> Callable[..., Any]:

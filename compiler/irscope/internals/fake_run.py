@@ -36,8 +36,19 @@ def hook(needed: Callable[[str], None]) -> Hook:
         fakes: Any = importlib.import_module("torch._subclasses.fake_tensor")
         torch: Any = sys.modules["torch"]
 
+        own_rules = importlib.import_module("torch._higher_order_ops.utils").registered_hop_fake_fns
+
         class Mode(fakes.FakeTensorMode):  # type: ignore[misc]
             """Answers with a made-up value where one is needed."""
+
+            supports_higher_order_operators = True
+
+            def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                # Operators that call graphs, such as FlexAttention, have their rules by the mode's exact type.
+                rule = getattr(func, "python_key_table", {}).get(fakes.FakeTensorMode)
+                if rule is not None and func not in own_rules:
+                    return rule(self, *args, **(kwargs or {}))
+                return super().__torch_dispatch__(func, types, args, kwargs)
 
             def dispatch(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
                 try:

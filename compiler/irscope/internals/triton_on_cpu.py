@@ -115,6 +115,8 @@ def _interpreted(interpreter: Callable[[Any], Any], launched: Callable[[Launch],
         if (place := _launching_line()) is not None:
             compile = functools.partial(compile_or_launch, kernel, *args, grid=grid, warmup=True, **kwargs)
             launched(Launch(kernel.fn.__name__, *place, _key(kernel, args, kwargs), compile))
+        if any(_is_fake(value) for value in (*args, *kwargs.values())):
+            return None  # of a run on fake tensors: there is nothing to compute with
         known = {name: value for name, value in kwargs.items() if name in kernel.arg_names}
         return interpreter(kernel.fn).run(*args, grid=grid, warmup=False, **known)
 
@@ -124,6 +126,12 @@ def _interpreted(interpreter: Callable[[Any], Any], launched: Callable[[Launch],
     return undo_all(
         [replace_attribute(function, "run", run), replace_attribute(function, "__call__", called_in_a_kernel)]
     )
+
+
+def _is_fake(value: Any) -> bool:
+    """Whether a value is a tensor without storage."""
+    fakes = sys.modules.get("torch._subclasses.fake_tensor")
+    return fakes is not None and isinstance(value, fakes.FakeTensor)
 
 
 def _launching_line() -> tuple[str, int] | None:

@@ -15,6 +15,7 @@ from irscope.vocabulary.records import dataclass
 _GUARD = pattern(r"^[| ]*\+- (?P<kind>[A-Z][A-Z_0-9]+): (?=.)", re.MULTILINE)
 _LATENCY = pattern(r"^Guard latency = (?P<microseconds>[\d.]+) us\s*$", re.MULTILINE)
 _SITE = pattern(r"\s+# (?:(?P<code>.*?)\s+# )?(?P<file>\S+?):(?P<line>\d+) in (?P<function>.+?)\s*$")
+_BY_INDUCTOR = pattern(r"\band \((?P<file>_inductor/\S+?):(?P<line>\d+) in \w+\)")
 _ACCESS = pattern(r"[LG]\['[^']+'\](?:\.[A-Za-z_]\w*|\[[^\]]+\])*")
 
 
@@ -119,13 +120,18 @@ def _guard(
     kind, rest = match["kind"], text[match.end() : end if end >= 0 else len(text)]
     site = _SITE.search(rest) if "# " in rest else None
     check = rest[: site.start()] if site else rest
+    # Of a guard that the code generator made the line is only where the size is used first.
+    made = _BY_INDUCTOR.search(rest, site.end("line")) if site else None
+    site = made or site
     access = _ACCESS.search(check)
     source = readable(access[0]) if access else ""
     if site and site["file"] not in paths:
         paths[site["file"]] = _full_path(site["file"], files)
     origin = Origin(paths[site["file"]], int(site["line"])) if site else None
     failed = sum(_is(failure.text, failure.source, kind, check, source) for failure in failures)
-    return Guard(kind, check.strip(), source, origin, (site["code"] or "") if site else "", failed, nanoseconds)
+    return Guard(
+        kind, check.strip(), source, origin, (site["code"] or "") if site and not made else "", failed, nanoseconds
+    )
 
 
 def _nanoseconds(kinds: list[str], costs: Any) -> list[float | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from irscope.ir.graphs import Graph
@@ -26,11 +27,13 @@ _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MULTIL
 
 @dataclass(frozen=True)
 class KernelSource:
-    """A kernel as it is in output code.  ``text`` is empty for an extern kernel: a call into a library."""
+    """A kernel as it is in output code.  ``text`` is empty for an extern kernel: a call into a library, which is there
+    ``calls`` times."""
 
     name: str
     language: str
     text: str
+    calls: int = 1
 
 
 def kernels_in(output_code: str) -> list[KernelSource]:
@@ -48,8 +51,13 @@ def kernels_in(output_code: str) -> list[KernelSource]:
             found.setdefault(definition.name, definition)
         else:
             rest.append(text)
-    extern = {name: KernelSource(name, "extern", "") for text in rest for name in _extern_calls(text)}
-    return [*found.values(), *extern.values()]
+    extern = Counter(name for text in rest for name in _extern_calls(text))
+    return [*found.values(), *_called(extern)]
+
+
+def _called(extern: Mapping[str, int]) -> Iterator[KernelSource]:
+    for name, calls in extern.items():
+        yield KernelSource(name, "extern", "", calls)
 
 
 def _definitions(code: str) -> list[tuple[str, KernelSource | None]] | None:
@@ -89,13 +97,13 @@ def _kernels_in_tree(output_code: str) -> list[KernelSource]:
     except (SyntaxError, ValueError, RecursionError):
         return []
     found: dict[str, KernelSource] = {}
-    extern: dict[str, KernelSource] = {}
+    extern: Counter[str] = Counter()
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and (made := _made_by(node.value)):
             found.setdefault(node.targets[0].id, KernelSource(node.targets[0].id, *made))
         elif isinstance(node, ast.Call) and (name := _extern_name(node)):
-            extern.setdefault(name, KernelSource(name, "extern", ""))
-    return [*found.values(), *extern.values()]
+            extern[name] += 1
+    return [*found.values(), *_called(extern)]
 
 
 def _made_by(value: ast.expr) -> tuple[str, str] | None:

@@ -31,8 +31,8 @@ def in_interpreter(python: str, script: str, *arguments: str) -> Any:
     return said
 
 
-def output_of(command: Sequence[str], cwd: str | None = None, text: str | None = None) -> str:
-    """Stdout of a command.  Raises LoweringError if it is not there, fails or takes too long."""
+def output_of(command: Sequence[str], cwd: str | None = None, text: str | None = None, of_errors: bool = False) -> str:
+    """Stdout of a command, or its stderr.  Raises LoweringError if it is not there, fails or takes too long."""
     try:
         done = run_bounded(command, _SECONDS, text=text, cwd=cwd)
     except FileNotFoundError:
@@ -44,7 +44,7 @@ def output_of(command: Sequence[str], cwd: str | None = None, text: str | None =
     if done.returncode != 0:
         said = "\n".join((done.stderr or done.stdout).strip().split("\n")[-15:])
         raise LoweringError(f"{command[0]} failed with exit code {done.returncode}:\n{said}")
-    return done.stdout
+    return done.stderr if of_errors else done.stdout
 
 
 def kernel_text(kept: Any) -> KernelText:

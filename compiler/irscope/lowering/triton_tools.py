@@ -10,14 +10,15 @@ import json
 import os
 import sys
 
+_NAMES = ("nvdisasm", "ptxas", "ptxas-blackwell")
+
 
 def tools() -> dict[str, str]:
     """Paths of the tools by name; empty if triton is missing or ships no tools."""
     spec = importlib.util.find_spec("triton")
     for folder in spec.submodule_search_locations or () if spec else ():
-        path = os.path.join(folder, "backends", "nvidia", "bin", "nvdisasm")
-        if os.path.isfile(path) and os.access(path, os.X_OK):
-            return {"nvdisasm": path}
+        found = {name: os.path.join(folder, "backends", "nvidia", "bin", name) for name in _NAMES}
+        return {name: path for name, path in found.items() if os.path.isfile(path) and os.access(path, os.X_OK)}
     return {}
 
 

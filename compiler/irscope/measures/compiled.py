@@ -43,7 +43,7 @@ def compiled_tree(report: Report, step: PathTree | None = None) -> PathTree:
         add(compile.title, "", 2, has_graph(compile))
         add(compile.title, "", 3, compile.seconds)
     for kernel in report.kernels:
-        add(titles.get(kernel.compile, ""), kernel.module, 0 if kernel.is_generated else 1, 1)
+        add(titles.get(kernel.compile, ""), kernel.module, *((0, 1) if kernel.is_generated else (1, kernel.calls)))
     for title, module, _, seconds in timed:
         add(title, module, len(MEASURES), seconds)
     measures = (*MEASURES, *([STEP] if step else []))

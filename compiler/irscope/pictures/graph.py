@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from irscope.ir.graphs import GraphNode, edges_of, operation_name, parse_graph
 from irscope.ir.modules import Path, PlacedNodes, has_both_ways, homes, is_call, split_module
 from irscope.ir.nodes import NO_FACTS
+from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Compile, StageRef
+from irscope.provenance import chain
 from irscope.provenance.graph_facts import facts_along
 from irscope.store.store import Store
 from irscope.vocabulary.graph_looks import Family, family_of, input_name, title_of
 from irscope.vocabulary.records import dataclass
+from irscope.vocabulary.stages import Role
 from irscope.vocabulary.suggestions import did_you_mean
 
 
@@ -72,6 +76,36 @@ def read_graph(store: Store, run: str, compile: Compile, stage: StageRef) -> Pic
     types = dict(module for module in modules if module is not None)
     backward = {(_BACKWARD, *path): kind for path, kind in types.items()}
     return PictureGraph(nodes, tuple(edges), {**backward, **types})
+
+
+def read_schedule(store: Store, run: str, compile: Compile, stage: StageRef) -> PictureGraph:
+    """Inductor's schedule: its nodes before fusion, those that were fused in a frame; an edge for each buffer.
+
+    Raises ValueError if nothing is known about its nodes.
+    """
+    stages = [one for one in chain.siblings(compile.stages, stage, Role.SCHEDULE) if stage_kind(one.name).is_fused]
+    first = [one for one in chain.siblings(compile.stages, stage, Role.SCHEDULE) if one not in stages]
+    after = (store.stage_data(run, stage.id) or {}).get("nodes", ()) if stage in stages else ()
+    before = [node for one in first for node in (store.stage_data(run, one.id) or {}).get("nodes", ())]
+    rows = before or list(after)
+    if not rows:
+        raise ValueError("only the text of its nodes was kept")
+    home = {part: (str(node["name"]),) for node in after if len(node["parts"]) > 1 for part in node["parts"]}
+    written = {buffer: number for number, node in enumerate(rows) for buffer, *_ in node["writes"]}
+    edges = {
+        (written[read], number): None
+        for number, node in enumerate(rows)
+        for read, *_ in node["reads"]
+        if read in written
+    }
+    nodes = tuple(_scheduled(node, home.get(node["name"], ())) for node in rows)
+    return PictureGraph(nodes, tuple(edges), dict.fromkeys(home.values(), "fused"))
+
+
+def _scheduled(node: Mapping[str, Any], home: Path) -> PictureNode:
+    name, operations = str(node["name"]), [str(origin) for origin in node["origins"]]
+    last = operations[-1] if operations else name
+    return PictureNode(name, last, f"{name} {node['kind']}", family_of("call_function", last, last), home, False, "")
 
 
 def _pictured(node: GraphNode, home: Path | None) -> PictureNode:

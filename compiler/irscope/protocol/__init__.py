@@ -62,6 +62,7 @@ from irscope.protocol.plain import json_text as json_text
 from irscope.protocol.plain import to_json as to_json
 from irscope.protocol.report import FULL_RUN as FULL_RUN
 from irscope.protocol.report import LIBRARY as LIBRARY
+from irscope.protocol.report import PREDICTED as PREDICTED
 from irscope.protocol.report import SCHEMA as SCHEMA
 from irscope.protocol.report import CaptureGap as CaptureGap
 from irscope.protocol.report import Compile as Compile
@@ -83,6 +84,7 @@ from irscope.protocol.report import RunSummary as RunSummary
 from irscope.protocol.report import StackFrame as StackFrame
 from irscope.protocol.report import StageRef as StageRef
 from irscope.protocol.report import causes_only as causes_only
+from irscope.protocol.report import library_calls as library_calls
 from irscope.protocol.request import EAGER as EAGER
 from irscope.protocol.request import GIVEN as GIVEN
 from irscope.protocol.request import Choices as Choices

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from irscope.protocol.facts import FindingFacts, RecompilationFacts
 from irscope.protocol.fixes import Fix
@@ -292,12 +293,22 @@ class Kernel:
     compiled function.  Empty for what is outside of modules: only what was compiled is around that."""
     lines: tuple[FileLines, ...] = ()
     """All lines that led to what it computes, but those of torch: from the user's call down to the innermost."""
+    calls: int = 1
+    """Of an extern kernel: how often the code calls it."""
 
     @property
     def is_generated(self) -> bool:
         """Whether it counts as a kernel.  Numbers of kernels are of these, one for each compile that has it; library
         calls are counted by themselves."""
         return self.language != LIBRARY
+
+
+def library_calls(kernels: Iterable[Kernel]) -> Counter[str]:
+    """By compile: how many calls into libraries its code has."""
+    found: Counter[str] = Counter()
+    for kernel in kernels:
+        found[kernel.compile] += 0 if kernel.is_generated else kernel.calls
+    return +found
 
 
 @dataclass(frozen=True)
@@ -310,6 +321,10 @@ class CaptureGap:
 
 FULL_RUN = "what a full run finds"
 """The subject of a gap that is about the lane, not about the capture: the report has it as `Report.may_differ`."""
+
+
+PREDICTED = "A prediction, not tuned: what only the device itself can time is open."
+"""What a list of predictions says."""
 
 
 @dataclass(frozen=True)
@@ -416,6 +431,11 @@ class Report:
         return dataclasses.replace(
             self, compiles=self.with_predictions, kernels=kernels, predictions=(), predicted_kernels=()
         )
+
+    @property
+    def by_device(self) -> list[Report]:
+        """The run as it was, and what each of its targets would have found."""
+        return [self, *(self.of_target(name) for name in dict.fromkeys(each.target for each in self.predictions))]
 
     def of_target(self, target: str) -> Report:
         """What a run on the target would have found, as a report: its compiles with the stages of the script's own that

@@ -5,9 +5,10 @@ The layout of that stage's data is that of `irscope.pipeline_captures.inductor.f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from irscope.ir.fusion_reasons import told
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Origin, Report, StageRef
 from irscope.provenance import Element, Provenance, chain
@@ -15,14 +16,6 @@ from irscope.store.store import Store
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.stages import Role
 from irscope.vocabulary.suggestions import did_you_mean, listed
-
-_MEANINGS = {
-    "no shared data": "they access the shared data in a different order or shape, so fusing saves no memory access",
-    "intermediate nodes between": "a node between them reads the first and feeds the second",
-    "will create cycle": "each would depend on the other",
-    "exceeds max fusion": "the fused kernel would be larger than Inductor's settings allow",
-}
-"""What Inductor's words mean, if they do not speak for themselves."""
 
 
 @dataclass(frozen=True)
@@ -83,24 +76,25 @@ class FusionAnswer:
 
 
 def explain_fusion(
-    store: Store, report: Report, first: str, second: str, compile: str | None = None
+    store: Store, reports: Sequence[Report], first: str, second: str, compile: str | None = None
 ) -> list[FusionAnswer]:
     """Answers for each schedule that has both.
 
     Parameters
     ----------
+    reports
+        Of one run: as it was, and of its targets.
     first, second
         A kernel, a node of the schedule (``op3``) or a node of the post-grad graph (``mul_1``).
 
     Raises LookupError if no schedule has both; the message says what there is.
     """
-    thread = Provenance(store, report)
     answers = []
     known: list[str] = []
-    for one in report.compiles:
-        if compile not in (None, one.id):
-            continue
-        for stage in one.stages:
+    for report in reports:
+        thread = Provenance(store, report)
+        of_fusion = [(one, stage) for one in report.compiles for stage in one.stages if compile in (None, one.id)]
+        for one, stage in of_fusion:
             if role_of(stage.name) is not Role.FUSION:
                 continue
             schedule = _Schedule(store, report, one.stages, stage, thread)
@@ -111,7 +105,7 @@ def explain_fusion(
     if not answers:
         names = listed(known) if known else "none; fusion is seen in the deep lane, with Inductor"
         near = "".join(did_you_mean(name, known) for name in (first, second) if name not in known)
-        raise LookupError(f"No schedule in run {report.run} has both {first} and {second}. Kernels: {names}.{near}")
+        raise LookupError(f"No schedule in run {reports[0].run} has both {first} and {second}. Kernels: {names}.{near}")
     return answers
 
 
@@ -137,6 +131,7 @@ class _Schedule:
         self.calls = data(chain.siblings(stages, fusion, Role.CODE)).get("calls", ())
         self.kernels = [call["kernel"] for call in self.calls]
         self._thread, self._stage = thread, before[0].id if before else ""
+        self.kernel_of = {i: str(node.get("kernel") or "") for i, node in enumerate(data(after).get("nodes", ()))}
         self.home = {part: i for i, node in enumerate(data(after).get("nodes", ())) for part in node["parts"]}
 
     def find(self, name: str) -> set[str]:
@@ -145,6 +140,11 @@ class _Schedule:
             return {name}
         found = {node for call in self.calls if call["kernel"] == name for node in call["nodes"]}
         return found or {node for node, facts in self.before.items() if name in facts["origins"]}
+
+    def apart(self, a: set[str], b: set[str]) -> str:
+        """What two things are that were not fused: C++ code can have them in one function nevertheless."""
+        of_both = [{self.kernel_of.get(self.home.get(node, -1), "") for node in nodes} - {""} for nodes in (a, b)]
+        return "two loops of one kernel" if of_both[0] & of_both[1] else "two kernels"
 
     def side(self, facts: Any) -> Side:
         origins: dict[Origin, None] = {}
@@ -194,9 +194,7 @@ def _summary(
             return f"{what} is a call into a library, which Inductor cannot fuse with its own code."
     refused = [decision for decision in decisions if not decision.fused]
     if refused:
-        reason = refused[0].reason
-        meaning = next((words for start, words in _MEANINGS.items() if reason.startswith(start)), "")
-        return f"{name} and {other} are two kernels: {reason}{f' ({meaning})' if meaning else ''}."
+        return f"{name} and {other} are {schedule.apart(a, b)}: {told(refused[0].reason)}."
     shared = _buffers(schedule, a) & _buffers(schedule, b)
     if shared:
         return (

@@ -14,7 +14,7 @@ from irscope.findings.standing import sentence, standing_of
 from irscope.measures.compiled import compiled_tree
 from irscope.measures.tree import folded, text_rows
 from irscope.pipelines.registry import pipeline_named, role_of, stage_kind
-from irscope.protocol import Compile, Finding, Range, Report, StageRef, causes_only
+from irscope.protocol import PREDICTED, Compile, Finding, Range, Report, StageRef, causes_only
 from irscope.reporting.graphs import Pictures
 from irscope.reporting.markup import Markup, element, grid, link, text_of
 from irscope.reporting.ranks import job_parts
@@ -57,7 +57,10 @@ class _Page:
         title = f"irscope: {os.path.basename(self._report.script)}"
         digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
         policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
-        stages = element("h2", "Stages"), *(self._compile(one) for one in self._report.compiles[:_MOST_COMPILES])
+        stages = (
+            element("h2", "Stages"),
+            *(self._compile(one) for one in self._report.with_predictions[:_MOST_COMPILES]),
+        )
         body = [
             *self._head(),
             *self._modules(),
@@ -156,16 +159,18 @@ class _Page:
     def _compiles(self) -> Iterator[Markup]:
         yield element("h2", "Compiles")
         by_compile: dict[str, int] = {}
-        for kernel in self._report.kernels:
+        for kernel in (*self._report.kernels, *self._report.predicted_kernels):
             by_compile[kernel.compile] = by_compile.get(kernel.compile, 0) + kernel.is_generated
         rows = [
             [one.id, function_title(one.function, one.qualified), f"{self._redaction.path(one.file)}:{one.line}", one.outcome.value,
              str(one.graph_ops), str(by_compile.get(one.id, 0)), str(one.restarts), duration(one.seconds)]
-            for one in self._report.compiles[:_MOST_COMPILES]
+            for one in self._report.with_predictions[:_MOST_COMPILES]
         ]  # fmt: skip
         yield grid(["compile", "function", "at", "outcome", "operations", "kernels", "restarts", "time"], rows, 4)
-        if len(self._report.compiles) > _MOST_COMPILES:
-            more = len(self._report.compiles) - _MOST_COMPILES
+        if self._report.predictions:
+            yield element("p", PREDICTED, class_="dim")
+        if len(self._report.with_predictions) > _MOST_COMPILES:
+            more = len(self._report.with_predictions) - _MOST_COMPILES
             yield element("p", f"{more} more compiles are left out.", class_="dim")
 
     def _pieces(self) -> Iterator[Markup]:

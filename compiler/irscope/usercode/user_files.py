@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 import site
 import sysconfig
@@ -96,7 +97,16 @@ def _library_folders() -> tuple[str, ...]:
     if getattr(site, "ENABLE_USER_SITE", False):
         folders.add(site.getusersitepackages())
     real = {real_path(folder) + os.sep for folder in folders if folder}
-    return (*real, *_torch, *_libraries, _irscope_folder())
+    return (*real, *_torch, *_libraries, *_compiler_folders(), _irscope_folder())
+
+
+def _compiler_folders() -> list[str]:
+    """Where Triton lies: a build from source is outside of site-packages, and yet a library."""
+    try:
+        found = importlib.util.find_spec("triton")
+    except (ImportError, ValueError):  # the name stands for something else in this process
+        found = None
+    return [real_path(folder) + os.sep for folder in (found.submodule_search_locations if found else None) or ()]
 
 
 @functools.lru_cache(maxsize=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from irscope.findings.standing import Next, sentence, standing_of
-from irscope.protocol import Report
+from irscope.protocol import Report, library_calls
 from irscope.vocabulary import units
 
 _MOST_COMPILES = 3
@@ -13,7 +13,7 @@ _MOST_COMPILES = 3
 
 def compiles_text(report: Report) -> str:
     """``0/0 LlamaForCausalLM (20 kernels), 1/0 step``; of those with kernels only, if there are any; empty without any."""
-    calls = Counter(kernel.compile for kernel in report.kernels if not kernel.is_generated)
+    calls = library_calls(report.kernels)
     generated = Counter(kernel.compile for kernel in report.kernels if kernel.is_generated)
     compiles = [compile for compile in report.compiles if compile.id in generated or compile.id in calls]
     compiles = compiles or list(report.compiles)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from irscope.driver.targets import fake_of, machine_code_of
+from irscope.protocol import OutcomeKind
 from irscope.store.store import Store
 from support import run_captured, write
 
@@ -68,3 +69,47 @@ def test_without_a_target_nothing_would_be_compiled() -> None:
     assert machine_code_of(True, "") and not machine_code_of(False, "h100")
     with pytest.raises(LookupError, match="--no-machine-code needs --target"):
         machine_code_of(False, "")
+
+
+OPERATORS = """\
+import torch, triton, triton.language as tl
+import torch.nn.functional as F
+from torch.nn.attention.flex_attention import flex_attention
+
+@triton.jit
+def scale(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, i < n) * 2, i < n)
+
+def launch(x):
+    y = torch.empty_like(x)
+    scale[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), BLOCK=64)
+    return y
+
+@torch.compile
+def own(x):
+    return launch(x) + 1
+
+@torch.compile
+def flex(q):
+    return flex_attention(q, q, q, score_mod=lambda s, b, h, i, j: s + i - j)
+
+@torch.compile(dynamic=True)
+def symbolic(q, w):
+    return (F.scaled_dot_product_attention(q, q, q) @ w).relu().sum()
+
+own(torch.randn(1000))
+launch(torch.randn(500))
+flex(torch.randn(1, 2, 128, 64))
+symbolic(torch.randn(1, 33, 32, 64, requires_grad=True), torch.randn(64, 64)).backward()
+"""
+
+
+@pytest.mark.nightly  # three more compiles
+def test_operators_that_call_graphs_and_kernels_of_the_user(tmp_path: Path, triton: None) -> None:
+    ran = run_captured(
+        write(tmp_path, OPERATORS), tmp_path / "runs.db", "deep", targets=("h100",), fake=True, machine_code=False
+    )
+    assert ran.report.outcome.kind is OutcomeKind.COMPLETED and ran.report.capture_gaps == ()
+    kernels = {kernel.compile for kernel in ran.report.predicted_kernels if kernel.is_generated}
+    assert kernels == {"0/0/h100", "1/0/h100", "2/0/h100"}

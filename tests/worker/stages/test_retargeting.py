@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from irscope.lowering import cpp, make, tools
+from irscope.lowering.resources import resources_of
 from irscope.protocol import CompileOutcome
 from irscope.store.store import Store
 from support import Ran, run_captured, run_forked, triton_importable, write
@@ -240,6 +241,8 @@ def test_the_kernel_is_compiled_down_to_machine_code(predicted: Ran) -> None:
     rows = ran.text(kernel.stage).split("\n")
     assert any("tl.load(" in rows[line - 1] for line in lines)
     assert (binary["format"], binary["configs"] >= 1, "num_warps" in binary["config"]) == ("cubin", True, True)
+    found = resources_of(binary, ran.text(f"{kernel.stage}/binary"), ran.text(f"{kernel.stage}/ptx"))
+    assert (found.spilled, binary["spilled"], found.matrix) == (0, 0, "") and 8 <= found.registers <= 255
 
 
 @pytest.mark.nightly
@@ -254,6 +257,32 @@ def test_attention_of_a_training_step_is_the_devices(tmp_path: Path, triton: Non
     assert kernels
     for kernel in kernels:
         assert 'amdgcn_target "amdgcn-amd-amdhsa--gfx942"' in ran.text(f"{kernel.stage}/amdgcn")
+
+
+CHECKPOINTED = """\
+import torch, torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
+
+def block(x):
+    q, k, v = x.unflatten(-1, (3, 2, 32)).permute(2, 0, 3, 1, 4)
+    return x.sum() + F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+@torch.compile
+def f(x):
+    return checkpoint(block, x, use_reentrant=False).float().sum()
+
+f(torch.randn(2, 32, 192, dtype=torch.bfloat16, requires_grad=True)).backward()
+"""
+
+
+@pytest.mark.nightly  # one more training step
+def test_attention_in_a_checkpoint(tmp_path: Path, triton: None) -> None:
+    """It is computed again with the state of the device's generator, which is not here."""
+    ran = run_captured(
+        write(tmp_path, CHECKPOINTED), tmp_path / "runs.db", "deep", targets=("h100",), machine_code=False
+    )
+    assert ran.report.capture_gaps == ()
+    assert ran.text("0/0/h100/forward-graph").count("_scaled_dot_product_cudnn_attention") >= 1
 
 
 @pytest.mark.nightly  # one more script

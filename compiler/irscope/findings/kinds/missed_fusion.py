@@ -34,11 +34,13 @@ _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
 @dataclass(frozen=True)
 class Refusal:
-    """Two kernels of the final schedule, the first of which feeds the second.  ``reason`` is Inductor's."""
+    """Two nodes of the final schedule, the first of which feeds the second.  ``reason`` is Inductor's.  On a CPU they are
+    two ``loop``s, perhaps of one function; else each is a ``kernel``."""
 
     producer: Origin
     consumer: Origin
     reason: str
+    what: str = "kernel"
 
 
 class FusionLog(Protocol):
@@ -68,14 +70,14 @@ def detect(moment: Moment, refusals: list[Refusal]) -> Iterator[Finding]:
     """A finding at the consumer's line for each pair of which both are the user's."""
     for refusal in refusals:
         here, there = refusal.consumer, refusal.producer
-        what = "another kernel of this line" if here == there else f"line {there.line}"
+        what = f"another {refusal.what} of this line" if here == there else f"line {there.line}"
         finding = at_origin(
             moment,
             here,
             kind=KIND.id,
             code="missed-fusion",
             message=f"Not fused with {what}, whose result it reads: {_in_words(refusal.reason)}.",
-            explanation="The value goes through memory between the two kernels. The text after the colon is Inductor's reason for not fusing them.",
+            explanation=f"The value goes through memory between the two {refusal.what}s. The text after the colon is Inductor's reason for not fusing them.",
             severity=KIND.severity,
         )
         related = Related(there.file, range_of_line(there.file, there.line), "what it reads is written here")
@@ -97,7 +99,9 @@ def _left(nodes: Any, reasons: Reasons) -> list[Refusal]:
         for name, producer in feeding.items():
             why = reasons.get((name, node.get_name())) or reasons.get((node.get_name(), name))
             if why is not None and not why[0].startswith(_CONSEQUENCES) and (edge := _edge(producer, node)):
-                found[Refusal(*edge, reason_text(*why))] = None
+                device = node.get_device()
+                what = "loop" if device is not None and device.type == "cpu" else "kernel"
+                found[Refusal(*edge, reason_text(*why), what)] = None
     return list(found)
 
 

@@ -6,6 +6,7 @@ Its data are the bytes of a `Needs`, with ``total``, ``memory`` (of one device) 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from irscope.vocabulary import units
@@ -31,7 +32,7 @@ class Needs:
         What the function gets beside parameters.
     forward, backward
         The most that each graph holds beside these: its own buffers, for the backward also what the forward has kept for
-        it.  Gradients of the function's own parameters are not counted again.
+        it and the code has not yet let go of.  Gradients of the function's own parameters are not counted again.
     """
 
     parameters: int
@@ -68,8 +69,7 @@ def needs_of(
         Bytes of the parameters that are inputs of this function, and of their gradients.
     """
     given = sum(size for _, size in forward["inputs"])
-    kept = [size for name, size in (backward or {"inputs": ()})["inputs"] if not str(name).startswith(_PRIMAL)]
-    own = 0 if backward is None else sum(kept) + int(backward["peak"]["bytes"]) - mine[1]
+    own = 0 if backward is None else _peak_with_kept(backward) - mine[1]
     return Needs(
         parameters=max(parameters, mine[0]),
         gradients=0 if backward is None else max(gradients, mine[1]),
@@ -78,6 +78,17 @@ def needs_of(
         forward=int(forward["peak"]["bytes"]),
         backward=max(0, own),
     )
+
+
+def _peak_with_kept(backward: Mapping[str, Any]) -> int:
+    """The most bytes that a backward holds: its own buffers, and what the forward has kept until the code lets it go."""
+    kept = [(str(name), int(size)) for name, size in backward["inputs"] if not str(name).startswith(_PRIMAL)]
+    live = [int(step["live"]) for step in backward["steps"]] or [int(backward["peak"]["bytes"])]
+    change = [0] * (len(live) + 1)
+    for name, size in kept:
+        change[0] += size
+        change[min(backward["freed"].get(name, len(live) - 1), len(live) - 1) + 1] -= size
+    return max(own + there for own, there in zip(live, accumulate(change), strict=False))
 
 
 def devices(needs: Needs, memory: int) -> int:

@@ -9,7 +9,9 @@ The data of the stage ``fusion`` is ``{"fused": […], "refused": […], "refusa
                if none was asked for), ``into`` (name of the fused node)
 ``refused``    pairs that ended in two kernels although one reads what the other writes or both touch one buffer:
                ``first``, ``second`` (likewise), ``kind``, ``reason`` (Inductor's last word on them, not the one that
-               they were too far apart by then), ``buffers`` (what they share)
+               they were too far apart by then), ``buffers`` (what they share).  Where one of them is a call into a
+               library, which Inductor does not consider, the second reads what the first writes, and ``kind`` is
+               ``library``
 ``refusals``   how often Inductor refused a pair in all rounds, those that share nothing included
 ``reasons``    how often by reason
 =============  =========================================================================================================
@@ -25,7 +27,7 @@ from typing import Any
 
 from irscope.internals.fusion_hooks import fusion_hooks
 from irscope.internals.hooks import Hook
-from irscope.ir.fusion_reasons import Reasons, reason_text
+from irscope.ir.fusion_reasons import LIBRARY_REASON, Reasons, reason_text, told
 from irscope.vocabulary.records import dataclass
 
 _MOST = 2000
@@ -164,6 +166,23 @@ def _refused(log: FusionLog) -> Iterator[dict[str, Any]]:
                 "buffers": sorted(buffers),
             }
     yield from refused.values()
+    yield from islice(_of_libraries(log, sides), _MOST - len(refused))
+
+
+def _of_libraries(log: FusionLog, sides: dict[int, dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Each pair of a call into a library and what it reads from, or what reads from it."""
+    writer = {name: node for node in log.nodes for name in node.get_buffer_names()}
+    for node in log.nodes:
+        read: dict[int, tuple[Any, set[str]]] = {}
+        for dep in node.read_writes.reads:
+            producer = writer.get(dep.name)
+            if producer is not None and producer is not node and node.is_extern() | producer.is_extern():
+                read.setdefault(id(producer), (producer, set()))[1].add(dep.name)
+        for producer, buffers in read.values():
+            first, second = (sides.setdefault(id(one), sides.get(id(one)) or _side(one)) for one in (producer, node))
+            yield {
+                "first": first, "second": second, "kind": "library", "reason": LIBRARY_REASON, "buffers": sorted(buffers),
+            }  # fmt: skip
 
 
 def _touching(log: FusionLog) -> Iterator[tuple[set[str], Any, Any, Any, set[str]]]:
@@ -211,7 +230,7 @@ def stage_text(data: dict[str, Any]) -> str:
     lines += ["", f"# {len(data['refused'])} kept apart although they share a buffer"]
     for pair in data["refused"]:
         lines.append(
-            f"{_named(pair['first'])}  |  {_named(pair['second'])}: {pair['reason']}  ({', '.join(pair['buffers'])})"
+            f"{_named(pair['first'])}  |  {_named(pair['second'])}: {told(pair['reason'])}  ({', '.join(pair['buffers'])})"
         )
     lines += ["", f"# {data['refusals']} refusals in all rounds, by reason"]
     lines += [f"{count:6}  {reason}" for reason, count in data["reasons"].items()]

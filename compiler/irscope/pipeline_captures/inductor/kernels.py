@@ -83,7 +83,8 @@ class Kernels:
                 self._book.write_stage(
                     compile, KERNEL.name, stage, source.text, data, backward=backward, language=source.language
                 )
-            kernels.append(Kernel(source.name, source.language, compile, stage, origins.get(source.name, ())))
+            lines = origins.get(source.name, ())
+            kernels.append(Kernel(source.name, source.language, compile, stage, lines, calls=source.calls))
         self._newest[compile] = (backward, text)
         self._kernels[compile, backward] = kernels
         self._book.put_kernels(kernels)

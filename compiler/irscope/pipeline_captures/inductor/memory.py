@@ -9,6 +9,7 @@ The data of the stage ``memory-plan``:
                makes it; ``view``: of ``of``), ``of``, ``first`` and ``last`` (indices of steps: from its allocation to
                its release; the last step for what is returned), ``output``
 ``inputs``     ``[name, bytes]`` each; the caller's: not counted, nor is a buffer that takes over the memory of one
+``freed``      of inputs that the code lets go of, or whose memory a buffer takes over: the last step that has the memory
 ``outputs``    names of what the graph returns, in order; of a forward first what its caller gets, then what is kept
                for the backward, in the order of the partition's ``saved`` (not in plans of the first version)
 ``peak``       ``{"bytes", "step", "holds": [names, largest first]}``
@@ -39,6 +40,7 @@ class _Plan:
         self._steps: list[dict[str, Any]] = []
         self._buffers: dict[str, dict[str, Any]] = {}
         self._outputs = set(self._graph.get_output_names())
+        self._freed: dict[str, int] = {}
 
     def read(self) -> dict[str, Any]:
         for line in self._wrapper.lines:
@@ -54,8 +56,19 @@ class _Plan:
             "buffers": list(self._buffers.values()),
             "outputs": [str(name) for name in self._graph.get_output_names()],
             "inputs": [[name, self._bytes(value)] for name, value in self._graph.graph_inputs.items()],
+            "freed": self._freed_inputs(),
             "peak": self._peak(),
         }
+
+    def _freed_inputs(self) -> dict[str, int]:
+        """The last step of each input that is let go of; what takes over its memory has it longer."""
+        found = dict(self._freed)
+        root: dict[str, str] = {}
+        for name, buffer in self._buffers.items():  # a buffer comes after the one whose memory it takes
+            if buffer["how"] == "reuse" and (home := root.get(buffer["of"], buffer["of"])) in found:
+                root[name] = home
+                found[home] = max(found[home], buffer["last"])
+        return found
 
     def _read_line(self, line: Any, kind: str) -> None:
         if kind == "AllocateLine":
@@ -98,6 +111,8 @@ class _Plan:
     def _free(self, name: str, step: int) -> None:
         if name in self._buffers:
             self._buffers[name]["last"] = max(0, step)
+        elif name in self._graph.graph_inputs:
+            self._freed[name] = max(0, step)
 
     def _bytes(self, node: Any) -> int:
         """The bytes of a buffer's storage; 0 if it is not a tensor.  Any other error leaves a gap in place of the

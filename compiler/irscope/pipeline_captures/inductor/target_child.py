@@ -7,6 +7,7 @@ of Triton's kernels its stages below the source, and ``end``.  A child that is e
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import faulthandler
 import gc
 import importlib
@@ -27,6 +28,7 @@ from irscope.internals.device_stand_in import become, open_choices
 from irscope.internals.target_cuda_graphs import decided
 from irscope.internals.triton_compiling import NotCompiledError, compiled_kernel
 from irscope.pipeline_captures.inductor import cuda_graphs
+from irscope.pipeline_captures.inductor.kernel_resources import slow_kernel, spills_of
 from irscope.pipeline_captures.inductor.kernels import Kernels
 from irscope.pipeline_captures.inductor.missing_triton import why_missing
 from irscope.pipeline_captures.inductor.triton import TritonKernel, files_in
@@ -174,7 +176,7 @@ def _compile_kernels(book: RunBook, rows: Rows, target: Target, until: float) ->
             left += 1
             continue
         try:
-            _compile_kernel(book, kernel, rows.texts[stage])
+            _compile_kernel(book, rows, target, kernel, rows.texts[stage])
         except Exception as error:  # noqa: BLE001  of Triton's and LLVM's, whatever it is
             why = str(error) if isinstance(error, NotCompiledError) else f"{type(error).__name__}: {error}"
             book.gap(CaptureGap(f"the stages of {stage} below its source", why[:2000]))
@@ -184,7 +186,7 @@ def _compile_kernels(book: RunBook, rows: Rows, target: Target, until: float) ->
         book.gap(CaptureGap(what, "the time for compiling kernels of targets is used up (docs/targets.md)"))
 
 
-def _compile_kernel(book: RunBook, kernel: Kernel, text: str) -> None:
+def _compile_kernel(book: RunBook, rows: Rows, target: Target, kernel: Kernel, text: str) -> None:
     stage, made = kernel.stage, compiled_kernel(kernel.name, text)
     compiled = TritonKernel(
         name=kernel.name,
@@ -193,10 +195,14 @@ def _compile_kernel(book: RunBook, kernel: Kernel, text: str) -> None:
         config=made.config,
         configs=made.configs,
     )
+    compiled = dataclasses.replace(compiled, facts=spills_of(compiled.files))
     backward = "/kernel-backward" in stage
     for lowered in lowered_stages(compiled, stage, text):
         id = f"{stage}/{lowered.name}"
         book.write_stage(kernel.compile, lowered.name, id, lowered.text, lowered.data, backward=backward)
+    with contextlib.suppress(OSError, ValueError):  # what nobody asked for may fail
+        if (slow := slow_kernel(compiled, text, target)) is not None:
+            rows.write({"slow": [*slow, stage]})
 
 
 # --- the device -------------------------------------------------------------------------------------------------------

@@ -6,12 +6,14 @@ The launch itself is interpreted on the CPU (`irscope.internals.triton_on_cpu`).
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 from irscope.capture.run_book import RunBook
 from irscope.internals.triton_hooks import facts_of_compile
 from irscope.internals.triton_on_cpu import Launch
+from irscope.pipeline_captures.inductor.kernel_resources import spills_of
 from irscope.pipeline_captures.inductor.triton import read_launched_kernel
 from irscope.pipeline_captures.inductor.triton_stages import lowered_stages
 from irscope.pipelines.inductor.stages import KERNEL
@@ -57,6 +59,9 @@ def compile_kernel(book: RunBook, compile: str, place: Origin, compile_it: Calla
     Raises what Triton raises.
     """
     launched = read_launched_kernel(facts_of_compile(compile_it))
+    launched = dataclasses.replace(
+        launched, kernel=dataclasses.replace(launched.kernel, facts=spills_of(launched.kernel.files))
+    )
     stage = f"{compile}/{KERNEL.name}/{launched.kernel.name}"
     data = {"file": launched.kernel.source_file, "first_line": launched.line}
     book.write_stage(compile, KERNEL.name, stage, launched.text, data, language="python")

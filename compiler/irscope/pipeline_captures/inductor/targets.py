@@ -40,6 +40,7 @@ from irscope.protocol import (
     GapSeen,
     KernelsWritten,
     Message,
+    Origin,
     StageWritten,
     StoreWrite,
     decode_message,
@@ -207,9 +208,16 @@ class Targets:
         self._kernel_seconds[target] -= min(float(said.get("end", _KERNEL_SECONDS)), self._kernel_seconds[target])
         outcome = CompileOutcome.ERROR if why else CompileOutcome.COMPILED
         self._predict(child, name, outcome, float(said.get("seconds", time.monotonic() - child.started)))
+        lines: dict[str, tuple[Origin, ...]] = {}
         for row in rows:
             if "is" in row:
-                self._put(name, target, decode_message(row))
+                self._put(name, target, message := decode_message(row))
+                if isinstance(message, KernelsWritten):  # what is written last has the most lines
+                    lines.update({kernel.stage: kernel.origins for kernel in message.kernels if kernel.origins})
+            if "slow" in row:
+                code, what, stage = map(str, row["slow"])
+                places = lines.get(stage, ())
+                self._book.findings.signal(signals.KERNEL_IS_SLOW, child.compile, target, (code, what, stage, places))
             if "skip" in row:
                 self._book.findings.signal(signals.CUDA_GRAPH_PREDICTED, child.compile, target, str(row["skip"]))
         self._tell_gaps(child, why, late)

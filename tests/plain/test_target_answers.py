@@ -1,0 +1,139 @@
+"""What the commands answer for a target of a run: of its own kernels, never of those that the script got here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from facts import a_compile, a_kernel, an_outcome
+from irscope.cli.main import main
+from irscope.protocol import CompileOutcome, Lane, StageRef
+from irscope.reporting.page import page_of
+from irscope.reporting.redaction import Redaction
+from irscope.store.store import Store
+
+GRAPH = (Path(__file__).parent / "graphs" / "inference.txt").read_text()
+
+
+def call(kernel: str, nodes: list[str], size: int) -> dict[str, Any]:
+    return {"kernel": kernel, "handle": 1, "nodes": nodes, "origins": [], "reads": size, "writes": size, "flops": None}
+
+
+def node(name: str, read: str, written: str, parts: list[str] | None = None) -> dict[str, Any]:
+    kind = "FusedSchedulerNode" if parts else "SchedulerNode"
+    facts = {"name": name, "kind": kind, "parts": parts or [name], "origins": [f"mul_{name[2:]}"]}
+    return {**facts, "reads": [[read, 8]], "writes": [[written, 8]]}
+
+
+BEFORE = [node("op0", "x", "buf0"), node("op1", "buf0", "buf1"), node("op2", "buf1", "buf2")]
+APART = {
+    "first": {"nodes": ["op0", "op1"], "origins": []}, "second": {"nodes": ["op2"], "origins": []}, "kind": "vertical",
+    "reason": "numel mismatch", "buffers": ["buf1"],
+}  # fmt: skip
+HERE = {
+    "ir-pre-fusion": {"nodes": BEFORE}, "ir-post-fusion": {"nodes": [node("op0_op1_op2", "x", "buf2", ["op0", "op1", "op2"])]},
+    "fusion": {"fused": [], "refused": []}, "output-code": {"calls": [call("cpp_fused_0", ["op0", "op1", "op2"], 100)]},
+}  # fmt: skip
+THERE = {
+    "ir-pre-fusion": {"nodes": BEFORE},
+    "ir-post-fusion": {"nodes": [node("op0_op1", "x", "buf1", ["op0", "op1"]), node("op2", "buf1", "buf2")]},
+    "fusion": {"fused": [], "refused": [APART]},
+    "output-code": {"calls": [call("triton_0", ["op0", "op1"], 60), call("triton_1", ["op2"], 30)]},
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """A run on the CPU with one compile, and its prediction for an H100."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "200")
+    with Store(str(tmp_path / "runs.db")) as store:
+        run = store.create_run("/model.py", [], Lane.DEEP, "digest")
+        for id, target, stages, language in (("0/0", "", HERE, "cpp"), ("0/0/h100", "h100", THERE, "triton")):
+            store.put_compile(run, a_compile(id=id, target=target, outcome=CompileOutcome.COMPILED))
+            graph = StageRef(f"{id}/post-grad-graph", "post-grad-graph", "python", 0, nodes=4, target=target)
+            store.put_stage(run, id, graph, GRAPH, 0)
+            for position, (name, data) in enumerate(stages.items(), 1):
+                store.put_stage(run, id, StageRef(f"{id}/{name}", name, "python", 0, target=target), "", position, data)
+            for each in stages["output-code"]["calls"]:
+                name = each["kernel"]
+                stage = f"{id}/kernel/{name}"
+                store.put_kernel(run, a_kernel(name=name, stage=stage, compile=id, language=language, target=target))
+        store.set_outcome(run, an_outcome())
+        yield store
+
+
+@pytest.fixture
+def asked(store: Store, capsys: pytest.CaptureFixture[str]) -> Any:
+    """What a command prints, and its exit code."""
+
+    def ask(*words: str) -> tuple[int, str]:
+        code = main([words[0], "--store", store.path, *words[1:]])
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    return ask
+
+
+def test_costs_are_those_of_the_targets_kernels(asked: Any, store: Store) -> None:
+    code, printed = asked("show", "--costs", "--target", "h100")
+    assert code == 0 and "Lower bound on NVIDIA H100" in printed
+    assert [row.split()[0] for row in printed.splitlines()[2:]] == ["triton_0", "triton_1"]
+    # Of a device for which nothing was predicted there are no kernels, and those of the CPU are not its own.
+    code, printed = asked("show", "--costs", "--target", "a100")
+    assert code == 2 and "no predictions for a100. It has: h100." in printed
+    code, printed = asked("show", "--costs")
+    assert [row.split()[0] for row in printed.splitlines()[1:]] == ["cpp_fused_0"]
+    # A GPU was used, and one kernel of the run is the CPU's.
+    store.put_facts(store.find_run(), {"device": "NVIDIA H200"})
+    code, printed = asked("show", "--costs", "--target", "a100")
+    assert code == 2 and "cpp_fused_0" not in printed
+
+
+def test_why_not_fused_is_answered_for_each_device(asked: Any) -> None:
+    _, printed = asked("explain", "--fusion", "op0", "op2")
+    own, there = (line for line in printed.splitlines() if line.startswith("0/0"))
+    assert own == "0/0/fusion  op0 and op2 are in one kernel."
+    assert there == "0/0/h100/fusion  op0 and op2 are two kernels: numel mismatch."
+    _, printed = asked("explain", "--fusion", "triton_0", "triton_1", "--target", "h100")
+    assert printed.startswith("0/0/h100/fusion  triton_0 and triton_1 are two kernels: numel mismatch.")
+    code, printed = asked("explain", "--fusion", "triton_0", "triton_1", "--target", "a100")
+    assert code == 2 and "no predictions for a100" in printed
+
+
+def test_each_graph_of_a_target_is_drawn(asked: Any) -> None:
+    _, by_id = asked("graph", "--stage", "0/0/h100/post-grad-graph", "--text")
+    _, by_name = asked("graph", "--stage", "post-grad-graph", "--target", "h100", "--text")
+    assert by_id == by_name and by_id.startswith("0/0/h100/post-grad-graph: ")
+    _, printed = asked("graph", "--stage", "0/0/h100/ir-post-fusion", "--text")
+    assert printed.splitlines() == [
+        "0/0/h100/ir-post-fusion: 3 nodes",
+        "op0_op1: fused",
+        "  op0 = mul_0 op0 SchedulerNode",
+        "  op1 = mul_1 op1 SchedulerNode <- op0",
+        "op2 = mul_2 op2 SchedulerNode <- op1",
+    ]
+    _, dot = asked("graph", "--stage", "ir-pre-fusion", "--target", "h100")
+    assert dot.count("->") == 2
+    code, printed = asked("graph", "--stage", "0/0/h100/output-code")
+    assert code == 2 and "0/0/h100/ir-post-fusion" in printed
+
+
+def test_everything_that_is_shown_is_the_targets(asked: Any) -> None:
+    for words in (("--kernel", "cpp_fused_0"), ("--compile", "0/0"), ("--stage", "0/0/output-code")):
+        assert asked("show", *words)[0] == 0
+    code, printed = asked("show", "--kernel", "cpp_fused_0", "--target", "h100")
+    assert code == 2 and "triton_0" in printed
+    _, printed = asked("show", "--target", "h100", "--json")
+    assert [each["id"] for each in json.loads(printed)["compiles"]] == ["0/0/h100"]
+
+
+def test_a_report_has_the_targets(store: Store) -> None:
+    report = store.report(store.find_run())
+    page = page_of(store, report, Redaction((), [report.script]), pictures=False)
+    assert "0/0/h100/output-code" in page and "A prediction" in page
+    alone = page_of(store, report.of_target("h100"), Redaction((), [report.script]), pictures=False)
+    assert "0/0/h100/output-code" in alone and "(0/0/output-code)" not in alone
