@@ -43,7 +43,7 @@ from irscope.vocabulary.units import count
 from irscope.vocabulary.visible import bounded
 
 MOST_PROCESSES = 64
-"""That have a run; each is one more to be kept and shown."""
+"""The most processes that have a run."""
 _MOST_CONNECTIONS = 512
 """Processes that import torch and compile nothing, as those of a DataLoader, are only connected."""
 _ANSWER_SECONDS = 2.0

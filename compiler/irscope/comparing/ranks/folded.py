@@ -26,7 +26,7 @@ def folded(ranks: Sequence[RankReport], findings: Sequence[Finding] = ()) -> lis
     for one in ranks:
         outcome = one.outcome.kind, one.outcome.exit_code
         what = one.compiles, one.kernels, one.memory, one.collectives, one.overlaps, one.buckets, bool(one.process)
-        groups[(outcome, *what, tuple(diverging[one.rank]))].append(one)
+        groups[outcome, what, tuple(diverging[one.rank])].append(one)
     return [
         replace(first, alike=tuple(sorted({*first.alike, *(rank for one in rest for rank in (one.rank, *one.alike))})))
         for first, *rest in groups.values()

@@ -1,0 +1,1 @@
+"""The first of `PYTHONPATH` in the interpreters that a script under capture starts."""
