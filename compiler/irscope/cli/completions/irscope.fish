@@ -50,8 +50,8 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge completion
-set -g _shtab_irscope_opts_with_value --against --around --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --than --theme --timeout --traces --tuned --world --write-baseline -m -o
+set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge kernel completion
+set -g _shtab_irscope_opts_with_value --against --around --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --launch --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --program --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --than --theme --timeout --traces --tuned --world --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -317,6 +317,17 @@ complete -c irscope -n '_shtab_irscope_using diverge' -l all -d 'every node that
 complete -c irscope -n '_shtab_irscope_using diverge' -l reproducer -xka "(__fish_complete_path (commandline -ct))" -d 'write a standalone script that reproduces the divergence, and run it'
 complete -c irscope -n '_shtab_irscope_using diverge; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script'
 complete -c irscope -n '_shtab_irscope_using diverge; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a kernel -d 'run one Triton kernel without a GPU, and check it'
+complete -c irscope -n '_shtab_irscope_using kernel' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using kernel' -l json -d 'print data instead of text (docs/json.md)'
+complete -c irscope -n '_shtab_irscope_using kernel' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
+complete -c irscope -n '_shtab_irscope_using kernel' -l kernel -x -d 'the kernel, or the ID of its stage'
+complete -c irscope -n '_shtab_irscope_using kernel' -l compile -x -d 'the compile of a kernel that several have, as in 0/0/h100'
+complete -c irscope -n '_shtab_irscope_using kernel' -l program -x -d 'run this program alone (default: all, if they take less than 60 s)'
+complete -c irscope -n '_shtab_irscope_using kernel' -l launch -x -d 'which of its launches (default: the first)'
+complete -c irscope -n '_shtab_irscope_using kernel' -l step -d 'list what each statement of one program makes'
+complete -c irscope -n '_shtab_irscope_using kernel' -l made-inputs -d 'make the inputs even if a run kept values'
+complete -c irscope -n '_shtab_irscope_using kernel' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that has torch and triton'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a completion -d 'print a script that completes irscope'"'"'s arguments in a shell'
 complete -c irscope -n '_shtab_irscope_using completion' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using completion; and test $_shtab_irscope_npos -eq 0' -ka "bash zsh fish tcsh" -d 'bash or zsh or fish or tcsh'

@@ -20,6 +20,9 @@ FILE = "<kernel>"
 """The file name of the kernel's code, by which its lines are told from others."""
 
 
+_patched: list[bool] = []
+
+
 class _Helper:
     """A function of the kernel's own text that it calls, or that combines in a reduction."""
 
@@ -53,23 +56,24 @@ class Interpreter:
         self.tree = kernel_tree(text)
         self._builder = interpreter.interpreter_builder
         self._constants = dict(constants)
-        patch_builder(self._builder, interpreter, tl)
-        patch_reductions(interpreter, tl)
-        interpreter.InterpretedFunction.__call__ = lambda self, *a, **k: self.rewrite()(*a, **k)
+        if not _patched:  # for the whole process
+            _patched.append(True)
+            patch_builder(self._builder, interpreter, tl)
+            patch_reductions(interpreter, tl)
+            interpreter.InterpretedFunction.__call__ = lambda self, *a, **k: self.rewrite()(*a, **k)
         device = Libdevice(self._block, self._data_of)
         space: dict[str, Any] = {
             "__builtins__": builtin_names(), "tl": tl, "triton": triton, "libdevice": device, "tl_math": tl.math,
             "interpreter_semantic": interpreter.interpreter_semantic, "triton_helpers": self._helpers(device),
             "tl_core": tl.core,  # so that it is patched as well: Triton's own functions use it
         }  # fmt: skip
-        tree = interpreter.ASTTransformer().visit(self.tree)
-        exec(compile(ast.fix_missing_locations(tree), FILE, "exec"), space)  # checked by `kernel_tree`
+        tree = ast.fix_missing_locations(interpreter.ASTTransformer().visit(kernel_tree(text)))
+        exec(compile(tree, FILE, "exec"), space)  # checked by `kernel_tree`
         functions = {each.name for each in self.tree.body if isinstance(each, ast.FunctionDef)}
         self._function = space[name]
         self.code = self._function.__code__
         for other in functions - {name}:
             space[other] = _Helper(space[other])
-        self._space = space
 
     def _helpers(self, device: Libdevice) -> Any:
         """Inductor's own helpers; None where its package has none."""

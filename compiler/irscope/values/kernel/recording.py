@@ -115,12 +115,12 @@ class Recorder:
             if isinstance(plain, bool | int | float | str) or plain is None:
                 return {"kind": "number", "value": plain if not isinstance(plain, float) or np.isfinite(plain) else str(plain)}
             return {"kind": "other", "type": type(value).__name__}
-        kind = str(handle.dtype)
+        kind = str(value.dtype)  # a comparison's handle has the type of what it compares
         shape = [int(size) for size in getattr(value, "shape", ())]
         if kind.startswith("pointer<"):
             flat = np.asarray(handle.data).ravel()
             return {"kind": "pointer", "dtype": kind, "shape": shape, "to": self._pointer(int(flat[0])) if flat.size else ""}
-        data = wide(np.asarray(handle.data), handle.dtype)
+        data = wide(np.asarray(handle.data), value.dtype)
         masks = [each for each in names if each != name and each.endswith("mask")]
         mask = _mask_of(data.shape, {each: names[each] for each in masks}, np) if kind != "int1" else None
         live = data if mask is None else data[mask]
@@ -151,11 +151,8 @@ def _mask_of(shape: tuple[int, ...], masks: Mapping[str, Any], np: Any) -> Any:
     """The lanes of a block that the kernel's masks leave; None if no mask fits its shape."""
     found = None
     for value in masks.values():
-        handle = getattr(value, "handle", None)
-        if handle is None or str(getattr(handle, "dtype", "")) != "int1":
-            continue
-        data = np.asarray(handle.data)
-        if data.ndim != len(shape) or any(own not in (1, size) for own, size in zip(data.shape, shape, strict=True)):
+        data = np.asarray(getattr(getattr(value, "handle", None), "data", 0))
+        if data.dtype.kind != "b" or data.ndim != len(shape) or any(own not in (1, size) for own, size in zip(data.shape, shape, strict=True)):
             continue
         whole = np.broadcast_to(data, shape)
         found = whole if found is None else found & whole
