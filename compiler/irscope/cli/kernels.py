@@ -32,7 +32,10 @@ def kernel(options: argparse.Namespace) -> int:
         for problem in answer["problems"]:
             problem["message"] = problem_text(problem)
             problem["statement"], line = place_of(stored, problem["line"])
-            problem["nodes"], problem["origins"] = list(line.nodes), [f"{each.file}:{each.line}" for each in line.origins]
+            problem["nodes"], problem["origins"] = (
+                list(line.nodes),
+                [f"{each.file}:{each.line}" for each in line.origins],
+            )
         differs = any(each["measure"] and each["measure"]["differs"] for each in answer["outputs"])
         if options.json:
             print_json({"run": report.run, "stage": stored.stage, **answer})

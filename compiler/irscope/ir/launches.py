@@ -116,7 +116,9 @@ def _mapping(value: Any) -> dict[Any, Any]:
 def _literal(node: ast.expr) -> Any:
     """A literal as Python; what is none (``DeviceProperties(…)``) is None."""
     if isinstance(node, ast.Dict):
-        return {k.value: _literal(v) for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant)}
+        return {
+            k.value: _literal(v) for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant)
+        }
     if isinstance(node, ast.List | ast.Tuple):
         return [_literal(each) for each in node.elts]
     try:
@@ -180,7 +182,7 @@ class _Reader:
         if isinstance(value, ast.Call):
             called = ast.unparse(value.func).rpartition(".")[2]
             if _ALLOCATES.match(called) and len(value.args) >= 3:
-                shape, strides = _sizes(value.args[0]), _sizes(value.args[1])
+                shape, strides = _sizes(value.args[0]), _sizes(value.args[1]) or ()
                 self._tensors[name] = Tensor(name, "", shape, strides, 0, ast.unparse(value.args[2]).rpartition(".")[2])
                 self._holds[name] = ""
                 return
@@ -205,7 +207,7 @@ class _Reader:
             known = self._tensors.get(call.args[0].id)
             if known is not None and known.shape is None:
                 self._tensors[call.args[0].id] = Tensor(
-                    known.memory, known.holds, _sizes(call.args[1]), _sizes(call.args[2]), 0, known.dtype
+                    known.memory, known.holds, _sizes(call.args[1]), _sizes(call.args[2]) or (), 0, known.dtype
                 )
             return
         if text == f"{self._kernel}.run":
@@ -245,7 +247,7 @@ class _Reader:
         if base is None or called != "reinterpret_tensor" or len(node.args) < 3:
             return base
         offset = _number(node.args[3]) if len(node.args) > 3 else 0
-        return Tensor(base.memory, base.holds, _sizes(node.args[1]), _sizes(node.args[2]), offset, base.dtype)
+        return Tensor(base.memory, base.holds, _sizes(node.args[1]), _sizes(node.args[2]) or (), offset, base.dtype)
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

@@ -72,7 +72,9 @@ class StoredKernel:
             Whether values that a run of ``irscope values`` kept are taken.
         """
         if not 0 <= launch < len(self.launches):
-            raise LookupError(f"{self.kernel.name} is launched {len(self.launches)} times; there is no launch {launch}.")
+            raise LookupError(
+                f"{self.kernel.name} is launched {len(self.launches)} times; there is no launch {launch}."
+            )
         run, chosen = self.report.run, self.launches[launch]
         graph = self._store.stage_text(run, self._graph) if self._graph else ""
         return {
@@ -125,7 +127,9 @@ class StoredKernel:
         """What a value run of the same script kept of the same compile; of the graph's inputs, as a graph for another
         device has other nodes of the same names."""
         backward = chain.is_of_backward(self.stage)
-        wanted = self.kernel.compile.removesuffix(f"/{self.kernel.target}") if self.kernel.target else self.kernel.compile
+        wanted = (
+            self.kernel.compile.removesuffix(f"/{self.kernel.target}") if self.kernel.target else self.kernel.compile
+        )
         placeholders = {item.element.name for item in self._thread.items(self._graph).items if item.op == "placeholder"} if self._graph else set()  # fmt: skip
         for summary in self._store.runs(_VALUE_RUNS, self.report.script):
             try:
@@ -135,8 +139,7 @@ class StoredKernel:
             stages = [each for each in stored_values(self._store, report) if each.compile == wanted]
             stages.sort(key=lambda each: chain.is_of_backward(each.stage) != backward)
             if stages:
-                kept = [dataclasses.replace(each, data={**each.data, "nodes": [node for node in each.data["nodes"] if node["name"] in placeholders]}) for each in stages]  # fmt: skip
-                return kept
+                return [dataclasses.replace(each, data={**each.data, "nodes": [node for node in each.data["nodes"] if node["name"] in placeholders]}) for each in stages]  # fmt: skip
         return []
 
     # --- lines ------------------------------------------------------------------------------------------------------

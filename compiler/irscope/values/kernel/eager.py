@@ -132,7 +132,10 @@ class EagerGraph:
             return True
         if found is None:
             return False
-        return list(known.shape) == self._sizes(found["shape"]) and str(known.dtype) == f"torch.{_DTYPES.get(found['dtype'])}"
+        return (
+            list(known.shape) == self._sizes(found["shape"])
+            and str(known.dtype) == f"torch.{_DTYPES.get(found['dtype'])}"
+        )
 
     # --- values that are made ---------------------------------------------------------------------------------------
 
@@ -158,7 +161,9 @@ class EagerGraph:
     def made_tensor(self, name: str, shape: list[int], strides: list[int] | None, dtype: str) -> Any:
         """A tensor that depends on its name alone: normal numbers, in a vector positive ones; integers are 0 and 1."""
         torch = self._torch
-        generator = torch.Generator().manual_seed(int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "big"))
+        generator = torch.Generator().manual_seed(
+            int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "big")
+        )
         own = getattr(torch, dtype)
         if not (own.is_floating_point or own.is_complex):
             made = torch.randint(0, 2, shape, generator=generator).to(own)
@@ -168,7 +173,9 @@ class EagerGraph:
             made = torch.randn(shape, generator=generator).to(own)
         if strides is None or made.stride() == tuple(strides):
             return made
-        extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) if made.numel() else 0
+        extent = (
+            1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) if made.numel() else 0
+        )
         return torch.empty(extent, dtype=own).as_strided(shape, strides).copy_(made)
 
     def symbol(self, text: str) -> int:
@@ -181,7 +188,11 @@ class EagerGraph:
         return int(self._evaluate(tree))
 
     def _sizes(self, text: str) -> list[int]:
-        return [int(part) if part.isdecimal() else self.symbol(part) for part in (p.strip() for p in text.split(",")) if part]
+        return [
+            int(part) if part.isdecimal() else self.symbol(part)
+            for part in (p.strip() for p in text.split(","))
+            if part
+        ]
 
     # --- evaluating -------------------------------------------------------------------------------------------------
 
@@ -235,7 +246,12 @@ class EagerGraph:
         if called in ("operator.getitem", "getitem"):
             return arguments[0][arguments[1]]
         parts = called.split(".")
-        if parts[:2] != ["torch", "ops"] or len(parts) not in (4, 5) or parts[2] not in _NAMESPACES or parts[3] in _DANGEROUS:
+        if (
+            parts[:2] != ["torch", "ops"]
+            or len(parts) not in (4, 5)
+            or parts[2] not in _NAMESPACES
+            or parts[3] in _DANGEROUS
+        ):
             raise LookupError(f"{called} is not computed in eager mode")
         found = getattr(getattr(self._torch.ops, parts[2]), parts[3])
         return getattr(found, parts[4] if len(parts) > 4 else "default")(*arguments, **named)
@@ -253,7 +269,9 @@ class EagerGraph:
         if not isinstance(value, self._torch.Tensor) or value.dtype is not self._torch.float64:
             return value
         generator = self._torch.Generator().manual_seed(0)
-        return value * (1 + self._noise * (self._torch.rand(value.shape, generator=generator, dtype=value.dtype) * 2 - 1))
+        return value * (
+            1 + self._noise * (self._torch.rand(value.shape, generator=generator, dtype=value.dtype) * 2 - 1)
+        )
 
 
 class _Parts:

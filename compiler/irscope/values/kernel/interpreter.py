@@ -114,7 +114,9 @@ class Interpreter:
         scope = machine._patch_lang(self._function)
         self._watch(checks, scope)
         try:
-            given = {name: machine._implicit_cvt(each) for name, each in arguments.items() if name not in self._constants}
+            given = {
+                name: machine._implicit_cvt(each) for name, each in arguments.items() if name not in self._constants
+            }
             given |= self._constants
             self._builder.set_grid_dim(*grid)
             for number, program in enumerate(programs):
@@ -135,9 +137,15 @@ class Interpreter:
             dtype = pointers.get_element_ty()
             plain = machine._get_np_dtype(dtype)
             # A lane that is masked out is undefined without `other`; Triton's interpreter has 0 there.
-            instead = np.zeros(pointers.data.shape, plain) if other is None else np.broadcast_to(other.data, pointers.data.shape)
+            instead = (
+                np.zeros(pointers.data.shape, plain)
+                if other is None
+                else np.broadcast_to(other.data, pointers.data.shape)
+            )
             allowed = checks.allowed(pointers.data, mask.data, plain.itemsize, "read")
-            data = machine._interpreter.load(pointers.data, np.ascontiguousarray(allowed), np.ascontiguousarray(instead), plain)
+            data = machine._interpreter.load(
+                pointers.data, np.ascontiguousarray(allowed), np.ascontiguousarray(instead), plain
+            )
             return machine.TensorHandle(data, dtype)
 
         def masked_store(_: Any, pointers: Any, value: Any, mask: Any, *__: Any) -> Any:

@@ -21,9 +21,53 @@ _EXPRESSIONS = (
 )  # fmt: skip
 _BUILTINS = ("range", "min", "max", "abs", "int", "float", "bool", "len")
 _OF_BLOCKS = frozenset(
-    "to cast T shape dtype type value element_ty scalar primitive_bitwidth trans permute reshape view broadcast_to "
-    "expand_dims split ravel sum max min argmax argmin reduce associative_scan cumsum cumprod sort softmax sigmoid flip "
-    "xor_sum cdiv is_floating is_int numel rank logical_and logical_or abs advance gather histogram load store".split()
+    [
+        "to",
+        "cast",
+        "T",
+        "shape",
+        "dtype",
+        "type",
+        "value",
+        "element_ty",
+        "scalar",
+        "primitive_bitwidth",
+        "trans",
+        "permute",
+        "reshape",
+        "view",
+        "broadcast_to",
+        "expand_dims",
+        "split",
+        "ravel",
+        "sum",
+        "max",
+        "min",
+        "argmax",
+        "argmin",
+        "reduce",
+        "associative_scan",
+        "cumsum",
+        "cumprod",
+        "sort",
+        "softmax",
+        "sigmoid",
+        "flip",
+        "xor_sum",
+        "cdiv",
+        "is_floating",
+        "is_int",
+        "numel",
+        "rank",
+        "logical_and",
+        "logical_or",
+        "abs",
+        "advance",
+        "gather",
+        "histogram",
+        "load",
+        "store",
+    ]
 )
 _MODULES = ("tl", "tl.math", "tl.extra", "tl.extra.cuda", "triton", "triton.language", "tl_math", "libdevice", "triton_helpers")  # fmt: skip
 
@@ -70,7 +114,13 @@ def _check(node: ast.AST, own: set[str]) -> None:
 def _check_attribute(node: ast.Attribute, line: int) -> None:
     text = ast.unparse(node)
     of_module = ast.unparse(node.value) in _MODULES
-    if node.attr.startswith("_") or text in ("tl.core", "tl.standard", "tl.semantic", "triton.runtime", "triton.compiler"):
+    if node.attr.startswith("_") or text in (
+        "tl.core",
+        "tl.standard",
+        "tl.semantic",
+        "triton.runtime",
+        "triton.compiler",
+    ):
         raise NotAKernel(f"Line {line} of the kernel uses {text}, which no kernel has.")
     if not of_module and node.attr not in _OF_BLOCKS:
         raise NotAKernel(f"Line {line} of the kernel uses .{node.attr}, which no block has.")

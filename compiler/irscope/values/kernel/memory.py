@@ -153,7 +153,9 @@ class Checks:
             if ((others != _NOBODY) & (others != self.number)).any():
                 self._race(region, elements, others, "reads what program {} writes")
             before = region.reader[elements]
-            region.reader[elements] = self._np.where((before == _NOBODY) | (before == self.number), self.number, _SEVERAL)
+            region.reader[elements] = self._np.where(
+                (before == _NOBODY) | (before == self.number), self.number, _SEVERAL
+            )
             return
         if kind == "write":
             others = region.writer[elements]

@@ -60,7 +60,7 @@ def _limit_memory(most: int) -> None:
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     try:
         import numpy  # noqa: F401
-        import torch  # noqa: F401
+        import torch
         import triton
     except ImportError as error:
         return {"missing": error.name or "triton"}
@@ -72,7 +72,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         return {"error": str(error)}
     except MemoryError:
         return {"error": f"The kernel needs more than {request['memory']} bytes."}
-    except Exception as error:  # noqa: BLE001  whatever a kernel or its inputs do is the answer
+    except Exception as error:
         if os.environ.get("IRSCOPE_DEBUG"):
             raise
         return {"error": reason_of(error)}
@@ -92,7 +92,9 @@ class _Kernel:
         self._graph = EagerGraph(request["graph"], self._known)
         self._blocks = {**blocks_of(self._head), **request.get("blocks", {})}
         given, self._grid_arguments = self._head.named(request["arguments"], self._blocks)
-        self._tensors = {name: each for name, each in given.items() if isinstance(each, dict) and self._is_pointer(name)}
+        self._tensors = {
+            name: each for name, each in given.items() if isinstance(each, dict) and self._is_pointer(name)
+        }
         self._numbers = {name: self._number(each) for name, each in given.items() if name not in self._tensors}
         self._constants = self._compile_time(self._numbers)
         self._inputs: list[dict[str, Any]] = []
@@ -124,7 +126,11 @@ class _Kernel:
             return given
         with contextlib.suppress(ValueError):
             return float(given)
-        return {"True": True, "False": False, "None": None}.get(given) if given in ("True", "False", "None") else self._graph.symbol(given)
+        return (
+            {"True": True, "False": False, "None": None}.get(given)
+            if given in ("True", "False", "None")
+            else self._graph.symbol(given)
+        )
 
     def _compile_time(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
         found = dict(self._blocks)
@@ -139,7 +145,9 @@ class _Kernel:
 
     def _start(self, name: str, tensor: dict[str, Any]) -> Any:
         """The value of a tensor when the kernel starts; None if its memory holds nothing."""
-        dtype = tensor["dtype"] or _DTYPES.get(str(self._head.signature.get(name, "")).lstrip("*").partition(",")[0], "float32")
+        dtype = tensor["dtype"] or _DTYPES.get(
+            str(self._head.signature.get(name, "")).lstrip("*").partition(",")[0], "float32"
+        )
         tensor["dtype"] = dtype
         holds = tensor["holds"]
         node = self._nodes.get(holds, holds if holds in self._graph.names else "")
@@ -193,7 +201,9 @@ class _Kernel:
         for tensor in self._tensors.values():
             end = tensor["offset"] + 1 + sum((size - 1) * stride for size, stride in zip(tensor["shape"], tensor["strides"], strict=True))  # fmt: skip
             width = getattr(torch, tensor["dtype"]).itemsize
-            sizes[tensor["memory"]] = max(sizes.get(tensor["memory"], 0), (end if _count(tensor["shape"]) else 0) * width)
+            sizes[tensor["memory"]] = max(
+                sizes.get(tensor["memory"], 0), (end if _count(tensor["shape"]) else 0) * width
+            )
         if sum(sizes.values()) > _MOST_BYTES:
             raise LookupError(f"The tensors of this launch have {sum(sizes.values()):,} bytes, more than the {_MOST_BYTES:,} that are run here.")  # fmt: skip
         regions: dict[str, Region] = {}
@@ -208,8 +218,16 @@ class _Kernel:
                     np.zeros(count, bool),
                 )  # fmt: skip
             region = regions[memory]
-            whole = region.storage.view(dtype) if region.storage.numel() % dtype.itemsize == 0 else region.storage[:0].view(dtype)
-            view = whole.as_strided(tensor["shape"], tensor["strides"], tensor["offset"]) if _count(tensor["shape"]) else whole[:0]
+            whole = (
+                region.storage.view(dtype)
+                if region.storage.numel() % dtype.itemsize == 0
+                else region.storage[:0].view(dtype)
+            )
+            view = (
+                whole.as_strided(tensor["shape"], tensor["strides"], tensor["offset"])
+                if _count(tensor["shape"])
+                else whole[:0]
+            )
             if (start := self._starts[name]) is not None:
                 view.copy_(start)
                 self._touched(region.written, tensor)[...] = True
@@ -241,7 +259,11 @@ class _Kernel:
 
     def _programs(self) -> list[tuple[int, int, int]]:
         x, y, z = self._grid
-        return [(i, j, k) for k in range(z) for j in range(y) for i in range(x)] if x * y * z <= 1_000_000 else self._some()
+        return (
+            [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
+            if x * y * z <= 1_000_000
+            else self._some()
+        )
 
     def _some(self) -> list[tuple[int, int, int]]:
         """The first, the last, those at the borders of the grid, and 32 that are drawn."""
@@ -284,7 +306,7 @@ class _Kernel:
         recorder = self._recorder(regions) if wanted is not None and self._request["step"] else None
         try:
             self._interpreter.run({**arguments, **self._numbers}, self._grid, programs, checks, go_on, recorder)
-        except Exception as error:  # noqa: BLE001  the program's own failure
+        except Exception as error:
             if os.environ.get("IRSCOPE_DEBUG") == "2":
                 raise
             problem = f"Program {programs[max(ran - 1, 0)]}, line {_line_of(error)}: {reason_of(error)}"
@@ -311,7 +333,9 @@ class _Kernel:
         arguments, regions = self._memory()
         began = time.monotonic()
         with contextlib.suppress(Exception):  # it fails again below, where it is told
-            self._interpreter.run({**arguments, **self._numbers}, self._grid, [program], Checks(regions, current_line), lambda _: True)
+            self._interpreter.run(
+                {**arguments, **self._numbers}, self._grid, [program], Checks(regions, current_line), lambda _: True
+            )
         return time.monotonic() - began
 
     def _recorder(self, regions: Sequence[Region]) -> Recorder:
@@ -321,7 +345,9 @@ class _Kernel:
                     return f"{region.argument}[{(address - region.base) // region.size}]"
             return "outside of all tensors"
 
-        return Recorder(self._interpreter.tree, self._interpreter.code, words, elements=bool(self._request.get("elements")))
+        return Recorder(
+            self._interpreter.tree, self._interpreter.code, words, elements=bool(self._request.get("elements"))
+        )
 
     def _record(self, program: tuple[int, int, int]) -> Recorder:
         """Runs one program once more, on fresh memory."""
@@ -329,7 +355,12 @@ class _Kernel:
         recorder = self._recorder(regions)
         with contextlib.suppress(Exception):  # a failure is known already
             self._interpreter.run(
-                {**arguments, **self._numbers}, self._grid, [program], Checks(regions, current_line), lambda _: True, recorder
+                {**arguments, **self._numbers},
+                self._grid,
+                [program],
+                Checks(regions, current_line),
+                lambda _: True,
+                recorder,
             )
         return recorder
 
@@ -368,7 +399,9 @@ class _Kernel:
             raise LookupError("no node of the graph is known for it")
         eager = self._graph.value(node)
         if node in self._graph.made:
-            raise LookupError(f"{node} cannot be computed in eager mode: {self._graph.made[node] or 'it is an input of the graph'}")
+            raise LookupError(
+                f"{node} cannot be computed in eager mode: {self._graph.made[node] or 'it is an input of the graph'}"
+            )
         # From what the kernel read on, so that only its own errors count.
         start = {name: value for name, value in self._values.items() if name != node}
         wide = EagerGraph(self._request["graph"], start, is_wide=True)

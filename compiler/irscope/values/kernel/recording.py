@@ -9,7 +9,6 @@ from dataclasses import field
 from typing import Any
 
 from irscope.values.kernel.functions import wide
-from irscope.values.kernel.interpreter import FILE
 from irscope.values.kernel.kernel_text import names_of_statement
 from irscope.vocabulary.records import dataclass
 
@@ -113,13 +112,21 @@ class Recorder:
         if handle is None or not hasattr(handle, "data"):
             plain = getattr(value, "value", value)
             if isinstance(plain, bool | int | float | str) or plain is None:
-                return {"kind": "number", "value": plain if not isinstance(plain, float) or np.isfinite(plain) else str(plain)}
+                return {
+                    "kind": "number",
+                    "value": plain if not isinstance(plain, float) or np.isfinite(plain) else str(plain),
+                }
             return {"kind": "other", "type": type(value).__name__}
         kind = str(value.dtype)  # a comparison's handle has the type of what it compares
         shape = [int(size) for size in getattr(value, "shape", ())]
         if kind.startswith("pointer<"):
             flat = np.asarray(handle.data).ravel()
-            return {"kind": "pointer", "dtype": kind, "shape": shape, "to": self._pointer(int(flat[0])) if flat.size else ""}
+            return {
+                "kind": "pointer",
+                "dtype": kind,
+                "shape": shape,
+                "to": self._pointer(int(flat[0])) if flat.size else "",
+            }
         data = wide(np.asarray(handle.data), value.dtype)
         masks = [each for each in names if each != name and each.endswith("mask")]
         mask = _mask_of(data.shape, {each: names[each] for each in masks}, np) if kind != "int1" else None
@@ -152,7 +159,11 @@ def _mask_of(shape: tuple[int, ...], masks: Mapping[str, Any], np: Any) -> Any:
     found = None
     for value in masks.values():
         data = np.asarray(getattr(getattr(value, "handle", None), "data", 0))
-        if data.dtype.kind != "b" or data.ndim != len(shape) or any(own not in (1, size) for own, size in zip(data.shape, shape, strict=True)):
+        if (
+            data.dtype.kind != "b"
+            or data.ndim != len(shape)
+            or any(own not in (1, size) for own, size in zip(data.shape, shape, strict=True))
+        ):
             continue
         whole = np.broadcast_to(data, shape)
         found = whole if found is None else found & whole

@@ -94,5 +94,8 @@ def output_text(output: Mapping[str, Any]) -> str:
         far = f", largest difference {number(found['to_eager'])}" if found["to_eager"] else ""
         return f"{name}: agrees with eager mode{far}{part}"
     own, eager, exact = found["numbers"]
-    why = found["why"] or f"at {found['index']} the kernel has {number(own)}, eager mode {number(eager)}, float64 {number(exact)}"
+    why = (
+        found["why"]
+        or f"at {found['index']} the kernel has {number(own)}, eager mode {number(eager)}, float64 {number(exact)}"
+    )
     return f"{name}: differs: {why}{part}"

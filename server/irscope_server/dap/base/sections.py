@@ -59,6 +59,19 @@ class Section:
         self._store, self._report, self._provenance = store, report, provenance
         self.compile, self.stage = compile, stage
 
+    def _of(self, other: Section, stage: StageRef) -> None:
+        """Becomes a part of another stage of the same compile."""
+        Section.__init__(self, other._store, other._report, other._provenance, other.compile, stage)
+
+    @property
+    def document(self) -> Section:
+        """The stage whose text is shown."""
+        return self
+
+    def marked(self, stage: str, spot: int) -> Sequence[int]:
+        """The spots at which a breakpoint on a spot of a stage stops."""
+        return (spot,) if self.stage.id == stage and spot >= 0 else ()
+
     @property
     def title(self) -> str:
         """The title of the stage, for people."""

@@ -14,6 +14,7 @@ from irscope_server.dap.base.expressions import BadExpression, Facts, Lazy, show
 from irscope_server.dap.base.finding_facts import finding_facts
 from irscope_server.dap.engine.links import Links
 from irscope_server.dap.engine.names import Lookup, Numbers, all_nodes, node_facts, stage_facts
+from irscope_server.dap.engine.programs import ProgramSection
 from irscope_server.dap.engine.recording import PlaceInRun, Recording
 from irscope_server.dap.engine.trace_scopes import scopes_of_step
 from irscope_server.dap.engine.walking import Level
@@ -182,6 +183,11 @@ def scopes(
     section, place = level.section, level.place
     if place is not None:
         lookup = Lookup(recording, place, None, values=values)
+        if isinstance(section, ProgramSection):
+            scope("Statement", section.made(place.spot), "", hint="locals")
+            known = section.names(place.spot)
+            scope("Blocks", Facts("blocks", f"{len(known)} values", dict(reversed(known.items()))), "", hint="locals")
+            scope("Launch", section.facts_of_launch(), None)
         walked = isinstance(section, TraceSection) and section.walk is not None
         if isinstance(section, TraceSection) and walked:
             for inner in scopes_of_step(section, place.spot, recording.tracks[place.compile].source.graph):
