@@ -20,6 +20,7 @@ _DTYPES = {
     "i8": "int8", "u8": "uint8", "b8": "bool", "u16": "uint16", "u32": "uint32", "u64": "uint64", "f8e4m3fn": "float8_e4m3fn",
     "f8e5m2": "float8_e5m2", "c64": "complex64", "c128": "complex128",
 }  # fmt: skip
+_CLASS = re.compile(r"^(\s*)class <lambda>\(", re.MULTILINE)
 _NAMESPACES = ("aten", "prims", "quantized_decomposed")
 _DANGEROUS = ("from_file", "_from_file", "save", "load")
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -74,7 +75,7 @@ class EagerGraph:
                 self.symbols.update({part: int(size) for part, size in zip(parts, value.shape, strict=True) if part.isidentifier()})  # fmt: skip
 
     def _read(self, text: str) -> None:
-        tree = ast.parse(text)
+        tree = ast.parse(_CLASS.sub(r"\1class Graph(", text))
         function = next(each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == "forward")
         for argument in function.args.args[1:]:
             self.inputs.append(argument.arg)

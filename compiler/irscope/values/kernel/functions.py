@@ -156,15 +156,11 @@ class Libdevice:
 def patch_builder(builder: Any, interpreter: Any, tl: Any) -> None:
     """Makes the builder of Triton's interpreter compute with narrow floats, and run what it lacks."""
     np: Any = sys.modules["numpy"]
-    torch: Any = sys.modules["torch"]
     kind = type(builder)
     handle = interpreter.TensorHandle
 
-    def is_narrow(each: Any) -> bool:
-        return str(getattr(each.dtype, "scalar", "")) in _PATTERNS
-
     def as_wide(each: Any) -> Any:
-        return handle(wide(each.data, each.dtype.scalar), tl.float32) if is_narrow(each) else each
+        return handle(wide(each.data, each.dtype.scalar), tl.float32) if _is_narrow(each) else each
 
     def cast(_: Any, source: Any, to: Any, *__: Any) -> Any:
         to = to.scalar
@@ -178,16 +174,13 @@ def patch_builder(builder: Any, interpreter: Any, tl: Any) -> None:
         original = getattr(kind, method)
 
         def wrapped(self: Any, *arguments: Any) -> Any:
-            first = next((each for each in arguments if isinstance(each, handle) and is_narrow(each)), None)
+            first = next((each for each in arguments if isinstance(each, handle) and _is_narrow(each)), None)
             with np.errstate(all="ignore"):
                 if first is None:
                     return original(self, *arguments)
                 found = original(self, *(as_wide(each) if isinstance(each, handle) else each for each in arguments))
-            return (
-                found
-                if found.data.dtype.kind == "b"
-                else handle(narrow(found.data, first.dtype.scalar), first.dtype.scalar)
-            )
+            is_truth = found.data.dtype.kind == "b"
+            return found if is_truth else handle(narrow(found.data, first.dtype.scalar), first.dtype.scalar)
 
         setattr(kind, method, wrapped)
 
@@ -199,12 +192,24 @@ def patch_builder(builder: Any, interpreter: Any, tl: Any) -> None:
 
     def ternary(self: Any, a: Any, b: Any, c: Any, op: Any) -> Any:
         with np.errstate(all="ignore"):
-            if op is np.where or not any(map(is_narrow, (a, b, c))):
+            if op is np.where or not any(map(_is_narrow, (a, b, c))):
                 return choose(self, a, b, c, op)
             found = choose(self, as_wide(a), as_wide(b), as_wide(c), op)
         return handle(narrow(found.data, a.dtype.scalar), a.dtype.scalar)
 
     kind.ternary_op = ternary
+    _patch_missing(kind, interpreter)
+
+
+def _is_narrow(each: Any) -> bool:
+    return str(getattr(each.dtype, "scalar", "")) in _PATTERNS
+
+
+def _patch_missing(kind: Any, interpreter: Any) -> None:
+    """What the builder lacks, or does slowly."""
+    np: Any = sys.modules["numpy"]
+    torch: Any = sys.modules["torch"]
+    handle = interpreter.TensorHandle
 
     def by_torch(method: str, function: Callable[[Any], Any]) -> None:
         def computed(_: Any, argument: Any) -> Any:
@@ -223,7 +228,7 @@ def patch_builder(builder: Any, interpreter: Any, tl: Any) -> None:
         if first.dtype.kind == "f":  # accumulated in float32, as tensor cores do
             product = np.matmul(first.astype(np.float32), second.astype(np.float32))
             data = product + wide(d.data, d.dtype.scalar)
-            return handle(narrow(data, d.dtype.scalar) if is_narrow(d) else data.astype(to), d.dtype.scalar)
+            return handle(narrow(data, d.dtype.scalar) if _is_narrow(d) else data.astype(to), d.dtype.scalar)
         return handle(np.matmul(first.astype(to), second.astype(to)) + d.data, d.dtype.scalar)
 
     kind.create_dot = dot
