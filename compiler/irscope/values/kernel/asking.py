@@ -59,7 +59,7 @@ class StoredKernel:
         self.launches = launches_in(self._code, self.kernel.name)
         if not self.launches:
             raise LookupError(f"The output code of {self.kernel.name} does not launch it in a way that is known.")
-        self._graph = self._nodes.last_graph(self.stage) or ""
+        self.graph = self._nodes.last_graph(self.stage) or ""
 
     def request(self, launch: int = 0, *, values: bool = True) -> dict[str, Any]:
         """The request of `irscope.values.kernel.process`, without what the caller wants to see.
@@ -76,7 +76,7 @@ class StoredKernel:
                 f"{self.kernel.name} is launched {len(self.launches)} times; there is no launch {launch}."
             )
         run, chosen = self.report.run, self.launches[launch]
-        graph = self._store.stage_text(run, self._graph) if self._graph else ""
+        graph = self._store.stage_text(run, self.graph) if self.graph else ""
         return {
             "kernel": self.kernel.name, "text": self.text, "graph": graph, "nodes": self._buffers(chosen),
             "arguments": [dataclasses.asdict(each) if dataclasses.is_dataclass(each) else each for each in chosen.arguments],
@@ -130,7 +130,7 @@ class StoredKernel:
         wanted = (
             self.kernel.compile.removesuffix(f"/{self.kernel.target}") if self.kernel.target else self.kernel.compile
         )
-        placeholders = {item.element.name for item in self._thread.items(self._graph).items if item.op == "placeholder"} if self._graph else set()  # fmt: skip
+        placeholders = {item.element.name for item in self._thread.items(self.graph).items if item.op == "placeholder"} if self.graph else set()  # fmt: skip
         for summary in self._store.runs(_VALUE_RUNS, self.report.script):
             try:
                 report = self._store.report(summary.run)

@@ -34,13 +34,18 @@ class ProgramSection(Section):
         The stage that has the kernel's text; ``number`` is its own in the track.
     answer
         What `irscope.values.kernel.process` answered.
+    graph, nodes
+        The ID of the last graph, and by line of the kernel which of its nodes the line computes.
     """
 
-    def __init__(self, kernel: Section, number: int, answer: Mapping[str, Any]) -> None:
+    def __init__(
+        self, kernel: Section, number: int, answer: Mapping[str, Any], graph: str, nodes: Mapping[int, Sequence[str]]
+    ) -> None:
         program = answer["recorded"]
         told = "-".join(map(str, program))
         self._of(kernel, StageRef(f"{kernel.stage.id}/program-{told}", kernel.stage.name, kernel.stage.language, 0))
         self.kernel, self.number, self.answer, self.program = kernel, number, answer, tuple(program)
+        self.graph, self._nodes = graph, nodes
         self._statements: Sequence[Mapping[str, Any]] = answer["statements"]
 
     @property
@@ -62,6 +67,10 @@ class ProgramSection(Section):
     def spots(self) -> Sequence[Spot]:
         """The statements in the order of their execution."""
         return [Spot(each["line"]) for each in self._statements] or [Spot(1)]
+
+    def nodes_of(self, spot: int) -> Sequence[str]:
+        """The nodes that a statement computes."""
+        return self._nodes.get(self.spots[spot].line, ())
 
     def origins(self, spot: int) -> tuple[Origin, ...]:
         """The user's lines of the node that the statement computes."""
@@ -150,7 +159,8 @@ class Programs:
             answer = run_kernel(self.python, {**stored.request(), "step": True, "elements": True})
             if not answer["statements"]:
                 raise LookupError(answer["failed"] or "The program executed no statement.")
-            section = ProgramSection(kernel, place.section, answer)
+            nodes = {number: stored.line(number).nodes for number in {each["line"] for each in answer["statements"]}}
+            section = ProgramSection(kernel, place.section, answer, stored.graph, nodes)
             self._made[kernel.stage.id] = track.enter(section)
         number = self._made[kernel.stage.id]
         line = self._recording.spot(place).line

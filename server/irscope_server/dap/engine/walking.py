@@ -318,8 +318,8 @@ class Walker:
             section, spot = self._recording.section(place), self._recording.spot(place)
             levels.append(Level(section, spot, place))
             if isinstance(section, ProgramSection):  # its line in the kernel's text is the same
-                place = self._text_of(place, section)
-                section = self._recording.section(place)
+                place = self._node_of(place, section) or self._parent(self._text_of(place, section))
+                continue
             lines = section.origins(place.spot) or lines  # those of the stage that is nearest to the user's code
             above = self._parent(place)
             if above is not None and above.section == 0:
@@ -367,6 +367,15 @@ class Walker:
         if (program := self._program(place)) is not None:
             return self._text_of(place, program)
         return next((each for each in self._links.parents(place) if each.section < place.section), None)
+
+    def _node_of(self, place: PlaceInRun, program: ProgramSection) -> PlaceInRun | None:
+        """The node of the last graph that a statement computes; None if that is not known."""
+        track = self._recording.tracks[place.compile]
+        number = track.number_of(program.graph)
+        if number is None:
+            return None
+        found = (track.section(number).by_name.get(name) for name in program.nodes_of(place.spot))
+        return next((PlaceInRun(place.compile, number, spot) for spot in found if spot is not None), None)
 
     def _text_of(self, place: PlaceInRun, program: ProgramSection) -> PlaceInRun:
         """The line of the kernel's text that a statement is."""
