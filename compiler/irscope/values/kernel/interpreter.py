@@ -136,12 +136,9 @@ class Interpreter:
         def masked_load(_: Any, pointers: Any, mask: Any, other: Any, *__: Any) -> Any:
             dtype = pointers.get_element_ty()
             plain = machine._get_np_dtype(dtype)
-            # A lane that is masked out is undefined without `other`; Triton's interpreter has 0 there.
-            instead = (
-                np.zeros(pointers.data.shape, plain)
-                if other is None
-                else np.broadcast_to(other.data, pointers.data.shape)
-            )
+            # A lane that is masked out is undefined without `other`: NaN shows where it is used after all.
+            undefined = np.nan if plain.kind == "f" else 0
+            instead = np.broadcast_to(undefined if other is None else other.data, pointers.data.shape).astype(plain)
             allowed = checks.allowed(pointers.data, mask.data, plain.itemsize, "read")
             data = machine._interpreter.load(
                 pointers.data, np.ascontiguousarray(allowed), np.ascontiguousarray(instead), plain
@@ -150,8 +147,9 @@ class Interpreter:
 
         def masked_store(_: Any, pointers: Any, value: Any, mask: Any, *__: Any) -> Any:
             allowed = checks.allowed(pointers.data, mask.data, value.data.dtype.itemsize, "write")
-            checks.stored_values(value.data, allowed)
             values = np.ascontiguousarray(np.broadcast_to(value.data, pointers.data.shape))
+            checks.stored_values(values, allowed)
+            checks.lanes(pointers.data, values, allowed)
             return machine._interpreter.store(pointers.data, values, np.ascontiguousarray(allowed))
 
         read_modify_write = builder.create_atomic_rmw

@@ -187,6 +187,19 @@ class Checks:
         else:
             known.elements += elements
 
+    def lanes(self, addresses: Any, values: Any, mask: Any) -> None:
+        """Tells if lanes of one store write different values to one address."""
+        np = self._np
+        flat, written = addresses[mask], values[mask]
+        order = np.argsort(flat, kind="stable")
+        flat, written = flat[order], written[order]
+        same = flat[1:] == flat[:-1]
+        if same.any() and (clash := same & (written[1:] != written[:-1])).any():
+            address = int(flat[1:][clash][0])
+            region = self._region_of(address)
+            index = (address - region.base) // region.size
+            self.tell(RACE, region.argument, index, int(clash.sum()), "writes several values to one address")
+
     def stored_values(self, values: Any, mask: Any) -> None:
         """Notes whether what is written is finite."""
         np = self._np
