@@ -157,7 +157,7 @@ def planted(kernels: list[StoredKernel], seconds: float) -> dict[str, Any]:
         row["planted"] += 1
         lines = lines_of(bug)
         hits = [each for each in answer.get("problems", ()) if each["kind"] in bug[2].split() and each["line"] in lines]
-        if any(kernel.line(each["line"]).origins for each in hits):
+        if any(kernel.place(each["line"]) for each in hits):
             row["found"] += 1
         elif "outputs" in answer and verdict(answer)[0] == "differs":
             row["by the result"] += 1
@@ -213,11 +213,13 @@ def lost_other(text: str) -> list[Bug]:
     for number, row in enumerate(rows, 1):
         if "tl.load" not in row or ", other=0.0" not in row or "r0_mask" not in row:
             continue
-        changed = list(rows)
+        changed, guards = list(rows), 0
         changed[number - 1] = row.replace(", other=0.0", "")
-        for at, other in enumerate(changed):
-            changed[at] = re.sub(r"= tl\.where\(r0_mask[^,]*, (\w+), [^)]*\)+$", r"= \1", other)
-        bugs.append(("\n".join(changed), number, "non-finite"))
+        for at in sorted(lines_of((text, number, ""))):  # the guards behind it
+            changed[at - 1], one = re.subn(r"= tl\.where\(r0_mask[^,]*, (\w+), [^)]*\)+$", r"= \1", changed[at - 1])
+            guards += one
+        if guards:
+            bugs.append(("\n".join(changed), number, "non-finite"))
     return bugs
 
 
@@ -228,7 +230,7 @@ def race(text: str) -> list[Bug]:
 
 def overflow(text: str) -> list[Bug]:
     """What is summed is too large for float32."""
-    pattern = r"= (?:tl\.sum|triton_helpers\.\w+)\((\w+), "
+    pattern = r"= tl\.sum\((\w+), "
     return _each(text, pattern, lambda row, match: f"{row[: match.start(1)]}{match[1]} * 1e30 * 1e30{row[match.end(1) :]}", "non-finite")  # fmt: skip
 
 

@@ -32,10 +32,8 @@ def kernel(options: argparse.Namespace) -> int:
         for problem in answer["problems"]:
             problem["message"] = problem_text(problem)
             problem["statement"], line = place_of(stored, problem["line"])
-            problem["nodes"], problem["origins"] = (
-                list(line.nodes),
-                [f"{each.file}:{each.line}" for each in line.origins],
-            )
+            place = stored.place(problem["line"])
+            problem["nodes"], problem["place"] = list(line.nodes), f"{place.file}:{place.line}" if place else ""
         differs = any(each["measure"] and each["measure"]["differs"] for each in answer["outputs"])
         if options.json:
             print_json({"run": report.run, "stage": stored.stage, **answer})
@@ -60,7 +58,7 @@ def _print(stored: StoredKernel, answer: dict[str, Any], paint: Paint) -> None:
     for problem in answer["problems"]:
         lines.append(paint(printable(problem["message"]), "red"))
         lines.append(f"  {problem['line']:>4}  {printable(problem['statement'])}")
-        lines += [paint(f"        {printable(each)}", "dim") for each in problem["origins"][:1]]
+        lines.append(paint(f"        {printable(problem['place'])}", "dim"))
     if not answer["problems"] and not answer["failed"]:
         lines.append("No access outside of a tensor, no read of memory that nothing wrote, no race, no new value that is not finite.")  # fmt: skip
     to_stdout(lines)

@@ -150,6 +150,12 @@ class StoredKernel:
         origins = dict.fromkeys(origin for element in elements for origin in self._thread.origins(element)[:1])
         return KernelLine(tuple(element.name for element in elements), tuple(origins))
 
+    def place(self, number: int) -> Origin | None:
+        """The user's line of a line of the kernel; failing that the innermost one of the whole kernel."""
+        return next(
+            iter((*self.line(number).origins, *filter(None, [self.kernel.innermost]), *self.kernel.origins)), None
+        )
+
 
 def _found(report: Report, name: str, compile: str | None) -> Kernel:
     every = [*report.kernels, *report.predicted_kernels]

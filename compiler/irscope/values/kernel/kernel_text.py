@@ -116,7 +116,7 @@ def _check(node: ast.AST) -> None:
 
 def _check_attribute(node: ast.Attribute, line: int) -> None:
     text, value = ast.unparse(node), ast.unparse(node.value)
-    if value == "triton" and node.attr not in _OF_TRITON or node.attr.startswith("_") or text in _CLOSED:
+    if (value == "triton" and node.attr not in _OF_TRITON) or node.attr.startswith("_") or text in _CLOSED:
         raise NotAKernel(f"Line {line} of the kernel uses {text}, which no kernel has.")
     if value not in _MODULES and node.attr not in _OF_BLOCKS:
         raise NotAKernel(f"Line {line} of the kernel uses .{node.attr}, which no block has.")

@@ -397,6 +397,10 @@ class _Kernel:
     def _measured(self, node: str, computed: Any, stored: Any) -> dict[str, Any]:
         if not node or node not in self._graph.names:
             raise LookupError("no node of the graph is known for it")
+        if made := [
+            each["buffer"] for each in self._inputs if each["value"] == "made" and each["node"] not in self._graph.names
+        ]:
+            raise LookupError(f"{made[0]}, which the kernel reads, is not a node of the graph, so its value was made")
         eager = self._graph.value(node)
         if node in self._graph.made:
             raise LookupError(
