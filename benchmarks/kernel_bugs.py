@@ -3,7 +3,7 @@
     python benchmarks/kernel_bugs.py                     40 planted bugs, eight of each kind, and the kernels as they are
     python benchmarks/kernel_bugs.py --store runs.db …   the rate of the predicted kernels of stored runs alone
 
-The kernels are those of six small programs for an H100; no GPU is needed, triton is.  A bug counts as found if a check names
+The kernels are those of eight small programs for an H100; no GPU is needed, triton is.  A bug counts as found if a check names
 a statement that the bug is in, or that uses what it changed, and a line of the program; *by the result* if only the
 comparison with eager mode shows it.
 """
@@ -52,6 +52,16 @@ def mean(x):
 
 
 @torch.compile
+def layer(x, w, b):
+    return torch.nn.functional.layer_norm(x, (x.shape[-1],), w, b)
+
+
+@torch.compile
+def cosine(x, y):
+    return torch.nn.functional.cosine_similarity(x, y, -1)
+
+
+@torch.compile
 def gate(x):
     a, b = x.chunk(2, -1)
     return torch.nn.functional.silu(a) * b
@@ -68,6 +78,8 @@ with torch.no_grad():
     wave(torch.randn(33, 70), torch.randn(33, 1))
     mean(torch.randn(300, 23))
     gate(torch.randn(21, 2 * 90))
+    layer(torch.randn(41, 100), torch.randn(100), torch.randn(100))
+    cosine(torch.randn(50, 120), torch.randn(50, 120))
     loss(torch.randn(70, 150), torch.randn(70, 150))
 """
 EACH = 8
@@ -90,7 +102,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         script, store = Path(folder, "small.py"), Path(folder, "runs.db")
         script.write_text(PROGRAM)
-        command = [
+        command: list[str | Path] = [
             sys.executable,
             "-m",
             "irscope",
@@ -225,7 +237,7 @@ def lost_other(text: str) -> list[Bug]:
 
 def race(text: str) -> list[Bug]:
     """Two programs, or two lanes, write one element."""
-    return _each(text, r"tl\.store\(\w+ \+ \((.+?)\), ", lambda row, match: f"{row[: match.start(1)]}({match[1]}) // 2{row[match.end(1) :]}", "race")  # fmt: skip
+    return _each(text, r"tl\.store\(\w+ \+ \((.+?)\), ", lambda row, match: f"{row[: match.start(1)]}({match[1]}) // 2{row[match.end(1) :]}", "race left-unwritten")  # fmt: skip
 
 
 def overflow(text: str) -> list[Bug]:

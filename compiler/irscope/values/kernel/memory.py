@@ -19,6 +19,7 @@ OUT_OF_BOUNDS_WRITE = "out-of-bounds-write"
 NEVER_WRITTEN = "never-written"
 RACE = "race"
 NON_FINITE = "non-finite"
+LEFT_UNWRITTEN = "left-unwritten"
 _NOBODY = -1
 _SEVERAL = -2
 
@@ -70,6 +71,8 @@ class Region:
     writer: Any
     stored: Any
     """Whether this launch has written it."""
+    line: int = 0
+    """Of the statement that wrote last."""
 
     @property
     def base(self) -> int:
@@ -165,6 +168,7 @@ class Checks:
             if ((readers != _NOBODY) & (readers != self.number)).any():
                 self._race(region, elements, readers, "writes what program {} reads")
             region.writer[elements] = self.number
+        region.line = self.line()
         region.written[elements] = True
         region.stored[elements] = True
 

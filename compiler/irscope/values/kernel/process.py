@@ -20,7 +20,7 @@ from irscope.values.check.measuring import measure
 from irscope.values.kernel.eager import EagerGraph
 from irscope.values.kernel.interpreter import Interpreter, current_line, reason_of
 from irscope.values.kernel.kernel_text import NotAKernel
-from irscope.values.kernel.memory import NON_FINITE, Checks, Region
+from irscope.values.kernel.memory import LEFT_UNWRITTEN, NON_FINITE, Checks, Region
 from irscope.values.kernel.recording import Recorder
 from irscope.values.run.statistics import plain
 
@@ -310,13 +310,16 @@ class _Kernel:
             if os.environ.get("IRSCOPE_DEBUG") == "2":
                 raise
             problem = f"Program {programs[max(ran - 1, 0)]}, line {_line_of(error)}: {reason_of(error)}"
+        outputs = [] if problem else self._compared(arguments, regions)
+        if ran == total and not problem:
+            self._left_unwritten(regions, checks)
         recorded = _program(wanted) if wanted else None
-        if recorder is None and not problem and (checks.non_finite or self._request["step"]):
-            recorded = programs[checks.non_finite[0]] if checks.non_finite else programs[0]
+        is_wrong = bool(checks.non_finite) or any(each["measure"] and each["measure"]["differs"] for each in outputs)
+        if recorder is None and not problem and (is_wrong or self._request["step"]):
+            recorded = programs[checks.non_finite[0]] if checks.non_finite else recorded or programs[0]
             recorder = self._record(recorded)
         if recorder is not None:
             self._first_break(recorder, recorded or programs[0], checks)
-        outputs = [] if problem else self._compared(arguments, regions)
         return {
             "kernel": self._request["kernel"], "grid": list(self._grid), "blocks": {k: v for k, v in self._constants.items() if isinstance(v, int | float | str)},
             "programs": {"run": ran, "of": total, "which": which if ran == len(programs) else f"those of 2 × {limit:g} s", "list": [list(each) for each in programs[:64]]},
@@ -373,6 +376,18 @@ class _Kernel:
                 checks.line, checks.program = (lambda: statement.line), program  # noqa: B023  it returns below
                 checks.tell(NON_FINITE, name, 0, facts["non_finite"], f"{facts['nan']} NaN and {facts['inf']} infinite")
                 return
+
+    def _left_unwritten(self, regions: Sequence[Region], checks: Checks) -> None:
+        """Tells about memory that was empty, and that all programs together wrote in part."""
+        by_argument = {region.argument: region for region in regions}
+        for name, tensor in self._tensors.items():
+            region = by_argument.get(name)
+            if region is None or tensor["holds"] or not region.stored.any() or not _count(tensor["shape"]):
+                continue
+            missing = ~self._touched(region.stored, tensor)
+            if missing.any():
+                checks.line = lambda line=region.line: line  # type: ignore[misc]
+                checks.tell(LEFT_UNWRITTEN, name, int(missing.ravel().argmax()), int(missing.sum()))
 
     # --- comparing --------------------------------------------------------------------------------------------------
 
