@@ -242,44 +242,49 @@ def _patch_missing(kind: Any, interpreter: Any) -> None:
     kind.create_inline_asm, kind.create_extern_elementwise = inline_asm, extern
 
 
-def patch_reductions(interpreter: Any, tl: Any) -> None:
+def patch_reductions(interpreter: Any) -> None:
     """Reductions and scans by any function, block by block; the interpreter goes element by element."""
-    np: Any = sys.modules["numpy"]
+    interpreter.ReduceOps.generic_reduce = _reduced
+    interpreter.ScanOps.generic_scan = _scanned
 
-    def combine(self: Any, one: tuple[Any, ...], other: tuple[Any, ...], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        blocks = [self.to_tensor(np.atleast_1d(data), each.dtype) for data, each in zip((*one, *other), (*inputs, *inputs), strict=True)]  # fmt: skip
-        found = self.combine_fn.fn(*blocks)
-        parts = found if isinstance(found, tuple) else (found,)
-        return tuple(np.asarray(each.handle.data if isinstance(each, tl.tensor) else each) for each in parts)
 
-    def reduced(self: Any, inputs: Any) -> list[Any]:
-        axis = self.axis
-        if axis is None:
-            inputs, axis = tuple(self.to_tensor(each.handle.data.ravel(), each.dtype) for each in inputs), 0
-        rows = [np.moveaxis(each.handle.data, axis, 0) for each in inputs]
-        # As a tree, since that is how a GPU combines them: the halves, then the halves of what is left.
-        while (size := rows[0].shape[0]) > 1:
-            half = size // 2
-            found = combine(self, tuple(r[:half] for r in rows), tuple(r[half : 2 * half] for r in rows), inputs)
-            rest = [row[2 * half :] for row in rows]
-            rows = [np.concatenate([f.reshape(r[:half].shape).astype(r.dtype), e]) for f, r, e in zip(found, rows, rest, strict=True)]  # fmt: skip
-        results = []
-        for row, each in zip(rows, inputs, strict=True):
-            data = row[0]
-            if self.keep_dims:
-                data = np.expand_dims(data, axis) if self.axis is not None else data.reshape((1,) * len(each.shape))
-            results.append(self.to_tensor(data if data.shape else data.item(), each.dtype))
-        return results
+def _np() -> Any:
+    return sys.modules["numpy"]
 
-    def scanned(self: Any, inputs: Any) -> list[Any]:
-        rows = [np.moveaxis(each.handle.data, self.axis, 0).copy() for each in inputs]
-        for at in range(1, rows[0].shape[0]):
-            found = combine(self, tuple(r[at - 1] for r in rows), tuple(r[at] for r in rows), inputs)
-            for row, data in zip(rows, found, strict=True):
-                row[at] = data.reshape(row[at].shape)
-        return [
-            self.to_tensor(np.moveaxis(row, 0, self.axis), each.dtype) for row, each in zip(rows, inputs, strict=True)
-        ]
 
-    interpreter.ReduceOps.generic_reduce = reduced
-    interpreter.ScanOps.generic_scan = scanned
+def _combined(self: Any, one: tuple[Any, ...], other: tuple[Any, ...], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    blocks = [self.to_tensor(_np().atleast_1d(data), each.dtype) for data, each in zip((*one, *other), (*inputs, *inputs), strict=True)]  # fmt: skip
+    found = self.combine_fn.fn(*blocks)
+    parts = found if isinstance(found, tuple) else (found,)
+    return tuple(_np().asarray(each.handle.data if hasattr(each, "handle") else each) for each in parts)
+
+
+def _reduced(self: Any, inputs: Any) -> list[Any]:
+    axis = self.axis
+    if axis is None:
+        inputs, axis = tuple(self.to_tensor(each.handle.data.ravel(), each.dtype) for each in inputs), 0
+    rows = [_np().moveaxis(each.handle.data, axis, 0) for each in inputs]
+    # As a tree, since that is how a GPU combines them: the halves, then the halves of what is left.
+    while (size := rows[0].shape[0]) > 1:
+        half = size // 2
+        found = _combined(self, tuple(r[:half] for r in rows), tuple(r[half : 2 * half] for r in rows), inputs)
+        rest = [row[2 * half :] for row in rows]
+        rows = [_np().concatenate([f.reshape(r[:half].shape).astype(r.dtype), e]) for f, r, e in zip(found, rows, rest, strict=True)]  # fmt: skip
+    results = []
+    for row, each in zip(rows, inputs, strict=True):
+        data = row[0]
+        if self.keep_dims:
+            data = _np().expand_dims(data, axis) if self.axis is not None else data.reshape((1,) * len(each.shape))
+        results.append(self.to_tensor(data if data.shape else data.item(), each.dtype))
+    return results
+
+
+def _scanned(self: Any, inputs: Any) -> list[Any]:
+    rows = [_np().moveaxis(each.handle.data, self.axis, 0).copy() for each in inputs]
+    for at in range(1, rows[0].shape[0]):
+        found = _combined(self, tuple(r[at - 1] for r in rows), tuple(r[at] for r in rows), inputs)
+        for row, data in zip(rows, found, strict=True):
+            row[at] = data.reshape(row[at].shape)
+    return [
+        self.to_tensor(_np().moveaxis(row, 0, self.axis), each.dtype) for row, each in zip(rows, inputs, strict=True)
+    ]

@@ -59,7 +59,7 @@ class Interpreter:
         if not _patched:  # for the whole process
             _patched.append(True)
             patch_builder(self._builder, interpreter, tl)
-            patch_reductions(interpreter, tl)
+            patch_reductions(interpreter)
             interpreter.InterpretedFunction.__call__ = lambda self, *a, **k: self.rewrite()(*a, **k)
         device = Libdevice(self._block, self._data_of)
         space: dict[str, Any] = {
@@ -106,7 +106,7 @@ class Interpreter:
         before
             Gets the number of programs that were run; False ends it.
         around
-            Runs each program, where somebody looks on.
+            Runs each program, if a recorder looks on.
 
         Raises whatever a statement raises; NotSupported for what cannot be interpreted.
         """

@@ -33,6 +33,7 @@ _ROUNDING = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 _SEEDED = 32
 _LANES = 1024
 """Elements of a block that the run's configuration does not tell."""
+_MOST_PROGRAMS = 1_000_000
 _MOST_BYTES = 1 << 30
 """Of all tensors of one launch."""
 
@@ -156,15 +157,8 @@ class _Kernel:
             how = "zeros"
         elif holds:
             value, how = self._value(node)
-        if tensor["shape"] is None:
-            if value is None:
-                raise LookupError(f"The shape of {holds or name} is not in the output code.")
-            tensor["shape"], tensor["strides"] = list(value.shape), list(value.stride())
-        for key in ("shape", "strides"):
-            tensor[key] = [each if isinstance(each, int) else self._graph.symbol(each) for each in tensor[key]]
-        tensor["offset"] = self._number(tensor["offset"])
-        count = _count(tensor["shape"])
-        if holds and holds != "0" and (value is None or value.numel() != count):
+        self._complete(name, tensor, value)
+        if holds and holds != "0" and (value is None or value.numel() != _count(tensor["shape"])):
             value, how = self._graph.made_tensor(node or holds, tensor["shape"], None, dtype), "made"
         if value is not None:
             value = value.to(getattr(self._torch, dtype)).reshape(tensor["shape"])
@@ -172,6 +166,16 @@ class _Kernel:
                 self._values[node] = self._graph.values.get(node, value)
         self._inputs.append({"parameter": name, "buffer": tensor["name"] or tensor["memory"], "node": node, "value": how, "shape": tensor["shape"], "dtype": dtype})  # fmt: skip
         return value
+
+    def _complete(self, name: str, tensor: dict[str, Any], value: Any) -> None:
+        """Gives a tensor the sizes that the output code has as expressions, or not at all."""
+        if tensor["shape"] is None:
+            if value is None:
+                raise LookupError(f"The shape of {tensor['name'] or name} is not in the output code.")
+            tensor["shape"], tensor["strides"] = list(value.shape), list(value.stride())
+        for key in ("shape", "strides"):
+            tensor[key] = [each if isinstance(each, int) else self._graph.symbol(each) for each in tensor[key]]
+        tensor["offset"] = self._number(tensor["offset"])
 
     def _value(self, node: str) -> tuple[Any, str]:
         if not node:
@@ -257,14 +261,6 @@ class _Kernel:
         numbers = {name: each for name, each in {**self._constants, **self._numbers}.items() if isinstance(each, int)}
         return _three(grid.eval_slow(numbers))
 
-    def _programs(self) -> list[tuple[int, int, int]]:
-        x, y, z = self._grid
-        return (
-            [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
-            if x * y * z <= 1_000_000
-            else self._some()
-        )
-
     def _some(self) -> list[tuple[int, int, int]]:
         """The first, the last, those at the borders of the grid, and 32 that are drawn."""
         ends = [sorted({0, size - 1}) for size in self._grid]
@@ -279,65 +275,78 @@ class _Kernel:
         began, total = time.monotonic(), _count(self._grid)
         arguments, regions = self._memory()
         checks = Checks(regions, current_line)
-        limit = float(self._request["seconds"])
+        programs, which = self._chosen(total)
         wanted = self._request.get("program")
-        if wanted is not None:
-            if any(not 0 <= index < size for index, size in zip(_program(wanted), self._grid, strict=True)):
-                raise LookupError(f"The grid is {self._grid}: it has no program {tuple(wanted)}.")
-            programs, which = [_program(wanted)], "the one that was asked for"
-        elif total <= 1_000_000:
-            programs, which = self._programs(), "all"
-        else:
-            programs, which = self._some(), "some"
-        if wanted is None and which == "all" and total > 1:
-            seconds = self._seconds_of_first(programs[0])
-            if seconds * total > limit:
-                programs, which = self._some(), "some"
-        if which == "some":
-            which = "the first, the last, those at the borders, and 32 that are drawn"
-        ran = 0
-
-        def go_on(number: int) -> bool:
-            nonlocal ran
-            ran = number + (time.monotonic() - began < 2 * limit or number == 0)
-            return ran > number
-
-        problem = ""
         recorder = self._recorder(regions) if wanted is not None and self._request["step"] else None
-        try:
-            self._interpreter.run({**arguments, **self._numbers}, self._grid, programs, checks, go_on, recorder)
-        except Exception as error:
-            if os.environ.get("IRSCOPE_DEBUG") == "2":
-                raise
-            problem = f"Program {programs[max(ran - 1, 0)]}, line {_line_of(error)}: {reason_of(error)}"
-        outputs = [] if problem else self._compared(arguments, regions)
-        if ran == total and not problem:
-            self._left_unwritten(regions, checks)
-        recorded = _program(wanted) if wanted else None
-        is_wrong = bool(checks.non_finite) or any(each["measure"] and each["measure"]["differs"] for each in outputs)
-        if recorder is None and not problem and (is_wrong or self._request["step"]):
-            recorded = programs[checks.non_finite[0]] if checks.non_finite else recorded or programs[0]
-            recorder = self._record(recorded)
+        ran, problem = self._run(arguments, programs, checks, recorder)
+        outputs: list[dict[str, Any]] = []
+        recorded = _program(wanted) if wanted else programs[0]
+        if not problem:
+            outputs = self._compared(arguments, regions)
+            if ran == total:
+                self._left_unwritten(regions, checks)
+            is_wrong = any(each["measure"] and each["measure"]["differs"] for each in outputs) or bool(
+                checks.non_finite
+            )
+            if recorder is None and (is_wrong or self._request["step"]):
+                recorded = programs[checks.non_finite[0]] if checks.non_finite else recorded
+                recorder = self._record(recorded)
         if recorder is not None:
-            self._first_break(recorder, recorded or programs[0], checks)
+            self._first_break(recorder, recorded, checks)
+        stopped = "" if ran == len(programs) else ", until the time was over"
         return {
-            "kernel": self._request["kernel"], "grid": list(self._grid), "blocks": {k: v for k, v in self._constants.items() if isinstance(v, int | float | str)},
-            "programs": {"run": ran, "of": total, "which": which if ran == len(programs) else f"those of 2 × {limit:g} s", "list": [list(each) for each in programs[:64]]},
+            "kernel": self._request["kernel"], "grid": list(self._grid),
+            "blocks": {name: size for name, size in self._constants.items() if isinstance(size, int | float | str)},
+            "programs": {"run": ran, "of": total, "which": which + stopped, "list": [list(each) for each in programs[:64]]},
             "inputs": self._inputs, "made_above": self._made_above, "failed": problem, "outputs": outputs,
             "made": {name: why for name, why in self._graph.made.items() if why}, "symbols": self._graph.symbols,
             "problems": [_problem(each) for each in sorted(checks.problems.values(), key=lambda each: each.line)],
-            "recorded": list(recorded) if recorder is not None and recorded else None,
-            "statements": [each.data() for each in recorder.statements] if recorder is not None and self._request["step"] else [],
-            "is_cut": recorder.is_cut if recorder is not None else False,
-            "seconds": round(time.monotonic() - began, 3),
+            **self._told(recorder, recorded), "seconds": round(time.monotonic() - began, 3),
         }  # fmt: skip
 
-    def _seconds_of_first(self, program: tuple[int, int, int]) -> float:
+    def _told(self, recorder: Recorder | None, program: tuple[int, int, int]) -> dict[str, Any]:
+        if recorder is None:
+            return {"recorded": None, "statements": [], "is_cut": False}
+        statements = [each.data() for each in recorder.statements] if self._request["step"] else []
+        return {"recorded": list(program), "statements": statements, "is_cut": recorder.is_cut}
+
+    def _chosen(self, total: int) -> tuple[list[tuple[int, int, int]], str]:
+        """The programs to run, and which these are: all if they take less than the limit."""
+        if (wanted := self._request.get("program")) is not None:
+            if any(not 0 <= index < size for index, size in zip(_program(wanted), self._grid, strict=True)):
+                raise LookupError(f"The grid is {self._grid}: it has no program {tuple(wanted)}.")
+            return [_program(wanted)], "the one that was asked for"
+        limit = float(self._request["seconds"])
+        if total <= _MOST_PROGRAMS and (total == 1 or self._seconds_of_first() * total <= limit):
+            x, y, z = self._grid
+            return [(i, j, k) for k in range(z) for j in range(y) for i in range(x)], "all"
+        return self._some(), "the first, the last, those at the borders, and 32 that are drawn"
+
+    def _run(
+        self, arguments: dict[str, Any], programs: list[tuple[int, int, int]], checks: Checks, recorder: Recorder | None
+    ) -> tuple[int, str]:
+        """How many programs ran, and why one could not; empty if all could."""
+        end, ran = time.monotonic() + 2 * float(self._request["seconds"]), 0
+
+        def go_on(number: int) -> bool:
+            nonlocal ran
+            if number and time.monotonic() > end:
+                return False
+            ran = number + 1
+            return True
+
+        try:
+            self._interpreter.run({**arguments, **self._numbers}, self._grid, programs, checks, go_on, recorder)
+        except Exception as error:  # noqa: BLE001  the program's own failure
+            return ran, f"Program {programs[max(ran - 1, 0)]}, line {_line_of(error)}: {reason_of(error)}"
+        return ran, ""
+
+    def _seconds_of_first(self) -> float:
         arguments, regions = self._memory()
         began = time.monotonic()
         with contextlib.suppress(Exception):  # it fails again below, where it is told
             self._interpreter.run(
-                {**arguments, **self._numbers}, self._grid, [program], Checks(regions, current_line), lambda _: True
+                {**arguments, **self._numbers}, self._grid, [(0, 0, 0)], Checks(regions, current_line), lambda _: True
             )
         return time.monotonic() - began
 

@@ -127,9 +127,11 @@ class Recorder:
                 "shape": shape,
                 "to": self._pointer(int(flat[0])) if flat.size else "",
             }
-        data = wide(np.asarray(handle.data), value.dtype)
-        masks = [each for each in names if each != name and each.endswith("mask")]
-        mask = _mask_of(data.shape, {each: names[each] for each in masks}, np) if kind != "int1" else None
+        return self._block(wide(np.asarray(handle.data), value.dtype), kind, shape, {each: names[each] for each in names if each != name and each.endswith("mask")})  # fmt: skip
+
+    def _block(self, data: Any, kind: str, shape: list[int], masks: Mapping[str, Any]) -> dict[str, Any]:
+        np: Any = sys.modules["numpy"]
+        mask = _mask_of(data.shape, masks, np) if kind != "int1" else None
         live = data if mask is None else data[mask]
         facts: dict[str, Any] = {"kind": "block", "dtype": kind, "shape": shape, "count": int(data.size), "masked": int(data.size - live.size), "min": None, "max": None, "nan": 0, "inf": 0, "non_finite": 0}  # fmt: skip
         if live.size:
