@@ -31,7 +31,7 @@ class Tensor:
     shape, strides, offset
         In elements; sizes that depend on inputs are expressions.  A shape of None: the output code does not tell.
     dtype
-        Without ``torch.``; empty where only the kernel's signature tells.
+        Without ``torch.``; empty if only the kernel's signature has it.
     name
         What a launch calls it.
     """

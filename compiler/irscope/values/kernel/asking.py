@@ -151,7 +151,7 @@ class StoredKernel:
         return KernelLine(tuple(element.name for element in elements), tuple(origins))
 
     def place(self, number: int) -> Origin | None:
-        """The user's line of a line of the kernel; failing that the innermost one of the whole kernel."""
+        """The user's line of a line of the kernel; else the innermost line of the whole kernel."""
         return next(
             iter((*self.line(number).origins, *filter(None, [self.kernel.innermost]), *self.kernel.origins)), None
         )

@@ -76,7 +76,7 @@ class Interpreter:
             space[other] = _Helper(space[other])
 
     def _helpers(self, device: Libdevice) -> Any:
-        """Inductor's own helpers; None where its package has none."""
+        """Inductor's own helpers; None if its package has none."""
         try:
             from torch._inductor.runtime import triton_helpers
         except ImportError:

@@ -31,11 +31,11 @@ class Problem:
     Parameters
     ----------
     line
-        Of the kernel's text.
+        The line of the kernel's text.
     program
         The program that did it first.
     argument
-        The parameter whose memory it is; empty where the address is far from all.
+        The parameter whose memory it is; empty if the address is far from all.
     index
         The first element of that memory; negative before its beginning.
     elements
@@ -72,7 +72,7 @@ class Region:
     stored: Any
     """Whether this launch has written it."""
     line: int = 0
-    """Of the statement that wrote last."""
+    """The line of the statement that wrote last."""
 
     @property
     def base(self) -> int:
@@ -89,7 +89,7 @@ class Checks:
     problems: dict[tuple[str, int, str], Problem] = field(default_factory=dict)
     program: tuple[int, int, int] = (0, 0, 0)
     number: int = 0
-    """Of the program among those that are run."""
+    """The number of the program among those that are run."""
     non_finite: list[int] = field(default_factory=list)
     """Numbers of programs that wrote a value that is not finite."""
 

@@ -35,7 +35,7 @@ _LANES = 1024
 """Elements of a block that the run's configuration does not tell."""
 _MOST_PROGRAMS = 1_000_000
 _MOST_BYTES = 1 << 30
-"""Of all tensors of one launch."""
+"""All tensors of one launch together, at most."""
 
 
 def main() -> None:
@@ -285,10 +285,7 @@ class _Kernel:
             outputs = self._compared(arguments, regions)
             if ran == total:
                 self._left_unwritten(regions, checks)
-            is_wrong = any(each["measure"] and each["measure"]["differs"] for each in outputs) or bool(
-                checks.non_finite
-            )
-            if recorder is None and (is_wrong or self._request["step"]):
+            if recorder is None and self._is_worth_recording(outputs, checks):
                 recorded = programs[checks.non_finite[0]] if checks.non_finite else recorded
                 recorder = self._record(recorded)
         if recorder is not None:
@@ -296,13 +293,17 @@ class _Kernel:
         stopped = "" if ran == len(programs) else ", until the time was over"
         return {
             "kernel": self._request["kernel"], "grid": list(self._grid),
-            "blocks": {name: size for name, size in self._constants.items() if isinstance(size, int | float | str)},
+            "blocks": _plain_ones(self._constants),
             "programs": {"run": ran, "of": total, "which": which + stopped, "list": [list(each) for each in programs[:64]]},
             "inputs": self._inputs, "made_above": self._made_above, "failed": problem, "outputs": outputs,
-            "made": {name: why for name, why in self._graph.made.items() if why}, "symbols": self._graph.symbols,
+            "made": _plain_ones({name: why or None for name, why in self._graph.made.items()}), "symbols": self._graph.symbols,
             "problems": [_problem(each) for each in sorted(checks.problems.values(), key=lambda each: each.line)],
             **self._told(recorder, recorded), "seconds": round(time.monotonic() - began, 3),
         }  # fmt: skip
+
+    def _is_worth_recording(self, outputs: Sequence[Mapping[str, Any]], checks: Checks) -> bool:
+        differs = any(each["measure"] and each["measure"]["differs"] for each in outputs)
+        return differs or bool(checks.non_finite) or bool(self._request["step"])
 
     def _told(self, recorder: Recorder | None, program: tuple[int, int, int]) -> dict[str, Any]:
         if recorder is None:
@@ -449,6 +450,10 @@ class _Kernel:
             raise LookupError("the two cannot be compared")
         difference = (own.double() - eager.double()).abs()
         return {**found.data(), "differs": found.differs, "to_eager": plain(float(difference[difference.isfinite()].max())) if difference.isfinite().any() else None}  # fmt: skip
+
+
+def _plain_ones(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if isinstance(value, int | float | str)}
 
 
 def _line_of(error: BaseException) -> int:

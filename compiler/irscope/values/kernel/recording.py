@@ -13,9 +13,9 @@ from irscope.values.kernel.kernel_text import names_of_statement
 from irscope.vocabulary.records import dataclass
 
 MOST_STATEMENTS = 20_000
-"""Of one program; a loop of more is recorded up to there."""
+"""A program with more is recorded up to there."""
 _ELEMENTS = 4096
-"""Of one block, that are kept."""
+"""The most elements of a block that are kept."""
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Statement:
     Parameters
     ----------
     line
-        Of the kernel's text.
+        The line of the kernel's text.
     values
         What it made, by name, as `described` gives it.
     breaks

@@ -98,7 +98,7 @@ class ProgramSection(Section):
     def made(self, spot: int) -> Facts:
         """What a statement makes, by name."""
         values = self._statements[spot]["values"] if spot < len(self._statements) else {}
-        return Facts("statement", f"{len(values)} values", {name: block_facts(value) for name, value in values.items()})
+        return Facts("Statement", f"{len(values)} values", {name: block_facts(value) for name, value in values.items()})
 
     def names(self, spot: int) -> dict[str, Facts]:
         """The last value of each name after a statement."""
@@ -107,10 +107,16 @@ class ProgramSection(Section):
             found.update(statement["values"])
         return {name: block_facts(value) for name, value in found.items()}
 
+    def scopes(self, spot: int) -> tuple[Facts, ...]:
+        """The scopes of a statement, each named by its kind: what it makes, all values after it, and the launch."""
+        known = self.names(spot)
+        blocks = Facts("Blocks", f"{len(known)} values", dict(reversed(known.items())))
+        return self.made(spot), blocks, self.facts_of_launch()
+
     def facts_of_launch(self) -> Facts:
         """The launch that the program belongs to: grid, block sizes, where the inputs come from."""
         answer = self.answer
-        return Facts("launch", programs_text(answer), {
+        return Facts("Launch", programs_text(answer), {
             "program": list(self.program), "grid": answer["grid"], "inputs": inputs_text(answer), **answer["blocks"],
         })  # fmt: skip
 

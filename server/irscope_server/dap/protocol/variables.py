@@ -183,15 +183,12 @@ def scopes(
     section, place = level.section, level.place
     if place is not None:
         lookup = Lookup(recording, place, None, values=values)
-        if isinstance(section, ProgramSection):
-            scope("Statement", section.made(place.spot), "", hint="locals")
-            known = section.names(place.spot)
-            scope("Blocks", Facts("blocks", f"{len(known)} values", dict(reversed(known.items()))), "", hint="locals")
-            scope("Launch", section.facts_of_launch(), None)
+        for inner in section.scopes(place.spot) if isinstance(section, ProgramSection) else ():
+            scope(inner.kind, inner, "", hint="locals")
         walked = isinstance(section, TraceSection) and section.walk is not None
         if isinstance(section, TraceSection) and walked:
-            for inner in scopes_of_step(section, place.spot, recording.tracks[place.compile].source.graph):
-                scope(inner.name, inner.value, inner.path, hint=inner.hint, expensive=inner.expensive)
+            for one in scopes_of_step(section, place.spot, recording.tracks[place.compile].source.graph):
+                scope(one.name, one.value, one.path, hint=one.hint, expensive=one.expensive)
         if level.spot.name in section.nodes:
             scope("Node", node_facts(section, level.spot.name), "node", hint="locals")
         scope("Value", _or_nothing(lookup, "value"), "value")
