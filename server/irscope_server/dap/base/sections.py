@@ -18,6 +18,7 @@ from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 
 from irscope_server.base.words import stage_title
+from irscope_server.dap.base.expressions import Facts
 
 SOURCE = "source"
 """The name of the stage that is the user's own code."""
@@ -67,6 +68,10 @@ class Section:
     def document(self) -> Section:
         """The stage whose text is shown."""
         return self
+
+    def blocks(self, spot: int) -> Sequence[Facts]:
+        """Scopes of a statement of a kernel, each named by its kind; none in any other stage."""
+        return ()
 
     def marked(self, stage: str, spot: int) -> Sequence[int]:
         """The spots at which a breakpoint on a spot of a stage stops."""

@@ -107,7 +107,7 @@ class ProgramSection(Section):
             found.update(statement["values"])
         return {name: block_facts(value) for name, value in found.items()}
 
-    def scopes(self, spot: int) -> tuple[Facts, ...]:
+    def blocks(self, spot: int) -> Sequence[Facts]:
         """The scopes of a statement, each named by its kind: what it makes, all values after it, and the launch."""
         known = self.names(spot)
         blocks = Facts("Blocks", f"{len(known)} values", dict(reversed(known.items())))

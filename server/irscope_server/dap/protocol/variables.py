@@ -14,7 +14,6 @@ from irscope_server.dap.base.expressions import BadExpression, Facts, Lazy, show
 from irscope_server.dap.base.finding_facts import finding_facts
 from irscope_server.dap.engine.links import Links
 from irscope_server.dap.engine.names import Lookup, Numbers, all_nodes, node_facts, stage_facts
-from irscope_server.dap.engine.programs import ProgramSection
 from irscope_server.dap.engine.recording import PlaceInRun, Recording
 from irscope_server.dap.engine.trace_scopes import scopes_of_step
 from irscope_server.dap.engine.walking import Level
@@ -183,8 +182,7 @@ def scopes(
     section, place = level.section, level.place
     if place is not None:
         lookup = Lookup(recording, place, None, values=values)
-        for inner in section.scopes(place.spot) if isinstance(section, ProgramSection) else ():
-            scope(inner.kind, inner, "", hint="locals")
+        _add_blocks(scope, section.blocks(place.spot))
         walked = isinstance(section, TraceSection) and section.walk is not None
         if isinstance(section, TraceSection) and walked:
             for one in scopes_of_step(section, place.spot, recording.tracks[place.compile].source.graph):
@@ -209,6 +207,12 @@ def scopes(
             scope("Guards", Facts("guards", "", {"guards": lambda: lookup("guards")}), "", expensive=True)
         scope("Run", lookup("run"), "run")
     return bodies
+
+
+def _add_blocks(scope: Callable[..., None], blocks: Sequence[Facts]) -> None:
+    """The scopes of a statement of a kernel."""
+    for each in blocks:
+        scope(each.kind, each, "", hint="locals")
 
 
 def _has_guards(compile: Compile) -> bool:
