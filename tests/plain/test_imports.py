@@ -74,7 +74,10 @@ def test_the_server_imports_only_what_it_may() -> None:
 def test_the_capture_side_imports_only_what_it_may() -> None:
     """Other compilers only inside `pipeline_captures/`; never pygls or lsprotocol."""
     assert len(modules_of(COMPILER)) > 30
-    assert forbidden(COMPILER, COMPILER_MAY) == []
+    # A kernel is interpreted in a process of its own, which needs Triton and what that brings.
+    in_process = [each for each in forbidden(COMPILER, COMPILER_MAY) if "/values/kernel/" not in each]
+    assert in_process == []
+    assert {each.rpartition(" ")[2] for each in forbidden(COMPILER, COMPILER_MAY)} <= {"numpy", "triton"}
 
 
 def test_the_capture_side_never_imports_the_server() -> None:

@@ -44,6 +44,8 @@ WRITERS = {
     "compiler/irscope/store/recovery.py": "the run store",
     "compiler/irscope/store/value_file.py": "the run store",
     "compiler/irscope/system/streams.py": DESCRIPTOR,
+    "compiler/irscope/values/kernel/process.py": TEMPORARY,
+    "compiler/irscope/values/kernel/running.py": TEMPORARY,
     "compiler/irscope/values/run/process.py": DESCRIPTOR,
     "compiler/irscope/worker/errand.py": "the name of a process, in /proc",
     "server/irscope_server/base/transport.py": DESCRIPTOR,

@@ -59,6 +59,7 @@ COMMANDS = {
     "diverge": Command(
         "find where compiled code computes a different number", "value_arguments:add_diverge", runs_script=True
     ),
+    "kernel": Command("run one Triton kernel without a GPU, and check it", "kernel_arguments:add_to"),
     "completion": Command("print a script that completes irscope's arguments in a shell", "completing:add_to"),
 }
 

@@ -1,6 +1,6 @@
 """The first file of a run's process: ``python boot.py REQUEST_FD MESSAGE_FD STATUS_FD``, of a worker: ``boot.py worker FD``, of a
-value process: ``boot.py values``, of one that prints facts of its environment: ``boot.py facts``, or of one that loads the
-guards of an artifact which the user trusts: ``boot.py guards``.
+value process: ``boot.py values``, of one that runs a kernel: ``boot.py kernel REQUEST ANSWER``, of one that prints facts of its
+environment: ``boot.py facts``, or of one that loads the guards of an artifact which the user trusts: ``boot.py guards``.
 
 It loads the irscope package from where this file lies, without touching ``sys.path``, so that the script sees the
 modules that it would see without irscope.  It is written for old Pythons too, to tell them what is missing.
@@ -37,6 +37,13 @@ def boot():
 
         sys.path[:] = PATH
         answer()
+        return
+    if sys.argv[1] == "kernel":
+        load_package()
+        from irscope.values.kernel.process import main as run_kernel
+
+        sys.path[:] = PATH
+        run_kernel()
         return
     if sys.argv[1] == "facts":
         load_package()

@@ -80,7 +80,7 @@ class KernelNodes:
         if output not in self._buffers_in:
             found: dict[str, tuple[str, ...]] = {}
             found |= {item.element.name: (item.element.name,) for item in graph.items if item.op == "placeholder"}
-            for row in self._schedule(output):
+            for row in self.schedule(output):
                 nodes = [name for name in row.get("origins", ()) if name in graph.by_name]
                 inputs = {name for node in nodes for name in graph.by_name[node].inputs}
                 used = {form for name in inputs for form in forms_of(graph, name)}
@@ -91,7 +91,7 @@ class KernelNodes:
             self._buffers_in[output] = found
         return self._buffers_in[output]
 
-    def _schedule(self, output: str) -> list[dict[str, Any]]:
+    def schedule(self, output: str) -> list[dict[str, Any]]:
         """The scheduler nodes before fusion; without those of data of another version, or from elsewhere."""
         schedule = chain.siblings(self._stages_of[output], self._stages[output], Role.SCHEDULE)
         first = next((stage.id for stage in schedule if not stage_kind(stage.name).is_fused), None)

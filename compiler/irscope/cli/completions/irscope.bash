@@ -5,7 +5,7 @@
 #    source ~/.local/share/bash_completion/irscope
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_irscope_subparsers=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge completion)
+_shtab_irscope_subparsers=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge kernel completion)
 
 _shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --no-symbolic-trace --check-without-compile --target --tuned --fake --no-machine-code --world --ranks --nproc-per-node --nnodes --node-rank --master-addr --master-port --rdzv-backend --rdzv-endpoint --rdzv-id --rdzv-conf --max-restarts)
 _shtab_irscope_check_option_strings=(-h --help --fail-on --max-graphs --max-graph-breaks --max-recompiles --max-kernels --max-compile-seconds --format -o --output --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --store)
@@ -28,6 +28,7 @@ _shtab_irscope_view_option_strings=(-h --help --open --stage --port --no-browser
 _shtab_irscope_mcp_option_strings=(-h --help --allow-run --traces --store --python)
 _shtab_irscope_values_option_strings=(-h --help --json --store -m --compile --call --inputs --budget --cwd --python --stage --node)
 _shtab_irscope_diverge_option_strings=(-h --help --json --store -m --compile --call --inputs --budget --cwd --python --all --reproducer)
+_shtab_irscope_kernel_option_strings=(-h --help --json --store --kernel --compile --program --launch --step --made-inputs --python)
 _shtab_irscope_completion_option_strings=(-h --help)
 _shtab_irscope_option_strings=(-h --help --version)
 
@@ -114,6 +115,8 @@ _shtab_irscope_diverge___inputs_COMPGEN=_shtab_compgen_files
 _shtab_irscope_diverge___cwd_COMPGEN=_shtab_compgen_dirs
 _shtab_irscope_diverge___python_COMPGEN=_shtab_compgen_files
 _shtab_irscope_diverge___reproducer_COMPGEN=_shtab_compgen_files
+_shtab_irscope_kernel___store_COMPGEN=_shtab_compgen_files
+_shtab_irscope_kernel___python_COMPGEN=_shtab_compgen_files
 
 _shtab_irscope_run___lane_choices=(fast deep)
 _shtab_irscope_check___format_choices=(text json sarif github junit)
@@ -125,7 +128,7 @@ _shtab_irscope_graph___theme_choices=(light dark)
 _shtab_irscope_report___target_choices=(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)
 _shtab_irscope_explain___target_choices=(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)
 _shtab_irscope_completion_pos_0_choices=(bash zsh fish tcsh)
-_shtab_irscope_pos_0_choices=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge completion)
+_shtab_irscope_pos_0_choices=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge kernel completion)
 
 _shtab_irscope_run_pos_1_nargs='*'
 _shtab_irscope_run__h_nargs=0
@@ -234,6 +237,11 @@ _shtab_irscope_diverge__h_nargs=0
 _shtab_irscope_diverge___help_nargs=0
 _shtab_irscope_diverge___json_nargs=0
 _shtab_irscope_diverge___all_nargs=0
+_shtab_irscope_kernel__h_nargs=0
+_shtab_irscope_kernel___help_nargs=0
+_shtab_irscope_kernel___json_nargs=0
+_shtab_irscope_kernel___step_nargs=0
+_shtab_irscope_kernel___made_inputs_nargs=0
 _shtab_irscope_completion__h_nargs=0
 _shtab_irscope_completion___help_nargs=0
 _shtab_irscope_pos_0_nargs=A...

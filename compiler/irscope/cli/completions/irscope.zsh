@@ -19,6 +19,7 @@ _shtab_irscope_commands() {
     explain:'why Inductor did what it did'
     fix:'try the fixes of a script'"'"'s findings, and apply those that are verified'
     graph:'draw a graph as SVG, PDF, PNG or DOT'
+    kernel:'run one Triton kernel without a GPU, and check it'
     list:'list the runs in the store'
     mcp:'serve agents: tools over MCP'
     open:'open a trace that was recorded elsewhere'
@@ -201,6 +202,23 @@ _shtab_irscope_graph_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_graph_defaults_added=0
+
+_shtab_irscope_kernel_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print data instead of text (docs\/json.md)]"
+  "--store[file of the run store]:FILE:_files"
+  "--kernel[the kernel, or the ID of its stage]:NAME:"
+  "--compile[the compile of a kernel that several have, as in 0\/0\/h100]:ID:"
+  "--program[run this program alone (default\: all, if they take less than 60 s)]:X,Y,Z:"
+  "--launch[which of its launches (default\: the first)]:N:"
+  "--step[list what each statement of one program makes]"
+  "--made-inputs[make the inputs even if a run kept values]"
+  "--python[interpreter that has torch and triton]:PATH:_files"
+  ":run ID or prefix (default\: the newest):"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_kernel_defaults_added=0
 
 _shtab_irscope_list_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -462,6 +480,7 @@ _shtab_irscope() {
         explain) _arguments -C -s $_shtab_irscope_explain_options ;;
         fix) _arguments -C -s $_shtab_irscope_fix_options ;;
         graph) _arguments -C -s $_shtab_irscope_graph_options ;;
+        kernel) _arguments -C -s $_shtab_irscope_kernel_options ;;
         list) _arguments -C -s $_shtab_irscope_list_options ;;
         mcp) _arguments -C -s $_shtab_irscope_mcp_options ;;
         open) _arguments -C -s $_shtab_irscope_open_options ;;

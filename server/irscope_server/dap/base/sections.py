@@ -18,6 +18,7 @@ from irscope.store.store import Store
 from irscope.vocabulary.stages import Role
 
 from irscope_server.base.words import stage_title
+from irscope_server.dap.base.expressions import Facts
 
 SOURCE = "source"
 """The name of the stage that is the user's own code."""
@@ -58,6 +59,23 @@ class Section:
     def __init__(self, store: Store, report: Report, provenance: Provenance, compile: Compile, stage: StageRef) -> None:
         self._store, self._report, self._provenance = store, report, provenance
         self.compile, self.stage = compile, stage
+
+    def _of(self, other: Section, stage: StageRef) -> None:
+        """Becomes a part of another stage of the same compile."""
+        Section.__init__(self, other._store, other._report, other._provenance, other.compile, stage)
+
+    @property
+    def document(self) -> Section:
+        """The stage whose text is shown."""
+        return self
+
+    def blocks(self, spot: int) -> Sequence[Facts]:
+        """Scopes of a statement of a kernel, each named by its kind; none in any other stage."""
+        return ()
+
+    def marked(self, stage: str, spot: int) -> Sequence[int]:
+        """The spots at which a breakpoint on a spot of a stage stops."""
+        return (spot,) if self.stage.id == stage and spot >= 0 else ()
 
     @property
     def title(self) -> str:

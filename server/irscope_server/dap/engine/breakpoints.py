@@ -20,6 +20,7 @@ from irscope.protocol import Finding
 from irscope_server.dap.base.expressions import BadExpression, NoValueHere, check, evaluate, hits_wanted, interpolate
 from irscope_server.dap.base.sections import Section
 from irscope_server.dap.engine.names import Names
+from irscope_server.dap.engine.programs import ProgramSection
 from irscope_server.dap.engine.recording import PlaceInRun, Recording
 from irscope_server.dap.engine.values import RunValues
 from irscope_server.dap.trace.traces import Code, TraceSection
@@ -88,7 +89,7 @@ class Breakpoint:
         if self.instruction is not None:
             return section.by_instruction.get(self.instruction, ()) if isinstance(section, TraceSection) else ()
         if self.stage:
-            return (self.spot,) if section.stage.id == self.stage and self.spot >= 0 else ()
+            return section.marked(self.stage, self.spot)
         if self.within is not None:
             return self.within(section)
         return section.stops_of_line(self.file, self.line)
@@ -185,9 +186,13 @@ class Stops:
         """The stages that are searched, in order."""
         tracks = self.recording.tracks
         compiles: Sequence[int] = range(start.compile, len(tracks)) if forward else range(start.compile, -1, -1)
+        program = self.recording.section(start)
         for compile in compiles[:1] if single else compiles:
             sections = range(len(tracks[compile].sections))
-            if compile == start.compile:
+            if compile == start.compile and isinstance(program, ProgramSection):  # then on from its kernel
+                yield compile, start.section
+                sections = sections[program.number + 1 :] if forward else sections[: program.number + 1]
+            elif compile == start.compile:
                 sections = sections[start.section :] if forward else sections[: start.section + 1]
             yield from ((compile, number) for number in (sections if forward else reversed(sections)))
 
@@ -202,7 +207,7 @@ class Stops:
         if known is None:
             known = {}
             if self.breakpoints:
-                section = self.recording.tracks[compile].sections[number]
+                section = self.recording.tracks[compile].section(number)
                 for breakpoint in self.breakpoints:
                     for spot in breakpoint.marks(section):
                         known.setdefault(spot, []).append(breakpoint)
@@ -211,6 +216,9 @@ class Stops:
 
     def _others(self, compile: int, number: int) -> Iterator[int]:
         track = self.recording.tracks[compile]
+        if isinstance(section := track.section(number), ProgramSection):
+            yield from section.breaks
+            return
         if self.each_stage:
             yield 0
         if self.each_pass and number > 0 and self._passed(compile, number) is not None:
@@ -247,6 +255,9 @@ class Stops:
         if hit:
             return Stop(place, hit[0].reason, "", tuple(each.id for each in hit))
         section = self.recording.section(place)
+        if isinstance(section, ProgramSection):
+            wrong = section.breaks.get(place.spot)
+            return Stop(place, "exception", wrong) if wrong else None
         if self.each_pass and place.section > 0 and self._passed(place.compile, place.section) == place.spot:
             by = f"The pass {section.stage.passed}" if section.stage.passed else "What led to this stage"
             return Stop(place, "pass", f"{by} changed the graph here")

@@ -166,7 +166,7 @@ class Links:
 
     def _at(self, place: PlaceInRun) -> tuple[Track, Section]:
         track = self._recording.tracks[place.compile]
-        return track, track.sections[place.section]
+        return track, track.section(place.section)
 
     def _places(self, compile: int, elements: Iterable[Element]) -> Iterator[PlaceInRun]:
         track = self._recording.tracks[compile]

@@ -20,6 +20,7 @@ from irscope_server.dap.base.dtypes import DTYPES
 from irscope_server.dap.base.expressions import Facts, Lazy, NotHere
 from irscope_server.dap.base.finding_facts import finding_facts, outcome_facts
 from irscope_server.dap.base.sections import Section
+from irscope_server.dap.engine.programs import ProgramSection
 from irscope_server.dap.engine.recording import PlaceInRun, Recording
 from irscope_server.dap.trace.facts import locals_facts, locals_of, stack_facts, step_facts, variable_facts
 from irscope_server.dap.trace.traces import TraceSection
@@ -102,6 +103,10 @@ class Lookup:
 
     def __call__(self, name: str) -> Any:
         """The value of a name at this place.  Raises LookupError if it has no meaning here."""
+        if isinstance(self._section, ProgramSection):
+            known_blocks = self._section.names(self.place.spot)
+            if name in known_blocks:
+                return known_blocks[name]
         if self._trace is not None and (self._locals_first or name not in NAMES):
             known = locals_of(self._trace, self.place.spot)
             if name in known:
@@ -118,6 +123,8 @@ class Lookup:
     def names(self) -> list[str]:
         """All names that mean something here, for completion."""
         known = locals_of(self._trace, self.place.spot) if self._trace is not None else ()
+        if isinstance(self._section, ProgramSection):
+            return [*NAMES, *self._section.names(self.place.spot)]
         return [*NAMES, *self._section.nodes, *(name for name in known if name.isidentifier() and name not in NAMES)]
 
     def _here(self) -> str:

@@ -61,6 +61,7 @@ class Track:
         if (first := next((section for section in own if chain.is_backward(section.stage)), None)) is not None:
             first.called_from = compile.backward_callers
         self.aside = tuple(Section(store, report, provenance, compile, stage) for stage in order if is_aside(stage))
+        self._entered: list[Section] = []
         self._numbers = {each.stage.id: number for number, each in enumerate(self.sections)}
         self._traces = [(number, each) for number, each in enumerate(self.sections) if isinstance(each, TraceSection)]
 
@@ -95,6 +96,16 @@ class Track:
                 found[0][spot] = left
         return found
 
+    def section(self, number: int) -> Section:
+        """A section by its number; those that were entered come after the others, and no step leads on to them."""
+        known = len(self.sections)
+        return self.sections[number] if number < known else self._entered[number - known]
+
+    def enter(self, section: Section) -> int:
+        """Adds a section that was made when a thread entered it.  Returns its number."""
+        self._entered.append(section)
+        return len(self.sections) + len(self._entered) - 1
+
     def number_of(self, stage: str) -> int | None:
         """Where a stage is in `sections`; None if it does not belong to them."""
         return self._numbers.get(stage)
@@ -105,7 +116,7 @@ class Recording:
 
     def __init__(self, store: Store, run: str) -> None:
         self.store = store
-        self.report = store.report(run)
+        self.report = store.report(run).whole
         self.provenance = Provenance(store, self.report)
         in_order = Provenance(store, self.report, versions=True)
         self.tracks = tuple(
@@ -115,7 +126,7 @@ class Recording:
 
     def section(self, place: PlaceInRun) -> Section:
         """The stage that a place is in."""
-        return self.tracks[place.compile].sections[place.section]
+        return self.tracks[place.compile].section(place.section)
 
     def spot(self, place: PlaceInRun) -> Spot:
         """The spot of a place; the first spot of a stage is found without reading the others."""

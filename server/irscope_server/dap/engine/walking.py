@@ -17,6 +17,7 @@ from irscope.usercode.user_files import is_package_file, is_user_file
 from irscope_server.dap.base.sections import Section, SourceSection, Spot, real
 from irscope_server.dap.engine import source_steps
 from irscope_server.dap.engine.links import Links
+from irscope_server.dap.engine.programs import Programs, ProgramSection
 from irscope_server.dap.engine.recording import PlaceInRun, Recording
 from irscope_server.dap.trace import steps as tracesteps
 from irscope_server.dap.trace.traces import TraceSection
@@ -59,6 +60,7 @@ class Walker:
         self._recording, self._links = recording, links
         self._places = [PlaceInRun(number, 0, 0) for number in range(len(recording.tracks))]
         self._came_from: dict[PlaceInRun, PlaceInRun] = {}
+        self.programs = Programs(recording)
         self.just_my_code = True
         """Whether steps go past frames of libraries."""
 
@@ -84,6 +86,8 @@ class Walker:
             anew = self._trace(behind) if behind is not None and step is None else None
             note = "This compile ends here." if anew is None else f"{anew.title}: Dynamo restarts"
             return self._arrive(behind, place, note, always=anew is not None)
+        if (program := self._program(place)) is not None:
+            return self._in_program(program, place, place.spot + 1)
         if (source := self._source(place)) is not None:
             spot = source_steps.over(source, place.spot, self.just_my_code)
             following = self._behind(place) if spot is None else PlaceInRun(compile, place.section, spot)
@@ -114,6 +118,8 @@ class Walker:
             )
             ahead = self._ahead(place) if step is None else PlaceInRun(compile, place.section, step)
             return self._arrive(ahead, place, "This compile begins here.")
+        if (program := self._program(place)) is not None:
+            return self._in_program(program, place, place.spot - 1)
         if (source := self._source(place)) is not None:
             spot = source_steps.back(source, place.spot, self.just_my_code)
             earlier = self._ahead(place) if spot is None else PlaceInRun(compile, place.section, spot)
@@ -139,6 +145,10 @@ class Walker:
         In a symbolic trace into the function that is called and inlined, else down to the node that is made.
         """
         place = self._places[compile]
+        if target is None and self._program(place) is not None:
+            return self.over(compile, by)
+        if target is None and self.programs.can_enter(place):
+            return self._enter(place)
         below = target or self._past_library_call(place, next(iter(self.targets(compile, by)), None))
         if below is not None and below.section == place.section:
             return self._arrive(below, place, "")
@@ -157,6 +167,29 @@ class Walker:
             step.place,
             step.note or f"It has no counterpart in a later stage{f' ({why})' if why else ''}: stepped over.",
         )
+
+    def _program(self, place: PlaceInRun) -> ProgramSection | None:
+        """The program of a kernel that a place is in."""
+        section = self._recording.section(place)
+        return section if isinstance(section, ProgramSection) else None
+
+    def _in_program(self, program: ProgramSection, place: PlaceInRun, spot: int) -> Step:
+        if 0 <= spot < len(program.spots):
+            return self._arrive(PlaceInRun(place.compile, place.section, spot), place, "")
+        return Step(place, f"The program {'begins' if spot < 0 else 'ends'} here: step out to the kernel.")
+
+    def _enter(self, place: PlaceInRun) -> Step:
+        """Into a program of the kernel; where that cannot be run to what lies below the line, as without it."""
+        try:
+            inside = self.programs.enter(place)
+        except LookupError as error:
+            below = next(iter(self.targets(place.compile)), None)
+            return self._arrive(
+                below or self.after(place), place, str(error.args[0] if error.args else error), always=True
+            )
+        self._places[place.compile] = inside
+        self._came_from[inside] = place
+        return Step(inside)
 
     def _source(self, place: PlaceInRun) -> SourceSection | None:
         """The user's own code, where a place is in it."""
@@ -284,6 +317,9 @@ class Walker:
                 return levels + [Level(trace, self._recording.spot(each), each, each != place) for each in chain]
             section, spot = self._recording.section(place), self._recording.spot(place)
             levels.append(Level(section, spot, place))
+            if isinstance(section, ProgramSection):  # its line in the kernel's text is the same
+                place = self._node_of(place, section) or self._parent(self._text_of(place, section))
+                continue
             lines = section.origins(place.spot) or lines  # those of the stage that is nearest to the user's code
             above = self._parent(place)
             if above is not None and above.section == 0:
@@ -328,7 +364,23 @@ class Walker:
         """The stage above always is before the one below, so going up comes to an end."""
         if (known := self._came_from.get(place)) is not None:
             return known
+        if (program := self._program(place)) is not None:
+            return self._text_of(place, program)
         return next((each for each in self._links.parents(place) if each.section < place.section), None)
+
+    def _node_of(self, place: PlaceInRun, program: ProgramSection) -> PlaceInRun | None:
+        """The node of the last graph that a statement computes; None if that is not known."""
+        track = self._recording.tracks[place.compile]
+        number = track.number_of(program.graph)
+        if number is None:
+            return None
+        found = (track.section(number).by_name.get(name) for name in program.nodes_of(place.spot))
+        return next((PlaceInRun(place.compile, number, spot) for spot in found if spot is not None), None)
+
+    def _text_of(self, place: PlaceInRun, program: ProgramSection) -> PlaceInRun:
+        """The line of the kernel's text that a statement is."""
+        line = program.spots[place.spot].line
+        return PlaceInRun(place.compile, program.number, program.kernel.spot_at(line))
 
     def _source_spot(self, place: PlaceInRun) -> int | None:
         """The spot of the user's code that a place comes from."""

@@ -216,6 +216,7 @@ class LifecycleRequests:
         session.handles.folder = recording.folder
         session.debuggee.walker.just_my_code = wanted.just_my_code
         session.debuggee.values.python = os.path.expanduser(wanted.python) or sys.executable
+        session.debuggee.walker.programs.python = session.debuggee.values.python
 
     def _debug(self, wanted: Wanted) -> None:
         """Stops for the first time in the run that is loaded."""

@@ -46,6 +46,7 @@ class Sources:
 
     def of_section(self, section: Section) -> Body:
         """A stage, as the protocol names a source."""
+        section = section.document
         stage = section.stage
         ending = _ENDINGS.get(stage.language, ".txt")
         name = stage.id.removeprefix(f"{section.compile.id}/")

@@ -182,10 +182,11 @@ def scopes(
     section, place = level.section, level.place
     if place is not None:
         lookup = Lookup(recording, place, None, values=values)
+        _add_blocks(scope, section.blocks(place.spot))
         walked = isinstance(section, TraceSection) and section.walk is not None
         if isinstance(section, TraceSection) and walked:
-            for inner in scopes_of_step(section, place.spot, recording.tracks[place.compile].source.graph):
-                scope(inner.name, inner.value, inner.path, hint=inner.hint, expensive=inner.expensive)
+            for one in scopes_of_step(section, place.spot, recording.tracks[place.compile].source.graph):
+                scope(one.name, one.value, one.path, hint=one.hint, expensive=one.expensive)
         if level.spot.name in section.nodes:
             scope("Node", node_facts(section, level.spot.name), "node", hint="locals")
         scope("Value", _or_nothing(lookup, "value"), "value")
@@ -206,6 +207,12 @@ def scopes(
             scope("Guards", Facts("guards", "", {"guards": lambda: lookup("guards")}), "", expensive=True)
         scope("Run", lookup("run"), "run")
     return bodies
+
+
+def _add_blocks(scope: Callable[..., None], blocks: Sequence[Facts]) -> None:
+    """The scopes of a statement of a kernel."""
+    for each in blocks:
+        scope(each.kind, each, "", hint="locals")
 
 
 def _has_guards(compile: Compile) -> bool:

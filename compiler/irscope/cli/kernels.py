@@ -1,0 +1,86 @@
+"""``irscope kernel``: one Triton kernel, run without a GPU."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from irscope.cli.text import Paint, print_json, short_path, to_stdout
+from irscope.store.store import Store
+from irscope.values.kernel.asking import KernelLine, StoredKernel
+from irscope.values.kernel.running import run_kernel
+from irscope.values.kernel.text import (
+    inputs_text,
+    output_text,
+    place_of,
+    problem_text,
+    program_text,
+    programs_text,
+    value_text,
+)
+from irscope.vocabulary.visible import printable
+
+
+def kernel(options: argparse.Namespace) -> int:
+    """Runs the kernel; 1 if a check found something or the result differs.  Raises LookupError if it cannot be run."""
+    with Store(options.store) as store:
+        report = store.report(store.find_run(options.run))
+        stored = StoredKernel(store, report, options.kernel, options.compile)
+        request = stored.request(options.launch - 1, values=not options.made_inputs)
+        answer = run_kernel(options.python, {**request, "program": options.program, "step": options.step})
+        for problem in answer["problems"]:
+            problem["message"] = problem_text(problem)
+            problem["statement"], line = place_of(stored, problem["line"])
+            place = stored.place(problem["line"])
+            problem["nodes"], problem["place"] = list(line.nodes), f"{place.file}:{place.line}" if place else ""
+        differs = any(each["measure"] and each["measure"]["differs"] for each in answer["outputs"])
+        if options.json:
+            print_json({"run": report.run, "stage": stored.stage, **answer})
+        else:
+            _print(stored, answer, Paint(sys.stdout))
+    return int(bool(answer["problems"] or answer["failed"]) or differs)
+
+
+def _print(stored: StoredKernel, answer: dict[str, Any], paint: Paint) -> None:
+    lines = [paint(printable(stored.kernel.name), "bold") + paint(f"  {stored.stage}, run {stored.report.run}", "dim")]
+    lines += [programs_text(answer), inputs_text(answer)]
+    lines += [f"{name} stands for {size}." for name, size in answer["symbols"].items()]
+    lines += [f"{name} was not computed, but made from its shape: {why}" for name, why in answer["made"].items()]
+    if answer["statements"]:
+        lines += ["", *_statements(stored, answer, paint)]
+    if answer["failed"]:
+        lines.append(paint(printable(answer["failed"]), "red"))
+    for output in answer["outputs"]:
+        found = output["measure"]
+        style = "yellow" if found is None else "red" if found["differs"] else "green"
+        lines.append(paint(printable(output_text(output)), style))
+    for problem in answer["problems"]:
+        lines.append(paint(printable(problem["message"]), "red"))
+        lines.append(f"  {problem['line']:>4}  {printable(problem['statement'])}")
+        lines.append(paint(f"        {printable(problem['place'])}", "dim"))
+    if not answer["problems"] and not answer["failed"]:
+        lines.append("No access outside of a tensor, no read of memory that nothing wrote, no race, no new value that is not finite.")  # fmt: skip
+    to_stdout(lines)
+
+
+def _statements(stored: StoredKernel, answer: dict[str, Any], paint: Paint) -> list[str]:
+    """The statements of the recorded program; where a line of the user's begins it is told once."""
+    lines = [f"Program {program_text(answer['recorded'])}:"]
+    rows, before = stored.text.split("\n"), ""
+    known: dict[int, KernelLine] = {}
+    for statement in answer["statements"]:
+        number = statement["line"]
+        here = known.setdefault(number, stored.line(number))
+        place = f"{short_path(here.origins[0].file)}:{here.origins[0].line}" if here.origins else ""
+        if place and place != before:
+            lines.append(paint(f"        {printable(place)}", "cyan"))
+            before = place
+        nodes = paint(f"  → {', '.join(here.nodes[:3])}", "dim") if here.nodes else ""
+        lines.append(f"  {number:>4}  {printable(rows[number - 1].strip())}{nodes}")
+        for name, value in statement["values"].items():
+            text = printable(f"{name}: {value_text(value)}")
+            lines.append(f"          {paint(text, 'red') if name in statement['breaks'] else text}")
+    if answer["is_cut"]:
+        lines.append("The recording ends here: the program has more statements.")
+    return [*lines, ""]

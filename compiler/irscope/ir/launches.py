@@ -1,0 +1,269 @@
+"""The launches of Triton kernels in Inductor's output code, and what the head of a kernel says.
+
+The texts are parsed and never executed: they may come from a trace from elsewhere.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from irscope.vocabulary.records import dataclass
+
+_ALLOCATES = re.compile(r"^_?empty_strided(_\w+)?$")
+_RETURNED = re.compile(r"^#\s+return (?P<nodes>%.*)$", re.MULTILINE)
+_BLOCK = re.compile(r"^(?:[XYZ]|R\d?_?|R)BLOCK(?:_\d+)?$|^RSPLIT(?:_SIZE)?$|^NUM_STAGES$")
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of output code at one moment.
+
+    Parameters
+    ----------
+    memory
+        The name by which its memory was allocated; tensors of one memory share it.
+    holds
+        The buffer whose value it holds; empty if nothing was written to the memory yet, ``0`` for zeros.
+    shape, strides, offset
+        In elements; sizes that depend on inputs are expressions.  A shape of None: the output code does not tell.
+    dtype
+        Without ``torch.``; empty if only the kernel's signature has it.
+    name
+        What a launch calls it.
+    """
+
+    memory: str
+    holds: str
+    shape: tuple[int | str, ...] | None = None
+    strides: tuple[int | str, ...] = ()
+    offset: int | str = 0
+    dtype: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A call of a kernel: its line in the output code, and its arguments in order, numbers as expressions."""
+
+    kernel: str
+    line: int
+    arguments: tuple[Tensor | int | str, ...]
+
+
+@dataclass(frozen=True)
+class KernelHead:
+    """What the decorators of a kernel say of it."""
+
+    name: str
+    parameters: tuple[str, ...]
+    constexprs: frozenset[str]
+    heuristic: str
+    """``pointwise``, ``reduction``, ``template``, …"""
+    signature: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    size_hints: Mapping[str, int] = field(default_factory=dict)
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    """What Inductor says for the launcher: the kind of grid and what is written."""
+    configs: tuple[Mapping[str, Any], ...] = ()
+    """Block sizes of the user's own kernel."""
+
+    def named(self, arguments: Sequence[Any], blocks: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+        """The arguments of a launch by parameter, and those that are left over: a grid."""
+        passed = [name for name in self.parameters if name not in blocks]
+        return dict(zip(passed, arguments, strict=False)), list(arguments[len(passed) :])
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """The parameters that are sizes of blocks, which no launch passes."""
+        return tuple(name for name in self.parameters if name in self.constexprs and _BLOCK.match(name))
+
+
+def head_of(text: str, name: str) -> KernelHead:
+    """The head of a kernel.  Raises LookupError for a text that has no such function."""
+    try:
+        functions = [each for each in ast.parse(text).body if isinstance(each, ast.FunctionDef)]
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise LookupError(f"The text of {name} is not Python: {error}.") from None
+    # A kernel of the user's keeps the name of its function.
+    function = next((each for each in functions if each.name == name), functions[-1] if functions else None)
+    if function is None:
+        raise LookupError(f"The text of {name} defines no function.")
+    said: dict[str, Any] = {}
+    heuristic = ""
+    for decorator in function.decorator_list:
+        if isinstance(decorator, ast.Call):
+            heuristic = ast.unparse(decorator.func).rpartition(".")[2]
+            said = {each.arg: _literal(each.value) for each in decorator.keywords if each.arg}
+    triton = _mapping(said.get("triton_meta"))
+    configs = said.get("configs")
+    return KernelHead(
+        function.name, tuple(each.arg for each in function.args.args),
+        frozenset(each.arg for each in function.args.args if "constexpr" in ast.unparse(each.annotation or each)),
+        heuristic, _mapping(triton.get("signature")), _mapping(triton.get("constants")), _mapping(said.get("size_hints")),
+        _mapping(said.get("inductor_meta")),
+        tuple(_mapping(_mapping(each).get("kwargs")) for each in configs) if isinstance(configs, list) else (),
+    )  # fmt: skip
+
+
+def _mapping(value: Any) -> dict[Any, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _literal(node: ast.expr) -> Any:
+    """A literal as Python; what is none (``DeviceProperties(…)``) is None."""
+    if isinstance(node, ast.Dict):
+        return {
+            k.value: _literal(v) for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant)
+        }
+    if isinstance(node, ast.List | ast.Tuple):
+        return [_literal(each) for each in node.elts]
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, RecursionError):
+        return None
+
+
+def returned_nodes(output_code: str) -> dict[str, tuple[str, ...]]:
+    """Kernel → the graph nodes that its comment says it returns, in the order of its scheduler nodes."""
+    found: dict[str, tuple[str, ...]] = {}
+    for match in _RETURNED.finditer(output_code):
+        defined = re.match(r"\n(?:#.*\n)*(\w+) = async_compile", output_code[match.end() :])
+        if defined is not None:
+            names = tuple(each.strip().lstrip("%") for each in match["nodes"].split(","))
+            found[defined[1]] = names
+    return found
+
+
+def launches_in(output_code: str, kernel: str) -> list[Launch]:
+    """All launches of one kernel, in order.  Raises LookupError if the text is not Python."""
+    try:
+        tree = ast.parse(output_code)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise LookupError(f"The output code cannot be read: {error}.") from None
+    found: list[Launch] = []
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef) and function.name.startswith(("call", "partition_", "subgraph_")):
+            found += _Reader(kernel).read(function)
+    return found
+
+
+class _Reader:
+    """Follows the names of one function of output code."""
+
+    def __init__(self, kernel: str) -> None:
+        self._kernel = kernel
+        self._tensors: dict[str, Tensor] = {}
+        self._holds: dict[str, str] = {}  # memory → the buffer that was written last
+        self._numbers: dict[str, int | str] = {}
+        self.launches: list[Launch] = []
+
+    def read(self, function: ast.FunctionDef) -> list[Launch]:
+        for statement in _statements(function.body):
+            if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                self._assigned(statement.targets[0], statement.value)
+            elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+                self._called(statement.value)
+        return self.launches
+
+    def _assigned(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Tuple | ast.List):
+            for each in target.elts if isinstance(value, ast.Name) else ():
+                if isinstance(each, ast.Name):
+                    self._tensors[each.id] = Tensor(each.id, each.id)
+                    self._holds[each.id] = each.id
+            return
+        if not isinstance(target, ast.Name):
+            return
+        name = target.id
+        if isinstance(value, ast.Call):
+            called = ast.unparse(value.func).rpartition(".")[2]
+            if _ALLOCATES.match(called) and len(value.args) >= 3:
+                shape, strides = _sizes(value.args[0]), _sizes(value.args[1]) or ()
+                self._tensors[name] = Tensor(name, "", shape, strides, 0, ast.unparse(value.args[2]).rpartition(".")[2])
+                self._holds[name] = ""
+                return
+            if called in ("reinterpret_tensor", "copy_if_misaligned"):
+                if (tensor := self._tensor(value)) is not None:
+                    self._tensors[name] = tensor
+                return
+            self._called(value)
+        elif isinstance(value, ast.Name) and value.id in self._tensors:
+            self._tensors[name] = self._tensors[value.id]
+            return
+        elif isinstance(value, ast.BinOp | ast.Constant):
+            self._numbers[name] = _number(value)
+            return
+        # What a library returned, or a part of it.
+        self._tensors[name] = Tensor(name, name)
+        self._holds[name] = name
+
+    def _called(self, call: ast.Call) -> None:
+        text = ast.unparse(call.func)
+        if text == "assert_size_stride" and len(call.args) >= 3 and isinstance(call.args[0], ast.Name):
+            known = self._tensors.get(call.args[0].id)
+            if known is not None and known.shape is None:
+                self._tensors[call.args[0].id] = Tensor(
+                    known.memory, known.holds, _sizes(call.args[1]), _sizes(call.args[2]) or (), 0, known.dtype
+                )
+            return
+        if text == f"{self._kernel}.run":
+            given = tuple(self._argument(each) for each in call.args)
+            self.launches.append(Launch(self._kernel, call.lineno, given))
+        if text.endswith((".zero_", ".fill_")) and isinstance(call.func, ast.Attribute):
+            self._wrote(call.func.value, "0")
+        if text.startswith(("assert_", "print", "args.", "start_graph", "end_graph")) or text.endswith("set_device"):
+            return
+        for each in [*call.args, *(keyword.value for keyword in call.keywords)]:
+            self._wrote(each, "")
+
+    def _wrote(self, expression: ast.expr, content: str) -> None:
+        """The memory of a tensor that a call gets may have been written by it, if nothing was in it or it is reused."""
+        for node in ast.walk(expression):
+            if isinstance(node, ast.Name) and node.id in self._tensors:
+                memory = self._tensors[node.id].memory
+                self._holds[memory] = content or node.id
+
+    def _argument(self, node: ast.expr) -> Tensor | int | str:
+        tensor = self._tensor(node)
+        if tensor is not None:
+            return Tensor(
+                tensor.memory, self._holds.get(tensor.memory, ""), tensor.shape, tensor.strides, tensor.offset, tensor.dtype,
+                next((each.id for each in ast.walk(node) if isinstance(each, ast.Name) and each.id in self._tensors), ""),
+            )  # fmt: skip
+        number = _number(node)
+        return self._numbers.get(number, number) if isinstance(number, str) else number
+
+    def _tensor(self, node: ast.expr) -> Tensor | None:
+        if isinstance(node, ast.Name):
+            return self._tensors.get(node.id)
+        if not isinstance(node, ast.Call) or not node.args:
+            return None
+        base = self._tensor(node.args[0])
+        called = ast.unparse(node.func).rpartition(".")[2]
+        if base is None or called != "reinterpret_tensor" or len(node.args) < 3:
+            return base
+        offset = _number(node.args[3]) if len(node.args) > 3 else 0
+        return Tensor(base.memory, base.holds, _sizes(node.args[1]), _sizes(node.args[2]) or (), offset, base.dtype)
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.With | ast.If | ast.For | ast.Try):
+            yield from _statements(statement.body)
+
+
+def _sizes(node: ast.expr) -> tuple[int | str, ...] | None:
+    return tuple(_number(each) for each in node.elts) if isinstance(node, ast.Tuple | ast.List) else None
+
+
+def _number(node: ast.expr) -> int | str:
+    try:
+        value = ast.literal_eval(node)
+    except (ValueError, TypeError, RecursionError):
+        return ast.unparse(node)
+    return value if isinstance(value, int) and not isinstance(value, bool) else ast.unparse(node)

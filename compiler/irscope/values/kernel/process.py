@@ -1,0 +1,514 @@
+"""``python boot.py kernel REQUEST ANSWER`` in the user's interpreter: runs kernels, as a file of JSON asks, and answers
+in another.
+
+Nothing of the store is executed but the kernel's own text, which `kernel_text` has checked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from irscope.ir.launches import KernelHead, head_of
+from irscope.values.check.measuring import measure
+from irscope.values.kernel.eager import EagerGraph
+from irscope.values.kernel.interpreter import Interpreter, current_line, reason_of
+from irscope.values.kernel.kernel_text import NotAKernel
+from irscope.values.kernel.memory import LEFT_UNWRITTEN, NON_FINITE, Checks, Region
+from irscope.values.kernel.recording import Recorder
+from irscope.values.run.statistics import plain
+
+_DTYPES = {
+    "fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "i16": "int16",
+    "i8": "int8", "i1": "bool", "u1": "bool", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+    "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz",
+}  # fmt: skip
+_ROUNDING = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+_SEEDED = 32
+_LANES = 1024
+"""Elements of a block that the run's configuration does not tell."""
+_MOST_PROGRAMS = 1_000_000
+_MOST_BYTES = 1 << 30
+"""All tensors of one launch together, at most."""
+
+
+def main() -> None:
+    """Answers requests; exits with 0 whatever the kernels do."""
+    request_path, answer_path = sys.argv[2:4]
+    with open(request_path, encoding="utf-8") as file:
+        request = json.load(file)
+    os.environ["TRITON_INTERPRET"] = "1"
+    _limit_memory(int(request["memory"]))
+    with contextlib.redirect_stdout(sys.stderr):
+        answer = [_answer(each) for each in request["requests"]]
+    with open(answer_path, "w", encoding="utf-8") as file:
+        json.dump(answer, file)
+
+
+def _limit_memory(most: int) -> None:
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        import numpy  # noqa: F401
+        import torch
+        import triton
+    except ImportError as error:
+        return {"missing": error.name or "triton"}
+    with contextlib.suppress(ImportError):
+        import torch._inductor.inductor_prims  # noqa: F401  operators that only Inductor's graphs have
+    try:
+        return {**_Kernel(request).answer(), "triton": triton.__version__}
+    except NotAKernel as error:
+        return {"error": str(error)}
+    except MemoryError:
+        return {"error": f"The kernel needs more than {request['memory']} bytes."}
+    except Exception as error:
+        if os.environ.get("IRSCOPE_DEBUG"):
+            raise
+        return {"error": reason_of(error)}
+
+
+class _Kernel:
+    """One launch of a kernel."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        self._torch: Any = sys.modules["torch"]
+        self._np: Any = sys.modules["numpy"]
+        self._torch.set_num_threads(1)
+        self._request = request
+        self._head = head_of(request["text"], request["kernel"])
+        self._nodes: Mapping[str, str] = request["nodes"]
+        self._known = {each["name"]: self._stored(each) for each in request["known"]}
+        self._graph = EagerGraph(request["graph"], self._known)
+        self._blocks = {**blocks_of(self._head), **request.get("blocks", {})}
+        given, self._grid_arguments = self._head.named(request["arguments"], self._blocks)
+        self._tensors = {
+            name: each for name, each in given.items() if isinstance(each, dict) and self._is_pointer(name)
+        }
+        self._numbers = {name: self._number(each) for name, each in given.items() if name not in self._tensors}
+        self._constants = self._compile_time(self._numbers)
+        self._inputs: list[dict[str, Any]] = []
+        self._values: dict[str, Any] = {}
+        self._starts = {name: self._start(name, tensor) for name, tensor in self._tensors.items()}
+        self._grid = self._grid_of()
+        self._interpreter = Interpreter(request["text"], self._head.name, self._constants)
+
+    def _is_pointer(self, name: str) -> bool:
+        return str(self._head.signature.get(name, "*")).startswith("*")
+
+    def _stored(self, each: dict[str, Any]) -> Any:
+        if "number" in each:
+            return each["number"]
+        dtype = getattr(self._torch, each["dtype"])
+        if not each["bytes"]:
+            return self._torch.empty(each["shape"], dtype=dtype)
+        with open(each["path"], "rb") as file:
+            file.seek(each["offset"])
+            data = bytearray(file.read(each["bytes"]))
+        return self._torch.frombuffer(data, dtype=dtype).reshape(each["shape"])
+
+    # --- arguments --------------------------------------------------------------------------------------------------
+
+    def _number(self, given: Any) -> Any:
+        if isinstance(given, dict):  # the graph's input that is a size
+            return int(self._graph.value(given["memory"]))
+        if not isinstance(given, str):
+            return given
+        with contextlib.suppress(ValueError):
+            return float(given)
+        return (
+            {"True": True, "False": False, "None": None}.get(given)
+            if given in ("True", "False", "None")
+            else self._graph.symbol(given)
+        )
+
+    def _compile_time(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
+        found = dict(self._blocks)
+        for name, value in self._head.constants.items():
+            if name in self._head.parameters:
+                found.setdefault(name, value)
+        found.update({name: each for name, each in numbers.items() if name in self._head.constexprs})
+        missing = [name for name in self._head.parameters if name in self._head.constexprs and name not in found]
+        if missing:
+            raise LookupError(f"The run does not tell the compile-time constants {', '.join(missing)}.")
+        return found
+
+    def _start(self, name: str, tensor: dict[str, Any]) -> Any:
+        """The value of a tensor when the kernel starts; None if its memory holds nothing."""
+        dtype = tensor["dtype"] or _DTYPES.get(
+            str(self._head.signature.get(name, "")).lstrip("*").partition(",")[0], "float32"
+        )
+        tensor["dtype"] = dtype
+        holds = tensor["holds"]
+        node = self._nodes.get(holds, holds if holds in self._graph.names else "")
+        value, how = None, "empty"
+        if holds == "0":
+            how = "zeros"
+        elif holds:
+            value, how = self._value(node)
+        self._complete(name, tensor, value)
+        if holds and holds != "0" and (value is None or value.numel() != _count(tensor["shape"])):
+            value, how = self._graph.made_tensor(node or holds, tensor["shape"], None, dtype), "made"
+        if value is not None:
+            value = value.to(getattr(self._torch, dtype)).reshape(tensor["shape"])
+            if node:
+                self._values[node] = self._graph.values.get(node, value)
+        self._inputs.append({"parameter": name, "buffer": tensor["name"] or tensor["memory"], "node": node, "value": how, "shape": tensor["shape"], "dtype": dtype})  # fmt: skip
+        return value
+
+    def _complete(self, name: str, tensor: dict[str, Any], value: Any) -> None:
+        """Gives a tensor the sizes that the output code has as expressions, or not at all."""
+        if tensor["shape"] is None:
+            if value is None:
+                raise LookupError(f"The shape of {tensor['name'] or name} is not in the output code.")
+            tensor["shape"], tensor["strides"] = list(value.shape), list(value.stride())
+        for key in ("shape", "strides"):
+            tensor[key] = [each if isinstance(each, int) else self._graph.symbol(each) for each in tensor[key]]
+        tensor["offset"] = self._number(tensor["offset"])
+
+    def _value(self, node: str) -> tuple[Any, str]:
+        if not node:
+            return None, "made"
+        before = set(self._graph.made)
+        try:
+            value = self._graph.value(node)
+        except LookupError:
+            return None, "made"
+        if not isinstance(value, self._torch.Tensor):
+            return None, "made"
+        made = set(self._graph.made) - before
+        if node in self._known and node not in self._graph.made:
+            return value, "recorded"
+        if node in self._graph.made:
+            return value, "made"
+        self._made_above |= bool(made)
+        return value, "computed"
+
+    _made_above = False
+    """Whether anything that the inputs were computed from was made."""
+
+    def _memory(self) -> tuple[dict[str, Any], list[Region]]:
+        """Fresh tensors by parameter, and their regions."""
+        torch, np = self._torch, self._np
+        sizes: dict[str, int] = {}
+        for tensor in self._tensors.values():
+            end = tensor["offset"] + 1 + sum((size - 1) * stride for size, stride in zip(tensor["shape"], tensor["strides"], strict=True))  # fmt: skip
+            width = getattr(torch, tensor["dtype"]).itemsize
+            sizes[tensor["memory"]] = max(
+                sizes.get(tensor["memory"], 0), (end if _count(tensor["shape"]) else 0) * width
+            )
+        if sum(sizes.values()) > _MOST_BYTES:
+            raise LookupError(f"The tensors of this launch have {sum(sizes.values()):,} bytes, more than the {_MOST_BYTES:,} that are run here.")  # fmt: skip
+        regions: dict[str, Region] = {}
+        arguments: dict[str, Any] = {}
+        for name, tensor in self._tensors.items():
+            memory, dtype = tensor["memory"], getattr(torch, tensor["dtype"])
+            if memory not in regions:
+                storage = torch.full((max(sizes[memory], 1),), 255, dtype=torch.uint8)[: sizes[memory]]
+                count = sizes[memory] // dtype.itemsize
+                regions[memory] = Region(
+                    name, storage, dtype.itemsize, np.zeros(count, bool), np.full(count, -1, np.int32), np.full(count, -1, np.int32),
+                    np.zeros(count, bool),
+                )  # fmt: skip
+            region = regions[memory]
+            whole = (
+                region.storage.view(dtype)
+                if region.storage.numel() % dtype.itemsize == 0
+                else region.storage[:0].view(dtype)
+            )
+            view = (
+                whole.as_strided(tensor["shape"], tensor["strides"], tensor["offset"])
+                if _count(tensor["shape"])
+                else whole[:0]
+            )
+            if (start := self._starts[name]) is not None:
+                view.copy_(start)
+                self._touched(region.written, tensor)[...] = True
+            elif tensor["holds"] == "0":
+                region.storage.zero_()
+                region.written[:] = True
+            arguments[name] = view
+        return arguments, list(regions.values())
+
+    def _touched(self, flags: Any, tensor: dict[str, Any]) -> Any:
+        """The flags of the elements of a tensor, in its shape."""
+        strides = [each * flags.itemsize for each in tensor["strides"]]
+        return self._np.lib.stride_tricks.as_strided(flags[tensor["offset"] :], tensor["shape"], strides)
+
+    # --- programs ---------------------------------------------------------------------------------------------------
+
+    def _grid_of(self) -> tuple[int, int, int]:
+        if self._request.get("grid"):
+            return _three(self._request["grid"])
+        if self._grid_arguments:
+            return _three([self._number(each) for each in self._grid_arguments])
+        from torch._inductor.runtime import triton_heuristics
+
+        if "grid_type" not in self._head.meta:
+            raise LookupError("The run does not tell the kernel's grid: give it with --grid.")
+        grid = triton_heuristics.GridExpr.from_meta(dict(self._head.meta), dict(self._blocks))
+        numbers = {name: each for name, each in {**self._constants, **self._numbers}.items() if isinstance(each, int)}
+        return _three(grid.eval_slow(numbers))
+
+    def _some(self) -> list[tuple[int, int, int]]:
+        """The first, the last, those at the borders of the grid, and 32 that are drawn."""
+        ends = [sorted({0, size - 1}) for size in self._grid]
+        found = {(x, y, z) for x in ends[0] for y in ends[1] for z in ends[2]}
+        drawn = random.Random(0)
+        while len(found) < min(_SEEDED + 8, _count(self._grid)):
+            found.add(tuple(drawn.randrange(size) for size in self._grid))  # type: ignore[arg-type]
+        return sorted(found, key=lambda each: each[::-1])
+
+    def answer(self) -> dict[str, Any]:
+        """Runs what was asked for."""
+        began, total = time.monotonic(), _count(self._grid)
+        arguments, regions = self._memory()
+        checks = Checks(regions, current_line)
+        programs, which = self._chosen(total)
+        wanted = self._request.get("program")
+        recorder = self._recorder(regions) if wanted is not None and self._request["step"] else None
+        ran, problem = self._run(arguments, programs, checks, recorder)
+        outputs: list[dict[str, Any]] = []
+        recorded = _program(wanted) if wanted else programs[0]
+        if not problem:
+            outputs = self._compared(arguments, regions)
+            if ran == total:
+                self._left_unwritten(regions, checks)
+            if recorder is None and self._is_worth_recording(outputs, checks):
+                recorded = programs[checks.non_finite[0]] if checks.non_finite else recorded
+                recorder = self._record(recorded)
+        if recorder is not None:
+            self._first_break(recorder, recorded, checks)
+        stopped = "" if ran == len(programs) else ", until the time was over"
+        return {
+            "kernel": self._request["kernel"], "grid": list(self._grid),
+            "blocks": _plain_ones(self._constants),
+            "programs": {"run": ran, "of": total, "which": which + stopped, "list": [list(each) for each in programs[:64]]},
+            "inputs": self._inputs, "made_above": self._made_above, "failed": problem, "outputs": outputs,
+            "made": _plain_ones({name: why or None for name, why in self._graph.made.items()}), "symbols": self._graph.symbols,
+            "problems": [_problem(each) for each in sorted(checks.problems.values(), key=lambda each: each.line)],
+            **self._told(recorder, recorded), "seconds": round(time.monotonic() - began, 3),
+        }  # fmt: skip
+
+    def _is_worth_recording(self, outputs: Sequence[Mapping[str, Any]], checks: Checks) -> bool:
+        differs = any(each["measure"] and each["measure"]["differs"] for each in outputs)
+        return differs or bool(checks.non_finite) or bool(self._request["step"])
+
+    def _told(self, recorder: Recorder | None, program: tuple[int, int, int]) -> dict[str, Any]:
+        if recorder is None:
+            return {"recorded": None, "statements": [], "is_cut": False}
+        statements = [each.data() for each in recorder.statements] if self._request["step"] else []
+        return {"recorded": list(program), "statements": statements, "is_cut": recorder.is_cut}
+
+    def _chosen(self, total: int) -> tuple[list[tuple[int, int, int]], str]:
+        """The programs to run, and which these are: all if they take less than the limit."""
+        if (wanted := self._request.get("program")) is not None:
+            if any(not 0 <= index < size for index, size in zip(_program(wanted), self._grid, strict=True)):
+                raise LookupError(f"The grid is {self._grid}: it has no program {tuple(wanted)}.")
+            return [_program(wanted)], "the one that was asked for"
+        limit = float(self._request["seconds"])
+        if total <= _MOST_PROGRAMS and (total == 1 or self._seconds_of_first() * total <= limit):
+            x, y, z = self._grid
+            return [(i, j, k) for k in range(z) for j in range(y) for i in range(x)], "all"
+        return self._some(), "the first, the last, those at the borders, and 32 that are drawn"
+
+    def _run(
+        self, arguments: dict[str, Any], programs: list[tuple[int, int, int]], checks: Checks, recorder: Recorder | None
+    ) -> tuple[int, str]:
+        """How many programs ran, and why one could not; empty if all could."""
+        end, ran = time.monotonic() + 2 * float(self._request["seconds"]), 0
+
+        def go_on(number: int) -> bool:
+            nonlocal ran
+            if number and time.monotonic() > end:
+                return False
+            ran = number + 1
+            return True
+
+        try:
+            self._interpreter.run({**arguments, **self._numbers}, self._grid, programs, checks, go_on, recorder)
+        except Exception as error:  # noqa: BLE001  the program's own failure
+            return ran, f"Program {programs[max(ran - 1, 0)]}, line {_line_of(error)}: {reason_of(error)}"
+        return ran, ""
+
+    def _seconds_of_first(self) -> float:
+        arguments, regions = self._memory()
+        began = time.monotonic()
+        with contextlib.suppress(Exception):  # it fails again below, where it is told
+            self._interpreter.run(
+                {**arguments, **self._numbers}, self._grid, [(0, 0, 0)], Checks(regions, current_line), lambda _: True
+            )
+        return time.monotonic() - began
+
+    def _recorder(self, regions: Sequence[Region]) -> Recorder:
+        def words(address: int) -> str:
+            for region in regions:
+                if region.base <= address < region.base + max(region.storage.numel(), 1):
+                    return f"{region.argument}[{(address - region.base) // region.size}]"
+            return "outside of all tensors"
+
+        return Recorder(
+            self._interpreter.tree, self._interpreter.code, words, elements=bool(self._request.get("elements"))
+        )
+
+    def _record(self, program: tuple[int, int, int]) -> Recorder:
+        """Runs one program once more, on fresh memory."""
+        arguments, regions = self._memory()
+        recorder = self._recorder(regions)
+        with contextlib.suppress(Exception):  # a failure is known already
+            self._interpreter.run(
+                {**arguments, **self._numbers},
+                self._grid,
+                [program],
+                Checks(regions, current_line),
+                lambda _: True,
+                recorder,
+            )
+        return recorder
+
+    @staticmethod
+    def _first_break(recorder: Recorder, program: tuple[int, int, int], checks: Checks) -> None:
+        for statement in recorder.statements:
+            if statement.breaks:
+                name = statement.breaks[0]
+                facts = statement.values[name]
+                checks.line, checks.program = (lambda: statement.line), program  # noqa: B023  it returns below
+                checks.tell(NON_FINITE, name, 0, facts["non_finite"], f"{facts['nan']} NaN and {facts['inf']} infinite")
+                return
+
+    def _left_unwritten(self, regions: Sequence[Region], checks: Checks) -> None:
+        """Tells about memory that was empty, and that all programs together wrote in part."""
+        by_argument = {region.argument: region for region in regions}
+        for name, tensor in self._tensors.items():
+            region = by_argument.get(name)
+            if region is None or tensor["holds"] or not region.stored.any() or not _count(tensor["shape"]):
+                continue
+            missing = ~self._touched(region.stored, tensor)
+            if missing.any():
+                checks.line = lambda line=region.line: line  # type: ignore[misc]
+                checks.tell(LEFT_UNWRITTEN, name, int(missing.ravel().argmax()), int(missing.sum()))
+
+    # --- comparing --------------------------------------------------------------------------------------------------
+
+    def _compared(self, arguments: Mapping[str, Any], regions: Sequence[Region]) -> list[dict[str, Any]]:
+        by_memory = dict(zip(dict.fromkeys(each["memory"] for each in self._tensors.values()), regions, strict=False))
+        by_argument = {region.argument: region for region in by_memory.values()}
+        found = []
+        for name, tensor in self._tensors.items():
+            region = by_argument.get(name)
+            if region is None or not region.stored.any() or not _count(tensor["shape"]):
+                continue
+            node = self._nodes.get(tensor["name"], "")
+            stored = self._torch.from_numpy(self._touched(region.stored, tensor).copy())
+            row = {"parameter": name, "buffer": tensor["name"], "node": node, "elements": int(stored.sum()), "of": _count(tensor["shape"]), "measure": None, "why": ""}  # fmt: skip
+            try:
+                row["measure"] = self._measured(node, arguments[name], stored)
+            except LookupError as error:
+                row["why"] = str(error.args[0] if error.args else error)
+            found.append(row)
+        return found
+
+    def _measured(self, node: str, computed: Any, stored: Any) -> dict[str, Any]:
+        if not node or node not in self._graph.names:
+            raise LookupError("no node of the graph is known for it")
+        if made := [
+            each["buffer"] for each in self._inputs if each["value"] == "made" and each["node"] not in self._graph.names
+        ]:
+            raise LookupError(f"{made[0]}, which the kernel reads, is not a node of the graph, so its value was made")
+        eager = self._graph.value(node)
+        if node in self._graph.made:
+            raise LookupError(
+                f"{node} cannot be computed in eager mode: {self._graph.made[node] or 'it is an input of the graph'}"
+            )
+        # From what the kernel read on, so that only its own errors count.
+        start = {name: value for name, value in self._values.items() if name != node}
+        wide = EagerGraph(self._request["graph"], start, is_wide=True)
+        dtype = str(eager.dtype).removeprefix("torch.")
+        noisy = EagerGraph(self._request["graph"], start, is_wide=True, noise=_ROUNDING.get(dtype, 0.0))
+        wide.symbols.update(self._graph.symbols)
+        noisy.symbols.update(self._graph.symbols)
+        exact, disturbed = wide.value(node), noisy.value(node)
+        if any(name not in self._graph.made for name in wide.made):
+            exact, disturbed = eager, eager  # an operator without a float64 form
+        if computed.numel() != eager.numel():
+            raise LookupError(f"{node} has another shape than the buffer: {list(eager.shape)}")
+        shape = eager.shape
+        own = self._torch.where(stored.reshape(shape), computed.reshape(shape).to(eager.dtype), eager)
+        found = measure(own, eager, exact.reshape(shape), disturbed.reshape(shape))
+        if found is None:
+            raise LookupError("the two cannot be compared")
+        difference = (own.double() - eager.double()).abs()
+        return {**found.data(), "differs": found.differs, "to_eager": plain(float(difference[difference.isfinite()].max())) if difference.isfinite().any() else None}  # fmt: skip
+
+
+def _plain_ones(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if isinstance(value, int | float | str)}
+
+
+def _line_of(error: BaseException) -> int:
+    line, trace = 0, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == "<kernel>":
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def _problem(each: Any) -> dict[str, Any]:
+    return {
+        "kind": each.kind, "line": each.line, "program": list(each.program), "argument": each.argument, "index": each.index,
+        "elements": each.elements, "message": each.message,
+    }  # fmt: skip
+
+
+def _three(sizes: Sequence[int]) -> tuple[int, int, int]:
+    """The sizes of a grid; those that are left out are 1."""
+    x, y, z = (*sizes, 1, 1)[:3]
+    return int(x), int(y), int(z)
+
+
+def _program(indices: Sequence[int]) -> tuple[int, int, int]:
+    """The indices of a program; those that are left out are 0."""
+    x, y, z = (*indices, 0, 0)[:3]
+    return int(x), int(y), int(z)
+
+
+def _count(sizes: Sequence[int]) -> int:
+    found = 1
+    for size in sizes:
+        found *= size
+    return found
+
+
+def blocks_of(head: KernelHead) -> dict[str, Any]:
+    """The sizes of a kernel's blocks: what its decorators tell, else the powers of 2 that hold about 1,024 elements."""
+    if head.configs:
+        return dict(head.configs[0])
+    hints = {name.rstrip("_").upper(): size for name, size in head.size_hints.items() if isinstance(size, int)}
+    found: dict[str, Any] = {}
+    left = _LANES
+    if head.heuristic == "persistent_reduction":
+        left = max(1, left // max([size for name, size in hints.items() if name.startswith("R")], default=1))
+    for name in sorted(head.blocks, key=lambda each: (not each.startswith("R"), each)):
+        if name in head.meta:
+            found[name] = head.meta[name]
+        elif "BLOCK" not in name:
+            found[name] = 1
+        else:
+            dim = name.removesuffix("BLOCK").rstrip("_") or "R"
+            others = len([each for each in head.blocks if each[0] in "YZ"]) if dim[0] in "XYZ" else 0
+            most = left if not others else 32
+            found[name] = max(1, min(hints.get(dim, hints.get(dim.lower(), most)), most))
+            left = max(1, left // found[name]) if dim[0] == "R" else left
+    return found

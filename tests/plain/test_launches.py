@@ -1,0 +1,72 @@
+"""The launches of kernels in output code, and the heads of kernels."""
+
+from __future__ import annotations
+
+from irscope.ir.launches import Tensor, head_of, launches_in, returned_nodes
+
+KERNEL = """\
+import triton
+
+@triton_heuristics.persistent_reduction(
+    size_hints={'x': 32, 'r0_': 64}, reduction_hint=ReductionHint.INNER,
+    triton_meta={'signature': {'in_out_ptr0': '*fp32', 'in_ptr0': '*bf16', 'ks0': 'i64', 'xnumel': 'i32', 'XBLOCK': 'constexpr'},
+                 'device': DeviceProperties(type='cuda'), 'constants': {}, 'configs': [{(0,): [['tt.divisibility', 16]]}]},
+    inductor_meta={'grid_type': 'Grid1D', 'autotune_hints': set(), 'mutated_arg_names': ['in_out_ptr0']},
+)
+@triton.jit
+def triton_per_0(in_out_ptr0, in_ptr0, ks0, xnumel, XBLOCK : tl.constexpr):
+    pass
+"""
+CODE = """\
+# Graph fragment:
+#   %mul : Tensor "f32[4, 8]" = call_function[target=torch.ops.aten.mul.Tensor](args = (%arg0_1, 2), kwargs = {})
+#   return %getitem,%mul
+triton_per_0 = async_compile.triton('triton_per_0', '''…''')
+
+class Runner:
+    def call(self, args):
+        arg0_1, arg1_1 = args
+        s77 = arg1_1
+        assert_size_stride(arg0_1, (4, s77), (s77, 1), 'input')
+        with torch.cuda._DeviceGuard(0):
+            buf0 = empty_strided_cuda((4, 8), (8, 1), torch.float32)
+            extern_kernels.mm(arg0_1, arg0_1, out=buf0)
+            buf1 = reinterpret_tensor(buf0, (32, ), (1, ), 0); del buf0  # reuse
+            triton_per_0_xnumel = 4*s77
+            triton_per_0.run(buf1, reinterpret_tensor(arg0_1, (8, 4), (1, 8), 2), s77, triton_per_0_xnumel, stream=raw_stream0)
+            triton_per_0.run(buf1, arg0_1, s77, 5, stream=raw_stream0)
+            buf2 = empty_strided_cuda((3, ), (1, ), torch.int64)
+            buf2.zero_()
+            triton_per_0.run(buf2, buf1, 1, 5, stream=raw_stream0)
+"""
+
+
+def test_the_arguments_of_a_launch_are_followed_to_their_memory() -> None:
+    first, second, third = launches_in(CODE, "triton_per_0")
+    assert first.arguments == (
+        Tensor("buf0", "buf0", (32,), (1,), 0, "float32", "buf1"),
+        Tensor("arg0_1", "arg0_1", (8, 4), (1, 8), 2, "", "arg0_1"),
+        Tensor("arg1_1", "arg1_1", None, (), 0, "", "s77"),
+        "4 * s77",
+    )
+    # The first launch has written the memory under its new name.
+    assert isinstance(second.arguments[0], Tensor) and second.arguments[0].holds == "buf1"
+    assert second.arguments[1] == Tensor("arg0_1", "arg0_1", (4, "s77"), ("s77", 1), 0, "", "arg0_1")
+    assert isinstance(third.arguments[0], Tensor) and (third.arguments[0].holds, third.arguments[0].dtype) == (
+        "0",
+        "int64",
+    )
+
+
+def test_the_nodes_that_a_kernel_returns() -> None:
+    assert returned_nodes(CODE) == {"triton_per_0": ("getitem", "mul")}
+
+
+def test_the_head_of_a_kernel() -> None:
+    head = head_of(KERNEL, "triton_per_0")
+    assert (head.heuristic, head.size_hints, head.blocks) == ("persistent_reduction", {"x": 32, "r0_": 64}, ("XBLOCK",))
+    assert (head.signature["in_ptr0"], head.meta["grid_type"]) == ("*bf16", "Grid1D")
+    assert head.named(["a", "b", 3, 4, 7, 1, 1], {"XBLOCK": 8}) == (
+        {"in_out_ptr0": "a", "in_ptr0": "b", "ks0": 3, "xnumel": 4},
+        [7, 1, 1],
+    )

@@ -1,0 +1,99 @@
+"""Stepping into a Triton kernel: a program of it, statement by statement, with its blocks.  Triton's interpreter runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import dap_client
+import pytest
+from dap_client import Client, until_stage, where
+from kernel_runs import NAME, line_of, with_a_kernel
+from support import triton_importable
+
+TEXT = f"kernel/{NAME}.py"
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    folder = tmp_path_factory.mktemp("kernels")
+    with_a_kernel(folder / "runs.db", folder)
+    dap_client.WAIT_SECONDS = 300.0  # the process that runs the kernel imports torch and triton
+    with triton_importable(), Client() as client:
+        client.attach(str(folder / "runs.db"))
+        yield client
+        client.ask("disconnect")
+
+
+def _in_program(client: Client, part: str) -> None:
+    """To a statement of the kernel's program."""
+    until_stage(client, TEXT, line_of(part))
+    client.move("stepIn")
+    assert where(client) == (TEXT, line_of(part))
+
+
+def test_stepping_in_from_a_launch_enters_the_kernel(session: Client) -> None:
+    until_stage(session, "output-code.py", next(n for n, row in enumerate(_output(session), 1) if f"{NAME}.run" in row))
+    session.move("stepIn")
+    assert where(session) == (TEXT, 1)
+    session.move("stepIn")
+    assert where(session) == (TEXT, line_of("    xnumel = 5"))
+    assert session.top()["name"].endswith("[program (0)]")
+    session.move("next")
+    assert where(session) == (TEXT, line_of("r0_numel = 6"))
+    session.move("stepBack")
+    session.move("stepBack")
+    assert where(session) == (TEXT, line_of("    xnumel = 5"))
+    session.move("stepOut")
+    assert where(session) == (TEXT, line_of("    xnumel = 5"))  # the same line of the kernel's text
+    session.move("stepOut")
+    assert where(session)[0] == "output-code.py"
+
+
+def _output(client: Client) -> list[str]:
+    source = next(each for each in client.ask("loadedSources")["sources"] if each["name"] == "0/0 output-code.py")
+    reference = source["sourceReference"]
+    return list(client.ask("source", source=source, sourceReference=reference)["content"].split("\n"))
+
+
+def test_variables_are_blocks_and_the_stack_has_the_node_and_the_users_line(session: Client) -> None:
+    _in_program(session, "tmp3 =")
+    scopes = session.scopes()
+    made = session.variables(scopes["Statement"]["variablesReference"])
+    assert [each["name"] for each in made] == ["tmp3"] and made[0]["value"].startswith("fp32[8, 8] from ")
+    facts = {each["name"]: each for each in session.variables(made[0]["variablesReference"])}
+    assert (facts["shape"]["value"], facts["masked"]["value"]) == ("(2) [8, 8]", "34")
+    rows = session.variables(facts["elements"]["variablesReference"], start=0, count=1)
+    elements = session.variables(rows[0]["variablesReference"])
+    assert len(elements) == 8 and elements[7]["value"].strip("'\"").startswith("(")
+    assert [each["name"] for each in session.variables(scopes["Blocks"]["variablesReference"])][:3] == [
+        "tmp3",
+        "tmp2",
+        "tmp1",
+    ]
+    frames = [(frame["source"]["name"], frame["name"].partition(" = ")[0]) for frame in session.stack()]
+    assert frames[:2] == [(f"0/0 {TEXT}", "tmp3"), ("0/0 post-grad-graph.py", "log")]
+    assert (session.stack()[-1]["source"]["name"], session.stack()[-1]["line"]) == ("model.py", 5)
+    assert float(session.evaluate("tmp3.max")) == pytest.approx(float(facts["max"]["value"]))
+
+
+def test_a_breakpoint_on_a_line_of_the_kernel(session: Client) -> None:
+    _in_program(session, "tmp1 =")
+    source = session.top()["source"]
+    conditions = {line_of("tmp2 ="): "tmp2.nan > 0", line_of("tmp7 ="): "tmp7.nan == 0"}
+    asked = [{"line": line, "condition": condition} for line, condition in conditions.items()]
+    answers = session.ask("setBreakpoints", source=source, breakpoints=asked)["breakpoints"]
+    assert [each["verified"] for each in answers] == [True, True]
+    assert session.move("continue")["reason"] == "breakpoint"
+    assert where(session) == (TEXT, line_of("tmp7 ="))
+    assert session.move("reverseContinue")["reason"] != "breakpoint" or where(session)[1] < line_of("tmp7 =")
+    session.ask("setBreakpoints", source=source, breakpoints=[])
+
+
+def test_a_kernel_that_cannot_be_run_says_why(tmp_path: Path) -> None:
+    with_a_kernel(tmp_path / "runs.db", tmp_path)
+    with Client() as client:
+        client.attach(str(tmp_path / "runs.db"), python="/bin/false")
+        until_stage(client, TEXT, line_of("tmp3 ="))
+        assert "ended with 1" in client.move("stepIn")["description"]
+        client.ask("disconnect")
