@@ -59,6 +59,9 @@ COMMANDS = {
     "diverge": Command(
         "find where compiled code computes a different number", "value_arguments:add_diverge", runs_script=True
     ),
+    "watch": Command(
+        "find the step, the line and the node of the first NaN", "value_arguments:add_watch", runs_script=True
+    ),
     "completion": Command("print a script that completes irscope's arguments in a shell", "completing:add_to"),
 }
 
