@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -24,6 +25,12 @@ class StepEvents(Protocol):
 
     def after_step(self, optimizer: Any) -> None:
         """It has changed them."""
+
+
+def _is_traced() -> bool:
+    """Whether Dynamo compiles the step of the optimizer: then nothing of ours may be in it."""
+    torch: Any = sys.modules["torch"]
+    return bool(torch.compiler.is_compiling())
 
 
 def step_hooks(events: StepEvents) -> list[Hook]:
@@ -52,14 +59,12 @@ def step_hooks(events: StepEvents) -> list[Hook]:
         return replace_attribute(cls, "scale", _scale)
 
     def on_steps(module: types.ModuleType) -> Undo:
-        compiler: Any = __import__("torch.compiler").compiler
-
         def before(optimizer: Any, args: Any, kwargs: Any) -> None:
-            if not compiler.is_compiling():
+            if not _is_traced():
                 events.before_step(optimizer, kwargs.get("closure", args[0] if args else None))
 
         def after(optimizer: Any, _args: Any, _kwargs: Any) -> None:
-            if not compiler.is_compiling():
+            if not _is_traced():
                 events.after_step(optimizer)
 
         handles = [

@@ -15,13 +15,12 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from irscope.values.run.compiled import CompiledGraph
 from irscope.values.run.copies import clones
 from irscope.values.run.interpreting import copies_to_input, mutates
-from irscope.vocabulary.records import dataclass
 
 INTERVAL = 8
 """Steps from one copy of the parameters to the next."""

@@ -63,10 +63,10 @@ def _flat(tensor: Any) -> Any:
 
 
 def measurable(value: Any) -> bool:
-    """Whether a value is a tensor that can be infinite."""
+    """Whether a value is a plain tensor that can be infinite: not one of a trace, and no subclass."""
     torch: Any = sys.modules["torch"]
     return (
-        isinstance(value, torch.Tensor)
+        type(value) in (torch.Tensor, torch.nn.Parameter)
         and (value.is_floating_point() or value.is_complex())
         and value.layout is torch.strided
         and value.device.type in ("cpu", "cuda")
