@@ -61,7 +61,8 @@ def step_hooks(events: StepEvents) -> list[Hook]:
     def on_steps(module: types.ModuleType) -> Undo:
         def before(optimizer: Any, args: Any, kwargs: Any) -> None:
             if not _is_traced():
-                events.before_step(optimizer, kwargs.get("closure", args[0] if args else None))
+                closure = args[1] if len(args) > 1 else None  # the optimizer itself comes first
+                events.before_step(optimizer, kwargs.get("closure", closure))
 
         def after(optimizer: Any, _args: Any, _kwargs: Any) -> None:
             if not _is_traced():
