@@ -87,7 +87,14 @@ class Case:
 
 def train(body: str, step: int, code: str, plant: str = "pass", **more: object) -> Case:
     """A training whose model computes ``body`` of its hidden layer ``h`` and the target ``y``, and returns the loss."""
-    parts = {"optimizer": "SGD", "rate": 0.01, "steps": step + 2, "plant": plant, "loss": "compiled(x, y)", "before": "pass"}
+    parts = {
+        "optimizer": "SGD",
+        "rate": 0.01,
+        "steps": step + 2,
+        "plant": plant,
+        "loss": "compiled(x, y)",
+        "before": "pass",
+    }
     head = HEAD + str(more.pop("head", ""))
     net = NET.replace("{body}", body.replace("\n", "\n        ")).replace("{mark}", str(more.pop("mark", "")))
     return Case(head + net + TRAIN.format(**{**parts, **more}), step, code)
@@ -105,7 +112,7 @@ def at(step: int, what: str) -> str:
 
 
 MEAN = "return ((self.b(h) - y) ** 2).mean()"
-M, C, D, O, L = (f"non-finite-{who}" for who in ("model", "compiler", "data", "optimizer", "loss"))
+M, C, D, OPT, LOSS = (f"non-finite-{who}" for who in ("model", "compiler", "data", "optimizer", "loss"))
 CASES: dict[str, Case] = {
     # The model: numbers leave the range of an operation.
     "log-of-zero": train("return -(y * torch.log(F.relu(self.b(h)))).mean()  # @", 1, M),
@@ -131,8 +138,8 @@ CASES: dict[str, Case] = {
     "bad-target": train("return ((self.b(h) - y) ** 2).mean()  # @", 20, D, at(20, "y[3, 3] = float('inf')")),
     "bad-input": inference("return x * 2 + 1  # @", 15, D, at(15, "x[0, 3] = float('nan')")),
     # The optimizer, and the loss outside of compiled code.
-    "optimizer": train(MEAN, 5, O, before="optimizer.param_groups[0]['lr'] = 1e39 if step == 5 else 0.01"),
-    "loss-outside": train("return self.b(h)", 6, L, at(6, "y[0] = -100"), loss="torch.log(compiled(x, y) + y + 50).mean()"),
+    "optimizer": train(MEAN, 5, OPT, before="if step == 5: optimizer.param_groups[0]['lr'] = 3e38; model.b.weight.grad.mul_(1e9)"),
+    "loss-outside": train("return self.b(h)", 6, LOSS, at(6, "y[0] = -100"), loss="torch.log(compiled(x, y) + y + 50).mean()"),
     # The compiler.
     "wrong-pass": inference("return torch.tanh(x * x)  # @", 1, C, head=WRONG_PASS.format(old="tanh", new="acosh")),
     "wrong-pass-later": inference("return torch.sin(x) * 2  # @", 9, C, at(9, "x[0, 0] = -3"), head=WRONG_PASS.format(old="sin", new="sqrt")),
@@ -151,7 +158,7 @@ def judged(name: str, case: Case, folder: Path) -> str:
     script.write_text(case.text)
     line = next((number for number, text in enumerate(case.text.split("\n"), 1) if text.endswith("# @")), 0)
     if not line:  # where it is no line of the model's
-        wanted = {O: "    optimizer.step()", L: "    loss.backward()"}[case.code]
+        wanted = {OPT: "    optimizer.step()", LOSS: "    loss.backward()"}[case.code]
         line = case.text.split("\n").index(wanted) + 1
     command = [sys.executable, "-m", "irscope", "watch", "--json", "--store", str(folder / "runs.db"), str(script)]
     command += ["--against", case.against] if case.against else []
@@ -161,7 +168,10 @@ def judged(name: str, case: Case, folder: Path) -> str:
     found = json.loads(done.stdout)["findings"]
     wanted_kind = case.code.partition("-")[0] if case.against else "non-finite"
     named = [each for each in found if each["kind"] == wanted_kind]
-    told = [(each["file"] == str(script) and each["range"]["start"]["line"], each["code"], each["message"]) for each in named]
+    told = [
+        (each["file"] == str(script) and each["range"]["start"]["line"], each["code"], each["message"])
+        for each in named
+    ]
     if len(told) != 1:
         return f"{len(told)} findings: {[each['message'] for each in found]} {done.stderr[-300:]}"
     at_line, code, message = told[0]

@@ -29,18 +29,26 @@ def watch(options: argparse.Namespace) -> int:
     progress, exits = ProgressLine(), list[int]()
     with Store(options.store) as store:
         stdout = sys.stderr.fileno() if options.json else None
-        run, outcome = execute(spec_of(options, wanted), store, on_message=progress.see, on_exit=exits.append, stdout=stdout)
+        run, outcome = execute(
+            spec_of(options, wanted), store, on_message=progress.see, on_exit=exits.append, stdout=stdout
+        )
         progress.wipe()
         report = store.report(run)
         found = [each for each in report.findings if each.kind in _KINDS]
         if options.json:
-            print(json.dumps({"run": run, "outcome": to_json(report.outcome), "findings": to_json(tuple(found))}, indent=1))
+            print(
+                json.dumps(
+                    {"run": run, "outcome": to_json(report.outcome), "findings": to_json(tuple(found))}, indent=1
+                )
+            )
         else:
             paint = Paint(sys.stdout)
             for finding in found:
                 to_stdout([*finding_lines(finding, paint), ""])
             if not found:
-                print(paint("Every number that was watched is finite.", "green") if report.compiles else outcome.message)
+                print(
+                    paint("Every number that was watched is finite.", "green") if report.compiles else outcome.message
+                )
     for gap in report.capture_gaps:
         print(printable(f"not captured: {gap.what}: {gap.why}"), file=sys.stderr)
     return exit_code_of(outcome, exits)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import sys
 import types
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all

@@ -5,7 +5,7 @@
 #    source ~/.local/share/bash_completion/irscope
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_irscope_subparsers=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge completion)
+_shtab_irscope_subparsers=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge watch completion)
 
 _shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --no-symbolic-trace --check-without-compile --target --tuned --fake --no-machine-code --world --ranks --nproc-per-node --nnodes --node-rank --master-addr --master-port --rdzv-backend --rdzv-endpoint --rdzv-id --rdzv-conf --max-restarts)
 _shtab_irscope_check_option_strings=(-h --help --fail-on --max-graphs --max-graph-breaks --max-recompiles --max-kernels --max-compile-seconds --format -o --output --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --store)
@@ -26,8 +26,9 @@ _shtab_irscope_diff_option_strings=(-h --help --json --store --stage --compile -
 _shtab_irscope_why_miss_option_strings=(-h --help --json --store)
 _shtab_irscope_view_option_strings=(-h --help --open --stage --port --no-browser --store --python --read-only --severity --baseline --version)
 _shtab_irscope_mcp_option_strings=(-h --help --allow-run --traces --store --python)
-_shtab_irscope_values_option_strings=(-h --help --json --store -m --compile --call --inputs --budget --cwd --python --stage --node)
-_shtab_irscope_diverge_option_strings=(-h --help --json --store -m --compile --call --inputs --budget --cwd --python --all --reproducer)
+_shtab_irscope_values_option_strings=(-h --help --json --store -m --budget --cwd --python --compile --call --inputs --stage --node)
+_shtab_irscope_diverge_option_strings=(-h --help --json --store -m --budget --cwd --python --compile --call --inputs --all --reproducer)
+_shtab_irscope_watch_option_strings=(-h --help --json --store -m --budget --cwd --python --against --replay-memory)
 _shtab_irscope_completion_option_strings=(-h --help)
 _shtab_irscope_option_strings=(-h --help --version)
 
@@ -104,16 +105,21 @@ _shtab_irscope_mcp___python_COMPGEN=_shtab_compgen_files
 _shtab_irscope_values_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_irscope_values_pos_1_COMPGEN=_shtab_compgen_files
 _shtab_irscope_values___store_COMPGEN=_shtab_compgen_files
-_shtab_irscope_values___inputs_COMPGEN=_shtab_compgen_files
 _shtab_irscope_values___cwd_COMPGEN=_shtab_compgen_dirs
 _shtab_irscope_values___python_COMPGEN=_shtab_compgen_files
+_shtab_irscope_values___inputs_COMPGEN=_shtab_compgen_files
 _shtab_irscope_diverge_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_irscope_diverge_pos_1_COMPGEN=_shtab_compgen_files
 _shtab_irscope_diverge___store_COMPGEN=_shtab_compgen_files
-_shtab_irscope_diverge___inputs_COMPGEN=_shtab_compgen_files
 _shtab_irscope_diverge___cwd_COMPGEN=_shtab_compgen_dirs
 _shtab_irscope_diverge___python_COMPGEN=_shtab_compgen_files
+_shtab_irscope_diverge___inputs_COMPGEN=_shtab_compgen_files
 _shtab_irscope_diverge___reproducer_COMPGEN=_shtab_compgen_files
+_shtab_irscope_watch_pos_0_COMPGEN=_shtab_compgen_files
+_shtab_irscope_watch_pos_1_COMPGEN=_shtab_compgen_files
+_shtab_irscope_watch___store_COMPGEN=_shtab_compgen_files
+_shtab_irscope_watch___cwd_COMPGEN=_shtab_compgen_dirs
+_shtab_irscope_watch___python_COMPGEN=_shtab_compgen_files
 
 _shtab_irscope_run___lane_choices=(fast deep)
 _shtab_irscope_check___format_choices=(text json sarif github junit)
@@ -121,8 +127,9 @@ _shtab_irscope_check___lane_choices=(fast deep)
 _shtab_irscope_env_pos_0_choices=(create)
 _shtab_irscope_show___target_choices=(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)
 _shtab_irscope_graph___theme_choices=(light dark)
+_shtab_irscope_watch___against_choices=(eager float64)
 _shtab_irscope_completion_pos_0_choices=(bash zsh fish tcsh)
-_shtab_irscope_pos_0_choices=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge completion)
+_shtab_irscope_pos_0_choices=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge watch completion)
 
 _shtab_irscope_run_pos_1_nargs='*'
 _shtab_irscope_run__h_nargs=0
@@ -229,6 +236,10 @@ _shtab_irscope_diverge__h_nargs=0
 _shtab_irscope_diverge___help_nargs=0
 _shtab_irscope_diverge___json_nargs=0
 _shtab_irscope_diverge___all_nargs=0
+_shtab_irscope_watch_pos_1_nargs='*'
+_shtab_irscope_watch__h_nargs=0
+_shtab_irscope_watch___help_nargs=0
+_shtab_irscope_watch___json_nargs=0
 _shtab_irscope_completion__h_nargs=0
 _shtab_irscope_completion___help_nargs=0
 _shtab_irscope_pos_0_nargs=A...

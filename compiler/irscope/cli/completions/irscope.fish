@@ -50,8 +50,8 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge completion
-set -g _shtab_irscope_opts_with_value --against --around --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --than --theme --timeout --traces --tuned --world --write-baseline -m -o
+set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge watch completion
+set -g _shtab_irscope_opts_with_value --against --around --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --replay-memory --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --than --theme --timeout --traces --tuned --world --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -292,12 +292,12 @@ complete -c irscope -n '_shtab_irscope_using values' -s h -l help -d 'show this 
 complete -c irscope -n '_shtab_irscope_using values' -l json -d 'print data instead of text (docs/json.md)'
 complete -c irscope -n '_shtab_irscope_using values' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
 complete -c irscope -n '_shtab_irscope_using values' -s m -x -d 'run a module instead, by its dotted name'
-complete -c irscope -n '_shtab_irscope_using values' -l compile -x -d 'only in this compile, as in 0/0'
-complete -c irscope -n '_shtab_irscope_using values' -l call -x -d 'which call (default: the first)'
-complete -c irscope -n '_shtab_irscope_using values' -l inputs -xka "(__fish_complete_path (commandline -ct))" -d 'inputs in place of the call'"'"'s own: a .py file that defines `inputs`, or a dict that torch.save wrote'
 complete -c irscope -n '_shtab_irscope_using values' -l budget -x -d 'stop the script after this time; findings up to then are kept'
 complete -c irscope -n '_shtab_irscope_using values' -l cwd -xka "(__fish_complete_directories)" -d 'working folder of the script (default: the current one)'
 complete -c irscope -n '_shtab_irscope_using values' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs the script'
+complete -c irscope -n '_shtab_irscope_using values' -l compile -x -d 'only in this compile, as in 0/0'
+complete -c irscope -n '_shtab_irscope_using values' -l call -x -d 'which call (default: the first)'
+complete -c irscope -n '_shtab_irscope_using values' -l inputs -xka "(__fish_complete_path (commandline -ct))" -d 'inputs in place of the call'"'"'s own: a .py file that defines `inputs`, or a dict that torch.save wrote'
 complete -c irscope -n '_shtab_irscope_using values' -l stage -x -d 'a graph stage by name, as in post-grad-graph; all: every graph'
 complete -c irscope -n '_shtab_irscope_using values' -l node -x -d 'one node, with its first elements and a small picture'
 complete -c irscope -n '_shtab_irscope_using values; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script'
@@ -307,16 +307,28 @@ complete -c irscope -n '_shtab_irscope_using diverge' -s h -l help -d 'show this
 complete -c irscope -n '_shtab_irscope_using diverge' -l json -d 'print data instead of text (docs/json.md)'
 complete -c irscope -n '_shtab_irscope_using diverge' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
 complete -c irscope -n '_shtab_irscope_using diverge' -s m -x -d 'run a module instead, by its dotted name'
-complete -c irscope -n '_shtab_irscope_using diverge' -l compile -x -d 'only in this compile, as in 0/0'
-complete -c irscope -n '_shtab_irscope_using diverge' -l call -x -d 'which call (default: the first)'
-complete -c irscope -n '_shtab_irscope_using diverge' -l inputs -xka "(__fish_complete_path (commandline -ct))" -d 'inputs in place of the call'"'"'s own: a .py file that defines `inputs`, or a dict that torch.save wrote'
 complete -c irscope -n '_shtab_irscope_using diverge' -l budget -x -d 'stop the script after this time; findings up to then are kept'
 complete -c irscope -n '_shtab_irscope_using diverge' -l cwd -xka "(__fish_complete_directories)" -d 'working folder of the script (default: the current one)'
 complete -c irscope -n '_shtab_irscope_using diverge' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs the script'
+complete -c irscope -n '_shtab_irscope_using diverge' -l compile -x -d 'only in this compile, as in 0/0'
+complete -c irscope -n '_shtab_irscope_using diverge' -l call -x -d 'which call (default: the first)'
+complete -c irscope -n '_shtab_irscope_using diverge' -l inputs -xka "(__fish_complete_path (commandline -ct))" -d 'inputs in place of the call'"'"'s own: a .py file that defines `inputs`, or a dict that torch.save wrote'
 complete -c irscope -n '_shtab_irscope_using diverge' -l all -d 'every node that was compared, matching ones too'
 complete -c irscope -n '_shtab_irscope_using diverge' -l reproducer -xka "(__fish_complete_path (commandline -ct))" -d 'write a standalone script that reproduces the divergence, and run it'
 complete -c irscope -n '_shtab_irscope_using diverge; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script'
 complete -c irscope -n '_shtab_irscope_using diverge; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a watch -d 'find the step, the line and the node of the first NaN'
+complete -c irscope -n '_shtab_irscope_using watch' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using watch' -l json -d 'print data instead of text (docs/json.md)'
+complete -c irscope -n '_shtab_irscope_using watch' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
+complete -c irscope -n '_shtab_irscope_using watch' -s m -x -d 'run a module instead, by its dotted name'
+complete -c irscope -n '_shtab_irscope_using watch' -l budget -x -d 'stop the script after this time; findings up to then are kept'
+complete -c irscope -n '_shtab_irscope_using watch' -l cwd -xka "(__fish_complete_directories)" -d 'working folder of the script (default: the current one)'
+complete -c irscope -n '_shtab_irscope_using watch' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that runs the script'
+complete -c irscope -n '_shtab_irscope_using watch' -l against -xka "eager float64" -d 'also find the first step that drifts from this (slow)'
+complete -c irscope -n '_shtab_irscope_using watch' -l replay-memory -x -d 'for the copies from which the last steps are run again'
+complete -c irscope -n '_shtab_irscope_using watch; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script'
+complete -c irscope -n '_shtab_irscope_using watch; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a completion -d 'print a script that completes irscope'"'"'s arguments in a shell'
 complete -c irscope -n '_shtab_irscope_using completion' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using completion; and test $_shtab_irscope_npos -eq 0' -ka "bash zsh fish tcsh" -d 'bash or zsh or fish or tcsh'

@@ -61,7 +61,9 @@ _WHO = {
 }
 _HINTS = {
     "model": ("Keep the operand in the range of the operation: clamp it, add an epsilon, or compute it in float32.",),
-    "compiler": ("`irscope diverge SCRIPT --reproducer FILE` writes a script for a bug report, if it does so at one call.",),
+    "compiler": (
+        "`irscope diverge SCRIPT --reproducer FILE` writes a script for a bug report, if it does so at one call.",
+    ),
     "data": ("Look at this batch: torch.isfinite(x).all() before the call says the same.",),
     "optimizer": ("Lower the learning rate, or clip the gradients (torch.nn.utils.clip_grad_norm_).",),
     "loss": ("Move the loss into the compiled function, and its operations are named, too.",),

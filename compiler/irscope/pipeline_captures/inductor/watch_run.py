@@ -263,7 +263,9 @@ class WatchRun(ValueRun):
             is_input = birth.node.op == "placeholder"
             file, line, library = place_of(next(iter(birth.node.users), None) if is_input else birth.node, moment)
             culprit = "data" if is_input else "model"
-            what = f"the input {names.get(node, node)} has {birth.became}" if is_input else f"{target} made {birth.became}"
+            what = (
+                f"the input {names.get(node, node)} has {birth.became}" if is_input else f"{target} made {birth.became}"
+            )
             if birth.operand is not None:
                 operand = names.get(birth.operand.name, birth.operand.name)
                 magnitude = f"{birth.extent.magnitude:.4g}"
@@ -305,7 +307,9 @@ class WatchRun(ValueRun):
         else:
             outputs = outputs_of(returned)
             names = zip(output_names(kept), outputs, strict=False)
-            found = CompiledValues({name: value for name, value in names if name and value is not None}, outputs=outputs)
+            found = CompiledValues(
+                {name: value for name, value in names if name and value is not None}, outputs=outputs
+            )
         drawing = Drawing(compiled.config)
         try:
             compared = Comparison(kept, found, drawing, whole=False, to_eager=to_eager).run(moment.inputs)
@@ -348,5 +352,3 @@ def _kernel(node: Any, kernels: Any) -> str:
         seen.add(each)
         open_ += [user for user in each.users if user not in seen]
     return ""
-
-

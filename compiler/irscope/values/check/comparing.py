@@ -111,6 +111,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def output_names(kept: KeptGraph) -> list[str]:
+    """The names of the nodes that a graph returns; empty for what is no node."""
     node = next(node for node in kept.graph.nodes if node.op == "output")
     found = node.args[0] if isinstance(node.args[0], (list, tuple)) else [node.args[0]]
     return [getattr(each, "name", "") for each in found]
@@ -231,7 +232,9 @@ class Comparison:
         eager, wide, noisy = (envs[name][node] for name in _LANES[:3])
         local = None
         if all(isinstance(each, self._torch.Tensor) for each in (eager, wide, noisy)):
-            local = measure(compiled, eager, self._lanes["wide"].widened(eager) if self._to_eager else wide, noisy, exact)
+            local = measure(
+                compiled, eager, self._lanes["wide"].widened(eager) if self._to_eager else wide, noisy, exact
+            )
         whole, whole_wide = (envs[name][node] if name in envs else MISSING for name in _LANES[3:])
         return Compared(
             node, self._found.kernel.get(node.name, ""), local,

@@ -96,7 +96,7 @@ def _birth(node: Any, became: str, extents: Mapping[Any, Extent]) -> Birth:
     if not operands:
         return Birth(node, became)
     name = str(node.target)
-    domain = [operand for operand in _where_undefined(name, operands, extents)]
+    domain = list(_where_undefined(name, operands, extents))
     operand = domain[0] if domain else max(operands, key=lambda each: extents[each].magnitude)
     return Birth(node, became, operand, extents[operand])
 

@@ -112,8 +112,9 @@ class Recorder:
         self._steps = [Step(1)]
         self._parameters: dict[int, Any] = {}  # address → weak reference
         self._optimizers: list[Any] = []
-        self._made: dict[int, tuple[Any, Any, Output]] = {}  # address → reference to the memory, how it looked, what it is
-        self._kept: dict[int, tuple[Any, Any, Any]] = {}  # likewise → the copy
+        # By address: a reference to the memory, how the tensor looked, and what it is, or its copy.
+        self._made: dict[int, tuple[Any, Any, Output]] = {}
+        self._kept: dict[int, tuple[Any, Any, Any]] = {}
         self.why_not = ""
         """Why the calls of the step that is going on cannot be run again; empty: they can."""
 
