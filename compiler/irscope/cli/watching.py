@@ -13,7 +13,7 @@ from irscope.cli.text import Paint, to_stdout
 from irscope.cli.values import spec_of
 from irscope.driver.driver import execute
 from irscope.findings.kinds import divergence, non_finite
-from irscope.protocol import ValuesRequest, to_json
+from irscope.protocol import Finding, Report, ValuesRequest, to_json
 from irscope.store.store import Store
 from irscope.vocabulary.visible import printable
 
@@ -34,21 +34,22 @@ def watch(options: argparse.Namespace) -> int:
         )
         progress.wipe()
         report = store.report(run)
-        found = [each for each in report.findings if each.kind in _KINDS]
-        if options.json:
-            print(
-                json.dumps(
-                    {"run": run, "outcome": to_json(report.outcome), "findings": to_json(tuple(found))}, indent=1
-                )
-            )
-        else:
-            paint = Paint(sys.stdout)
-            for finding in found:
-                to_stdout([*finding_lines(finding, paint), ""])
-            if not found:
-                print(
-                    paint("Every number that was watched is finite.", "green") if report.compiles else outcome.message
-                )
+    if options.json:
+        found = to_json(_found(report))
+        print(json.dumps({"run": run, "outcome": to_json(report.outcome), "findings": found}, indent=1))
+    else:
+        to_stdout(report_of_watch(report, Paint(sys.stdout)))
     for gap in report.capture_gaps:
         print(printable(f"not captured: {gap.what}: {gap.why}"), file=sys.stderr)
     return exit_code_of(outcome, exits)
+
+
+def report_of_watch(report: Report, paint: Paint) -> list[str]:
+    """What is printed after the script's own output."""
+    if found := _found(report):
+        return [line for finding in found for line in (*finding_lines(finding, paint), "")]
+    return [paint("Every number that was watched is finite.", "green") if report.compiles else report.outcome.message]
+
+
+def _found(report: Report) -> tuple[Finding, ...]:
+    return tuple(finding for finding in report.findings if finding.kind in _KINDS)
