@@ -5,6 +5,8 @@ Found only where each step is watched (`irscope watch`); `irscope.values.watch` 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from irscope.protocol import Finding, Position, Range, Severity
 from irscope.protocol.facts import NonFiniteFacts
 from irscope.usercode.source import line_text
@@ -41,7 +43,7 @@ def finding_of(facts: NonFiniteFacts, what: str, compile: str, file: str, line: 
         code=f"non-finite-{facts.culprit}",
         severity=KIND.severity,
         message=message,
-        explanation=" ".join((message, _WHO[facts.culprit], *more)),
+        explanation=" ".join((message, _WHO[facts.culprit], *_more(facts), *more)),
         hints=_HINTS[facts.culprit],
         link=None,
         file=file,
@@ -50,6 +52,17 @@ def finding_of(facts: NonFiniteFacts, what: str, compile: str, file: str, line: 
         compiles=(compile,) if compile else (),
         facts=facts,
     )
+
+
+def _more(facts: NonFiniteFacts) -> Iterator[str]:
+    if facts.node:
+        kernel = f", in the kernel {facts.kernel}" if facts.kernel else ""
+        yield f"The node is {facts.node} of {facts.stage}{kernel}."
+    if facts.library_file:
+        yield f"The line in the library: {facts.library_file}:{facts.library_line}."
+    if facts.replayed_from:
+        bits = ", and the parameters became the same, bit for bit" if facts.is_same_bits else ""
+        yield f"The steps from {facts.replayed_from} on were run again{bits}."
 
 
 _WHO = {

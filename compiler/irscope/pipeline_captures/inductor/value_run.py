@@ -224,11 +224,11 @@ class ValueRun:
     def _stages_of(self, compiled: CompiledGraph) -> list[str]:
         stages = self._of(compiled.compile, compiled.backward).stages
         if self._wanted.stage == "all":
-            return [name for name, kept in stages.items() if _fits(kept, compiled)]
+            return [name for name, kept in stages.items() if fits(kept, compiled)]
         if wanted := self._wanted.stage:
-            return [wanted] if wanted in stages and _fits(stages[wanted], compiled) else []
+            return [wanted] if wanted in stages and fits(stages[wanted], compiled) else []
         first = next((name for name in ("forward-graph", "inference-graph", "backward-graph") if name in stages), None)
-        return [first] if first is not None and _fits(stages[first], compiled) else []
+        return [first] if first is not None and fits(stages[first], compiled) else []
 
     def _kept(self, compiled: CompiledGraph, stage: str) -> KeptGraph:
         return self._of(compiled.compile, compiled.backward).stages[stage]
@@ -254,7 +254,7 @@ class ValueRun:
         self._afterwards(write, compiled.compile, name, id, text, data)
 
 
-def _fits(kept: KeptGraph, compiled: CompiledGraph) -> bool:
+def fits(kept: KeptGraph, compiled: CompiledGraph) -> bool:
     """Whether a stage's graph takes the inputs that the compiled graph takes."""
     return compiled.graph is not None and kept.placeholders == compiled.graph.placeholders
 

@@ -10,7 +10,7 @@ import math
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -20,7 +20,7 @@ from irscope.internals.frames import callers
 from irscope.internals.hooks import Hook
 from irscope.internals.modes import plain_modes
 from irscope.internals.training_steps import step_hooks
-from irscope.pipeline_captures.inductor.value_run import ValueRun
+from irscope.pipeline_captures.inductor.value_run import ValueRun, fits
 from irscope.protocol import CaptureGap
 from irscope.protocol.facts import NonFiniteFacts
 from irscope.usercode.user_files import is_user_file
@@ -32,7 +32,7 @@ from irscope.values.run.interpreting import NodeFailed
 from irscope.values.run.running import CallMoment
 from irscope.values.run.statistics import first_line
 from irscope.values.run.subgraph_compile import Drawing
-from irscope.values.verdict import Verdict, place_of
+from irscope.values.verdict import place_of
 from irscope.values.watch.births import Birth, birth_of
 from irscope.values.watch.calls import Call, Recorder, outputs_of, set_states
 from irscope.values.watch.magnitudes import Magnitudes, magnitudes, measurable
@@ -58,6 +58,22 @@ class _Replay:
     since: int = 0
     is_same: bool = False
     notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """Where a number comes from that is not finite, as `NonFiniteFacts` have it."""
+
+    culprit: str
+    what: str
+    place: tuple[str, int] = ("", 0)
+    library: Sequence[Any] | None = None
+    node: str = ""
+    target: str = ""
+    kernel: str = ""
+    operand: str = ""
+    magnitude: str = ""
+    stage: str = ""
 
 
 class WatchRun(ValueRun):
@@ -216,12 +232,28 @@ class WatchRun(ValueRun):
             replay = self._replay(call)
             found = compiled_values(replay.moment, outputs)
             birth = birth_of(replay.moment, found.values)
+            before = self._birth_before(replay)
             verdict = self._verdict(replay.moment, found)
         replay.notes += [note for note in found.notes if note == NOT_DETERMINISTIC]
-        is_compiler = verdict.found is not None and (birth is None or verdict.found["how"] in ("pass", "step"))
-        if verdict.found is not None and is_compiler:
+        wrong = verdict.found
+        if wrong is not None and birth is not None and (wrong["how"] not in ("pass", "step") or before is not None):
+            wrong = None  # the graph that autograd gave to Inductor makes such numbers, too
+        if wrong is not None:
             self._tell_verdict(call.compiled, verdict)
-        self._tell_birth(call, replay, found, birth, verdict if is_compiler else None)
+        told = (
+            _born(birth, replay.moment, found.kernel, self._input_names(call.compiled))
+            if wrong is None
+            else _blamed(wrong)
+        )
+        self._tell_origin(call, replay, told)
+
+    def _birth_before(self, replay: _Replay) -> Birth | None:
+        """The birth in the graph as it came to Inductor; None if that is not known, or makes finite numbers."""
+        compiled = replay.moment.compiled
+        stages = self._of(compiled.compile, compiled.backward).stages
+        names = ("forward-graph", "inference-graph", "backward-graph")
+        kept = next((stages[name] for name in names if name in stages and fits(stages[name], compiled)), None)
+        return None if kept is None else birth_of(replay.moment, {}, kept)
 
     def _replay(self, call: Call) -> _Replay:
         """The call as it was.  Raises LookupError if it cannot be run again."""
@@ -248,45 +280,19 @@ class WatchRun(ValueRun):
         replays[0].notes += [why] if same is False else []
         return replays[0]
 
-    def _tell_birth(
-        self, call: Call, replay: _Replay, found: CompiledValues, birth: Birth | None, verdict: Verdict | None
-    ) -> None:
-        compiled, moment = call.compiled, replay.moment
-        names = self._input_names(compiled)
-        stage = f"{compiled.compile}/post-grad-graph{'-backward' if compiled.backward else ''}"
-        node, what, operand, library = "", "compiled code made NaN or infinity of finite numbers", "", None
-        target = kernel = magnitude = ""
-        (file, line), culprit = moment.called_from, "compiler"
-        if birth is not None:
-            node, target = birth.node.name, str(birth.node.target)
-            kernel = _kernel(birth.node, found.kernel)
-            is_input = birth.node.op == "placeholder"
-            file, line, library = place_of(next(iter(birth.node.users), None) if is_input else birth.node, moment)
-            culprit = "data" if is_input else "model"
-            what = (
-                f"the input {names.get(node, node)} has {birth.became}" if is_input else f"{target} made {birth.became}"
-            )
-            if birth.operand is not None:
-                operand = names.get(birth.operand.name, birth.operand.name)
-                magnitude = f"{birth.extent.magnitude:.4g}"
-                what += f" of {operand}, which is from {birth.extent.least:.4g} to {birth.extent.greatest:.4g}"
-        if verdict is not None and (wrong := verdict.found) is not None:
-            culprit, node, target, kernel = "compiler", wrong["node"], wrong["target"], wrong["kernel"]
-            file, line, library, what = wrong["file"], wrong["line"], wrong["inner"], wrong["message"].rstrip(".")
-            stage = wrong["stage"]
+    def _tell_origin(self, call: Call, replay: _Replay, told: _Origin) -> None:
+        compiled = call.compiled
+        stage = told.stage or f"{compiled.compile}/post-grad-graph{'-backward' if compiled.backward else ''}"
+        step = call.step if self._has_optimizer else compiled.calls
+        file, line = told.place if told.place[0] else replay.moment.called_from
+        library_file, library_line = told.library or ("", 0)
         facts = NonFiniteFacts(
-            step=call.step if self._has_optimizer else compiled.calls, rank=self._rank, culprit=culprit, stage=stage, node=node,
-            target=target, kernel=kernel, operand=operand, magnitude=magnitude, library_file=library[0] if library else "",
-            library_line=library[1] if library else 0, replayed_from=replay.since, is_same_bits=replay.is_same,
+            step=step, rank=self._rank, culprit=told.culprit, stage=stage, node=told.node, target=told.target,
+            kernel=told.kernel, operand=told.operand, magnitude=told.magnitude, library_file=library_file,
+            library_line=library_line, replayed_from=replay.since, is_same_bits=replay.is_same,
         )  # fmt: skip
-        more = [f"The node is {node} of {stage}{f', in the kernel {kernel}' if kernel else ''}."] if node else []
-        if library:
-            more.append(f"The line in the library: {library[0]}:{library[1]}.")
-        if replay.since:
-            bits = ", and the parameters became the same, bit for bit" if replay.is_same else ""
-            more.append(f"The steps from {replay.since} on were run again{bits}.")
         if file:
-            finding = non_finite.finding_of(facts, what, compiled.compile, file, line, (*more, *replay.notes))
+            finding = non_finite.finding_of(facts, told.what, compiled.compile, file, line, tuple(replay.notes))
             self._afterwards(self._book.publish, finding)
 
     def _input_names(self, compiled: CompiledGraph) -> dict[str, str]:
@@ -340,6 +346,34 @@ class WatchRun(ValueRun):
             "local": local.data(), "inner": inner,
         }  # fmt: skip
         self._afterwards(self._tell, compiled.compile, told)
+
+
+def _born(birth: Birth | None, moment: CallMoment, kernels: Mapping[str, str], names: Mapping[str, str]) -> _Origin:
+    """The origin, if no step of the compiler is known to be wrong."""
+    if birth is None:
+        return _Origin("compiler", "compiled code made NaN or infinity of finite numbers")
+    node, operand, extent = birth.node, birth.operand, birth.extent
+    is_input = node.op == "placeholder"
+    file, line, library = place_of(next(iter(node.users), None) if is_input else node, moment)
+    what = f"{node.target} made {birth.became}"
+    if is_input:
+        what = f"the input {names.get(node.name, node.name)} has {birth.became}"
+    named = ""
+    if operand is not None:
+        named = names.get(operand.name, operand.name)
+        what += f" of {named}, which is from {extent.least:.4g} to {extent.greatest:.4g}"
+    return _Origin(
+        "data" if is_input else "model", what, (file, line), library, node.name, str(node.target),
+        _kernel(node, kernels), named, f"{extent.magnitude:.4g}" if named else "",
+    )  # fmt: skip
+
+
+def _blamed(wrong: Mapping[str, Any]) -> _Origin:
+    """The origin, if a pass, a lowering or a kernel is wrong (`irscope.values.verdict`)."""
+    return _Origin(
+        "compiler", wrong["message"].rstrip("."), (wrong["file"], wrong["line"]), wrong["inner"], wrong["node"],
+        wrong["target"], wrong["kernel"], stage=wrong["stage"],
+    )  # fmt: skip
 
 
 def _kernel(node: Any, kernels: Any) -> str:

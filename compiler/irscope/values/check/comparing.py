@@ -111,7 +111,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def output_names(kept: KeptGraph) -> list[str]:
-    """The names of the nodes that a graph returns; empty for what is no node."""
+    """The names of the nodes that a graph returns; empty for a number."""
     node = next(node for node in kept.graph.nodes if node.op == "output")
     found = node.args[0] if isinstance(node.args[0], (list, tuple)) else [node.args[0]]
     return [getattr(each, "name", "") for each in found]

@@ -52,12 +52,22 @@ class Birth:
     extent: Extent = Extent()
 
 
-def birth_of(moment: CallMoment, compiled: Mapping[str, Any]) -> Birth | None:
+def birth_of(moment: CallMoment, compiled: Mapping[str, Any], graph: KeptGraph | None = None) -> Birth | None:
     """The birth of what is not finite in the outputs of the graph; None if eager mode makes finite numbers.
 
-    ``compiled``: what compiled code computed, by node, of which random numbers are taken.  Raises NodeFailed.
+    Parameters
+    ----------
+    compiled
+        What compiled code computed, by node, of which random numbers are taken.
+    graph
+        In place of the graph that was lowered, one with the same inputs.
+
+    Raises
+    ------
+    NodeFailed
+        A node cannot be run by itself.
     """
-    kept: KeptGraph = moment.compiled.graph
+    kept: KeptGraph = graph or moment.compiled.graph
     extents: dict[Any, Extent] = {}
 
     def seen(node: Any, value: Any) -> None:
@@ -132,24 +142,22 @@ def _names_infinity(argument: Any) -> bool:
 def _extent(value: Any) -> Extent:
     torch: Any = sys.modules["torch"]
     if isinstance(value, list | tuple):
-        parts = [_extent(each) for each in value]
-        return Extent(
-            any(each.has_nan for each in parts), min((each.least for each in parts), default=0.0),
-            max((each.greatest for each in parts), default=0.0),
-        )  # fmt: skip
+        parts = [*map(_extent, value), Extent()]
+        has_nan = any(part.has_nan for part in parts)
+        return Extent(has_nan, min(part.least for part in parts), max(part.greatest for part in parts))
     if isinstance(value, float | int):
-        number = float(value)
-        return Extent(True) if math.isnan(number) else Extent(False, number, number)
+        return Extent(True) if math.isnan(value) else Extent(False, float(value), float(value))
     if not isinstance(value, torch.Tensor) or not value.numel() or value.dtype is torch.bool:
         return Extent()
-    numbers = value.detach().abs() if value.is_complex() else value.detach()
-    if not numbers.is_floating_point():
+    return _extent_of_tensor(torch, value.detach())
+
+
+def _extent_of_tensor(torch: Any, tensor: Any) -> Extent:
+    numbers = tensor.abs() if tensor.is_complex() else tensor
+    if not numbers.is_floating_point() or numbers.element_size() == 1:
         numbers = numbers.to(torch.float64)
-    numbers = numbers.float() if numbers.element_size() == 1 else numbers
-    has_nan = bool(numbers.isnan().any())
-    if has_nan:
-        numbers = numbers[~numbers.isnan()]
-    if not numbers.numel():
-        return Extent(has_nan)
-    least, greatest = numbers.aminmax()
-    return Extent(has_nan, float(least), float(greatest))
+    nan = numbers.isnan()
+    if nan.all():
+        return Extent(True)
+    least, greatest = numbers[~nan].aminmax()
+    return Extent(bool(nan.any()), float(least), float(greatest))
