@@ -147,7 +147,7 @@ CASES: dict[str, Case] = {
     "wrong-kernel-later": inference("return torch.erf(x) + 1  # @", 7, C, at(7, "x[0, 0] = -1"), head=WRONG_KERNEL.format(op="erf", wrong="sqrt(x)")),
     # Drift: finite, and not what eager mode or float64 have.
     "drift": inference("return torch.erf(x) + 1  # @", 1, "divergence-lowering", head=WRONG_KERNEL.format(op="erf", wrong="mul(right(x), 1.01)"), against="float64"),
-    "drift-later": inference("return torch.erf(x) + 1  # @", 6, "divergence-lowering", at(6, "x[0, 0] = 9"), head=WRONG_KERNEL.format(op="erf", wrong="minimum(right(x), lowering.mul(x, 0) + 0.9999)"), against="eager"),
+    "drift-later": inference("return torch.erf(x) + 1  # @", 6, "divergence-lowering", at(6, "x[0, 0] = 9"), head=WRONG_KERNEL.format(op="erf", wrong="sub(right(x), lowering.mul(lowering.relu(lowering.sub(x, 2.0)), 0.1))"), against="eager"),
     "drift-by-pass": inference("return torch.tanh(x * x)  # @", 1, "divergence-pass", head=WRONG_PASS.format(old="tanh", new="erf"), against="float64"),
 }  # fmt: skip
 

@@ -89,7 +89,7 @@ class WatchRun(ValueRun):
         self._compares = bool(self._wanted.against)
 
     def hooks(self) -> list[Hook]:
-        """Those of a value run, and the steps of a training."""
+        """The hooks of a value run, and on the steps of a training."""
         return [*super().hooks(), *step_hooks(self)]
 
     def finish(self) -> None:
@@ -322,11 +322,13 @@ class WatchRun(ValueRun):
         except NodeFailed:
             return
         drifted = next((each for each in compared if differs(each)), None)
-        if drifted is None or drifted.local is None:
+        if drifted is None and compiled.calls > 1:  # at its first call, passes are checked with the graph
             return
-        self._compares = False
         found = compiled_values(moment, returned)
         verdict = self._verdict(moment, found)
+        if verdict.found is None and drifted is None:
+            return
+        self._compares = False
         step = compiled.calls
         if self._has_optimizer and self._recorder is not None:
             step = self._recorder.step
@@ -335,8 +337,9 @@ class WatchRun(ValueRun):
             verdict.found["message"] = at + verdict.found["message"]
             self._tell_verdict(compiled, verdict)
             return
+        if drifted is None or (local := drifted.local) is None:
+            return
         file, line, inner = place_of(drifted.node, moment)
-        local = drifted.local
         message = (
             f"{at}{drifted.node.name} is off by {local.compiled:.3g} from {self._wanted.against}, more than its dtype explains "
             "in the whole graph; no kernel alone is to blame."

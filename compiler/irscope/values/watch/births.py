@@ -53,7 +53,7 @@ class Birth:
 
 
 def birth_of(moment: CallMoment, compiled: Mapping[str, Any], graph: KeptGraph | None = None) -> Birth | None:
-    """The birth of what is not finite in the outputs of the graph; None if eager mode makes finite numbers.
+    """The birth of the first NaN or infinity in the outputs of the graph; None if eager mode makes finite numbers.
 
     Parameters
     ----------
