@@ -60,6 +60,9 @@ COMMANDS = {
         "find where compiled code computes a different number", "value_arguments:add_diverge", runs_script=True
     ),
     "kernel": Command("run one Triton kernel without a GPU, and check it", "kernel_arguments:add_to"),
+    "watch": Command(
+        "find the step, the line and the node of the first NaN", "value_arguments:add_watch", runs_script=True
+    ),
     "completion": Command("print a script that completes irscope's arguments in a shell", "completing:add_to"),
 }
 

@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         from irscope.cli.finishing import finish
 
         finish(options, spec, store, run_id, outcome, gaps=gaps, baseline=baseline, progress=progress)
-    return _exit_code(outcome, exits, options.exit_code)
+    return exit_code_of(outcome, exits, options.exit_code)
 
 
 def _run_ranks(spec: RunSpec, options: argparse.Namespace, baseline: dict[str, int]) -> int | None:
@@ -149,7 +149,8 @@ _LIMIT_ENDED_IT = 124
 """With --exit-code, as `timeout` has it."""
 
 
-def _exit_code(outcome: Outcome, exits: list[int], as_script: bool) -> int:
+def exit_code_of(outcome: Outcome, exits: list[int], as_script: bool = True) -> int:
+    """The exit code of the command: the script's, or 0, if it is not to be passed on."""
     if outcome.kind is OutcomeKind.ENVIRONMENT_ERROR:
         return 3
     if not as_script:

@@ -1,4 +1,4 @@
-"""The arguments of ``irscope values`` and ``irscope diverge``."""
+"""The arguments of ``irscope values``, ``irscope diverge`` and ``irscope watch``."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ Compares each program that Dynamo traced, as a whole, with the same program with
 call of each compiled graph, compares what the compiled code writes to memory with the same operations in eager mode and in
 float64, node by node.  Names the first node that is off by more than is normal for it, the
 user's line, and the pass, the lowering or the kernel that made it so (docs/values.md)."""
+
+_WATCH = """\
+Runs SCRIPT as it is and looks at what leaves its compiled graphs, at the loss and at the parameters in every step.  At the
+first NaN or infinity it runs the last steps again, node by node, and names the step, the line, the node and its operand, and
+whether the model, the data, the optimizer or the compiler made it (docs/values.md).  The exit code is the script's."""
 
 
 def add_values(values: Parser) -> None:
@@ -43,11 +48,22 @@ def add_diverge(diverge: Parser) -> None:
     )
 
 
+def add_watch(watch: Parser) -> None:
+    """Adds those of ``irscope watch``."""
+    watch.description = _WATCH
+    _add_run(watch, "watch")
+    watch.add_argument(
+        "--against", choices=("eager", "float64"), help="also find the first step that drifts from this (slow)"
+    )
+    watch.add_argument(
+        "--replay-memory", metavar="MB", type=whole_number("megabytes", 1, 10**7), default=2000,
+        help="for the copies from which the last steps are run again (default: %(default)s)",
+    )  # fmt: skip
+    watch.set_defaults(do=("watching", "watch"))
+
+
 def _add_common(numbers: Parser, name: str) -> None:
-    add_json_and_store(numbers)
-    numbers.add_argument("script", metavar="SCRIPT", nargs="?", help="the Python script")
-    numbers.add_argument("-m", dest="module", metavar="MODULE", help="run a module instead, by its dotted name")
-    numbers.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
+    _add_run(numbers, name)
     numbers.add_argument("--compile", metavar="ID", help="only in this compile, as in 0/0")
     numbers.add_argument(
         "--call", metavar="N", type=whole_number("calls", 1, 10**9), default=1, help="which call (default: the first)"
@@ -57,6 +73,13 @@ def _add_common(numbers: Parser, name: str) -> None:
         metavar="FILE",
         help="inputs in place of the call's own: a .py file that defines `inputs`, or a dict that torch.save wrote",
     )
+
+
+def _add_run(numbers: Parser, name: str) -> None:
+    add_json_and_store(numbers)
+    numbers.add_argument("script", metavar="SCRIPT", nargs="?", help="the Python script")
+    numbers.add_argument("-m", dest="module", metavar="MODULE", help="run a module instead, by its dotted name")
+    numbers.add_argument("args", metavar="ARGS", nargs="*", help="its arguments, after --")
     limits.add_flags(numbers, name)
     numbers.add_argument("--cwd", metavar="DIR", help="working folder of the script (default: the current one)")
     numbers.add_argument(

@@ -65,7 +65,7 @@ def diverge(options: argparse.Namespace) -> int:
         options.compile or "", "", options.call, statistics=False, divergence=True, inputs=_inputs(options)
     )
     # The compiled programs as a whole, with the graphs of Dynamo run by eager mode: that is not seen in any graph.
-    dynamo = compare_dynamo(_spec(options))
+    dynamo = compare_dynamo(spec_of(options))
     with Store(options.store) as store:
         report = _run(options, store, wanted)
         if why := _refused(report):
@@ -107,7 +107,8 @@ def _inputs(options: argparse.Namespace) -> str:
     return os.path.abspath(options.inputs) if options.inputs else ""
 
 
-def _spec(options: argparse.Namespace, wanted: ValuesRequest | None = None) -> RunSpec:
+def spec_of(options: argparse.Namespace, wanted: ValuesRequest | None = None) -> RunSpec:
+    """The run that the options ask for."""
     entry = EntryKind.MODULE if options.module else EntryKind.SCRIPT
     return RunSpec(
         options.module or options.script, tuple(options.args), Lane.DEEP, options.python, options.cwd,
@@ -116,7 +117,7 @@ def _spec(options: argparse.Namespace, wanted: ValuesRequest | None = None) -> R
 
 
 def _run(options: argparse.Namespace, store: Store, wanted: ValuesRequest) -> Report:
-    spec = _spec(options, wanted)
+    spec = spec_of(options, wanted)
     progress = ProgressLine()
     stdout = sys.stderr.fileno() if options.json else None
     run, _ = execute(spec, store, on_message=progress.see, stdout=stdout)

@@ -50,4 +50,31 @@ class RecompilationFacts:
     kind: Literal["recompilation"] = "recompilation"
 
 
-FindingFacts = Union[BreakFacts, RecompilationFacts]
+@dataclass(frozen=True)
+class NonFiniteFacts:
+    """Facts of the first number that is not finite."""
+
+    step: int = 0
+    """The step of the optimizer, from 1; of a script without one, the call of the graph."""
+    rank: int = 0
+    culprit: str = ""
+    """Who made it: ``model``, ``compiler``, ``data`` (an input), ``optimizer`` or ``loss`` (code that is not compiled)."""
+    stage: str = ""
+    """ID of the graph whose node it is."""
+    node: str = ""
+    target: str = ""
+    """What the node computes: ``aten.log.default``."""
+    kernel: str = ""
+    operand: str = ""
+    """The largest operand of the node, by the user's name if it is an input; ``magnitude``: its largest absolute value."""
+    magnitude: str = ""
+    library_file: str = ""
+    library_line: int = 0
+    replayed_from: int = 0
+    """The step from which the calls were run again; 0: they were not."""
+    is_same_bits: bool = False
+    """Whether the parameters became the same again, bit for bit."""
+    kind: Literal["non-finite"] = "non-finite"
+
+
+FindingFacts = Union[BreakFacts, RecompilationFacts, NonFiniteFacts]

@@ -74,6 +74,12 @@ class ValuesRequest:
     inputs
         Path of a file that gives inputs in place of those of the call where the graph is run by itself: a Python file that
         defines ``inputs``, or what ``torch.save`` wrote (`irscope.values.run.inputs`).  Empty: the inputs of the call.
+    watch
+        Look at what leaves the compiled graphs at every call, and keep nothing until a number is not finite.
+    replay_bytes
+        Bytes of the copies from which the last steps are run again, at most.
+    against
+        Compare every call, too: with ``eager`` or with ``float64``.
     """
 
     compile: str = ""
@@ -83,6 +89,9 @@ class ValuesRequest:
     divergence: bool = False
     keep_bytes: int = 512 * 1024 * 1024
     inputs: str = ""
+    watch: bool = False
+    replay_bytes: int = 2 * 1024**3
+    against: str = ""
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ def _found_by_pass(blame: Blame, folder: str, moment: CallMoment) -> dict[str, A
     node = next((each for each in blame.after.graph.nodes if each.name == blame.node), None)
     if is_step := "→" in blame.name:  # the node is of the graph before it
         node = next((each for each in blame.before.graph.nodes if each.name == blame.node), node)
-    file, line, inner = _place(node, moment)
+    file, line, inner = place_of(node, moment)
     what = f"The step {blame.name}" if is_step else f"The pass {blame.name}"
     since = f"from {blame.node} on its results differ" if blame.node else "its results differ"
     if "backward" in blame.name:
@@ -169,7 +169,7 @@ def _found_in_code(wrong: Compared, location: Location, moment: CallMoment, stag
     node = next(each for each in wrong.node.graph.nodes if each.name == location.node)
     measure = location.measure or wrong.local
     assert measure is not None
-    file, line, inner = _place(node, moment)
+    file, line, inner = place_of(node, moment)
     kernel = wrong.kernel
     told = {
         "lowering": f"compiled {node.target} computes a different number than eager mode",
@@ -188,7 +188,7 @@ def _found_in_code(wrong: Compared, location: Location, moment: CallMoment, stag
     }  # fmt: skip
 
 
-def _place(node: Any, moment: CallMoment) -> tuple[str, int, list[Any] | None]:
+def place_of(node: Any, moment: CallMoment) -> tuple[str, int, list[Any] | None]:
     """The user's line that a node came from, or its inputs where it has none itself, else the one that called the compiled
     code; and the innermost line of a library."""
     seen: set[Any] = set()

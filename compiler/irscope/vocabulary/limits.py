@@ -108,7 +108,7 @@ def _setting(
 _BUDGET = LimitRow(
     Limit.SECONDS, SECONDS, "--budget",
     "stop the script after this time; findings up to then are kept",
-    commands=("run", "values", "diverge"),
+    commands=("run", "values", "diverge", "watch"),
     settings=(
         _setting(
             "budgetSeconds", SECONDS, 60,

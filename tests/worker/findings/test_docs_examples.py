@@ -19,6 +19,7 @@ import pytest
 from irscope.cli import values
 from irscope.cli.report import report_lines
 from irscope.cli.text import Paint
+from irscope.cli.watching import report_of_watch
 from irscope.findings.control import controlled
 from irscope.findings.kinds.outcomes import SCRIPT_ERROR
 from irscope.findings.registry import all_kinds
@@ -119,7 +120,7 @@ def run(kind: str, script: Script, folder: Path, worker: Worker | None) -> Ran:
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **script.env},
         worker=worker,
         pipeline=pipeline_of(kind),
-        values=ValuesRequest(statistics=False, divergence=True) if compares else None,
+        values=ValuesRequest(statistics=False, divergence=True, watch=kind == "non-finite") if compares else None,
     )
     assert ran.report.capture_gaps == ()
     return ran
@@ -136,7 +137,7 @@ def check_quoted(kind: str, script: Script, ran: Ran, monkeypatch: pytest.Monkey
     """The quoted lines were printed, in this order, by the quoted command."""
     monkeypatch.chdir(Path(ran.report.script).parent)  # paths are printed relative to it
     monkeypatch.setenv("COLUMNS", "100")
-    printed = iter(printed_of_values(ran) if kind == "divergence" else printed_of(ran.report, lane_of(kind)))
+    printed = iter(printed_by(kind, ran))
     command, *lines = script.quoted
     assert command == command_of(kind, script)
     for quoted in lines:
@@ -146,8 +147,8 @@ def check_quoted(kind: str, script: Script, ran: Ran, monkeypatch: pytest.Monkey
 
 def command_of(kind: str, script: Script) -> str:
     variables = "".join(f"{name}={value} " for name, value in script.env.items())
-    if kind == "divergence":
-        return f"$ {variables}irscope diverge {NAME}"
+    if kind in ("divergence", "non-finite"):
+        return f"$ {variables}irscope {'watch' if kind == 'non-finite' else 'diverge'} {NAME}"
     lane = " --lane fast" if lane_of(kind) is Lane.FAST else ""
     pipeline = pipeline_of(kind)
     return f"$ {variables}irscope run {NAME}{lane}{'' if pipeline == DEFAULT_PIPELINE else f' --pipeline {pipeline}'}"
@@ -155,6 +156,12 @@ def command_of(kind: str, script: Script) -> str:
 
 def printed_of(report: Report, lane: Lane) -> list[str]:
     return "\n".join(report_lines(controlled(report, lane), NO_COLOURS)).split("\n")
+
+
+def printed_by(kind: str, ran: Ran) -> list[str]:
+    if kind == "non-finite":
+        return report_of_watch(ran.report, NO_COLOURS)
+    return printed_of_values(ran) if kind == "divergence" else printed_of(ran.report, lane_of(kind))
 
 
 def printed_of_values(ran: Ran) -> list[str]:

@@ -32,6 +32,7 @@ _shtab_irscope_commands() {
     values:'show what each node of a compiled graph computes'
     verify-target:'compare what a GPU gets with what was predicted for it'
     view:'the runs, stages and panels in a web browser'
+    watch:'find the step, the line and the node of the first NaN'
     why-miss:'which part of a cache key changed between two runs'
   )
   _describe 'irscope commands' _commands
@@ -125,12 +126,12 @@ _shtab_irscope_diverge_options=(
   "--json[print data instead of text (docs\/json.md)]"
   "--store[file of the run store]:FILE:_files"
   "-m[run a module instead, by its dotted name]:MODULE:"
-  "--compile[only in this compile, as in 0\/0]:ID:"
-  "--call[which call (default\: the first)]:N:"
-  "--inputs[inputs in place of the call\'s own\: a .py file that defines \`inputs\`, or a dict that torch.save wrote]:FILE:_files"
   "--budget[stop the script after this time\; findings up to then are kept]:SECONDS:"
   "--cwd[working folder of the script (default\: the current one)]:DIR:_files -/"
   "--python[interpreter that runs the script]:PATH:_files"
+  "--compile[only in this compile, as in 0\/0]:ID:"
+  "--call[which call (default\: the first)]:N:"
+  "--inputs[inputs in place of the call\'s own\: a .py file that defines \`inputs\`, or a dict that torch.save wrote]:FILE:_files"
   "--all[every node that was compared, matching ones too]"
   "--reproducer[write a standalone script that reproduces the divergence, and run it]:FILE:_files"
   ":the Python script:_files"
@@ -393,12 +394,12 @@ _shtab_irscope_values_options=(
   "--json[print data instead of text (docs\/json.md)]"
   "--store[file of the run store]:FILE:_files"
   "-m[run a module instead, by its dotted name]:MODULE:"
-  "--compile[only in this compile, as in 0\/0]:ID:"
-  "--call[which call (default\: the first)]:N:"
-  "--inputs[inputs in place of the call\'s own\: a .py file that defines \`inputs\`, or a dict that torch.save wrote]:FILE:_files"
   "--budget[stop the script after this time\; findings up to then are kept]:SECONDS:"
   "--cwd[working folder of the script (default\: the current one)]:DIR:_files -/"
   "--python[interpreter that runs the script]:PATH:_files"
+  "--compile[only in this compile, as in 0\/0]:ID:"
+  "--call[which call (default\: the first)]:N:"
+  "--inputs[inputs in place of the call\'s own\: a .py file that defines \`inputs\`, or a dict that torch.save wrote]:FILE:_files"
   "--stage[a graph stage by name, as in post-grad-graph\; all\: every graph]:NAME:"
   "--node[one node, with its first elements and a small picture]:NAME:"
   ":the Python script:_files"
@@ -440,6 +441,23 @@ _shtab_irscope_view_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_view_defaults_added=0
+
+_shtab_irscope_watch_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print data instead of text (docs\/json.md)]"
+  "--store[file of the run store]:FILE:_files"
+  "-m[run a module instead, by its dotted name]:MODULE:"
+  "--budget[stop the script after this time\; findings up to then are kept]:SECONDS:"
+  "--cwd[working folder of the script (default\: the current one)]:DIR:_files -/"
+  "--python[interpreter that runs the script]:PATH:_files"
+  "--against[also find the first step that drifts from this (slow)]:against:(eager float64)"
+  "--replay-memory[for the copies from which the last steps are run again]:MB:"
+  ":the Python script:_files"
+  "(*)::its arguments, after --:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_watch_defaults_added=0
 
 _shtab_irscope_why_miss_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -493,6 +511,7 @@ _shtab_irscope() {
         values) _arguments -C -s $_shtab_irscope_values_options ;;
         verify-target) _arguments -C -s $_shtab_irscope_verify_target_options ;;
         view) _arguments -C -s $_shtab_irscope_view_options ;;
+        watch) _arguments -C -s $_shtab_irscope_watch_options ;;
         why-miss) _arguments -C -s $_shtab_irscope_why_miss_options ;;
       esac
   esac

@@ -70,6 +70,8 @@ class InductorCapture(DynamoCapture):
     def finish(self) -> None:
         """Writes what is still to be written of Triton kernels, and waits for the compiles for targets."""
         self._triton.finish()
+        if self._values is not None:
+            self._values.finish()
         if self._targets is not None:
             self._targets.finish()
 
@@ -159,9 +161,12 @@ def _found(record: Record, facts: dict[str, Any]) -> str:
 
 
 def _value_run(book: RunBook) -> ValueRun:
-    from irscope.pipeline_captures.inductor.value_run import (
-        ValueRun,  # here: few runs need it, and it is a tenth of the modules
-    )
+    # Here: few runs need them, and they are a tenth of the modules.
+    if book.request.values is not None and book.request.values.watch:
+        from irscope.pipeline_captures.inductor.watch_run import WatchRun
+
+        return WatchRun(book)
+    from irscope.pipeline_captures.inductor.value_run import ValueRun
 
     return ValueRun(book)
 

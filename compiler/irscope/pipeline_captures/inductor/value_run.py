@@ -28,13 +28,13 @@ from irscope.store.value_file import ValueWriter, folder_of
 from irscope.values.blame.blaming import Version
 from irscope.values.check.comparing import CompiledValues, compiled_values
 from irscope.values.run.compiled import CompiledGraph
-from irscope.values.run.inputs import GivenInputs, WrongInputs, inputs_of
+from irscope.values.run.inputs import GivenInputs, Input, WrongInputs, inputs_of
 from irscope.values.run.interpreting import KeptGraph
 from irscope.values.run.running import CallMoment
 from irscope.values.run.statistics import described
 from irscope.values.run.text import divergence_text, values_text
 from irscope.values.run.value_rows import node_values
-from irscope.values.verdict import judged
+from irscope.values.verdict import Verdict, judged
 from irscope.vocabulary.records import dataclass
 
 VALUES, DIVERGENCE = kinds.VALUES.name, kinds.DIVERGENCE.name
@@ -72,6 +72,9 @@ class ValueRun:
         """The hooks through which it sees compilations and calls."""
         return self._watcher.hooks()
 
+    def finish(self) -> None:
+        """The capture ends."""
+
     # --- while a graph is compiled --------------------------------------------------------------------------------------
 
     def graph(self, compile: str, stage: str, backward: bool, module: Any) -> None:
@@ -80,7 +83,7 @@ class ValueRun:
             backward = backward or stage == "backward-graph"
             graphs = self._of(compile, backward)
             graphs.stages[stage] = KeptGraph(module)
-            if stage == "dynamo-graph" and self._given is not None:
+            if stage == "dynamo-graph" and (self._given is not None or self._wanted.watch):
                 if (arguments := arguments_traced()) is None:
                     graphs.untold = "the arguments cannot be matched with the graph's inputs"
                 graphs.arguments = arguments or ()
@@ -128,11 +131,15 @@ class ValueRun:
         given = self._given
         if given is None:
             return None
+        named = self._named(compiled)
+        return lambda values: given.put_into(named, values, compiled.backward)
+
+    def _named(self, compiled: CompiledGraph) -> list[Input]:
+        """The user's names of a compiled graph's inputs.  Raises WrongInputs if they are not known."""
         forward = self._of(compiled.compile, False)
         if forward.untold:
             raise WrongInputs(forward.untold)
-        named = inputs_of(compiled.graph, forward.stages.get("dynamo-graph"), forward.arguments, compiled.backward)
-        return lambda values: given.put_into(named, values, compiled.backward)
+        return inputs_of(compiled.graph, forward.stages.get("dynamo-graph"), forward.arguments, compiled.backward)
 
     def _carefully(self, work: Callable[[], None]) -> None:
         """Does something of ours in the middle of the script: an error is a gap, and all state is restored."""
@@ -163,6 +170,9 @@ class ValueRun:
             self._compare(moment, found)
 
     def _compare(self, moment: CallMoment, found: CompiledValues) -> None:
+        self._tell_verdict(moment.compiled, self._verdict(moment, found))
+
+    def _verdict(self, moment: CallMoment, found: CompiledValues) -> Verdict:
         compiled = moment.compiled
         graphs = self._of(compiled.compile, compiled.backward)
         suffix = "-backward" if compiled.backward else ""
@@ -171,7 +181,10 @@ class ValueRun:
             Version(stage, run.name if run else "", kept, frozenset({*run.added, *run.changed} if run else ()))
             for stage, run, kept in graphs.versions
         ]
-        verdict = judged(moment, found, versions, f"{compiled.compile}/post-grad-graph{suffix}")
+        return judged(moment, found, versions, f"{compiled.compile}/post-grad-graph{suffix}")
+
+    def _tell_verdict(self, compiled: CompiledGraph, verdict: Verdict) -> None:
+        suffix = "-backward" if compiled.backward else ""
         inputs = self._keep_inputs(verdict.reproducer.inputs) if verdict.reproducer is not None else ""
         data = verdict.data(f"{compiled.compile}/post-grad-graph{suffix}", compiled.calls, inputs)
         if verdict.location is not None and verdict.location.tensors is not None:
@@ -211,11 +224,11 @@ class ValueRun:
     def _stages_of(self, compiled: CompiledGraph) -> list[str]:
         stages = self._of(compiled.compile, compiled.backward).stages
         if self._wanted.stage == "all":
-            return [name for name, kept in stages.items() if _fits(kept, compiled)]
+            return [name for name, kept in stages.items() if fits(kept, compiled)]
         if wanted := self._wanted.stage:
-            return [wanted] if wanted in stages and _fits(stages[wanted], compiled) else []
+            return [wanted] if wanted in stages and fits(stages[wanted], compiled) else []
         first = next((name for name in ("forward-graph", "inference-graph", "backward-graph") if name in stages), None)
-        return [first] if first is not None and _fits(stages[first], compiled) else []
+        return [first] if first is not None and fits(stages[first], compiled) else []
 
     def _kept(self, compiled: CompiledGraph, stage: str) -> KeptGraph:
         return self._of(compiled.compile, compiled.backward).stages[stage]
@@ -241,7 +254,7 @@ class ValueRun:
         self._afterwards(write, compiled.compile, name, id, text, data)
 
 
-def _fits(kept: KeptGraph, compiled: CompiledGraph) -> bool:
+def fits(kept: KeptGraph, compiled: CompiledGraph) -> bool:
     """Whether a stage's graph takes the inputs that the compiled graph takes."""
     return compiled.graph is not None and kept.placeholders == compiled.graph.placeholders
 

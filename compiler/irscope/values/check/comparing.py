@@ -49,7 +49,7 @@ class CompiledValues:
             if copies_to_input(n) and n.args[0].name in held
         }
         torch: Any = sys.modules["torch"]
-        for name, value in zip(_output_names(functional), self.outputs, strict=False):
+        for name, value in zip(output_names(functional), self.outputs, strict=False):
             if name and isinstance(value, torch.Tensor):
                 values[name] = value
         return CompiledValues(values, self.kernel, self.outputs, self.inputs, self.notes)
@@ -95,7 +95,7 @@ def compiled_values(moment: CallMoment, outputs: Any, budget: int = COPIES) -> C
     if again is not None and given and not all(map(_same, given, again)):
         found.notes.append(NOT_DETERMINISTIC)
     found.outputs = again if again is not None else given
-    for name, value in zip(_output_names(compiled.graph), found.outputs, strict=False):
+    for name, value in zip(output_names(compiled.graph), found.outputs, strict=False):
         if name and isinstance(value, torch.Tensor) and name not in found.values:
             found.values[name] = value.detach().clone()
     return found
@@ -110,7 +110,8 @@ def _same(one: Any, other: Any) -> bool:
     return bool(torch.equal(one, other)) or bool(torch.allclose(one, other, rtol=0, atol=0, equal_nan=True))
 
 
-def _output_names(kept: KeptGraph) -> list[str]:
+def output_names(kept: KeptGraph) -> list[str]:
+    """The names of the nodes that a graph returns; empty for a number."""
     node = next(node for node in kept.graph.nodes if node.op == "output")
     found = node.args[0] if isinstance(node.args[0], (list, tuple)) else [node.args[0]]
     return [getattr(each, "name", "") for each in found]
@@ -149,9 +150,19 @@ class Comparison:
 
     *eager*, *wide* (float64) and *noisy* (float64, disturbed) go on from what compiled code computed at each node where
     that is known; *whole* and *whole_wide* from the inputs of the graph alone.
+
+    Parameters
+    ----------
+    whole
+        Whether these two run.
+    to_eager
+        Measure the distance to eager mode, not to float64.
     """
 
-    def __init__(self, kept: KeptGraph, found: CompiledValues, draw: Draw | None, whole: bool = True) -> None:
+    def __init__(
+        self, kept: KeptGraph, found: CompiledValues, draw: Draw | None, whole: bool = True, to_eager: bool = False
+    ) -> None:
+        self._to_eager = to_eager
         self._torch: Any = sys.modules["torch"]
         self._kept, self._found = kept, found
         self._draw, self._drawn = draw, dict[str, Any]()
@@ -221,7 +232,9 @@ class Comparison:
         eager, wide, noisy = (envs[name][node] for name in _LANES[:3])
         local = None
         if all(isinstance(each, self._torch.Tensor) for each in (eager, wide, noisy)):
-            local = measure(compiled, eager, wide, noisy, exact)
+            local = measure(
+                compiled, eager, self._lanes["wide"].widened(eager) if self._to_eager else wide, noisy, exact
+            )
         whole, whole_wide = (envs[name][node] if name in envs else MISSING for name in _LANES[3:])
         return Compared(
             node, self._found.kernel.get(node.name, ""), local,

@@ -56,6 +56,8 @@ class CompiledGraph:
         Inductor's settings while it was compiled; ``settings``: those that are not the usual ones, as Python.
     calls
         How often its code was called.
+    written
+        The numbers of the inputs that it writes to; None if nobody has asked yet.
     """
 
     compile: str
@@ -66,6 +68,7 @@ class CompiledGraph:
     config: dict[str, Any] = field(default_factory=dict)
     settings: str = ""
     calls: int = 0
+    written: frozenset[int] | None = None
 
 
 class CannotFollow(Exception):
