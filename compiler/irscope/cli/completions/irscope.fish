@@ -50,8 +50,8 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge watch completion
-set -g _shtab_irscope_opts_with_value --against --around --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --replay-memory --reproducer --rounds --run --seconds --severity --source-root --stage --steady-calls --store --target --than --theme --timeout --traces --tuned --world --write-baseline -m -o
+set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge kernel watch completion
+set -g _shtab_irscope_opts_with_value --against --around --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --launch --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --program --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --replay-memory --reproducer --rounds --run --script --seconds --severity --source-root --stage --steady-calls --store --target --than --theme --timeout --traces --trust --tuned --world --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -181,6 +181,7 @@ complete -c irscope -n '_shtab_irscope_using profile' -l pytest -xka "(__fish_co
 complete -c irscope -n '_shtab_irscope_using profile' -l model -x -d 'compile and call a model instead: what the Python expression gives in the namespace of the file'
 complete -c irscope -n '_shtab_irscope_using profile' -l inputs -x -d 'with --model: what to call it with; a tuple or list by position, a dict by name'
 complete -c irscope -n '_shtab_irscope_using profile' -l calls -x -d 'calls of each program'
+complete -c irscope -n '_shtab_irscope_using profile' -l memory -d 'also measure the memory of one step at its peak: what is held, why, and by which line and module'
 complete -c irscope -n '_shtab_irscope_using profile' -l all -d 'print every row of each table'
 complete -c irscope -n '_shtab_irscope_using profile' -l without-breaks -d 'also run the script with each graph break and recompilation removed by a fix that `irscope fix` verifies, and measure the difference (minutes)'
 complete -c irscope -n '_shtab_irscope_using profile' -l against -x -d 'also time each graph between breaks through these pipelines, with commas, beside Inductor: onnx,openvino (minutes)'
@@ -200,8 +201,10 @@ complete -c irscope -n '_shtab_irscope_using open' -l strict -d 'fail at the fir
 complete -c irscope -n '_shtab_irscope_using open' -l overview -d 'of a big structured log: index it, and print its longest compiles; the index is kept'
 complete -c irscope -n '_shtab_irscope_using open' -l compile -x -d 'of a big structured log: open this compile only'
 complete -c irscope -n '_shtab_irscope_using open' -l follow -d 'of a structured log that is still being written: print each new compile'
-complete -c irscope -n '_shtab_irscope_using open' -l all -d 'profiler'"'"'s trace: print every row of each table'
-complete -c irscope -n '_shtab_irscope_using open; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the trace: a file, a folder or an archive'
+complete -c irscope -n '_shtab_irscope_using open' -l all -d 'profiler'"'"'s trace or artifact: print every row of each table'
+complete -c irscope -n '_shtab_irscope_using open' -l trust -x -d 'saved function: load its guards in a separate process; the SHA-256 of the file, or its first 12 digits'
+complete -c irscope -n '_shtab_irscope_using open' -l script -x -d 'with --trust: run this script (with its arguments, as one word) without compile, and judge its calls'
+complete -c irscope -n '_shtab_irscope_using open; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the trace or the artifact: a file, a folder or an archive'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a list -d 'list the runs in the store'
 complete -c irscope -n '_shtab_irscope_using list' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using list' -l json -d 'print data instead of text (docs/json.md)'
@@ -217,9 +220,10 @@ complete -c irscope -n '_shtab_irscope_using show' -l kernel -x -d 'a generated 
 complete -c irscope -n '_shtab_irscope_using show' -l guards -d 'the guards of each compile: the line that made each, and which failed'
 complete -c irscope -n '_shtab_irscope_using show' -l line -xka "(__fish_complete_path (commandline -ct))" -d 'a line of the source'
 complete -c irscope -n '_shtab_irscope_using show' -l costs -d 'bytes and floating-point operations of each kernel, or with --stage of each node of a graph'
-complete -c irscope -n '_shtab_irscope_using show' -l target -xka "a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090" -d 'with --costs: the lower bound of the time on this device (irscope targets), and what limits it (default: the GPU of the run); with --line: what irscope run --target predicted for it'
+complete -c irscope -n '_shtab_irscope_using show' -l target -xka "a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090" -d 'of what `irscope run --target` predicted for this device (irscope targets); with --costs also the lower bound of the time on it (default: the GPU of the run)'
 complete -c irscope -n '_shtab_irscope_using show' -l all -d 'with --line, --guards, --costs, --modules, --time or --memory, or of measured time: print every row, also as JSON'
 complete -c irscope -n '_shtab_irscope_using show' -l autotuning -d 'what max-autotune tried for each operator, and what each choice took'
+complete -c irscope -n '_shtab_irscope_using show' -l resources -d 'registers, spilled bytes, shared memory, occupancy and the matrix instruction of each Triton kernel'
 complete -c irscope -n '_shtab_irscope_using show' -l ranks -d 'the ranks of a job: what each compiled and communicates, and who waited; its findings by rank'
 complete -c irscope -n '_shtab_irscope_using show' -l modules -d 'what was compiled, by module: kernels, graphs, compile time, and the time of a step'
 complete -c irscope -n '_shtab_irscope_using show' -l time -d 'where the compile time went: per phase, pass and kernel'
@@ -232,6 +236,7 @@ complete -c irscope -n '_shtab_irscope_using graph' -l json -d 'print data inste
 complete -c irscope -n '_shtab_irscope_using graph' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
 complete -c irscope -n '_shtab_irscope_using graph' -l stage -x -d 'a graph by name (forward-graph) or by id (0/0/forward-graph)'
 complete -c irscope -n '_shtab_irscope_using graph' -l compile -x -d 'the compile of a stage that is named without it'
+complete -c irscope -n '_shtab_irscope_using graph' -l target -xka "a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090" -d 'of what `irscope run --target` predicted for this device (irscope targets)'
 complete -c irscope -n '_shtab_irscope_using graph' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'a file that ends in .svg, .pdf, .png or .dot; - is DOT on standard output'
 complete -c irscope -n '_shtab_irscope_using graph' -l text -d 'print text instead of DOT: a node a line, with what it takes'
 complete -c irscope -n '_shtab_irscope_using graph' -l node -x -d 'draw only the nodes around this one'
@@ -244,6 +249,7 @@ complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 
 complete -c irscope -n '_shtab_irscope_using report' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using report' -l json -d 'print data instead of text (docs/json.md)'
 complete -c irscope -n '_shtab_irscope_using report' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
+complete -c irscope -n '_shtab_irscope_using report' -l target -xka "a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090" -d 'of what `irscope run --target` predicted for this device (irscope targets)'
 complete -c irscope -n '_shtab_irscope_using report' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'the file to write'
 complete -c irscope -n '_shtab_irscope_using report' -l redact -x -d 'leave out paths, source, or both: paths,source'
 complete -c irscope -n '_shtab_irscope_using report' -l no-pictures -d 'draw no graphs; their texts are there'
@@ -253,6 +259,7 @@ complete -c irscope -n '_shtab_irscope_using explain' -l json -d 'print data ins
 complete -c irscope -n '_shtab_irscope_using explain' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
 complete -c irscope -n '_shtab_irscope_using explain' -l fusion -x -d 'two kernels, nodes of the schedule (op3) or nodes of the post-grad graph (mul_1)'
 complete -c irscope -n '_shtab_irscope_using explain' -l compile -x -d 'only in this compile'
+complete -c irscope -n '_shtab_irscope_using explain' -l target -xka "a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090" -d 'of what `irscope run --target` predicted for this device (irscope targets)'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a diff -d 'what changed between two runs, two stages or two versions'
 complete -c irscope -n '_shtab_irscope_using diff' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using diff' -l json -d 'print data instead of text (docs/json.md)'
@@ -317,6 +324,17 @@ complete -c irscope -n '_shtab_irscope_using diverge' -l all -d 'every node that
 complete -c irscope -n '_shtab_irscope_using diverge' -l reproducer -xka "(__fish_complete_path (commandline -ct))" -d 'write a standalone script that reproduces the divergence, and run it'
 complete -c irscope -n '_shtab_irscope_using diverge; and test $_shtab_irscope_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python script'
 complete -c irscope -n '_shtab_irscope_using diverge; and test $_shtab_irscope_npos -ge 1' -ka "(__fish_complete_path (commandline -ct))" -d 'its arguments, after --'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a kernel -d 'run one Triton kernel without a GPU, and check it'
+complete -c irscope -n '_shtab_irscope_using kernel' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using kernel' -l json -d 'print data instead of text (docs/json.md)'
+complete -c irscope -n '_shtab_irscope_using kernel' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
+complete -c irscope -n '_shtab_irscope_using kernel' -l kernel -x -d 'the kernel, or the ID of its stage'
+complete -c irscope -n '_shtab_irscope_using kernel' -l compile -x -d 'the compile of a kernel that several have, as in 0/0/h100'
+complete -c irscope -n '_shtab_irscope_using kernel' -l program -x -d 'run this program alone (default: all, if they take less than 60 s)'
+complete -c irscope -n '_shtab_irscope_using kernel' -l launch -x -d 'which of its launches (default: the first)'
+complete -c irscope -n '_shtab_irscope_using kernel' -l step -d 'list what each statement of one program makes'
+complete -c irscope -n '_shtab_irscope_using kernel' -l made-inputs -d 'make the inputs even if a run kept values'
+complete -c irscope -n '_shtab_irscope_using kernel' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that has torch and triton'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a watch -d 'find the step, the line and the node of the first NaN'
 complete -c irscope -n '_shtab_irscope_using watch' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using watch' -l json -d 'print data instead of text (docs/json.md)'

@@ -24,14 +24,14 @@ complete irscope \
         'c/--patches=/d/' \
         'c/--source-root=/d/' \
         'c/--line=/f/' \
-        'c/--target=/(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)/' \
+        'c/--target=/(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)/' \
         'c/--theme=/(light dark)/' \
         'c/--open=/f/' \
         'c/--traces=/d/' \
         'c/--inputs=/f/' \
         'c/--reproducer=/f/' \
         'c/--against=/(eager float64)/' \
-        'c/--/(again against all allow-run apply around autotuning baseline budget call calls check-without-compile compile costs cwd depth exit-code fail-on fake folder follow format fusion guards help inputs json kernel lane limit line log map master-addr master-port max-compile-seconds max-graph-breaks max-graphs max-kernels max-nodes max-recompiles max-restarts measure memory memory-budget model modules nnodes no-browser no-machine-code no-pictures no-symbolic-trace node node-rank nproc-per-node only open output output-budget overview patches pipeline pipelines port predicted pytest python ranks rdzv-backend rdzv-conf rdzv-endpoint rdzv-id read-only redact replay-memory reproducer rounds run seconds severity source-root stage steady-calls store strict target text than theme time timeout traces tuned untuned version without-breaks world write-baseline yes)/' \
+        'c/--/(again against all allow-run apply around autotuning baseline budget call calls check-without-compile compile costs cwd depth exit-code fail-on fake folder follow format fusion guards help inputs json kernel lane launch limit line log made-inputs map master-addr master-port max-compile-seconds max-graph-breaks max-graphs max-kernels max-nodes max-recompiles max-restarts measure memory memory-budget model modules nnodes no-browser no-machine-code no-pictures no-symbolic-trace node node-rank nproc-per-node only open output output-budget overview patches pipeline pipelines port predicted program pytest python ranks rdzv-backend rdzv-conf rdzv-endpoint rdzv-id read-only redact replay-memory reproducer resources rounds run script seconds severity source-root stage steady-calls step store strict target text than theme time timeout traces trust tuned untuned version without-breaks world write-baseline yes)/' \
         'c/-/(- h m o)/' \
         'n/--store/f/' \
         'n/--pytest/f/' \
@@ -49,14 +49,14 @@ complete irscope \
         'n/--patches/d/' \
         'n/--source-root/d/' \
         'n/--line/f/' \
-        'n/--target/(a100 b200 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)/' \
+        'n/--target/(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)/' \
         'n/--theme/(light dark)/' \
         'n/--open/f/' \
         'n/--traces/d/' \
         'n/--inputs/f/' \
         'n/--reproducer/f/' \
         'n/--against/(eager float64)/' \
-        'p/1/(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge watch completion)/' \
+        'p/1/(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge kernel watch completion)/' \
         'n/run/f/' \
         'n/check/f/' \
         'n/env/(create)/' \
