@@ -55,9 +55,10 @@ def boot():
     if sys.argv[1] == "guards":
         load_package()
         from irscope.internals.saved_guards import main as judge
+        from irscope.ir.guard_text import parse_failed_guard
 
         sys.path[:] = PATH
-        judge()
+        judge(lambda reason: parse_failed_guard(reason).source)
         return
     request_fd, message_fd, status_fd = (int(argument) for argument in sys.argv[1:4])
     with os.fdopen(request_fd, "rb") as pipe:

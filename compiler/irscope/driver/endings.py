@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 
-from irscope.findings.kinds.compiled_code_error import TYPE_CHECK
 from irscope.protocol import (
     CaptureGap,
     Finding,

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from irscope.protocol import CaptureGap
+from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.records import dataclass
 
 OnGap = Callable[[CaptureGap], None]
@@ -52,6 +53,16 @@ def report(gap: CaptureGap) -> None:
 def callers() -> Iterator[types.FrameType]:
     """The frames below the caller on the stack of this thread, innermost first."""
     return _from(sys._getframe(1).f_back)
+
+
+def user_locals() -> list[dict[str, Any]]:
+    """The local variables of the user's functions on the stack of this thread, innermost first."""
+    return [dict(frame.f_locals) for frame in callers() if is_user_file(frame.f_code.co_filename)]
+
+
+def locals_of_caller(name: str) -> Any:
+    """A local variable of the function that called the caller; None if it has none of that name."""
+    return next(iter(_from(sys._getframe(2)))).f_locals.get(name)
 
 
 def _from(frame: types.FrameType | None) -> Iterator[types.FrameType]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
+from irscope.internals.frames import locals_of_caller
 from irscope.internals.hooks import Hook, Undo, replace_attribute
 
 _MOST_BYTES = 256 << 20
@@ -42,7 +42,7 @@ def saved_function_hook(receive: Callable[[str, str], None]) -> Hook:
         def guard_check(self: Any, *args: Any, **kwargs: Any) -> Any:
             holds = check(self, *args, **kwargs)
             # A model asks each of its functions in turn; the last one that it asks is called.
-            if not holds and isinstance(sys._getframe(1).f_locals.get("self"), saved):
+            if not holds and isinstance(locals_of_caller("self"), saved):
                 found = self._artifacts.guard_manager.check_verbose(self.prepare_f_locals(*args, **kwargs))
                 receive(self._artifacts.original_code.co_name, "\n".join(found.verbose_code_parts[:1]))
             return holds

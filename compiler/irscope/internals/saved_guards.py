@@ -15,10 +15,11 @@ import os
 import runpy
 import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
 from irscope.internals.failing_guards import MISSING, failing
-from irscope.ir.guard_text import parse_failed_guard
+from irscope.internals.frames import callers
 
 VERSIONS = "2.13 to 2.14"
 _MOST_CALLS = 50
@@ -29,13 +30,19 @@ class _Enough(BaseException):
     """The script has made as many calls as are judged."""
 
 
-def main() -> None:
-    """Prints the answer."""
+def main(source_of: Callable[[str], str]) -> None:
+    """Prints the answer.
+
+    Parameters
+    ----------
+    source_of
+        The expression that a guard is about, from PyTorch's words for one that failed; empty if it has none.
+    """
     request = json.loads(sys.stdin.read())
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the script prints is not an answer
     try:
-        answer = _answer(request)
+        answer = _answer(request, source_of)
     except (Exception, SystemExit) as error:  # noqa: BLE001  an artifact may raise anything
         answer = {"error": f"{type(error).__name__}: {error}".partition("\n")[0]}
     answers.write(json.dumps(answer))
@@ -43,7 +50,7 @@ def main() -> None:
     os._exit(0)  # threads of the script may go on
 
 
-def _answer(request: dict[str, Any]) -> dict[str, Any]:
+def _answer(request: dict[str, Any], source_of: Callable[[str], str]) -> dict[str, Any]:
     with open(request["file"], "rb") as file:
         data = file.read()
     if hashlib.sha256(data).hexdigest() != request["digest"]:
@@ -51,7 +58,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     script = request["script"]
     folder = os.path.dirname(os.path.abspath(script or request["file"]))
     sys.path.insert(0, folder)
-    saved = _Saved(data)
+    saved = _Saved(data, source_of)
     if script:
         ended = _run(script, request["arguments"], saved)
         return {"text": saved.text, "calls": saved.calls, "ended": ended}
@@ -62,7 +69,8 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
 class _Saved:
     """A saved function: its code, and its guards once its globals are there."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, source_of: Callable[[str], str]) -> None:
+        self._source_of = source_of
         ahead: Any = importlib.import_module("torch._dynamo.aot_compile")
         package: Any = importlib.import_module("torch._dynamo.package")
 
@@ -102,7 +110,7 @@ class _Saved:
 
         reasons = []
         for reason in failing(self._manager.root, variables, value_of):
-            source = parse_failed_guard(reason).source
+            source = self._source_of(reason)
             try:
                 now = eval(source, scope, variables) if source else MISSING
             except Exception:  # noqa: BLE001  it has no name in the script
@@ -139,7 +147,7 @@ def _run(script: str, arguments: list[str], saved: _Saved) -> str:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if saved.is_of(self._artifacts.original_code):
             sys.setprofile(None)
-            saved.judge(self.prepare_f_locals(*args, **kwargs), self.fn.__globals__, caller(sys._getframe(1)))
+            saved.judge(self.prepare_f_locals(*args, **kwargs), self.fn.__globals__, caller(next(callers(), None)))
             sys.setprofile(profile)
         return call_of(self, *args, **kwargs)
 

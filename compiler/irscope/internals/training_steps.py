@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 import types
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
@@ -24,6 +26,16 @@ class StepEvents(Protocol):
 
     def after_step(self, optimizer: Any) -> None:
         """It has changed them."""
+
+
+def versions_kept(tensors: Sequence[Any]) -> Any:
+    """A context in which autograd does not see what is written into tensors."""
+    return sys.modules["torch"].autograd._unsafe_preserve_version_counter(tuple(tensors))
+
+
+def infinity_norms(tensors: Sequence[Any]) -> Any:
+    """The largest absolute value of each tensor of one device, by one reduction."""
+    return sys.modules["torch"]._foreach_norm(list(tensors), math.inf)
 
 
 def _is_traced() -> bool:

@@ -16,12 +16,11 @@ from typing import Any
 from irscope.capture.programs import Program
 from irscope.internals.allocations import MemoryProfiler
 from irscope.internals.fake_run import is_the_scripts
-from irscope.internals.frames import report
+from irscope.internals.frames import report, user_locals
 from irscope.internals.hooks import Hook
 from irscope.internals.run_memory import is_parameter
 from irscope.profiling.step_memory import GRAPHS, HELD, VARIABLES, VIEW, WORKSPACE
 from irscope.protocol import CaptureGap
-from irscope.usercode.user_files import is_user_file
 
 _MOST_HELD, _MOST_ITEMS, _LONGEST_NAME = 20_000, 10_000, 200
 _OWN = "irscope's own"
@@ -56,7 +55,7 @@ class StepMemory:
         return self._profiler.hook()
 
     def called(self, program: Program) -> None:
-        """A compiled program is being called; whatever fails here is a gap, and nothing of the script's."""
+        """A compiled program is being called; an error here is a gap, and never reaches the script."""
         try:
             self._called(program)
         except Exception as error:  # noqa: BLE001
@@ -200,11 +199,7 @@ def _of_optimizers(torch: Any, everything: list[Any]) -> Iterator[tuple[Any, str
 def _of_variables(torch: Any) -> Iterator[tuple[Any, str, str]]:
     """Tensors that the user's variables hold, also in lists and dicts: globals of the script, and locals of its frames."""
     scopes = [vars(sys.modules["__main__"])]
-    frame: Any = sys._getframe()
-    while frame is not None:
-        if is_user_file(frame.f_code.co_filename):
-            scopes.append(dict(frame.f_locals))
-        frame = frame.f_back
+    scopes += user_locals()
     for scope in scopes:
         for name, value in list(scope.items()):
             if isinstance(value, torch.Tensor):

@@ -50,8 +50,11 @@ def _take_back():
     return os.environ.pop("IRSCOPE_PROCESS", "")
 
 
-ADDRESS = _take_back()
-if ADDRESS and sys.version_info >= (3, 10):
-    sys.meta_path.insert(0, _Torch(ADDRESS))
-del sys.modules["sitecustomize"]
-import sitecustomize  # noqa: F401  the interpreter's own; without one this raises what `site` takes for that
+if __name__ == "sitecustomize":
+    import site
+
+    ADDRESS = _take_back()
+    if ADDRESS and sys.version_info >= (3, 10):
+        sys.meta_path.insert(0, _Torch(ADDRESS))
+    del sys.modules["sitecustomize"]
+    site.execsitecustomize()  # the interpreter's own
