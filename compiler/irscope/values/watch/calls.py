@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from irscope.internals.training_steps import versions_kept
 from irscope.values.run.compiled import CompiledGraph
 from irscope.values.run.copies import clones
 from irscope.values.run.interpreting import copies_to_input, mutates
@@ -231,7 +232,7 @@ class Recorder:
             for tensor, gradient in event.gradients:
                 tensor.grad = _again(gradient, made).detach().clone()
             _set_groups(event.optimizer, event.groups)
-            with _versions_kept([tensor for tensor, _ in before]):
+            with versions_kept([tensor for tensor, _ in before]):
                 event.optimizer.step()
         finally:
             for tensor, gradient in before:
@@ -375,8 +376,3 @@ def _same_bits(one: Any, other: Any) -> bool:
     torch: Any = sys.modules["torch"]
     views = [each.detach().contiguous().view(-1).view(torch.uint8) for each in (one, other)]
     return bool(torch.equal(*views))
-
-
-def _versions_kept(tensors: Sequence[Any]) -> Any:
-    """Autograd does not see what is written inside."""
-    return sys.modules["torch"].autograd._unsafe_preserve_version_counter(tuple(tensors))
