@@ -173,7 +173,7 @@ def test_a_value_outside_its_enum() -> None:
 DOCUMENTED: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
-        RunStanding, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Fix, protocol.Edit, protocol.Related, protocol.BreakFacts, protocol.RecompilationFacts, protocol.VaryingSize,
+        RunStanding, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, protocol.Cost, protocol.Fix, protocol.Edit, protocol.Related, protocol.BreakFacts, protocol.RecompilationFacts, protocol.NonFiniteFacts, protocol.VaryingSize,
         protocol.RankReport, protocol.Collective, protocol.CollectiveOverlap, protocol.OverlapMove, protocol.BucketSplit, protocol.CollectiveWait, protocol.Piece,
         protocol.Range, protocol.Position, protocol.Kernel, protocol.FileLines, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
         LineTrail, CalledCompile, LineStep, StageElement, GraphNode, GuardList, Guard,
