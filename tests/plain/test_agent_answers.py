@@ -212,8 +212,8 @@ STARTED: dict[str, tuple[str, dict[str, Any], list[str]]] = {
         ["diverge", *RUN[1:], "--call=1", "--budget=300", "--reproducer=wrong.py", "a.py", "--"],
     ),
     "measured": (
-        "profile", {"script": "a.py", "against": ["onnx"], "without_breaks": True},
-        ["profile", *RUN[1:], "--calls=20", "--against=onnx", "--without-breaks", "a.py", "--"],
+        "profile", {"script": "a.py", "against": ["onnx"], "without_breaks": True, "memory": True},
+        ["profile", *RUN[1:], "--calls=20", "--against=onnx", "--without-breaks", "--memory", "a.py", "--"],
     ),
 }  # fmt: skip
 
@@ -340,7 +340,7 @@ SETTLED = {
     "help", "json", "store", "python",  # of all
     "exit-code", "lane", "budget", "pipeline", "target", "world", "ranks", "nproc-per-node", "check-without-compile", "pytest", "model", "inputs",
     "fail-on", "pipelines", "output", "stage", "compile", "text", "seconds", "call", "node", "reproducer", "apply", "only", "patches",
-    "measure", "calls", "without-breaks", "against",
+    "measure", "calls", "without-breaks", "against", "memory",
 }  # fmt: skip
 """What a tool sets by parameters of its own, or never."""
 

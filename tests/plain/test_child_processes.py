@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import irscope.driver.children
 import pytest
@@ -88,7 +89,7 @@ def test_processes_beyond_the_bound_are_a_gap(tmp_path: Path, monkeypatch: pytes
                 connection.connect(children.address)
                 children.read()
                 facts = FactsWritten({"process": {"pid": 7, "title": "worker\u202e"}})
-                messages = (facts, CompileSeen(a_compile(id="0/0")), ScriptEnded(0, ""))
+                messages: list[Any] = [facts, CompileSeen(a_compile(id="0/0")), ScriptEnded(0, "")]
                 if number == 0:
                     connection.sendall(b"".join(frame(at, pack_message(one)) for at, one in enumerate(messages)))
                 children.read()

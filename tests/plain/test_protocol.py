@@ -47,6 +47,7 @@ from irscope.profiling.profile import (
     StepPiece,
 )
 from irscope.profiling.regions import Elsewhere, MeasuredRegion
+from irscope.profiling.step_memory import HeldBlock, StepMemory
 from irscope.protocol import (
     SCHEMA,
     CompileSeen,

@@ -58,7 +58,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
             store.put_stage(run, id, graph, GRAPH, 0)
             for position, (name, data) in enumerate(stages.items(), 1):
                 store.put_stage(run, id, StageRef(f"{id}/{name}", name, "python", 0, target=target), "", position, data)
-            for each in stages["output-code"]["calls"]:
+            for each in stages["output-code"]["calls"]:  # type: ignore[index]
                 name = each["kernel"]
                 stage = f"{id}/kernel/{name}"
                 store.put_kernel(run, a_kernel(name=name, stage=stage, compile=id, language=language, target=target))

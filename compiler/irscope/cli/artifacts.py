@@ -57,13 +57,7 @@ def artifact_lines(artifact: Artifact, found: Fit, paint: Paint, is_all: bool = 
         printable(f"  sha256 {artifact.digest}"),
     ]
     lines += [f"  {printable(name)} {printable(value)}" for name, value in artifact.made_for.items()]
-    for difference in found.differences:
-        place = f"{short_path(difference.file)}:{difference.line}  " if difference.line else ""
-        lines.append(paint("differs  ", "red") + printable(place + difference.what))
-    if not found.differences:
-        lines.append("Nothing that was compared differs." if found.compared else "Nothing could be compared.")
-    lines += [printable(f"  compared: {text}") for text in _cut(list(found.compared), is_all)]
-    lines += [printable(f"  not compared: {text}") for text in _cut(list(found.not_compared), is_all)]
+    lines += _fit_lines(found, paint, is_all)
     lines.append(f"If it does not match: {artifact.on_miss}")
     for name, file, line in artifact.functions:
         lines.append(printable(f"function  {name}  {short_path(file)}:{line}"))
@@ -78,6 +72,18 @@ def artifact_lines(artifact: Artifact, found: Fit, paint: Paint, is_all: bool = 
     ):
         lines += [printable(f"{title}  {row}") for row in _cut(rows, is_all)]
     return lines
+
+
+def _fit_lines(found: Fit, paint: Paint, is_all: bool) -> list[str]:
+    """What differs here, and what was compared."""
+    lines = []
+    for difference in found.differences:
+        place = f"{short_path(difference.file)}:{difference.line}  " if difference.line else ""
+        lines.append(paint("differs  ", "red") + printable(place + difference.what))
+    if not found.differences:
+        lines.append("Nothing that was compared differs." if found.compared else "Nothing could be compared.")
+    lines += [printable(f"  compared: {text}") for text in _cut(list(found.compared), is_all)]
+    return lines + [printable(f"  not compared: {text}") for text in _cut(list(found.not_compared), is_all)]
 
 
 def _guard(kind: str, source: str, file: str, line: int) -> str:

@@ -8,7 +8,7 @@ import sys
 from irscope.cli.diffing import find_stage
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, print_json, to_stdout
-from irscope.ir.roofline import TARGETS, Work, kernel_costs, node_costs, peaks_of
+from irscope.ir.roofline import TARGETS, Peaks, Work, kernel_costs, node_costs, peaks_of
 from irscope.protocol import Report, to_json
 from irscope.store.store import Store
 from irscope.vocabulary.units import duration, flops, significant, size
@@ -18,16 +18,7 @@ from irscope.vocabulary.visible import printable
 def show_costs(store: Store, report: Report, options: argparse.Namespace) -> int:
     """Prints the costs of a stage's nodes, or of all kernels.  Raises LookupError if they are not known."""
     peaks = TARGETS.get(options.target) if options.target else peaks_of(store.device_of(report.run))
-    if options.stage is not None:
-        costs = node_costs(store, report, find_stage(report, options.stage, options.compile), peaks)
-    else:
-        wanted = None if options.compile is None else options.compile + "/"
-        here = set() if peaks is None else {one.name for one in report.kernels if one.language == "cpp"}
-        costs = [
-            cost
-            for cost in kernel_costs(store, report, peaks)
-            if (wanted is None or cost.stage.startswith(wanted)) and cost.name not in here
-        ]
+    costs = _costs(store, report, options, peaks)
     if not costs:
         raise LookupError(f"No kernel costs in run {report.run}: rerun with `--lane deep` and the Inductor backend.")
     if options.json:
@@ -64,6 +55,19 @@ def show_costs(store: Store, report: Report, options: argparse.Namespace) -> int
         )
     )
     return 0
+
+
+def _costs(store: Store, report: Report, options: argparse.Namespace, peaks: Peaks | None) -> list[Work]:
+    """Those of the nodes of a stage, or of the kernels, without C++ kernels where the bound is a GPU's."""
+    if options.stage is not None:
+        return list(node_costs(store, report, find_stage(report, options.stage, options.compile), peaks))
+    wanted = None if options.compile is None else options.compile + "/"
+    here = set() if peaks is None else {one.name for one in report.kernels if one.language == "cpp"}
+    return [
+        cost
+        for cost in kernel_costs(store, report, peaks)
+        if (wanted is None or cost.stage.startswith(wanted)) and cost.name not in here
+    ]
 
 
 def _row(cost: Work) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import textwrap
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from irscope.cli.piece_tables import piece_lines
@@ -118,29 +119,26 @@ def finding_lines(finding: Finding, paint: Paint, members: tuple[str, str] = ("r
     for hint in finding.hints:
         first, *rest = _wrapped(hint, "    ")
         lines += ["  " + paint("→", "green") + first[3:], *rest]
-    for related in finding.related[:_RELATED_SHOWN]:
-        place = f"{short_path(related.file)}:{related.range.start.line}"
-        lines += [paint(line, "dim") for line in _wrapped(f"{place}: {related.message}", "  ")]
-    if len(finding.related) > _RELATED_SHOWN:
-        lines.append(paint(f"  and {len(finding.related) - _RELATED_SHOWN} more places", "dim"))
-    if finding.compiles:
-        shown = ", ".join(finding.compiles[:12]) + (", …" if len(finding.compiles) > 12 else "")
-        said = f"in {count(len(finding.compiles), 'compile')}: {shown}"
-        lines += [paint(line, "dim") for line in _wrapped(said, "  ")]
-    if finding.ranks:
-        lines.append(
-            paint(
-                f"  in {ranks_named(finding.ranks, *members)}"
-                if members[0] != "rank"
-                else f"  on {ranks_named(finding.ranks)}",
-                "dim",
-            )
-        )
+    lines += [paint(line, "dim") for line in _beside(finding, members)]
     if costs := cost_words(finding.cost):
         lines.append(paint(f"  cost: {', '.join(costs)}", "dim"))
     if finding.link:
         lines.append(paint(f"  {printable(finding.link)}", "dim"))
     return lines
+
+
+def _beside(finding: Finding, members: tuple[str, str]) -> Iterator[str]:
+    """Other places of a finding, its compiles and its ranks."""
+    for related in finding.related[:_RELATED_SHOWN]:
+        yield from _wrapped(f"{short_path(related.file)}:{related.range.start.line}: {related.message}", "  ")
+    if len(finding.related) > _RELATED_SHOWN:
+        yield f"  and {len(finding.related) - _RELATED_SHOWN} more places"
+    if finding.compiles:
+        shown = ", ".join(finding.compiles[:12]) + (", …" if len(finding.compiles) > 12 else "")
+        yield from _wrapped(f"in {count(len(finding.compiles), 'compile')}: {shown}", "  ")
+    if finding.ranks:
+        preposition = "on" if members[0] == "rank" else "in"
+        yield f"  {preposition} {ranks_named(finding.ranks, *members)}"
 
 
 def _excerpt(file: str, where: Range, paint: Paint, style: str) -> list[str]:

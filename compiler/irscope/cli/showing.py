@@ -54,20 +54,8 @@ def show(options: argparse.Namespace) -> int:
             return _line(store, report, options)
         if options.kernel is not None:
             return _kernel(store, report, options)
-        if options.costs:
-            from irscope.cli.costing import (
-                show_costs,  # here and below: what few commands need, and takes time to import
-            )
-
-            return show_costs(store, report, options)
-        if options.resources:
-            from irscope.cli.resources import show_resources
-
-            return show_resources(store, report, options)
-        if options.autotuning:
-            from irscope.cli.autotuning import show_autotuning
-
-            return show_autotuning(store, report, options)
+        if options.costs or options.resources or options.autotuning:
+            return _of_kernels(store, report, options)
         if options.stage is not None:
             return _stage(store, report, options)
         if options.guards:
@@ -95,6 +83,21 @@ def show(options: argparse.Namespace) -> int:
             to_stdout(report_lines(report, Paint(sys.stdout)))
             _measured(store, run, options.all)
     return 0
+
+
+def _of_kernels(store: Store, report: Report, options: argparse.Namespace) -> int:
+    """Prints a table of kernels; what makes it is imported here, since few commands need it."""
+    if options.costs:
+        from irscope.cli.costing import show_costs
+
+        return show_costs(store, report, options)
+    if options.resources:
+        from irscope.cli.resources import show_resources
+
+        return show_resources(store, report, options)
+    from irscope.cli.autotuning import show_autotuning
+
+    return show_autotuning(store, report, options)
 
 
 def _runs_elsewhere(store: Store, report: Report, options: argparse.Namespace) -> bool:

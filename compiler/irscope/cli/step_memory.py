@@ -29,7 +29,7 @@ def memory_lines(found: StepMemory, paint: Paint, most: int, show_all: bool) -> 
         )
     if not found.is_device:
         lines.append(
-            "  Of the CPU: the blocks that Python holds, and what PyTorch's profiler sees allocated in the step."
+            "  The CPU's memory: the blocks that Python holds, and those that PyTorch's profiler sees being allocated."
         )
     lines += tree_lines(folded(found.by_kind), "module", paint, most, "of peak", whole)
     lines += tree_lines(found.by_line if show_all else chained(found.by_line), "line", paint, most, "of peak", whole)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from irscope.comparing.texts import LineMatch
 from irscope.pipelines.registry import stage_kind
@@ -77,7 +77,7 @@ class RunDiff:
     shared_stages: tuple[str, ...] = ()
     """For runs of different pipelines: names of the stages that both have, which are compared."""
     kernels_changed: tuple[Kernel, ...] = ()
-    """Of two predictions: kernels of one name with another code, as in the newer one; they are neither new nor gone."""
+    """Kernels of two predictions that have one name and another code, as in the newer one; they are neither new nor gone."""
 
     @property
     def same(self) -> bool:
@@ -110,7 +110,7 @@ def diff_runs(store: Store, before: str, after: str, targets: tuple[str, str] | 
         pairs, added, removed = [*pairs, (removed[0], added[0])], (), ()
     changes = [_compile_change(store, old, new, a, b) for a, b in pairs]
     new_kernels, gone_kernels, kept_kernels = _kernels(store, old, new)
-    changed = {kernel.name for kernel in new_kernels} & {kernel.name for kernel in gone_kernels} if targets else set()
+    new_kernels, gone_kernels, changed_kernels = _by_name(new_kernels, gone_kernels, targets is not None)
     return RunDiff(
         before=before,
         after=after,
@@ -121,15 +121,27 @@ def diff_runs(store: Store, before: str, after: str, targets: tuple[str, str] | 
         compiles_gone=removed,
         compiles_changed=tuple(change for change in changes if change is not None),
         compiles_same=sum(change is None for change in changes),
-        kernels_new=tuple(kernel for kernel in new_kernels if kernel.name not in changed),
-        kernels_gone=tuple(kernel for kernel in gone_kernels if kernel.name not in changed),
-        kernels_changed=tuple(kernel for kernel in new_kernels if kernel.name in changed),
+        kernels_new=new_kernels,
+        kernels_gone=gone_kernels,
+        kernels_changed=changed_kernels,
         kernels_kept=kept_kernels,
         compile_seconds=Change(sum(c.seconds for c in old.compiles), sum(c.seconds for c in new.compiles)),
         seconds=Change(old.outcome.seconds, new.outcome.seconds),
         targets=targets or (),
         pipelines=(old.pipeline, new.pipeline) if old.pipeline != new.pipeline else (),
         shared_stages=_shared_stages(old, new) if old.pipeline != new.pipeline else (),
+    )
+
+
+def _by_name(
+    new: Sequence[Kernel], gone: Sequence[Kernel], predicted: bool
+) -> tuple[tuple[Kernel, ...], tuple[Kernel, ...], tuple[Kernel, ...]]:
+    """Kernels that are new, gone, and changed: of two predictions a name that both have is the same kernel."""
+    both = {kernel.name for kernel in new} & {kernel.name for kernel in gone} if predicted else set()
+    return (
+        tuple(kernel for kernel in new if kernel.name not in both),
+        tuple(kernel for kernel in gone if kernel.name not in both),
+        tuple(kernel for kernel in new if kernel.name in both),
     )
 
 

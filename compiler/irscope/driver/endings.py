@@ -62,6 +62,8 @@ def with_finding(
 
 def _followers(report: Report, found: Finding) -> Iterator[Finding]:
     """What Dynamo finds at the call whose type check fails: the code that reports the failure is traced, too."""
+    from irscope.findings.kinds.compiled_code_error import TYPE_CHECK  # here: most runs end well
+
     cause = Related(found.file, found.range, "the type check that fails is the cause")
     for finding in report.findings if found.code == TYPE_CHECK else ():
         if (finding.file, finding.range) == (found.file, found.range) and finding.cause != found.cause:

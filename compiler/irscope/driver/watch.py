@@ -243,7 +243,18 @@ class Watch:
             self._began = True
         elif isinstance(message, ScriptEnded):
             self._ended, self._ended_at = message, time.monotonic()
-        elif isinstance(message, LimitReached):
+        elif isinstance(message, (LimitReached, CompileSeen, GapSeen, FindingSeen)):
+            self._note(message)
+        elif not isinstance(message, (KernelsWritten, Progress)):
+            self._packed |= isinstance(message, FactsWritten) and "packages" in message.facts
+            kept.append(message)
+            return False
+        kept.append(message)
+        return True
+
+    def _note(self, message: LimitReached | CompileSeen | GapSeen | FindingSeen) -> None:
+        """Remembers what decides how the run ends."""
+        if isinstance(message, LimitReached):
             self._steady = message
             if self._children is None or not self._children.is_busy:
                 self._limits.told(message)
@@ -251,14 +262,8 @@ class Watch:
             self._compiled, self._steady = True, None
         elif isinstance(message, GapSeen):
             self._add_gap(message.gap)
-        elif isinstance(message, FindingSeen):
+        else:
             self._found = self._found or message.finding
-        elif not isinstance(message, (KernelsWritten, Progress)):
-            self._packed |= isinstance(message, FactsWritten) and "packages" in message.facts
-            kept.append(message)
-            return False
-        kept.append(message)
-        return True
 
     def _tell_gap(self, gap: CaptureGap) -> None:
         """A gap about what is not stored: the run's process does not know it."""

@@ -64,7 +64,7 @@ class MemoryProfiler:
 
 
 def facts_of(tree: Iterable[Any]) -> dict[str, Any]:
-    """Of a tree of events: ``spans``, each ``[index of the span around it or -1, name, file, line, sequence number]``, with
+    """The facts in a tree of events: ``spans``, each ``[index of the span around it or -1, name, file, line, sequence number]``, with
     a file if it is a Python call, and then the line of the caller; and ``blocks``, each ``[nanoseconds, address, bytes,
     bytes in use, bytes reserved, is on a device, index of its span]``, in their order, of which those that are freed have
     negative bytes.

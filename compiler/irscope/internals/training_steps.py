@@ -7,6 +7,7 @@ import math
 import sys
 import types
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
@@ -28,14 +29,15 @@ class StepEvents(Protocol):
         """It has changed them."""
 
 
-def versions_kept(tensors: Sequence[Any]) -> Any:
-    """A context in which autograd does not see what is written into tensors."""
-    return sys.modules["torch"].autograd._unsafe_preserve_version_counter(tuple(tensors))
+def largest_of_each(tensors: Sequence[Any]) -> list[Any]:
+    """The infinity norm of each tensor of a GPU, by one kernel for all (torch 2.13)."""
+    return list(sys.modules["torch"]._foreach_norm(list(tensors), math.inf))
 
 
-def infinity_norms(tensors: Sequence[Any]) -> Any:
-    """The largest absolute value of each tensor of one device, by one reduction."""
-    return sys.modules["torch"]._foreach_norm(list(tensors), math.inf)
+def versions_kept(tensors: Sequence[Any]) -> AbstractContextManager[None]:
+    """Autograd does not see what is written into these tensors inside (torch 2.13)."""
+    kept: AbstractContextManager[None] = sys.modules["torch"].autograd._unsafe_preserve_version_counter(tuple(tensors))
+    return kept
 
 
 def _is_traced() -> bool:

@@ -120,7 +120,7 @@ def _guard(
     kind, rest = match["kind"], text[match.end() : end if end >= 0 else len(text)]
     site = _SITE.search(rest) if "# " in rest else None
     check = rest[: site.start()] if site else rest
-    # Of a guard that the code generator made the line is only where the size is used first.
+    # The line of a guard that the code generator made is only where the size is used first.
     made = _BY_INDUCTOR.search(rest, site.end("line")) if site else None
     site = made or site
     access = _ACCESS.search(check)

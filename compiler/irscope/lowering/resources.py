@@ -37,7 +37,7 @@ class Resources:
     Parameters
     ----------
     registers
-        Of a thread; of AMD's GPUs vector registers.
+        Registers of a thread; on AMD's GPUs vector registers.
     spilled
         Bytes that a thread stores because it has too few registers; None: not known.
     stack, shared

@@ -91,15 +91,20 @@ def read_schedule(store: Store, run: str, compile: Compile, stage: StageRef) -> 
     if not rows:
         raise ValueError("only the text of its nodes was kept")
     home = {part: (str(node["name"]),) for node in after if len(node["parts"]) > 1 for part in node["parts"]}
+    edges = _buffers_between(rows)
+    nodes = tuple(_scheduled(node, home.get(node["name"], ())) for node in rows)
+    return PictureGraph(nodes, tuple(edges), dict.fromkeys(home.values(), "fused"))
+
+
+def _buffers_between(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int], None]:
+    """An edge for each buffer that one node writes and another reads, by the numbers of the nodes."""
     written = {buffer: number for number, node in enumerate(rows) for buffer, *_ in node["writes"]}
-    edges = {
+    return {
         (written[read], number): None
         for number, node in enumerate(rows)
         for read, *_ in node["reads"]
         if read in written
     }
-    nodes = tuple(_scheduled(node, home.get(node["name"], ())) for node in rows)
-    return PictureGraph(nodes, tuple(edges), dict.fromkeys(home.values(), "fused"))
 
 
 def _scheduled(node: Mapping[str, Any], home: Path) -> PictureNode:

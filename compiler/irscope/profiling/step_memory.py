@@ -159,11 +159,7 @@ def step_memory(facts: Any, store: Store, report: Report) -> StepMemory:
         spans = [_Span(int(around), str(name)[:500], str(file)[:4096], int(line), _number(sequence))
                  for around, name, file, line, sequence in facts["spans"]]  # fmt: skip
         is_device = facts["is_device"] is True
-        blocks = [
-            block
-            for block in (_Block(*map(int, row[:5]), row[5] is True, int(row[6])) for row in facts["blocks"])
-            if block.is_device == is_device
-        ]
+        blocks = [block for block in (_block(row) for row in facts["blocks"]) if block.is_device == is_device]
         held = {int(address): _Held(int(size), str(kind)[:100], bounded(str(name), 200), str(why)[:100])
                 for address, size, kind, name, why in facts["held"]}  # fmt: skip
         in_use, what = _number(facts["in_use"]), "step" if facts["what"] == "step" else "call"
@@ -176,6 +172,11 @@ def step_memory(facts: Any, store: Store, report: Report) -> StepMemory:
     return _Step(blocks, held, in_use if is_device else None, _Spans(spans), _Places(store, report)).memory(
         what, is_device
     )
+
+
+def _block(row: Any) -> _Block:
+    time, address, size, in_use, reserved, is_device, span = row
+    return _Block(int(time), int(address), int(size), int(in_use), int(reserved), is_device is True, int(span))
 
 
 def _number(value: Any) -> int | None:
@@ -214,7 +215,7 @@ class _Step:
         return peak, most, curve
 
     def memory(self, what: str, is_device: bool) -> StepMemory:
-        """What is told of it."""
+        """The memory of the step."""
         live = dict(self._held)
         for block in self._blocks[: self._peak + 1]:
             if block.bytes > 0:
@@ -234,7 +235,7 @@ class _Step:
         )  # fmt: skip
 
     def _row(self, one: _Held, peak: _Block | None) -> tuple[HeldBlock, Path, Path]:
-        """What is told of a block, its modules and its frames."""
+        """A row for a block, with its modules and its frames."""
         if one.block is None:
             module = one.name.rpartition(".")[0] if one.kind in OF_MODULES else ""
             name = (PathPart(one.name),) if one.name else ()
@@ -442,7 +443,7 @@ def _largest(rows: Sequence[HeldBlock]) -> Iterator[HeldBlock]:
 
 
 def _thinned(curve: Sequence[tuple[int, int]]) -> Iterator[tuple[float, int]]:
-    """So many points of a curve that it can be drawn: the most bytes of each piece of time."""
+    """A curve with few points: the most bytes of each piece of time."""
     start, end = curve[0][0], curve[-1][0]
     pieces: dict[int, tuple[float, int]] = {}
     for time, size in curve:

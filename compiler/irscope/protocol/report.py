@@ -294,7 +294,7 @@ class Kernel:
     lines: tuple[FileLines, ...] = ()
     """All lines that led to what it computes, but those of torch: from the user's call down to the innermost."""
     calls: int = 1
-    """Of an extern kernel: how often the code calls it."""
+    """How often the code calls it, if it is an extern kernel."""
 
     @property
     def is_generated(self) -> bool:

@@ -83,7 +83,7 @@ def explain_fusion(
     Parameters
     ----------
     reports
-        Of one run: as it was, and of its targets.
+        The reports of one run: as it was, and its predictions.
     first, second
         A kernel, a node of the schedule (``op3``) or a node of the post-grad graph (``mul_1``).
 

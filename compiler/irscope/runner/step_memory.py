@@ -137,17 +137,12 @@ def held_now(device: bool, own: Iterable[Any], freed: Freed) -> tuple[list[list[
     )  # fmt: skip
     held: dict[int, Held] = {}
     for tensor, kind, name in steps:
-        try:
-            if is_the_scripts(tensor) and tensor.is_cuda == device:
-                storage = tensor.untyped_storage()
-                if storage.nbytes() and storage.data_ptr():
-                    why = VIEW if 2 * tensor.numel() * tensor.element_size() <= storage.nbytes() else ""
-                    row = storage.nbytes(), kind, name[:_LONGEST_NAME], GRAPHS if _has_graph(tensor, kind) else why
-                    held.setdefault(storage.data_ptr(), row)
-                    if not device:
-                        freed.watch(tensor, storage.data_ptr(), storage.nbytes())
-        except (RuntimeError, NotImplementedError):  # a tensor without a storage
-            continue
+        if is_the_scripts(tensor) and tensor.is_cuda == device and (storage := _storage_of(tensor)):
+            address, size = storage
+            why = VIEW if 2 * tensor.numel() * tensor.element_size() <= size else ""
+            held.setdefault(address, (size, kind, name[:_LONGEST_NAME], GRAPHS if _has_graph(tensor, kind) else why))
+            if not device:
+                freed.watch(tensor, address, size)
     if device:
         held = _with_all_blocks(torch, held)
     largest = sorted(held.items(), key=lambda item: -item[1][0])
@@ -166,6 +161,16 @@ def _with_all_blocks(torch: Any, held: Mapping[int, Held]) -> dict[int, Held]:
                 _, kind, name, why = held.get(address, unknown)
                 found[address] = size, kind, name, why
     return found
+
+
+def _storage_of(tensor: Any) -> tuple[int, int] | None:
+    """The address and the bytes of what a tensor is stored in; None if it has no storage."""
+    try:
+        storage = tensor.untyped_storage()
+        address, size = storage.data_ptr(), storage.nbytes()
+    except (RuntimeError, NotImplementedError):
+        return None
+    return (address, size) if address and size else None
 
 
 def _has_graph(tensor: Any, kind: str) -> bool:

@@ -29,9 +29,9 @@ def occupancy(target: Target, warps: int, registers: int, shared: int) -> Occupa
     Parameters
     ----------
     warps
-        Of a block.
+        Warps of a block.
     registers
-        Of a thread.
+        Registers of a thread.
     shared
         Bytes of shared memory of a block.
     """

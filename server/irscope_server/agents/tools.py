@@ -297,18 +297,19 @@ class Tools:
     async def profile(
         self, script: str = "", args: list[str] | None = None, module: str = "", run: str = "", trace: str = "",
         what: Literal["report", "costs", "compile-time", "autotuning"] = "report", target: str = "", calls: int = 20,
-        against: list[str] | None = None, without_breaks: bool = False, options: list[str] | None = None,
-        seconds: int = 600,
+        against: list[str] | None = None, without_breaks: bool = False, memory: bool = False,
+        options: list[str] | None = None, seconds: int = 600,
     ) -> Answer:  # fmt: skip
         """What lines and kernels cost.  script: measure it (needs --allow-run); against: also time each graph through these
-        pipelines (["onnx"]); without_breaks: also measure it with each graph break and recompilation removed.  trace:
+        pipelines (["onnx"]); without_breaks: also measure it with each graph break and recompilation removed; memory: also
+        who holds the memory of a step at its peak.  trace:
         instead a trace that torch.profiler exported, joined to the lines of run=ID.  Else a stored run: "report" with what
         was measured, "costs": bytes and operations of each kernel, and the bound on a target (h100); "compile-time": where
         the time of the compiler went; "autotuning": what max-autotune tried."""
         starting.one_of(script=script, module=module, trace=trace)
         if script or module or options:
             chosen = [f"--calls={int(calls)}", *starting.joined("--against", against)]
-            chosen += _flag("--without-breaks", without_breaks)
+            chosen += [*_flag("--without-breaks", without_breaks), *_flag("--memory", memory)]
             command = ["profile", *chosen, *entries.more("profile", options)]
             command += entries.entry(script, module) if script or module else []
             text = await self._commands.execute(command, args or (), starting.seconds_of(seconds))

@@ -38,14 +38,7 @@ async def hover_at(context: SourceContext, key: FileKey, position: types.Positio
         return None
     column = from_units(lines[position.line], position.character, context.encoding)
     here = [placed for placed in context.views.findings(key) if _covers(placed, position.line, column, lines)]
-    parts = [
-        _paragraphs(
-            finding_text(placed, hints_of(context, placed), context.uri_of, context.rich_hovers),
-            gain_text(context, placed),
-            "" if context.rich_hovers else _paragraphs(*symbol_rows(placed.finding.symbols)),
-        )
-        for placed in here
-    ]
+    parts = [_finding_part(context, placed) for placed in here]
     span = next(((placed.line, placed.column, placed.end_line, placed.end_column) for placed in here), None)
     outline = outline_of("\n".join(lines))
     has_head = False
@@ -70,6 +63,15 @@ async def hover_at(context: SourceContext, key: FileKey, position: types.Positio
     return types.Hover(
         types.MarkupContent(types.MarkupKind.Markdown, text),
         lsp_range(lines, *span, context.encoding) if span else None,
+    )
+
+
+def _finding_part(context: SourceContext, placed: PlacedFinding) -> str:
+    """A finding's words, what removing it gains, and the symbols that they name."""
+    return _paragraphs(
+        finding_text(placed, hints_of(context, placed), context.uri_of, context.rich_hovers),
+        gain_text(context, placed),
+        "" if context.rich_hovers else _paragraphs(*symbol_rows(placed.finding.symbols)),
     )
 
 

@@ -58,3 +58,5 @@ if __name__ == "sitecustomize":
         sys.meta_path.insert(0, _Torch(ADDRESS))
     del sys.modules["sitecustomize"]
     site.execsitecustomize()  # the interpreter's own
+    if "sitecustomize" not in sys.modules:
+        raise ImportError("There is none, and `site` takes this for that.", name="sitecustomize")

@@ -17,7 +17,7 @@ import signal
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from irscope.capture.run_book import RunBook
@@ -208,6 +208,12 @@ class Targets:
         self._kernel_seconds[target] -= min(float(said.get("end", _KERNEL_SECONDS)), self._kernel_seconds[target])
         outcome = CompileOutcome.ERROR if why else CompileOutcome.COMPILED
         self._predict(child, name, outcome, float(said.get("seconds", time.monotonic() - child.started)))
+        self._take_rows(child, name, rows)
+        self._tell_gaps(child, why, late)
+
+    def _take_rows(self, child: _Child, name: str, rows: Sequence[dict[str, Any]]) -> None:
+        """Writes the stages and kernels that a child has sent, and reports what is slow in them."""
+        target = child.target.name
         lines: dict[str, tuple[Origin, ...]] = {}
         for row in rows:
             if "is" in row:
@@ -220,7 +226,6 @@ class Targets:
                 self._book.findings.signal(signals.KERNEL_IS_SLOW, child.compile, target, (code, what, stage, places))
             if "skip" in row:
                 self._book.findings.signal(signals.CUDA_GRAPH_PREDICTED, child.compile, target, str(row["skip"]))
-        self._tell_gaps(child, why, late)
 
     def _tell_gaps(self, child: _Child, why: str, late: str) -> None:
         """Says that there are no kernels, or that what is below their source is missing."""

@@ -307,15 +307,7 @@ class WatchRun(ValueRun):
     def _compare_call(self, moment: CallMoment, returned: Any) -> None:
         """Compares the results of a call, and looks closer at the first that differs."""
         compiled, to_eager = moment.compiled, self._wanted.against == "eager"
-        kept = compiled.graph
-        if kept.is_random or kept.writes_between:
-            found = compiled_values(moment, returned)
-        else:
-            outputs = outputs_of(returned)
-            names = zip(output_names(kept), outputs, strict=False)
-            found = CompiledValues(
-                {name: value for name, value in names if name and value is not None}, outputs=outputs
-            )
+        kept, found = compiled.graph, _results_of(moment, returned)
         drawing = Drawing(compiled.config)
         try:
             compared = Comparison(kept, found, drawing, whole=False, to_eager=to_eager).run(moment.inputs)
@@ -389,3 +381,13 @@ def _kernel(node: Any, kernels: Any) -> str:
         seen.add(each)
         open_ += [user for user in each.users if user not in seen]
     return ""
+
+
+def _results_of(moment: CallMoment, returned: Any) -> CompiledValues:
+    """The values of a call that are compared: those that it returned, and all of its buffers where these are not enough."""
+    kept = moment.compiled.graph
+    if kept.is_random or kept.writes_between:
+        return compiled_values(moment, returned)
+    outputs = outputs_of(returned)
+    names = zip(output_names(kept), outputs, strict=False)
+    return CompiledValues({name: value for name, value in names if name and value is not None}, outputs=outputs)

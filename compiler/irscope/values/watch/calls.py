@@ -376,4 +376,3 @@ def _same_bits(one: Any, other: Any) -> bool:
     torch: Any = sys.modules["torch"]
     views = [each.detach().contiguous().view(-1).view(torch.uint8) for each in (one, other)]
     return bool(torch.equal(*views))
-

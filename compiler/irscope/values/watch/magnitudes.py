@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.internals.training_steps import infinity_norms
+from irscope.internals.training_steps import largest_of_each
 from irscope.vocabulary.records import dataclass
 
 
@@ -41,7 +41,7 @@ def magnitudes(tensors: Sequence[Any]) -> Magnitudes | None:
     if tensors[0].device.type == "cpu":
         pairs = [torch.stack(_flat(each.detach()).aminmax()) for each in tensors]
         return Magnitudes(torch.stack([_wide(pair.abs().amax()) for pair in pairs]))
-    norms = infinity_norms([each.detach() for each in tensors])
+    norms = largest_of_each([each.detach() for each in tensors])
     numbers = torch.stack([_wide(each) for each in norms])
     there = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
     there.copy_(numbers, non_blocking=True)

@@ -14,7 +14,7 @@ const MOST_OPENED = 20;
 /** Measures that have another title than their name. */
 const TITLES: Record<string, string> = { bound: "Possible", step: "Time of a Step", "at the peak": "At the Peak" };
 
-/** A box, with what else is known about it. Of a change it is as wide as all that changed in it, up and down. */
+/** A box, with what else is known about it. A box of a change is as wide as all that changed in it, up and down. */
 export interface PathBox extends Box {
   /** The names of all that it stands for, the outermost first. */
   names: string[];
@@ -95,7 +95,7 @@ export function pathBoxes({ rows, isChange }: MeasureTree): PathBox[] {
 }
 
 /**
- * The boxes of a flame graph. Of several that do nothing but hold each other one is drawn, with the names of all: rows of
+ * The boxes of a flame graph. Boxes that do nothing but hold each other are drawn as one, with the names of all: rows of
  * the same width would push down what the first measure was spent on.
  */
 export function flameBoxes(tree: MeasureTree): PathBox[] {
