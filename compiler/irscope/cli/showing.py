@@ -65,16 +65,7 @@ def show(options: argparse.Namespace) -> int:
 
             return show_ranks(report, as_json=options.json)
         if options.tree is not None:
-            from irscope.cli.trees import show_tree
-
-            return show_tree(
-                store,
-                _only(report, options.compile),
-                options.tree,
-                store.report(store.find_run(options.than)) if options.than else None,
-                show_all=options.all,
-                as_json=options.json,
-            )
+            return _tree(store, report, options)
         if options.compile is not None:
             return _compile(_find_compile(report, options.compile), options)
         if options.json:
@@ -83,6 +74,16 @@ def show(options: argparse.Namespace) -> int:
             to_stdout(report_lines(report, Paint(sys.stdout)))
             _measured(store, run, options.all)
     return 0
+
+
+def _tree(store: Store, report: Report, options: argparse.Namespace) -> int:
+    """Prints a tree of measures, or what changed in it since another run."""
+    from irscope.cli.trees import show_tree
+
+    than = store.report(store.find_run(options.than)) if options.than else None
+    return show_tree(
+        store, _only(report, options.compile), options.tree, than, show_all=options.all, as_json=options.json
+    )
 
 
 def _of_kernels(store: Store, report: Report, options: argparse.Namespace) -> int:

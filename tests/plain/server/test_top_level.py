@@ -68,4 +68,8 @@ def test_the_cases_of_this_repository() -> None:
     scripts = [*(ROOT / "tests" / "cases").rglob("*.py"), *(ROOT / "examples").rglob("*.py")]
     assert len(scripts) > 20
     libraries = {path for path in scripts if not does_work(path.read_text(encoding="utf-8"))}
-    assert libraries == {path for path in scripts if path.parent.name.endswith("_lib") or path.parent.name == "engine" and path.stem != "serve"}
+    assert libraries == {
+        path
+        for path in scripts
+        if path.parent.name.endswith("_lib") or path.parent.name == "engine" and path.stem != "serve"
+    }
