@@ -68,11 +68,16 @@ def show(options: argparse.Namespace) -> int:
             return _tree(store, report, options)
         if options.compile is not None:
             return _compile(_find_compile(report, options.compile), options)
-        if options.json:
-            print_json(document(report))
-        else:
-            to_stdout(report_lines(report, Paint(sys.stdout)))
-            _measured(store, run, options.all)
+        return _whole(store, report, options)
+
+
+def _whole(store: Store, report: Report, options: argparse.Namespace) -> int:
+    """Prints the report of a run, with its measured time."""
+    if options.json:
+        print_json(document(report))
+    else:
+        to_stdout(report_lines(report, Paint(sys.stdout)))
+        _measured(store, report.run, options.all)
     return 0
 
 

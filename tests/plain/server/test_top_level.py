@@ -71,5 +71,5 @@ def test_the_cases_of_this_repository() -> None:
     assert libraries == {
         path
         for path in scripts
-        if path.parent.name.endswith("_lib") or path.parent.name == "engine" and path.stem != "serve"
+        if path.parent.name.endswith("_lib") or (path.parent.name == "engine" and path.stem != "serve")
     }
