@@ -262,12 +262,13 @@ class Prover:
             )
             if is_original:
                 self._texts.update(store.sources(run))
-        self._beside.submit(scratch.leave, folder)
+        evidence = _answer(os.path.join(folder, ANSWER))
         if is_reference and os.path.exists(os.path.join(folder, REFERENCE)):
             os.replace(os.path.join(folder, REFERENCE), known)
+        self._beside.submit(scratch.leave, folder)  # now: it removes what is in the folder
         found = tuple(causes_only(list(findings.values())))
         lines = written(*(data.decode("utf-8", "replace") for data in printed.values()))
-        return Trial(outcome, found, tuple(compiles.values()), lines, _answer(os.path.join(folder, ANSWER)))
+        return Trial(outcome, found, tuple(compiles.values()), lines, evidence)
 
 
 def _answer(path: str) -> FoundEvidence | None:
