@@ -259,12 +259,12 @@ def _is_resume(function: str) -> bool:
 
 def _without_left(places: list[FramePlace]) -> list[FramePlace]:
     """Leaves out a frame whose resume function is next: that is where the function is now, on the same line in the call
-    that goes on."""
+    that goes on, if it is not the innermost one."""
     kept: list[FramePlace] = []
-    for place in places:
+    for number, place in enumerate(places, 1):
         if place.resumes and kept and (kept[-1].function, kept[-1].file) == (place.function, place.file):
             left = kept.pop()
-            if left.range.start.line == place.range.start.line:
+            if number < len(places) and left.range.start.line == place.range.start.line:
                 place = dataclasses.replace(place, range=left.range)
         kept.append(place)
     return kept

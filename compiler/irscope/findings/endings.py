@@ -155,6 +155,8 @@ def _of_check(store: Store, report: Report, linked: LinkedLines, kernel: str, me
 
 def _of_type_check(raised: Raised, texts: Mapping[str, str]) -> Finding | None:
     """The finding of a library that checks types and fails below the call of a compiled function; None for others."""
+    if not raised.stack:
+        return None
     compiled, checker = outermost_call(raised.stack), _CHECKERS.search(raised.stack[-1].file.replace("\\", "/"))
     calls = [frame for frame in raised.stack[:compiled] if is_user(frame.file)]
     if compiled is None or checker is None or not calls:

@@ -7,7 +7,7 @@ const model = await load("panels/ranks/model");
 
 /** @param {number} rank @param {object} more */
 const rank = (rank, more = {}) => ({
-  rank, run: "r", outcome: "completed", compiles: 2, kernels: 3, collectives: 1, sentBytes: 4096, memory: null, alike: "", ...more,
+  rank, run: "r", outcome: "completed", compiles: 2, kernels: 3, collectives: 1, sentBytes: 4096, memory: null, alike: "", process: "", ...more,
 }); // prettier-ignore
 const STAGE = { title: "Dynamo graph", left: "a", right: "b", same: true, rows: [], more: 0 };
 const COMPILE = { function: "f", place: { uri: "", line: 0 }, left: "0/0", right: "0/0", outcome: "", stages: [STAGE] };

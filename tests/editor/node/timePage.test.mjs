@@ -72,6 +72,8 @@ describe("compile time in a page of its own", () => {
       await page.mouse.up();
       assert.equal(await second(), "500 ms", "a quarter of the time fills the chart");
       await frame.locator(".box:focus").press("Escape");
+      assert.equal(await second(), "1.0 s", "the phase around");
+      await frame.locator(".box:focus").press("Escape");
       assert.equal(await second(), "2.0 s");
       await frame.locator(".box:focus").press("+");
       assert.equal(await second(), "1.0 s");

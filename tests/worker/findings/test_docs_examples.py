@@ -36,6 +36,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "findings"
 ELSEWHERE = {
     "cudagraph-skip": "needs a GPU; tests/plain/test_device_findings.py makes it from what PyTorch printed on one",
     "fake-value": "needs --fake; tests/worker/stages/test_fake_runs.py",
+    "memory-at-peak": "needs a profile; tests/worker/process/test_step_memory.py makes one",
     "slow-line": "needs a GPU's measured time; tests/plain/test_slow_lines.py makes it from recordings of one",
     "environment-error": "is about an interpreter and not about a script; tests/worker/process/test_bad_input.py",
     "unsupported-operator": "needs ONNX Runtime; tests/pipelines/test_onnx.py",

@@ -28,7 +28,13 @@ export function headsOf({ ranks }: Ranks): string[] {
 export function cellsOf(one: RankItem, heads: string[]): string[] {
   const sent = one.sentBytes === null ? "symbolic" : units.size(one.sentBytes);
   const memory = one.memory === null ? "–" : units.size(one.memory);
-  const cells = [String(one.rank), ...(one.process === "" ? [] : [one.process]), one.outcome, String(one.compiles), String(one.kernels)];
+  const cells = [
+    String(one.rank),
+    ...(one.process === "" ? [] : [one.process]),
+    one.outcome,
+    String(one.compiles),
+    String(one.kernels),
+  ];
   return [...cells, String(one.collectives), sent, memory, one.alike === "" ? "–" : shortened(one.alike)].slice(
     0,
     heads.length,
