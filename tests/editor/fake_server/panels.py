@@ -410,7 +410,12 @@ def comparison(params: Json) -> Json:
 
 
 def tree(measures: Sequence[tuple[str, str]] = (), *rows: Json) -> Json:
-    return {"measures": [{"name": name, "unit": unit} for name, unit in measures], "rows": list(rows), "leftOut": 0}
+    return {
+        "measures": [{"name": name, "unit": unit} for name, unit in measures],
+        "rows": list(rows),
+        "leftOut": 0,
+        "isChange": False,
+    }
 
 
 def tree_row(name: str, parent: int, line: int, own: list[float], whole: list[float]) -> Json:
@@ -495,7 +500,7 @@ def ranks(params: Json) -> Json:
     def rank(number: int, alike: str) -> Json:
         return {
             "rank": number, "run": RUN, "outcome": "completed", "compiles": 2, "kernels": 3, "collectives": 1, "sentBytes": 4096,
-            "memory": None, "alike": alike,
+            "memory": None, "alike": alike, "process": "",
         }  # fmt: skip
 
     uri, code = f"irscope:/{RUN}/0/0/dynamo-graph.py", f"irscope:/{RUN}/0/0/output-code.py"
