@@ -30,7 +30,7 @@ export async function runEditorTests({ grep = "", all = false } = {}) {
 /** What needs neither an editor nor a browser: a second or two. @param {TierReport} report @param {string} grep */
 async function runModelTests(report, grep) {
   console.log("\nModels of the panels");
-  const mocha = new Mocha({ ui: "bdd", reporter: "spec", ...(grep === "" ? {} : { grep }) });
+  const mocha = new Mocha({ ui: "bdd", reporter: "spec", timeout: TEST_MS, ...(grep === "" ? {} : { grep }) });
   const folder = path.join(HERE, "models");
   for (const name of fs.readdirSync(folder).sort()) {
     mocha.addFile(path.join(folder, name));

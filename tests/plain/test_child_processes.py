@@ -105,6 +105,36 @@ def test_processes_beyond_the_bound_are_a_gap(tmp_path: Path, monkeypatch: pytes
     assert not os.path.exists(os.path.dirname(children.address))
 
 
+def test_a_process_that_gets_no_run_is_counted_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both were connected when the first one compiled something, and took the last run."""
+    monkeypatch.setattr(irscope.driver.children, "MOST_PROCESSES", 1)
+    gaps: list[CaptureGap] = []
+    with Store(str(tmp_path / "runs.db")) as store:
+        run = store.create_run("/serve.py", (), Lane.FAST, "")
+        children = Children(
+            store, lambda number: store.create_run("/serve.py", (), Lane.FAST, "", is_made=False), gaps.append
+        )
+        try:
+            children.answer_with(RunRequest(run, "/serve.py", (), Lane.FAST, store.path))
+            connections = [socket.socket(socket.AF_UNIX) for _ in range(2)]
+            for connection in connections:
+                connection.connect(children.address)
+                children.read()
+            sent = [CompileSeen(a_compile(id=f"0/{number}")) for number in range(500)]
+            for connection in connections:
+                connection.sendall(b"".join(frame(at, pack_message(one)) for at, one in enumerate(sent)))
+                while children.read():
+                    pass
+            kept = [len(child.waiting) for child in children._connections.values()]
+            for connection in connections:
+                connection.close()
+            children.finish()
+        finally:
+            children.close()
+    assert len(children.runs) == 1 and kept[0] == 0 and kept[1] <= 64
+    assert [gap.what for gap in gaps] == ["what 1 more process compiled"]
+
+
 def test_nobody_answers(tmp_path: Path) -> None:
     assert joined(str(tmp_path / "none")) is None
 

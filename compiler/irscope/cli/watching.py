@@ -13,7 +13,7 @@ from irscope.cli.text import Paint, to_stdout
 from irscope.cli.values import spec_of
 from irscope.driver.driver import execute
 from irscope.findings.kinds import divergence, non_finite
-from irscope.protocol import Finding, Report, ValuesRequest, to_json
+from irscope.protocol import Finding, OutcomeKind, Report, ValuesRequest, to_json
 from irscope.store.store import Store
 from irscope.vocabulary.visible import printable
 
@@ -48,7 +48,13 @@ def report_of_watch(report: Report, paint: Paint) -> list[str]:
     """What is printed after the script's own output."""
     if found := _found(report):
         return [line for finding in found for line in (*finding_lines(finding, paint), "")]
-    return [paint("Every number that was watched is finite.", "green") if report.compiles else report.outcome.message]
+    if not report.compiles:
+        return [printable(report.outcome.message)]
+    if report.outcome.kind is not OutcomeKind.COMPLETED:
+        return [printable(f"{report.outcome.message} Until then every number that was watched was finite.")]
+    if report.capture_gaps:
+        return ["Every number that was seen is finite, but something was not captured:"]
+    return [paint("Every number that was watched is finite.", "green")]
 
 
 def _found(report: Report) -> tuple[Finding, ...]:

@@ -46,6 +46,8 @@ MOST_PROCESSES = 64
 """The most processes that have a run."""
 _MOST_CONNECTIONS = 512
 """Processes that import torch and compile nothing, as those of a DataLoader, are only connected."""
+_MOST_WAITING = 64
+"""Messages that are kept of a process that has no run: before its first compile it sends a few, and no stages."""
 _ANSWER_SECONDS = 2.0
 _DRAIN_SECONDS = 2.0
 _LONGEST_TITLE = 200
@@ -65,6 +67,7 @@ class _Child:
         self.steady: LimitReached | None = None
         self.ended: ScriptEnded | None = None
         self.seconds = 0.0
+        self.is_left_out = False
 
     @property
     def title(self) -> str:
@@ -215,10 +218,14 @@ class Children:
             child.steady = None
         if isinstance(message, (CompileSeen, FindingSeen)) and child.writer is None:
             self._begin(child)
-        child.waiting.append(message)
+        if child.writer is not None or len(child.waiting) < _MOST_WAITING:
+            child.waiting.append(message)
 
     def _begin(self, child: _Child) -> None:
         if len(self._with_run) >= MOST_PROCESSES:
+            if not child.is_left_out:
+                self._left_out += 1
+            child.is_left_out = True
             return
         try:
             child.run = self._new_run(len(self._with_run) + 1)

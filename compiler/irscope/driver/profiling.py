@@ -22,7 +22,7 @@ from irscope.profiling.measuring import profile_of
 from irscope.profiling.noise import is_clear, spread_of
 from irscope.profiling.profile import CudaGraphs, GraphPool, MeasuredProgram, Profile, RecordedAgain
 from irscope.profiling.regions import regions_of, seconds_of
-from irscope.profiling.step_memory import step_memory
+from irscope.profiling.step_memory import WrongFacts, step_memory
 from irscope.profiling.timeline import timeline
 from irscope.protocol import Message, Outcome, OutcomeKind, Progress, ScriptEnded, from_json, to_json
 from irscope.runner import kept_regions
@@ -133,8 +133,12 @@ def _measured(folder: str, store: Store, run: str, calls: int) -> Profile:
         cuda_graphs=with_facts(profile.cuda_graphs, facts.get("cuda_graphs")),
         regions=regions_of(facts.get("regions"), report),
         cpu_peaks=(measured.bandwidth, measured.flops["float32"]) if measured else None,
-        memory=step_memory(facts["memory"], store, report) if facts.get("memory") else None,
     )
+    if facts.get("memory"):
+        try:
+            profile = dataclasses.replace(profile, memory=step_memory(facts["memory"], store, report))
+        except WrongFacts as error:
+            profile = dataclasses.replace(profile, warnings=(*profile.warnings, bounded(str(error))))
     store.put_profile(run, to_json(profile))
     memory = peak_memory(profile.memory, report) if profile.memory is not None else ()
     for finding in (*slow_lines(profile, report), *with_costs(profile, report), *memory):

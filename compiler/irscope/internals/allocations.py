@@ -25,14 +25,14 @@ class MemoryProfiler:
         """What hears that the script starts a profiler: two cannot run at once."""
 
         def apply(module: Any) -> Undo:
-            enter = module.profile.__enter__
+            prepare = module.profile._prepare_trace  # `torch.profiler.profile` goes through it, too
 
-            def entered(profiler: Any) -> Any:
+            def prepared(profiler: Any) -> Any:
                 if self._profiler is not None and profiler is not self._profiler.profiler:
-                    self.stop()
-                return enter(profiler)
+                    self.give_up()
+                return prepare(profiler)
 
-            return replace_attribute(module.profile, "__enter__", entered)
+            return replace_attribute(module.profile, "_prepare_trace", prepared)
 
         return Hook(
             "the memory of a step, where the script profiles itself", "torch.autograd.profiler", _VERSIONS, apply
@@ -55,6 +55,12 @@ class MemoryProfiler:
         )
         self._profiler.start()
         return True
+
+    def give_up(self) -> None:
+        """Ends, and forgets what was noted."""
+        profiler, self._profiler = self._profiler, None
+        if profiler is not None:
+            profiler.stop()
 
     def stop(self) -> dict[str, Any]:
         """Ends, and gives what was noted; see `facts_of`.  Raises AttributeError if it does not fit this torch."""

@@ -7,10 +7,12 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from irscope.internals.frames import locals_of_caller
+from irscope.internals.frames import locals_of_caller, report
 from irscope.internals.hooks import Hook, Undo, replace_attribute
+from irscope.protocol import CaptureGap
 
 _MOST_BYTES = 256 << 20
+_REFUSED = "calls that do not fit a saved function"
 
 
 def mega_cache_hook(receive: Callable[[bytes], None]) -> Hook:
@@ -43,10 +45,15 @@ def saved_function_hook(receive: Callable[[str, str], None]) -> Hook:
             holds = check(self, *args, **kwargs)
             # A model asks each of its functions in turn; the last one that it asks is called.
             if not holds and isinstance(locals_of_caller("self"), saved):
-                found = self._artifacts.guard_manager.check_verbose(self.prepare_f_locals(*args, **kwargs))
-                receive(self._artifacts.original_code.co_name, "\n".join(found.verbose_code_parts[:1]))
+                try:
+                    found = self._artifacts.guard_manager.check_verbose(self.prepare_f_locals(*args, **kwargs))
+                    name, reasons = self._artifacts.original_code.co_name, found.verbose_code_parts[:1]
+                except Exception as error:  # noqa: BLE001  PyTorch says in any case that no guard holds
+                    report(CaptureGap(_REFUSED, repr(error)))
+                else:
+                    receive(name, "\n".join(reasons))
             return holds
 
         return replace_attribute(saved, "guard_check", guard_check)
 
-    return Hook("calls that do not fit a saved function", "torch._dynamo.aot_compile", "2.13 to 2.14", apply)
+    return Hook(_REFUSED, "torch._dynamo.aot_compile", "2.13 to 2.14", apply)

@@ -6,6 +6,7 @@ optimizer.  The first step is taken before which one was through without a compi
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import sys
 import time
@@ -55,27 +56,40 @@ class StepMemory:
         return self._profiler.hook()
 
     def called(self, program: Program) -> None:
-        """A compiled program is being called; an error here is a gap, and never reaches the script."""
+        """A compiled program is being called."""
+        self._guarded(self._called, program)
+
+    def begin(self, what: str) -> None:
+        """Notes what is held, and begins; `what` is ``step``, or ``call`` of a program after the script."""
+        self._guarded(self._begin, what)
+
+    def end(self) -> None:
+        """Ends what has begun; a step in which something was compiled is not kept."""
+        self._guarded(self._end)
+
+    def _guarded(self, function: Callable[..., None], *args: Any) -> None:
+        """An error of ours is a gap: it never reaches the script, and ends the notes of this run."""
         try:
-            self._called(program)
+            function(*args)
         except Exception as error:  # noqa: BLE001
             self.facts = {}
             report(CaptureGap("the memory of a step", repr(error)))
+            with contextlib.suppress(Exception):  # the first error is what is told
+                self._profiler.give_up()
 
     def _called(self, program: Program) -> None:
         torch: Any = sys.modules["torch"]
         self._first = program if self._first is None else self._first
         if program is not self._first or self.facts is not None or torch.compiler.is_compiling():
             return
-        self.end()
+        self._end()
         compiled, before = self._compiled(), self._compiled_before
         self._compiled_before = compiled
         self._calls += 1
         if self.facts is None and self._calls > 2 and compiled == before:
-            self.begin("step")
+            self._begin("step")
 
-    def begin(self, what: str) -> None:
-        """Notes what is held, and begins; `what` is ``step``, or ``call`` of a program after the script."""
+    def _begin(self, what: str) -> None:
         torch: Any = sys.modules["torch"]
         device = torch.cuda.is_initialized()
         held, own = held_now(device, self._own(), self._freed)
@@ -86,8 +100,7 @@ class StepMemory:
         if not self._profiler.start():
             self._begun = {}
 
-    def end(self) -> None:
-        """Ends what has begun; a step in which something was compiled is not kept."""
+    def _end(self) -> None:
         if not self._profiler.is_running:
             return
         noted, freed = self._profiler.stop(), self._freed.blocks()

@@ -1,8 +1,8 @@
 """How many warps of a kernel one multiprocessor of an NVIDIA GPU holds at a time, and what allows no more.
 
 As CUDA's occupancy calculator: registers are given out to warps in units of 256 and to four parts of the processor, and
-each block has 1 KiB of shared memory that it does not ask for (CUDA C++ Programming Guide, "Technical Specifications per
-Compute Capability").
+each block has 1 KiB of shared memory that it does not ask for, from compute capability 8.0 on (CUDA C++ Programming Guide,
+"Technical Specifications per Compute Capability"; the figures are those of `cuda/__device/arch_traits.h` in NVIDIA's CCCL).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from irscope.vocabulary.records import dataclass
 
 _BLOCKS = {"7.0": 32, "7.5": 16, "8.0": 32, "8.6": 16, "8.7": 16, "8.9": 24, "9.0": 32, "10.0": 32, "12.0": 24}
 _REGISTER_UNIT, _PARTS, _OWN_SHARED, _SHARED_UNIT = 256, 4, 1024, 128
+_WITHOUT_OWN_SHARED = ("7.0", "7.5")
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,10 @@ def occupancy(target: Target, warps: int, registers: int, shared: int) -> Occupa
     if registers:
         each = _up(registers * warp, _REGISTER_UNIT)
         of_registers = file // _PARTS // each * _PARTS
-    own = _up(shared + _OWN_SHARED, _SHARED_UNIT)
+    reserved = 0 if target.architecture in _WITHOUT_OWN_SHARED else _OWN_SHARED
+    own = _up(shared + reserved, _SHARED_UNIT)
     blocks = {
-        "warps": most // warps, "registers": of_registers // warps, "shared memory": memory // own,
+        "warps": most // warps, "registers": of_registers // warps, "shared memory": memory // own if own else most,
         "blocks": _BLOCKS[target.architecture],
     }  # fmt: skip
     limit = min(blocks, key=lambda name: blocks[name])

@@ -78,10 +78,13 @@ def test_a_step_s_peak_is_what_is_held_and_for_what(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_a_script_that_profiles_itself_has_the_profiler(tmp_path: Path) -> None:
-    body = TRAINING.replace("    loss, hidden", "    profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])\n    profiler.start()\n    loss, hidden")  # fmt: skip
+@pytest.mark.parametrize("before", ["    loss, hidden", "    loss.backward()"])
+def test_a_script_that_profiles_itself_has_the_profiler(tmp_path: Path, before: str) -> None:
+    """Also if it starts one in the middle of a step that is being noted: two cannot run at once."""
+    starts = "    profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])\n    profiler.start()\n"
+    body = TRAINING.replace(before, starts + before)
     body = body.replace("    optimizer.zero_grad()\n", "    optimizer.zero_grad()\n    profiler.stop()\n")
-    body += "print(len(profiler.key_averages()) > 0)\n"
+    body += "assert len(profiler.key_averages()) > 0\n"
     found = memory_of(write(tmp_path, body), tmp_path / "runs.db")
     assert found["what"] == "call", "what was begun was given up for the script's"
 

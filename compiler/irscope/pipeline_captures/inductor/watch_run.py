@@ -85,7 +85,7 @@ class WatchRun(ValueRun):
         self._open: deque[_Measured] = deque()
         self._has_ended = self._is_scaled = self._has_optimizer = False
         self._graphs_made = self._calls = 0
-        self._rank = book.request.rank or int(os.environ.get("RANK", "0") or 0)
+        self._rank = book.request.rank or _rank_here()
         self._compares = bool(self._wanted.against)
 
     def hooks(self) -> list[Hook]:
@@ -381,6 +381,12 @@ def _kernel(node: Any, kernels: Any) -> str:
         seen.add(each)
         open_ += [user for user in each.users if user not in seen]
     return ""
+
+
+def _rank_here() -> int:
+    """The rank that a launcher has given this process; 0 without one."""
+    rank = os.environ.get("RANK", "")
+    return int(rank) if rank.isdecimal() and len(rank) < 9 else 0
 
 
 def _results_of(moment: CallMoment, returned: Any) -> CompiledValues:
