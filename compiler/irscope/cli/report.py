@@ -216,7 +216,7 @@ def _closing(report: Report, paint: Paint) -> str:
     good = outcome.kind is OutcomeKind.COMPLETED
     found, told = count(len(report.findings), "finding"), len(causes_only(report.findings))
     facts = [
-        found + (f" ({told} causes)" if told < len(report.findings) else ""),
+        found + (f" ({count(told, 'cause')})" if told < len(report.findings) else ""),
         count(len(report.compiles) + report.compiles_of_processes, "compile"),
     ]
     if generated := sum(kernel.is_generated for kernel in report.kernels):

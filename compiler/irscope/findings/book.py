@@ -117,5 +117,6 @@ def _with_another(before: Finding, again: Finding) -> str:
         if place.role is RelatedRole.CAUSE and known and place not in known:
             line = place.range.start.line
             where = f"{os.path.basename(place.file)}:{line}"
-            told += f"\nAnother cause below the same call: `{line_text(place.file, line).strip()}` ({where})."
+            text = f"`{code}` ({where})" if (code := line_text(place.file, line).strip()) else where
+            told += f"\nAnother cause below the same call: {text}."
     return told

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from irscope.events.stack import call_in
 from irscope.findings.kinds.compiled_code_error import CHECK, KIND, TYPE_CHECK
+from irscope.findings.type_checks import hints_for, library_of
 from irscope.internals.compiled_frames import call_around, compiled_frame, function_around, outermost_call
 from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, Finding, Origin, Position, Raised, Range, Related, Report, StackFrame
@@ -20,7 +21,6 @@ from irscope.vocabulary.visible import bounded
 
 _LIBRARIES = re.compile(r"/lib(64)?/python3[.\d]*/")
 """The libraries of an interpreter that need not be this one."""
-_CHECKERS = re.compile(r"/(?P<library>jaxtyping|beartype|typeguard)/")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _CHECK_LINES = 6
 """How far below a check in a kernel the statement is that needs it."""
@@ -157,23 +157,18 @@ def _of_type_check(raised: Raised, texts: Mapping[str, str]) -> Finding | None:
     """The finding of a library that checks types and fails below the call of a compiled function; None for others."""
     if not raised.stack:
         return None
-    compiled, checker = outermost_call(raised.stack), _CHECKERS.search(raised.stack[-1].file.replace("\\", "/"))
+    compiled, library = outermost_call(raised.stack), library_of([raised.stack[-1].file])
     calls = [frame for frame in raised.stack[:compiled] if is_user(frame.file)]
-    if compiled is None or checker is None or not calls:
+    if compiled is None or not library or not calls:
         return None
-    call, library = calls[-1], checker["library"]
-    hints = (
-        f"Check outside and compile inside: put `@torch.compile` directly above the function, below the decorator of `{library}`, and call the function itself.",
-        *(["Or run without the checks: the variable `JAXTYPING_DISABLE=1`."] if library == "jaxtyping" else []),
-        CHECK,
-    )
+    call = calls[-1]
     return Finding(
         kind=KIND.id,
         code=TYPE_CHECK,
         severity=KIND.severity,
         message=f"The type check of `{library}` fails below `torch.compile`, which traces the check, too: {_first_line(raised)}",
         explanation="Dynamo answers `isinstance(x, T)` by the class of the tensor alone. A type that says a shape or a dtype has its own `__instancecheck__`, which is not asked, so that the check fails for every tensor. The graph breaks at this call are in the code that reports the failure.",
-        hints=hints,
+        hints=(*hints_for(library), CHECK),
         link=None,
         file=call.file,
         range=call.range or _range(texts.get(call.file, ""), call.line, ""),

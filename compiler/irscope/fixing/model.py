@@ -90,22 +90,22 @@ class Rule:
     ----------
     name
         For the tests and the benchmark.
-    kind
-        The id of the kind of findings that it is asked about.
+    kinds
+        The ids of the kinds of findings that it is asked about.
     propose
         Gives candidates for a finding; none if it does not fit.  It may raise ValueError: then there are no more.
     codes
-        Codes that it is asked about; empty: all of its kind.
+        Codes that it is asked about; empty: all of its kinds.
     examples
         What it does to some texts.
     """
 
     name: str
-    kind: str
+    kinds: tuple[str, ...]
     propose: Callable[[Source, Finding], Iterator[Proposal]]
     codes: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
 
     def fits(self, finding: Finding) -> bool:
         """Whether it is asked about a finding."""
-        return finding.kind == self.kind and (not self.codes or finding.code in self.codes)
+        return finding.kind in self.kinds and (not self.codes or finding.code in self.codes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import itertools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -113,6 +114,7 @@ class Written:
         self._uncalled = (
             self.functions - set(map(last_word, nodes)) - (self.functions if functions is None else set(functions))
         )
+        self._loops_around = _loops_around(nodes, self.functions.difference(functions or self.functions))
         self._read = set(map(dotted, nodes))
         stores = Counter(dotted(one) for node in nodes for one in targets_of(node))
         self._given = {
@@ -202,7 +204,7 @@ class Written:
         self._all([*node.args.defaults, *node.args.kw_defaults, *decorators], place)
         tests = (*place.tests, f"call {own}") if not own or place.function is not None else place.tests
         name, off = (f"{place.name}.{own}" if own else place.name), place.off or own in self._uncalled
-        self._all(body, Place(node, name, 0, tests, off))
+        self._all(body, Place(node, name, self._loops_around.get(own, 0), tests, off))
 
     def _choose(self, node: ast.If | ast.IfExp, place: Place) -> None:
         """If both sides have an effect, one is needed."""
@@ -376,6 +378,18 @@ def _outer_names(function: ast.AST | None) -> frozenset[str]:
     """The names of the module, or of a function around it, that a function binds."""
     nodes = ast.walk(function) if function is not None else ()
     return frozenset(name for one in nodes if isinstance(one, (ast.Global, ast.Nonlocal)) for name in one.names)
+
+
+def _loops_around(nodes: Sequence[ast.AST], functions: Collection[str]) -> dict[str, int]:
+    """In how many loops a function is called, of some that one call each reaches."""
+    calls = Counter(last_word(node.func) for node in nodes if isinstance(node, ast.Call))
+    return Counter(
+        name
+        for loop in nodes
+        if isinstance(loop, (ast.For, ast.AsyncFor, ast.While))
+        for node in itertools.chain.from_iterable(map(ast.walk, loop.body))
+        if isinstance(node, ast.Call) and (name := last_word(node.func)) in functions and calls[name] == 1
+    )
 
 
 def _state_names(tree: ast.Module) -> set[str]:

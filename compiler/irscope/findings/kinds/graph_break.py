@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from irscope.events.break_message import BreakMessage, parse_break_messages, parse_data_dependent_guard
 from irscope.events.stack import FramePlace, innermost_user, places_now, printed_places, related_to, with_traced
 from irscope.events.trace import GRAPH_BREAK, is_skipped
-from irscope.findings import deliberate, fake_calls, lightning, transforms
+from irscope.findings import deliberate, fake_calls, lightning, transforms, type_checks
 from irscope.findings.detector import Detector
 from irscope.findings.kinds.compiled_code_error import UNTIL
 from irscope.findings.known_issues import first_of
@@ -202,6 +202,11 @@ def _told(
         return _Told(deliberate.words_of(place, given_up), related, "on purpose", severity=Severity.HINT)
     if messages and lightning.is_in_module(places[at + 1 :]):
         return _Told(lightning.words_of(place, given_up), related, "Lightning", keeps=False)
+    if code == type_checks.CUSTOM_CHECK and (
+        library := type_checks.library_of(below.file for below in places[at + 1 :])
+    ):
+        words, above = type_checks.words_of(place, given_up, library), related_to(places[: at + 1], at)
+        return _Told(words, above, "type check", keeps=False)
     if messages and (fake := fake_calls.fake_that_refuses(messages[0])) is not None:
         words = fake_calls.words_of(messages[0], *fake, place, given_up)
         return _Told(words, (fake_calls.related_of(fake[1]), *related_to(places[: at + 1], at)), None)

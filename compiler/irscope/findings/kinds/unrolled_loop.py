@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
+from irscope.fixing.proposals import proposals
+from irscope.fixing.source import source_of_file
 from irscope.ir.graphs import GraphNode, parse_graph
-from irscope.protocol import Finding, Severity
+from irscope.protocol import Finding, Severity, carrying_out
 from irscope.usercode.source import head_of, parse, range_of_node
 from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
@@ -49,7 +52,7 @@ def detect(moment: Moment) -> Iterator[Finding]:
         rounds = _rounds(inside)
         if rounds >= _LEAST_ROUNDS and len(inside) >= max(_LEAST_OPERATIONS, _LEAST_SHARE * len(nodes)):
             where = head_of(file, range_of_node(file, loop))
-            yield Finding(
+            finding = Finding(
                 kind=KIND.id,
                 code=KIND.id,
                 severity=KIND.severity,
@@ -66,6 +69,9 @@ def detect(moment: Moment) -> Iterator[Finding]:
                 compiles=(moment.record.compile,),
                 related=(),
             )
+            source = source_of_file(file)
+            bodies = proposals(finding, source.text) if source is not None else ()
+            yield dataclasses.replace(finding, fixes=carrying_out(bodies[:1]))
 
 
 def _rounds(nodes: Sequence[GraphNode]) -> int:

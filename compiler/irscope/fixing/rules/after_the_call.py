@@ -171,4 +171,4 @@ _EXAMPLES = (
           f(torch.ones(4))
     """),
 )
-RULE = Rule("after the call", "graph-break", _propose, examples=_EXAMPLES)
+RULE = Rule("after the call", ("graph-break",), _propose, examples=_EXAMPLES)

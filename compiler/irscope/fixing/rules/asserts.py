@@ -34,4 +34,4 @@ _EXAMPLES = (
         "torch._assert_async((x.max() <= x.size(0)).all(), 'too large')\nreturn x",
     ),
 )
-RULE = Rule("asserts", "graph-break", _propose, examples=_EXAMPLES)
+RULE = Rule("asserts", ("graph-break",), _propose, examples=_EXAMPLES)

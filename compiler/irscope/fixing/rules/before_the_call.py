@@ -153,4 +153,4 @@ _EXAMPLES = (
           f(torch.ones(4))
     """),
 )
-RULE = Rule("before the call", "graph-break", _propose, examples=_EXAMPLES)
+RULE = Rule("before the call", ("graph-break",), _propose, examples=_EXAMPLES)

@@ -115,4 +115,4 @@ _EXAMPLES = (
     Example.script(_SCRIPT.format('raise ValueError("too many")', 'torch._check(n <= 8, lambda: "too many")')),
     Example.script(_SCRIPT.format("n = 8", "n = min(n, 8)")),
 )
-RULE = Rule("bounds", "graph-break", _propose, ("GB0124", "GB0033", DATA_DEPENDENT_GUARD), examples=_EXAMPLES)
+RULE = Rule("bounds", ("graph-break",), _propose, ("GB0124", "GB0033", DATA_DEPENDENT_GUARD), examples=_EXAMPLES)

@@ -198,4 +198,4 @@ _EXAMPLES = (
         "n = x.norm()\nx = torch.where(n > 1, x / torch.where((n > 1), n, torch.ones_like(n)), x)\nreturn x",
     ),
 )
-RULE = Rule("branches", "graph-break", _propose, OF_VALUES, examples=_EXAMPLES)
+RULE = Rule("branches", ("graph-break",), _propose, OF_VALUES, examples=_EXAMPLES)

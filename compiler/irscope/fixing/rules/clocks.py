@@ -49,4 +49,4 @@ _EXAMPLES = (
         above="import time\n\nlog = []",
     ),
 )
-RULE = Rule("clocks", "graph-break", _propose, examples=_EXAMPLES)
+RULE = Rule("clocks", ("graph-break",), _propose, examples=_EXAMPLES)

@@ -85,4 +85,4 @@ _EXAMPLES = (
     ),
     _example("names = np.array(['a', 'b'])\nreturn x * VALUE", "len(names)", "_VALUE", "len(np.array(['a', 'b']))"),
 )
-RULE = Rule("constants", "graph-break", _propose, examples=_EXAMPLES)
+RULE = Rule("constants", ("graph-break",), _propose, examples=_EXAMPLES)

@@ -92,4 +92,4 @@ _EXAMPLES = (
         above="import copy\n\nFACTORS = [torch.ones(4)]",
     ),
 )
-RULE = Rule("copies", "graph-break", _propose, examples=_EXAMPLES)
+RULE = Rule("copies", ("graph-break",), _propose, examples=_EXAMPLES)

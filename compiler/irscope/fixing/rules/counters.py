@@ -175,4 +175,4 @@ _EXAMPLES = (
               net(torch.ones(4))
     """),
 )
-RULE = Rule("counters", "recompilation", _propose, ("recompile-value",), examples=_EXAMPLES)
+RULE = Rule("counters", ("recompilation",), _propose, ("recompile-value",), examples=_EXAMPLES)

@@ -131,4 +131,4 @@ _EXAMPLES = (
           return x
     """),
 )
-RULE = Rule("dropped layers", "graph-break", _propose, ("GB0170",), examples=_EXAMPLES)
+RULE = Rule("dropped layers", ("graph-break",), _propose, ("GB0170",), examples=_EXAMPLES)

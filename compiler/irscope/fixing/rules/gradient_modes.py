@@ -71,4 +71,4 @@ _EXAMPLES = (
               f(torch.ones(4))
     """),
 )
-RULE = Rule("gradient modes", "recompilation", _propose, ("recompile-global-state",), examples=_EXAMPLES)
+RULE = Rule("gradient modes", ("recompilation",), _propose, ("recompile-global-state",), examples=_EXAMPLES)

@@ -106,4 +106,4 @@ _AS_IT_IS = HALVED.replace("import torch", "import torch\nimport torch._dynamo")
     "def halved", "@torch._dynamo.nonstrict_trace\ndef halved"
 )
 _EXAMPLES = (Example(HALVED, _AS_IT_IS, is_script=True), _OPERATOR)
-RULE = Rule("helpers", "graph-break", _propose, examples=_EXAMPLES)
+RULE = Rule("helpers", ("graph-break",), _propose, examples=_EXAMPLES)

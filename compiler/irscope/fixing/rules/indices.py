@@ -239,4 +239,4 @@ _EXAMPLES = (
         + return (torch.where(is_chosen, x[index], 0).sum(0) / mask.count_nonzero())
     """),
 )
-RULE = Rule("indices", "graph-break", _propose, ("GB0036",), examples=_EXAMPLES)
+RULE = Rule("indices", ("graph-break",), _propose, ("GB0036",), examples=_EXAMPLES)

@@ -38,4 +38,4 @@ _EXAMPLES = (
           torch.compile(f, backend="eager")(torch.ones(4))
     """),
 )
-RULE = Rule("left out functions", "graph-break", _propose, examples=_EXAMPLES)
+RULE = Rule("left out functions", ("graph-break",), _propose, examples=_EXAMPLES)

@@ -48,4 +48,4 @@ _EXAMPLES = (
         "return x + torch.tensor((1, 2, 3, 5, 8)).take(torch.as_tensor(x.argmax()).long())",
     ),
 )
-RULE = Rule("lookups", "graph-break", _propose, (*OF_VALUES, DATA_DEPENDENT_GUARD), examples=_EXAMPLES)
+RULE = Rule("lookups", ("graph-break",), _propose, (*OF_VALUES, DATA_DEPENDENT_GUARD), examples=_EXAMPLES)

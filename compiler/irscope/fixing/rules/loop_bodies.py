@@ -1,7 +1,7 @@
-"""A loop that runs another number of times in each call: its body is compiled, once for all numbers of times.
+"""A loop that is unrolled: its body is compiled, once for all rounds.
 
-Compiled code has a loop unrolled, so each number is one more compile.  The function keeps its name and its loop, which is
-plain Python then; no operation on a tensor leaves the graph, since all of them are in the body.
+Compiled code has the body once for each round, and another number of rounds is one more compile.  The function keeps its
+name and its loop, which is plain Python then.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from collections.abc import Iterator
 
 from irscope.fixing.model import Example, Proposal, Rule
 from irscope.fixing.source import Source, changed_names
-from irscope.fixing.splitting import can_be_split, function_code, is_method, split, undecorated
+from irscope.fixing.splitting import can_be_split, function_code, is_method, parameters, split, undecorated
 from irscope.fixing.syntax import Definition, Function, is_simple
 from irscope.protocol import Edit, Finding, Position, Range
 
+_UNROLLED = "unrolled-loop"
 _TITLE = "Compile the body of the loop, not the loop"
 _CAVEAT = "Each turn is a call of the graph, and nothing is fused across turns. Many short turns can be slower."
+_OUTSIDE = "What stands outside of the loop runs as plain Python."
 _LENGTHS = ("range", "len", "enumerate", "zip", "reversed")
 _Nodes = tuple[type[ast.AST], ...]
 _ODD: _Nodes = (
@@ -27,23 +29,23 @@ _WORK: _Nodes = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.AugAssign)
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     function = source.function_at(finding.range)
-    if is_method(source, function) or not can_be_split(source, function):
-        return
     loops = [statement for statement in function.body if isinstance(statement, ast.For)]
-    if len(loops) == 1 and _is_only_work(source, function, loops[0]):
+    if len(loops) != 1 or not can_be_split(source, function) or not _can_be_apart(source, loops[0]):
+        return
+    is_alone = _is_only_work(source, function, loops[0])
+    if finding.kind == _UNROLLED or (is_alone and not is_method(source, function)):
         text = _with_body_apart(source, function, loops[0])
         if text is not None:
-            yield Proposal(_TITLE, _CAVEAT, text)
+            yield Proposal(_TITLE, _CAVEAT if is_alone else f"{_CAVEAT} {_OUTSIDE}", text)
+
+
+def _can_be_apart(source: Source, loop: ast.For) -> bool:
+    odd = any(isinstance(node, _ODD) for part in loop.body for node in ast.walk(part))
+    return not loop.orelse and not odd and source.owns_lines(*loop.body)
 
 
 def _is_only_work(source: Source, function: Function, loop: ast.For) -> bool:
     """Whether a function computes nothing outside of the body of its loop: it names things, and returns one."""
-    if (
-        loop.orelse
-        or not source.owns_lines(*loop.body)
-        or any(isinstance(node, _ODD) for part in loop.body for node in ast.walk(part))
-    ):
-        return False
     others = [statement for statement in function.body if statement is not loop]
     calls = source.all(ast.Call, [*others, loop.iter])
     asks_lengths = all(source.code(call.func) in _LENGTHS for call in calls)
@@ -52,20 +54,43 @@ def _is_only_work(source: Source, function: Function, loop: ast.For) -> bool:
 
 def _with_body_apart(source: Source, function: Function, loop: ast.For) -> str | None:
     """The text with the body as a separate function; None if it changes nothing that is read after it."""
+    own = parameters(function)[: is_method(source, function)]
+    elements = _elements(source, loop)
+    codes = {name: source.code(node) for node, name in elements.items()}
     changed = sorted(changed_names(*loop.body))
-    read = {name.id for name in source.all(ast.Name, loop.body)}
-    given = sorted(read & changed_names(function) | set(changed))
+    read = {name.id for name in source.all(ast.Name, loop.body) if source.parent(name) not in elements}
+    given = sorted((read & changed_names(function) | set(changed)).difference(own))
     above = function.body[: function.body.index(loop)]
     targets = {name.id for name in source.all(ast.Name, loop.target)}
     if not changed or not (changed_names(*above, function.args) | targets).issuperset(given):
         return None
     name, result = source.fresh(f"{function.name}_turn"), ", ".join(changed)
-    turn = function_code(source, name, given, f"{source.block_code(loop.body)}\nreturn {result}")
+    body = source.block_code(loop.body, {**elements})
+    turn = function_code(source, name, [*own, *given, *codes], f"{body}\nreturn {result}")
     first, end = source.comments_above(loop.body[0]), source.range(*loop.body).end
     end = min(Position(end.line, len(source.lines[end.line - 1])), source.range(function).end)
     indent = source.lines[loop.body[0].lineno - 1][: source.range(loop.body[0]).start.column]
-    call = Edit(Range(Position(first, 0), end), f"{indent}{result} = {name}({', '.join(given)})")
+    passed = ", ".join([*given, *codes.values()])
+    call = Edit(Range(Position(first, 0), end), f"{indent}{result} = {'.'.join([*own, name])}({passed})")
     return split(source, function, undecorated(source, function, call), turn)
+
+
+def _elements(source: Source, loop: ast.For) -> dict[ast.AST, str]:
+    """The elements ``rows[step]``, with the names that they get, if the number of the round is for nothing else: a number
+    that is passed is compiled again."""
+    elements: dict[ast.AST, str] = {}
+    step, changed = source.code(loop.target), changed_names(*loop.body)
+    for use in source.all(ast.Name, loop.body):
+        match source.parent(use):
+            case _ if use.id != step:
+                pass
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Load()) as element if (
+                name not in changed and element.slice is use
+            ):
+                elements[element] = source.fresh(f"{name}_{step}")
+            case _:
+                return {}
+    return elements
 
 
 _EXAMPLES = (
@@ -106,5 +131,29 @@ _EXAMPLES = (
           for n in (2, 3):
               g([torch.ones(4)] * n)
     """),
+    Example.script("""
+          class Recurrent(torch.nn.Module):
+        +     @torch.compiler.disable(recursive=False)
+              def forward(self, rows):
+                  h = torch.zeros(4)
+                  for step in range(rows.shape[0]):
+        -             h = torch.tanh(rows[step] + h) * 2 - 1
+        +             h = self.forward_turn(h, rows[step])
+                  return h
+        +
+        +     def forward_turn(self, h, rows_step):
+        +         h = torch.tanh(rows_step + h) * 2 - 1
+        +         return h
+
+
+          model = torch.compile(Recurrent(), backend="eager")
+          model(torch.ones(20, 4))
+    """),
 )
-RULE = Rule("loop bodies", "recompilation", _propose, ("recompile-value", "recompile-condition"), examples=_EXAMPLES)
+RULE = Rule(
+    "loop bodies",
+    ("recompilation", _UNROLLED),
+    _propose,
+    ("recompile-value", "recompile-condition", _UNROLLED),
+    _EXAMPLES,
+)

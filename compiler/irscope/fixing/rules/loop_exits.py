@@ -105,4 +105,4 @@ _EXAMPLES = (
           return x
     """),
 )
-RULE = Rule("loop exits", "graph-break", _propose, OF_VALUES, examples=_EXAMPLES)
+RULE = Rule("loop exits", ("graph-break",), _propose, OF_VALUES, examples=_EXAMPLES)

@@ -86,4 +86,4 @@ _EXAMPLES = (
     Example("return x[x > 0].sum()", "return torch.where(x > 0, x, 0).sum()"),
     Example("return torch.masked_select(x, x > 0).mean()", "return torch.where(x > 0, x, 0).sum() / (x > 0).sum()"),
 )
-RULE = Rule("masks", "graph-break", _propose, ("GB0036",), examples=_EXAMPLES)
+RULE = Rule("masks", ("graph-break",), _propose, ("GB0036",), examples=_EXAMPLES)

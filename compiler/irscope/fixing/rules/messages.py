@@ -60,4 +60,4 @@ _EXAMPLES = tuple(
         ("f'{x.shape[0]:>3} of {{x}}'", "'… of {x}'"),
     )
 )
-RULE = Rule("messages", "specialization", _propose, examples=_EXAMPLES)
+RULE = Rule("messages", ("specialization",), _propose, examples=_EXAMPLES)

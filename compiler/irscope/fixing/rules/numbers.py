@@ -80,4 +80,4 @@ _EXAMPLES = (
           f(torch.ones(4))
     """),
 )
-RULE = Rule("numbers", "recompilation", _propose, ("recompile-value",), examples=_EXAMPLES)
+RULE = Rule("numbers", ("recompilation",), _propose, ("recompile-value",), examples=_EXAMPLES)

@@ -226,4 +226,4 @@ _EXAMPLES = (
         is_script=True,
     ),
 )
-RULE = Rule("NumPy draws", "graph-break", _propose, (*OF_VALUES, "GB0206", "GB0007"), examples=_EXAMPLES)
+RULE = Rule("NumPy draws", ("graph-break",), _propose, (*OF_VALUES, "GB0206", "GB0007"), examples=_EXAMPLES)

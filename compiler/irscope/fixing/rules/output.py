@@ -147,4 +147,4 @@ _EXAMPLES = (
     ),
     Example(_FILTER, "# halves\nreturn x / 2", above="import warnings"),
 )
-RULE = Rule("output", "graph-break", _propose, examples=_EXAMPLES)
+RULE = Rule("output", ("graph-break",), _propose, examples=_EXAMPLES)

@@ -111,4 +111,4 @@ _EXAMPLES = (
           f(torch.ones(4))
     """),
 )
-RULE = Rule("plain numbers", "graph-break", _propose, (*OF_VALUES, DATA_DEPENDENT_GUARD), examples=_EXAMPLES)
+RULE = Rule("plain numbers", ("graph-break",), _propose, (*OF_VALUES, DATA_DEPENDENT_GUARD), examples=_EXAMPLES)

@@ -57,4 +57,4 @@ _EXAMPLES = (
         above="import random",
     ),
 )
-RULE = Rule("random numbers", "graph-break", _propose, ("GB0007", "GB0033", "GB0363"), examples=_EXAMPLES)
+RULE = Rule("random numbers", ("graph-break",), _propose, ("GB0007", "GB0033", "GB0363"), examples=_EXAMPLES)

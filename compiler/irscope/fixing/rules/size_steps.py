@@ -99,4 +99,4 @@ _EXAMPLES = (
               g(torch.ones(size))
     """),
 )
-RULE = Rule("size steps", "recompilation", _propose, ("recompile-condition",), examples=_EXAMPLES)
+RULE = Rule("size steps", ("recompilation",), _propose, ("recompile-condition",), examples=_EXAMPLES)

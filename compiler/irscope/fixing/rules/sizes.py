@@ -76,4 +76,4 @@ _EXAMPLES = (
     """),
 )
 _CODES = ("recompile-size", "recompile-value", "recompile-condition")
-RULE = Rule("sizes", "recompilation", _propose, _CODES, examples=_EXAMPLES)
+RULE = Rule("sizes", ("recompilation",), _propose, _CODES, examples=_EXAMPLES)

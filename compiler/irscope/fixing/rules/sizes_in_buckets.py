@@ -142,4 +142,4 @@ _EXAMPLES = (
               net(torch.ones(2, size))
     '''),
 )
-RULE = Rule("sizes in buckets", "recompilation", _propose, ("recompile-size",), examples=_EXAMPLES)
+RULE = Rule("sizes in buckets", ("recompilation",), _propose, ("recompile-size",), examples=_EXAMPLES)
