@@ -12,10 +12,7 @@ from irscope.fixing.advice.spot import Spot
 from irscope.fixing.source import bound_names, loaded_names
 
 _ONCE_PER_CALL = "skip_fwd_side_effects_in_bwd_under_checkpoint = True"
-_ONCE_CAVEAT = (
-    "Plain Python does it twice: in the forward, and again where the backward computes the forward once more. Compiled code "
-    "then does it once."
-)
+_ONCE_CAVEAT = "Plain Python does it in the forward, and again in the backward. Compiled code then does it once."
 
 
 def backward_call(spot: Spot) -> Advice:

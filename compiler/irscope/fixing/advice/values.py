@@ -16,20 +16,12 @@ from irscope.fixing.source import bound_names
 
 _WHY = "While a graph is traced, tensors have shapes but no values, and a Python number must have one."
 _KEEP, _KEEP_ELEMENTS = "Keep it a tensor", "Keep the elements tensors"
-_KEEP_CAVEAT = (
-    "It is then a tensor without dimensions, not a Python number: take `.item()` of it outside of compiled code."
-)
+_KEEP_CAVEAT = "It is then a tensor, not a Python number: take `.item()` of it outside of compiled code."
 _ELEMENTS = "For a tensor with one dimension; the elements are tensors, not Python numbers."
 _TENSOR = "The result is a tensor."
 _SCALARS = "capture_scalar_outputs = True"
-_SCALARS_CAVEAT = (
-    "Try it out: where Python asks for the number later (an `if`, an index of a list), it fails with a data-dependent "
-    "guard, and it holds for all compiled functions of the process: others may be compiled more often."
-)
-_RANGE_CAVEAT = (
-    "The loop is unrolled, and compiled once for each number. It holds for all compiled functions of the process, of "
-    "which others may then fail with a data-dependent guard."
-)
+_SCALARS_CAVEAT = "An `if` or an index by the number may then fail, and other functions be compiled more often."
+_RANGE_CAVEAT = "It is compiled once for each number, and other functions may then fail with a data-dependent guard."
 _NUMBER = {"int": ".long()", "bool": ".bool()"}
 _MATH = {"sqrt", "exp", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan", "tanh", "sinh", "cosh", "floor",
          "ceil", "trunc", "erf", "isnan", "isinf", "isfinite", "atan", "asin", "acos", "atan2", "pow", "fabs"}  # fmt: skip

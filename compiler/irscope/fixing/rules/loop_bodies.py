@@ -1,8 +1,4 @@
-"""A loop that is unrolled: its body is compiled, once for all rounds.
-
-Compiled code has the body once for each round, and another number of rounds is one more compile.  The function keeps its
-name and its loop, which is plain Python then.
-"""
+"""A loop that is unrolled: its body is compiled, once for all rounds, and the loop is left to Python."""
 
 from __future__ import annotations
 
@@ -16,40 +12,37 @@ from irscope.fixing.syntax import Definition, Function, is_simple
 from irscope.protocol import Edit, Finding, Position, Range
 
 _UNROLLED = "unrolled-loop"
+_CODES = ("recompile-value", "recompile-condition", _UNROLLED)
 _TITLE = "Compile the body of the loop, not the loop"
-_CAVEAT = "Each turn is a call of the graph, and nothing is fused across turns. Many short turns can be slower."
-_OUTSIDE = "What stands outside of the loop runs as plain Python."
-_LENGTHS = ("range", "len", "enumerate", "zip", "reversed")
-_Nodes = tuple[type[ast.AST], ...]
-_ODD: _Nodes = (
+_CAVEAT = "Each turn is a call of the graph, and nothing is fused across turns. What stands outside of the loop is plain Python."
+_LENGTHS = {"range", "len", "enumerate", "zip", "reversed"}
+_ODD: tuple[type[ast.AST], ...] = (
     ast.Return, ast.Break, ast.Continue, ast.Delete, ast.Lambda, ast.Import, ast.ImportFrom, ast.NamedExpr, *Definition,
 )  # fmt: skip
-_WORK: _Nodes = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.AugAssign)
+_WORK: tuple[type[ast.AST], ...] = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.AugAssign)
 
 
 def _propose(source: Source, finding: Finding) -> Iterator[Proposal]:
     function = source.function_at(finding.range)
-    loops = [statement for statement in function.body if isinstance(statement, ast.For)]
-    if len(loops) != 1 or not can_be_split(source, function) or not _can_be_apart(source, loops[0]):
+    loops = [statement for statement in function.body if isinstance(statement, ast.For) and not statement.orelse]
+    if (
+        len(loops) != 1
+        or not can_be_split(source, function)
+        or source.all(_ODD, loops[0].body)
+        or not source.owns_lines(*loops[0].body)
+    ):
         return
-    is_alone = _is_only_work(source, function, loops[0])
-    if finding.kind == _UNROLLED or (is_alone and not is_method(source, function)):
-        text = _with_body_apart(source, function, loops[0])
-        if text is not None:
-            yield Proposal(_TITLE, _CAVEAT if is_alone else f"{_CAVEAT} {_OUTSIDE}", text)
-
-
-def _can_be_apart(source: Source, loop: ast.For) -> bool:
-    odd = any(isinstance(node, _ODD) for part in loop.body for node in ast.walk(part))
-    return not loop.orelse and not odd and source.owns_lines(*loop.body)
+    is_alone = not is_method(source, function) and _is_only_work(source, function, loops[0])
+    text = _with_body_apart(source, function, loops[0]) if is_alone or finding.kind == _UNROLLED else None
+    if text is not None:
+        yield Proposal(_TITLE, _CAVEAT, text)
 
 
 def _is_only_work(source: Source, function: Function, loop: ast.For) -> bool:
     """Whether a function computes nothing outside of the body of its loop: it names things, and returns one."""
     others = [statement for statement in function.body if statement is not loop]
-    calls = source.all(ast.Call, [*others, loop.iter])
-    asks_lengths = all(source.code(call.func) in _LENGTHS for call in calls)
-    return asks_lengths and all(map(is_simple, others)) and not source.all(_WORK, others)
+    called = {source.code(call.func) for call in source.all(ast.Call, [*others, loop.iter])}
+    return called <= _LENGTHS and all(map(is_simple, others)) and not source.all(_WORK, others)
 
 
 def _with_body_apart(source: Source, function: Function, loop: ast.For) -> str | None:
@@ -70,27 +63,24 @@ def _with_body_apart(source: Source, function: Function, loop: ast.For) -> str |
     first, end = source.comments_above(loop.body[0]), source.range(*loop.body).end
     end = min(Position(end.line, len(source.lines[end.line - 1])), source.range(function).end)
     indent = source.lines[loop.body[0].lineno - 1][: source.range(loop.body[0]).start.column]
-    passed = ", ".join([*given, *codes.values()])
-    call = Edit(Range(Position(first, 0), end), f"{indent}{result} = {'.'.join([*own, name])}({passed})")
+    code = f"{indent}{result} = {'.'.join([*own, name])}({', '.join([*given, *codes.values()])})"
+    call = Edit(Range(Position(first, 0), end), code)
     return split(source, function, undecorated(source, function, call), turn)
 
 
 def _elements(source: Source, loop: ast.For) -> dict[ast.AST, str]:
     """The elements ``rows[step]``, with the names that they get, if the number of the round is for nothing else: a number
     that is passed is compiled again."""
-    elements: dict[ast.AST, str] = {}
     step, changed = source.code(loop.target), changed_names(*loop.body)
-    for use in source.all(ast.Name, loop.body):
-        match source.parent(use):
-            case _ if use.id != step:
-                pass
-            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Load()) as element if (
-                name not in changed and element.slice is use
-            ):
-                elements[element] = source.fresh(f"{name}_{step}")
-            case _:
-                return {}
-    return elements
+    uses = [source.parent(name) for name in source.all(ast.Name, loop.body) if name.id == step]
+    elements = [use for use in uses if isinstance(use, ast.Subscript) and isinstance(use.value, ast.Name)]
+    are_all = len(elements) == len(uses) and all(source.code(use.slice) == step for use in elements)
+    names = {use: source.code(use.value) for use in elements}
+    return (
+        {use: source.fresh(f"{name}_{step}") for use, name in names.items()}
+        if are_all and not changed & {*names.values()}
+        else {}
+    )
 
 
 _EXAMPLES = (
@@ -112,31 +102,10 @@ _EXAMPLES = (
               f(torch.ones(4), n)
     """),
     Example.script("""
-        + @torch.compile(backend="eager")
-        + def f_turn(row, total):
-        +     total = total + row  # all
-        +     return total
-        +
-        +
-        + @torch.compiler.disable(recursive=False)
-          def f(rows):
-              total = rows[0]
-              for row in rows[1:]:
-        -         total = total + row  # all
-        +         total = f_turn(row, total)
-              return total
-
-        - g = torch.compile(f, backend="eager")
-        + g = f
-          for n in (2, 3):
-              g([torch.ones(4)] * n)
-    """),
-    Example.script("""
           class Recurrent(torch.nn.Module):
         +     @torch.compiler.disable(recursive=False)
-              def forward(self, rows):
-                  h = torch.zeros(4)
-                  for step in range(rows.shape[0]):
+              def forward(self, rows, h):
+                  for step in range(20):
         -             h = torch.tanh(rows[step] + h) * 2 - 1
         +             h = self.forward_turn(h, rows[step])
                   return h
@@ -145,15 +114,7 @@ _EXAMPLES = (
         +         h = torch.tanh(rows_step + h) * 2 - 1
         +         return h
 
-
-          model = torch.compile(Recurrent(), backend="eager")
-          model(torch.ones(20, 4))
+          torch.compile(Recurrent(), backend="eager")(torch.ones(20, 4), torch.ones(4))
     """),
 )
-RULE = Rule(
-    "loop bodies",
-    ("recompilation", _UNROLLED),
-    _propose,
-    ("recompile-value", "recompile-condition", _UNROLLED),
-    _EXAMPLES,
-)
+RULE = Rule("loop bodies", ("recompilation", _UNROLLED), _propose, _CODES, _EXAMPLES)

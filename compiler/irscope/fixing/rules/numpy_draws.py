@@ -26,9 +26,10 @@ _SPACE = "numpy_draws"
 """The namespace of the operators."""
 _MAKERS = ("numpy.zeros", "numpy.ones", "numpy.empty")
 _DTYPES = {
-    "bool": "bool", "bool_": "bool", "int32": "int32", "int64": "int64", "float32": "float32", "float64": "float64",
+    "bool_": "bool",
     "float": "float64",
-}  # fmt: skip
+    **{name: name for name in ("bool", "int32", "int64", "float32", "float64")},
+}
 _RESHAPES = frozenset({"resize", "shape", "dtype", "setflags", "data", "strides"})
 """What changes the shape or type of an array in place."""
 _TYPES = {"int": "SymInt", "float": "float", "bool": "bool", "str": "str"}

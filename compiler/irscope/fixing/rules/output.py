@@ -14,9 +14,7 @@ from irscope.fixing.source import Source
 from irscope.protocol import Finding, FixMethod
 
 _CAVEAT = "Then it is not done in compiled runs."
-_OPERATOR_CAVEAT = (
-    "`torch._higher_order_ops.print` is not a public name. What requires grad is printed without `grad_fn`."
-)
+_OPERATOR_CAVEAT = "`torch._higher_order_ops.print` is not public. What requires grad is printed without `grad_fn`."
 _LOOSE = (ast.IfExp, ast.NamedExpr, ast.Lambda)
 """What binds less than ``and`` does."""
 
