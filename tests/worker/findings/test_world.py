@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from irscope.cli.main import main
 from irscope.driver.driver import RunSpec
 from irscope.driver.fixing.trying import Trying
 from irscope.driver.hints import Standing, tried_hints
@@ -414,6 +415,7 @@ def test_grad_mode_is_told_once_in_one_line(tmp_path: Path, shared_worker: Worke
     ("name", "code", "standing", "why"),
     [
         ("dyncache", "recompile-size", Standing.HELPS, "1 finding fewer, 2 graphs (was 3)"),
+        pytest.param("unrolled", "unrolled-loop", Standing.HELPS, "1 finding fewer", marks=pytest.mark.nightly),
         pytest.param("cache_len", "recompile-size", Standing.NO_HELP, "`cache.seen` was 0", marks=pytest.mark.nightly),
         pytest.param("many_shapes", "recompile-size", Standing.PARTLY, "2 graphs (was 8)", marks=pytest.mark.nightly),
     ],
@@ -432,3 +434,24 @@ def test_a_hint_is_tried_by_its_fix(
     assert (hint.standing, why in hint.why) == (standing, True), hint
     assert hints.index(hint) == (len(hints) - 1 if standing is Standing.NO_HELP else 0)
     assert {hint.standing for hint in untried} == {Standing.NOT_TRIED}
+
+
+@pytest.mark.nightly
+def test_a_compile_that_explodes(tmp_path: Path) -> None:
+    """Each step inlines the two before it, so Inductor goes through the first ones again and again."""
+    ran = run_captured(SCRIPTS / "ladder.py", tmp_path / "runs.db", lane=Lane.DEEP)
+    (finding,) = [finding for finding in ran.report.findings if finding.code == "inlined-expression"]
+    assert 7 <= finding.range.start.line <= 11, finding.range
+    assert any("realize_opcount_threshold" in hint for hint in finding.hints), finding.hints
+
+
+@pytest.mark.nightly
+def test_the_call_of_a_layer_of_pytorch_leads_to_its_kernels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The user's line has no operation of its own: all of them are in a module of torch.nn that is compiled directly."""
+    script, store = SCRIPTS / "encoder_lines.py", tmp_path / "runs.db"
+    ran = run_captured(script, store, lane=Lane.DEEP)
+    assert main(["show", ran.report.run, "--line", f"{script}:7", "--store", str(store)]) == 0
+    text = capsys.readouterr().out
+    assert "cpp_fused_" in text and "0/0" in text
