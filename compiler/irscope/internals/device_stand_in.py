@@ -44,6 +44,20 @@ class _CodeIsWritten(BaseException):
         self.output_strides = output_strides
 
 
+def autograd_hook() -> Hook:
+    """Starts autograd while there is no device, so that copies of the process can run it.
+
+    In its first backward autograd starts a thread for each device that it sees, and then refuses to run in a copy.  A
+    fake mode in a build for CUDA shows it a device that is not there.
+    """
+
+    def apply(torch: Any) -> Undo:
+        torch.ones((), requires_grad=True).backward()
+        return lambda: None
+
+    return Hook("autograd in a copy of the process", "torch", "2.11 to 2.14", apply)
+
+
 def each_program_hook(compiled: Callable[[Compile, Any, tuple[Any, ...], dict[str, Any]], Any]) -> Hook:
     """``compiled(original, graph, args, kwargs)`` is called in place of Inductor's compile of each of Dynamo's graphs."""
     inside = threading.local()

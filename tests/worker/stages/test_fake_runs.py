@@ -113,3 +113,26 @@ def test_operators_that_call_graphs_and_kernels_of_the_user(tmp_path: Path, trit
     assert ran.report.outcome.kind is OutcomeKind.COMPLETED and ran.report.capture_gaps == ()
     kernels = {kernel.compile for kernel in ran.report.predicted_kernels if kernel.is_generated}
     assert kernels == {"0/0/h100", "1/0/h100", "2/0/h100"}
+
+
+TWO_STEPS = """\
+import torch
+
+def f(x):
+    return x.sin().sum()
+
+def g(x):
+    return x.cos().sum()
+
+x = torch.randn(64, requires_grad=True)
+torch.compile(f)(x).backward()
+torch.compile(g)(x).backward()
+"""
+
+
+@pytest.mark.nightly  # one more run, which only a build of torch for CUDA can fail
+def test_what_is_compiled_after_a_backward_is_predicted(tmp_path: Path) -> None:
+    """Autograd refuses to run in a copy of a process in which it has started the threads of devices."""
+    script = write(tmp_path, TWO_STEPS)
+    ran = run_captured(script, tmp_path / "runs.db", "deep", targets=("cpu-avx2",), fake=True)
+    assert [prediction.outcome.value for prediction in ran.report.predictions] == ["compiled", "compiled"]

@@ -24,7 +24,7 @@ from irscope.capture.run_book import RunBook
 from irscope.findings import signals
 from irscope.internals import fake_run, restarts, run_memory, triton_on_cpu
 from irscope.internals.device_stand_in import Compile as CompileProgram
-from irscope.internals.device_stand_in import compile_for, each_program_hook, prepare_for_next
+from irscope.internals.device_stand_in import autograd_hook, compile_for, each_program_hook, prepare_for_next
 from irscope.internals.hooks import Hook
 from irscope.pipeline_captures.inductor import fitting, target_child
 from irscope.pipeline_captures.inductor.kernels import Kernels
@@ -94,7 +94,7 @@ class Targets:
             return []
         fake = [fake_run.hook(self._book.guarded(self._value_needed))] if self._book.request.fake else []
         own = triton_on_cpu.hooks(_interpreted, self._book.guarded(self._launched))
-        return [each_program_hook(self._compiled), self._optimizers.hook(), *own, *fake]
+        return [autograd_hook(), each_program_hook(self._compiled), self._optimizers.hook(), *own, *fake]
 
     def finish(self) -> None:
         """Waits for the children that are left, and writes what they have seen."""
