@@ -295,11 +295,12 @@ _DEVICE = re.compile(
 )
 _PASSING = re.compile(
     r"# kernel path: .*|# (?:.*? )??File: .*|# AOT ID: .*|#.*Source [nN]odes?.*|# Topologically .*|\[Provenance debug.*"
+    r"|\s*RAIIAtenRecordFunctionHandle .*"  # of a profile
 )
 
 
 def _plain(text: str, of: Compile | Kernel) -> str:
-    """Without comments that name lines and compiles; of a prediction also without the figures of the device."""
+    """Without what a profile adds, and comments that name lines and compiles; of a prediction also without the figures of the device."""
     return _PASSING.sub("", _DEVICE.sub("", text) if of.target else text)
 
 

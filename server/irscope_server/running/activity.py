@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import DEFAULT_PIPELINE, CompileSeen, FindingSeen, Lane, OutcomeKind, Progress
+from irscope.protocol.symbols import symbols_in
 from irscope.store.store import StoreError
 from irscope.usercode.source import digest_of
 from irscope.vocabulary import units
@@ -334,8 +335,18 @@ class Activity:
         self._parts.diagnostics_changed()
 
     def run_compiled(self, run: Run, seen: CompileSeen) -> None:
-        """A run has a new or changed compile: tell the client that it has something new."""
+        """A run has a new or changed compile: tell the client, and say what the symbols in its findings are."""
         self._tell_runs_changed(run)
+        if any(finding.symbols == () and symbols_in(finding.words) for finding in run.live.findings.values()):
+            self._spawn(self._complete(run))
+
+    async def _complete(self, run: Run) -> None:
+        """What a run found so far, with what is known now of the symbols that it names."""
+        report = await self._editor.archive.report(run.live.run)
+        for finding in report.findings:
+            if finding.symbols and finding.cause in run.live.findings:
+                self._parts.results.add_finding(run.live, finding)
+                self._parts.diagnostics_changed()
 
     def run_generated(self, run: Run) -> None:
         """A run has new or changed kernels: as above."""
