@@ -295,7 +295,7 @@ _DEVICE = re.compile(
 )
 _PASSING = re.compile(
     r"# kernel path: .*|# (?:.*? )??File: .*|# AOT ID: .*|#.*Source [nN]odes?.*|# Topologically .*|\[Provenance debug.*"
-    r"|\s*RAIIAtenRecordFunctionHandle .*"  # of a profile
+    r"|\s*(?:torch::aot_inductor::)?RAIIAtenRecordFunctionHandle .*"  # of a profile
 )
 
 

@@ -177,8 +177,8 @@ def sentence(standing: Standing, message: str = "", next_words: Mapping[Next, st
         How what is next is done there where the sentence is shown.
     """
     said = [] if standing.whole and standing.state is not State.NOTHING else [_ended(message)]
-    if standing.causes:
-        said.append(_of_causes(standing))
+    if others := tuple(cause for cause in standing.causes if cause.message not in " ".join(said)):
+        said.append(_of_causes(dataclasses.replace(standing, causes=others)))
     elif standing.state is State.CLEAN:
         said.append(_clean(standing))
     elif standing.skipped:

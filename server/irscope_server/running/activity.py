@@ -76,6 +76,8 @@ class Activity:
         self._told: dict[Run, float] = {}
         self._due: dict[Run, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._naming: set[Run] = set()
+        """Runs whose findings are given what their symbols are."""
         self._shown_messages: set[str] = set()
         parts.runs.listener = self
 
@@ -333,16 +335,25 @@ class Activity:
         """A run found something: update the diagnostics."""
         self._parts.results.add_finding(run.live, seen.finding)
         self._parts.diagnostics_changed()
+        self._name_symbols(run)
 
     def run_compiled(self, run: Run, seen: CompileSeen) -> None:
-        """A run has a new or changed compile: tell the client, and say what the symbols in its findings are."""
+        """A run has a new or changed compile: tell the client that it has something new."""
         self._tell_runs_changed(run)
-        if any(finding.symbols == () and symbols_in(finding.words) for finding in run.live.findings.values()):
-            self._spawn(self._complete(run))
+        self._name_symbols(run)
 
-    async def _complete(self, run: Run) -> None:
-        """What a run found so far, with what is known now of the symbols that it names."""
-        report = await self._editor.archive.report(run.live.run)
+    def _name_symbols(self, run: Run) -> None:
+        """Findings that name symbolic sizes get what the store knows of these by now."""
+        unnamed = any(not finding.symbols and symbols_in(finding.words) for finding in run.live.findings.values())
+        if unnamed and run not in self._naming:
+            self._naming.add(run)
+            self._spawn(self._with_symbols(run))
+
+    async def _with_symbols(self, run: Run) -> None:
+        try:
+            report = await self._editor.archive.report(run.live.run)
+        finally:
+            self._naming.discard(run)
         for finding in report.findings:
             if finding.symbols and finding.cause in run.live.findings:
                 self._parts.results.add_finding(run.live, finding)
