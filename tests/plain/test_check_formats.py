@@ -118,7 +118,7 @@ def test_symbols_are_said_in_each_format() -> None:
     check = a_check(a_report(a_finding(symbols=(facts,))))
     assert "%0As7 is L['x'].size()[0]: 5 in this compile, 2 to ∞%0A→ Do not." in written("github", check)
     for name in ("text", "junit", "sarif"):
-        assert re.search(r"s7 is L\['x'\\*\].*: 5 in this compile, 2 to ", written(name, check)), name
+        assert re.search(r"s7 is L\\*\['x'\\*\].*: 5 in this compile, 2 to ", written(name, check)), name
 
 
 def test_github_obeys_nothing_that_a_script_has_named() -> None:

@@ -224,7 +224,9 @@ def _of(part: float, whole: float) -> str:
     if small == large:
         return f"all {large}"
     amount, _, unit = small.rpartition(" ")
-    return f"{amount} of {large}" if unit and large.endswith(f" {unit}") and " " not in amount else f"{small} of {large}"
+    return (
+        f"{amount} of {large}" if unit and large.endswith(f" {unit}") and " " not in amount else f"{small} of {large}"
+    )
 
 
 def _short(message: str) -> str:

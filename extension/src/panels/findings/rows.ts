@@ -63,7 +63,7 @@ function causeCell(group: FindingGroup, places: FindingPlace[], isOpen: boolean)
   );
 }
 
-/** The words of a group, which stand after its title. */
+/** The message of a group, to be shown after its title. */
 function withoutTitle({ title, message }: FindingGroup): string {
   return message.startsWith(`${title}: `) ? message.slice(title.length + 2) : message;
 }
