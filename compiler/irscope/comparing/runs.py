@@ -296,6 +296,7 @@ _DEVICE = re.compile(
 _PASSING = re.compile(
     r"# kernel path: .*|# (?:.*? )??File: .*|# AOT ID: .*|#.*Source [nN]odes?.*|# Topologically .*|\[Provenance debug.*"
     r"|\s*(?:torch::aot_inductor::)?RAIIAtenRecordFunctionHandle .*"  # of a profile
+    r"|#include <torch/csrc/inductor/aoti_runtime/utils\.h>\n"  # for it
 )
 
 
