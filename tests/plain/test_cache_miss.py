@@ -88,6 +88,7 @@ def test_the_parts_of_a_key() -> None:
     lines = [
         "[abcdefghijklmnopqrstuvwxyz] gm: GraphModule()\n\n\ndef forward(self, x):\n    return x",
         "[d1] provenance_tracking_level: 1",
+        "[d4] inductor_config[cpp.enable_kernel_profile]: True",
         "[d2] torch_version: \ufffdM\x1b[2J",
         "[d3] cache_key_tag: ",
         "no such line",

@@ -18,6 +18,7 @@ from irscope.cli.checked import Check
 from irscope.cli.checking import _summed, judged
 from irscope.findings.verdicts import DEFAULT_FAIL_ON, Verdict, fails, lane_for, read_fail_on
 from irscope.protocol import SCHEMA, Edit, Finding, Fix, Lane, Limit, OutcomeKind, Related, Report, Severity
+from irscope.protocol.symbols import SymbolFacts
 
 SARIF = json.loads((Path(__file__).parent / "sarif" / "sarif-2.1.0.json").read_text())
 VALIDATOR = jsonschema.validators.validator_for(SARIF)(SARIF, format_checker=jsonschema.FormatChecker())
@@ -110,6 +111,14 @@ def test_github_has_one_command_for_each_finding_and_for_each_bound() -> None:
         "::error file=/home/me/model.py,line=6,endLine=6,col=5,endColumn=16,title=Graph break GB0059::"
         "Graph break: it cannot be traced.%0A→ Do not.%0A→ Or do."
     )
+
+
+def test_symbols_are_said_in_each_format() -> None:
+    facts = SymbolFacts("s7", "5", "L['x'].size()[0]", 2, None)
+    check = a_check(a_report(a_finding(symbols=(facts,))))
+    assert "%0As7 is L['x'].size()[0]: 5 in this compile, 2 to ∞%0A→ Do not." in written("github", check)
+    for name in ("text", "junit", "sarif"):
+        assert re.search(r"s7 is L\\*\['x'\\*\].*: 5 in this compile, 2 to ", written(name, check)), name
 
 
 def test_github_obeys_nothing_that_a_script_has_named() -> None:

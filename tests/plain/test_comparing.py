@@ -286,11 +286,13 @@ def test_kernels_are_the_same_where_their_code_is(store: Store) -> None:
 
     compiles = (a_compile(),)
     before = a_run(
-        store, compiles=compiles, kernels=((kernel("k_0"), "void k_0() { a; }"), (kernel("k_1"), "void k_1() { b; }"))
+        store, compiles=compiles, kernels=((kernel("k_0"), "void k_0() {\n a; }"), (kernel("k_1"), "void k_1() { b; }"))
     )
-    after = a_run(
-        store, compiles=compiles, kernels=((kernel("k_3"), "void k_3() { a; }"), (kernel("k_1"), "void k_1() { c; }"))
+    profiled = (
+        "#include <torch/csrc/inductor/aoti_runtime/utils.h>\n"
+        'void k_3() {\n torch::aot_inductor::RAIIAtenRecordFunctionHandle r_("k_3", nullptr);\n a; }'
     )
+    after = a_run(store, compiles=compiles, kernels=((kernel("k_3"), profiled), (kernel("k_1"), "void k_1() { c; }")))
     found = diff_runs(store, before, after)
     assert [k.name for k in found.kernels_new] == ["k_1"] and [k.name for k in found.kernels_gone] == ["k_1"]
     assert found.kernels_kept == 1

@@ -27,7 +27,7 @@ from irscope.findings.standing import RunStanding
 from irscope.findings.verdicts import Measured, Verdict
 from irscope.ir.graphs import GraphNode
 from irscope.ir.guards import Guard, GuardList
-from irscope.ir.phases import Phase, Total
+from irscope.ir.phases import Phase
 from irscope.ir.roofline import Work
 from irscope.measures.tree import Measure, PathTree, TreeNode
 from irscope.pipeline_captures.inductor.cache_differences import KeyComparison, KeyDifference
@@ -179,7 +179,7 @@ DOCUMENTED: dict[str, Any] = {
         protocol.RankReport, protocol.Collective, protocol.CollectiveOverlap, protocol.OverlapMove, protocol.BucketSplit, protocol.CollectiveWait, protocol.Piece,
         protocol.Range, protocol.Position, protocol.Kernel, protocol.FileLines, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
         LineTrail, CalledCompile, LineStep, StageElement, GraphNode, GuardList, Guard,
-        RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase, Total,
+        RunDiff, CompileChange, Change, GraphDiff, NodeChange, FusionAnswer, Decision, Side, Work, Phase,
         Drawing, PipelineFigures, Figure, Timing, Left, Check, ScriptCheck, Measured,
         Profile, MeasuredLine, MeasuredKernel, Gap, StepPiece, CudaGraphs, SkippedGraph, RecordedAgain, GraphPool, MeasuredProgram, MeasuredRegion, Elsewhere, Spread, BreakCost, BreakRemoved, RecompileCost, PathTree, Measure, TreeNode,
         ProfileDiff, LineChange, TunedDiff, TunedChange, Won,

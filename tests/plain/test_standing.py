@@ -87,6 +87,8 @@ def test_nothing_stops_the_compiler() -> None:
     said = "Net: one graph, no graph breaks, no recompilations. Nothing stops the compiler here."
     assert (sentence(standing, "ended"), label(standing)) == (said, "no breaks")
     assert sentence(standing, "", {Next.FIX: "Fix it.", Next.PROFILE: "Profile it."}) == f"{said} Profile it."
+    profiled = standing_of(dataclasses.replace(report(compiles=compiles(5.0)), profiled=True))
+    assert sentence(profiled, "", {Next.PROFILE: "Profile it."}) == said
     normal = standing_of(report(a_finding(**NORMAL), compiles=compiles(5.0)))
     said = "1 graph break, no recompilations, each with less than 5 % of the compile time. Nothing else stops the compiler here."
     assert said in sentence(normal)
@@ -111,6 +113,13 @@ def test_a_run_that_did_not_come_to_its_end_says_so_first() -> None:
     )
     assert (failed.state, label(failed)) == (State.FAILED, "the script failed")
     assert sentence(failed, "ValueError: 3").startswith("ValueError: 3. 1 cause costs 2.0 of 7.0 s")
+    itself = standing_of(report(a_finding(message="ValueError: 3"), outcome=an_outcome(message="ValueError: 3")))
+    assert sentence(itself, "ValueError: 3") == "ValueError: 3."
+
+
+def test_minutes_have_their_units() -> None:
+    standing = standing_of(report(again(1, 3, 72.0), compiles=compiles(31.0, 72.0)))
+    assert label(standing) == "1 cause, 1 min 12 s of 1 min 43 s"
 
 
 def test_nothing_was_compiled() -> None:

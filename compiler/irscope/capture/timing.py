@@ -9,6 +9,7 @@ from irscope.events.trace import Record
 from irscope.internals.dynamo_frames import shape_guard_is_checked
 from irscope.ir import phases
 from irscope.ir.symbols import EVENTS, SymbolPlace, Symbols
+from irscope.measures.compile_time import phases_text
 from irscope.pipelines.dynamo_stages import PHASES, SYMBOLS
 from irscope.usercode.user_files import is_user_file
 
@@ -52,7 +53,7 @@ class PhaseStages:
 
     def _put(self, name: str) -> None:
         tree = phases.build(self._ended[name])
-        text = phases.text_of(phases.totals([tree]))
+        text = phases_text(tree)
         data = phases.to_data(tree, self._metrics.get(name, {}))
         # The backward's phases are among them, so they come after all of its stages.
         self._book.write_stage(name, PHASES.name, f"{name}/{PHASES.name}", text, data, backward=True)

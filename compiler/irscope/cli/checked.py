@@ -59,5 +59,5 @@ def shown_path(file: str) -> str:
 
 
 def remedy_of(finding: Finding) -> str:
-    """What to do about a finding, the best advice first; empty if nobody knows."""
-    return "\n".join(f"→ {hint}" for hint in finding.hints)
+    """The symbolic sizes that a finding names, and what to do about it, the best advice first; empty without any."""
+    return "\n".join([*(symbol.line() for symbol in finding.symbols), *(f"→ {hint}" for hint in finding.hints)])

@@ -42,11 +42,10 @@ def show_tree(store: Store, report: Report, option: str, than: Report | None, sh
 
 
 def _phases(store: Store, report: Report) -> dict[str, object]:
-    """The phases of all compiles added up, and those of each."""
+    """The seconds of all compiles, and the phases of each."""
     trees = phase_trees(store, report, report.compiles)
     return {
         "seconds": round(sum(map(phases.whole, trees.values())), 6),
-        "phases": to_json(phases.totals(trees.values(), longest_first=True)),
         "compiles": [{"id": id, "seconds": phases.whole(tree), "phases": to_json(tree)} for id, tree in trees.items()],
     }
 

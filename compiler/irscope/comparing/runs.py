@@ -295,11 +295,13 @@ _DEVICE = re.compile(
 )
 _PASSING = re.compile(
     r"# kernel path: .*|# (?:.*? )??File: .*|# AOT ID: .*|#.*Source [nN]odes?.*|# Topologically .*|\[Provenance debug.*"
+    r"|\s*(?:torch::aot_inductor::)?RAIIAtenRecordFunctionHandle .*"  # of a profile
+    r"|#include <torch/csrc/inductor/aoti_runtime/utils\.h>\n"  # for it
 )
 
 
 def _plain(text: str, of: Compile | Kernel) -> str:
-    """Without comments that name lines and compiles; of a prediction also without the figures of the device."""
+    """Without what a profile adds, and comments that name lines and compiles; of a prediction also without the figures of the device."""
     return _PASSING.sub("", _DEVICE.sub("", text) if of.target else text)
 
 

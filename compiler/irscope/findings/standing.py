@@ -67,6 +67,8 @@ class Standing:
         How many findings there are of these kinds.
     whole
         Whether the run came to its end: else there may be more.
+    profiled
+        Whether the time of a step was measured.
     """
 
     state: State
@@ -80,13 +82,15 @@ class Standing:
     breaks: int
     recompilations: int
     whole: bool
+    profiled: bool
 
     @property
     def next(self) -> Next | None:
         """What to do next; None if that is in the sentence, or not known."""
         if self.state is State.CAUSES:
             return Next.FIX if any(finding.fixes for finding in self.causes) else None
-        return Next.PROFILE if self.state is State.CLEAN and self.whole and not self.skipped else None
+        is_fine = self.state is State.CLEAN and self.whole and not self.skipped
+        return Next.PROFILE if is_fine and not self.profiled else None
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,7 @@ def standing_of(report: Report, compiles: Sequence[Compile] | None = None) -> St
         sum(each.kind == graph_break.KIND.id for each in report.findings),
         sum(each.kind == recompilation.KIND.id for each in report.findings),
         report.outcome.kind is OutcomeKind.COMPLETED,
+        report.profiled,
     )
 
 
@@ -172,8 +177,8 @@ def sentence(standing: Standing, message: str = "", next_words: Mapping[Next, st
         How what is next is done there where the sentence is shown.
     """
     said = [] if standing.whole and standing.state is not State.NOTHING else [_ended(message)]
-    if standing.causes:
-        said.append(_of_causes(standing))
+    if others := tuple(cause for cause in standing.causes if cause.message not in " ".join(said)):
+        said.append(_of_causes(dataclasses.replace(standing, causes=others)))
     elif standing.state is State.CLEAN:
         said.append(_clean(standing))
     elif standing.skipped:
@@ -219,7 +224,9 @@ def _of(part: float, whole: float) -> str:
     if small == large:
         return f"all {large}"
     amount, _, unit = small.rpartition(" ")
-    return f"{amount} of {large}" if unit and large.endswith(f" {unit}") else f"{small} of {large}"
+    return (
+        f"{amount} of {large}" if unit and large.endswith(f" {unit}") and " " not in amount else f"{small} of {large}"
+    )
 
 
 def _short(message: str) -> str:

@@ -20,7 +20,7 @@ microseconds.  The data of a stage ``phases`` is what a flame chart draws:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from irscope.vocabulary.records import dataclass
@@ -193,64 +193,3 @@ def from_data(data: Any) -> list[Phase]:
 def whole_compile(seconds: float) -> list[Phase]:
     """A compile of which only the time as a whole is known; empty if it is not."""
     return [Phase("entire_frame_compile", -1, 0.0, seconds, seconds, 0)] if seconds > 0 else []
-
-
-# --- as a tree of totals ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Total:
-    """Phases of one name at one place of the tree, over one or more compiles."""
-
-    name: str
-    label: str
-    depth: int
-    seconds: float
-    own: float
-    count: int
-
-
-def totals(compiles: Iterable[Sequence[Phase]], longest_first: bool = False) -> list[Total]:
-    """All phases, those of one name inside the same phase added up: parents first, siblings as they began or by time."""
-    root = _Sum()
-    for phases in compiles:
-        sums: list[_Sum] = []
-        for phase in phases:
-            parent = sums[phase.parent] if 0 <= phase.parent < len(sums) else root
-            sum_ = parent.inside.setdefault(phase.name, _Sum())
-            sum_.add(phase)
-            sums.append(sum_)
-    return list(root.flat(0, longest_first))
-
-
-class _Sum:
-    def __init__(self) -> None:
-        self.seconds = self.own = 0.0
-        self.count = 0
-        self.label = ""
-        self.inside: dict[str, _Sum] = {}
-
-    def add(self, phase: Phase) -> None:
-        self.seconds += phase.seconds
-        self.own += phase.own
-        self.count += 1
-        self.label = phase.label
-
-    def flat(self, depth: int, longest_first: bool) -> Iterator[Total]:
-        items = list(self.inside.items())
-        if longest_first:
-            items.sort(key=lambda item: -item[1].seconds)
-        for name, sum_ in items:
-            yield Total(name, sum_.label, depth, round(sum_.seconds, 6), round(sum_.own, 6), sum_.count)
-            yield from sum_.flat(depth + 1, longest_first)
-
-
-def text_of(sums: Sequence[Total]) -> str:
-    """An aligned tree: seconds, per cent of the whole, name."""
-    all_ = sum(total.seconds for total in sums if total.depth == 0) or 1.0
-    lines = ["  seconds       %  phase"]
-    for total in sums:
-        name = "  " * total.depth + total.name + (f" ×{total.count}" if total.count > 1 else "")
-        label = f"  {total.label}" if total.label else ""
-        lines.append(f"{total.seconds:>9.4f}  {100 * total.seconds / all_:>6.1f}  {name}{label}")
-    return "\n".join(lines) + "\n"

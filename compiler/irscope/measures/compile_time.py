@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from irscope.ir.phases import Phase
-from irscope.measures.tree import Measure, Path, PathPart, PathTree, tree_of
+from irscope.measures.tree import Measure, Path, PathPart, PathTree, text_columns, text_rows, tree_of
 from irscope.protocol import Compile
 
 TIME = Measure("compile time", "seconds")
@@ -23,27 +23,49 @@ def compile_time_tree(compiles: Iterable[Compile], trees: Mapping[str, Sequence[
     trees
         The phases of each compile, by its ID.
     """
+    return _tree(
+        "this run",
+        [
+            part
+            for compile in compiles
+            if compile.id in trees
+            for part in _parts((PathPart(compile.title, "", compile.file, compile.line),), trees[compile.id])
+        ],
+    )
+
+
+def phases_text(phases: Sequence[Phase]) -> str:
+    """The phases of one compile as an aligned tree, the longest first: the numbers of each, and its name."""
+    tree = _tree("compile", list(_parts((), phases)))
+    rows = [[*text_columns(tree, "share"), "phase"]]
+    for name, *numbers in text_rows(tree, len(tree.nodes), tree.nodes[0].inclusive[0]):
+        rows.append([*numbers, name.replace("\u00a0", " ")])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "".join(
+        "  ".join([*(cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False)), row[-1]]) + "\n"
+        for row in rows
+    )
+
+
+def _tree(whole: str, parts: Iterable[tuple[Path, bool, float]]) -> PathTree:
     times: Counter[Path] = Counter()
     values: dict[Path, list[float]] = {}
-    for path, beside, seconds in _parts(compiles, trees):
+    for path, beside, seconds in parts:
         times[path] += 1
         values.setdefault(path, [0.0, 0.0])[beside] += seconds
     measures = (TIME, BESIDE) if any(row[1] for row in values.values()) else (TIME,)
     rows = {_counted(path, times): row[: len(measures)] for path, row in values.items()}
-    return tree_of("this run", measures, rows)
+    return tree_of(whole, measures, rows)
 
 
-def _parts(compiles: Iterable[Compile], trees: Mapping[str, Sequence[Phase]]) -> Iterator[tuple[Path, bool, float]]:
-    """The path of each compile and of each phase, whether it ran in another thread, and its own seconds."""
-    for compile in compiles:
-        top = (PathPart(compile.title, "", compile.file, compile.line),)
-        paths: list[Path] = []
-        if compile.id in trees:
-            yield top, False, 0.0
-        for phase in trees.get(compile.id, ()):
-            around = paths[phase.parent] if 0 <= phase.parent < len(paths) else top
-            paths.append((*around, PathPart(phase.name, phase.label)))
-            yield paths[-1], phase.track > 0, phase.own
+def _parts(top: Path, phases: Sequence[Phase]) -> Iterator[tuple[Path, bool, float]]:
+    """The path of a compile and of each of its phases, whether it ran in another thread, and its own seconds."""
+    paths: list[Path] = []
+    yield top, False, 0.0
+    for phase in phases:
+        around = paths[phase.parent] if 0 <= phase.parent < len(paths) else top
+        paths.append((*around, PathPart(phase.name, phase.label)))
+        yield paths[-1], phase.track > 0, phase.own
 
 
 def _counted(path: Path, times: Mapping[Path, int]) -> Path:

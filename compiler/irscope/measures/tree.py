@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from irscope.provenance.kernel_groups import repeated_title, without_numbers
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.units import duration, percent, size
 
@@ -196,6 +195,9 @@ def chained(tree: PathTree) -> PathTree:
 
 def folded(tree: PathTree) -> PathTree:
     """The tree with layers that repeat as one node: ``layers.0–31 ×32``."""
+    # Here: a run's own process makes trees of phases, and does without what this imports.
+    from irscope.provenance.kernel_groups import repeated_title, without_numbers
+
     numbers: dict[tuple[int, str, str, str, int], int] = {}
     new: list[int] = []
     names: list[set[str]] = []

@@ -151,6 +151,11 @@ class Finding:
     """The symbolic sizes that its words name, as far as its compiles know them."""
 
     @property
+    def words(self) -> str:
+        """Its message and its explanation."""
+        return f"{self.message}\n{self.explanation}"
+
+    @property
     def cause(self) -> tuple[str, str, str, str, Range]:
         """Two reports with the same cause are one finding."""
         state = self.facts.state if isinstance(self.facts, RecompilationFacts) else ""
@@ -406,6 +411,8 @@ class Report:
     """For an opened trace: what vLLM, SGLang, DDP or another backend compiled piece by piece."""
     may_differ: tuple[str, ...] = ()
     """Why a full run may find other things than this one, which was in the fast lane; empty: that is not known."""
+    profiled: bool = False
+    """Whether the time of a step was measured."""
 
     @property
     def members(self) -> tuple[str, str]:

@@ -129,7 +129,7 @@ class StoreReader:
         report = with_symbols(report, lambda stage: self.stage_data(run, stage))
         with contextlib.suppress(ValueError, RecursionError):  # a profile from elsewhere
             if (profile := self.profile(run)) is not None:
-                return dataclasses.replace(report, findings=with_measured(report.findings, profile))
+                return dataclasses.replace(report, findings=with_measured(report.findings, profile), profiled=True)
         return report
 
     @reading

@@ -38,7 +38,7 @@ def with_symbols(report: Report, data_of: Callable[[str], Any]) -> Report:
         return read[compile]
 
     def named(finding: Finding) -> Iterator[SymbolFacts]:
-        for name in symbols_in(f"{finding.message}\n{finding.explanation}"):
+        for name in symbols_in(finding.words):
             found = (facts for compile in finding.compiles or stages if (facts := known(compile).get(name)))
             yield from list(found)[-1:]
 

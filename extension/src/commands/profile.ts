@@ -35,15 +35,17 @@ async function measure(
   more: { against?: string[]; withoutBreaks?: boolean },
 ): Promise<void> {
   const name = path.basename(uri.fsPath);
-  const title = vscode.l10n.t("profiling {0}", name);
-  const { run, message } = await withRunProgress(services, title, uri, (token) =>
+  const doing = vscode.l10n.t("profiling {0}", name);
+  const { run, message } = await withRunProgress(services, doing, uri, (token) =>
     services.server.request(ProfileRequest, { uri: uri.toString(), ...more }, token),
   );
   if (run === null) {
     void showProblem(services, message);
     return;
   }
-  await services.dock.show("measured", { run, title: vscode.l10n.t("{0}, measured time", name) });
+  // It took minutes: who types meanwhile goes on. VS Code also drops the new lenses of an editor that loses the focus.
+  const title = vscode.l10n.t("{0}, measured time", name);
+  await services.dock.show("measured", { run, title }, { preserveFocus: true });
 }
 
 /** From a lens the profile of its run, else as other tabs. */

@@ -10,6 +10,7 @@ import type { Services } from "./context";
 interface Step {
   uri: string;
   line: number;
+  alike: boolean;
 }
 
 /** Opens the stage before or behind, at the line that corresponds; before the first one that is the user's own. */
@@ -32,7 +33,7 @@ async function open(services: Services, { uri, line }: Step, column: vscode.View
 }
 
 /**
- * The editor's own comparison of a stage with the one before. Two languages have no lines in common: what is before is
+ * The editor's own comparison of a stage with the one before. An IR and code have no lines in common: what is before is
  * opened beside, at the line that corresponds, and the colours show which lines belong together.
  */
 export async function compareStage(services: Services): Promise<void> {
@@ -42,7 +43,7 @@ export async function compareStage(services: Services): Promise<void> {
     return;
   }
   const [left, right] = [vscode.Uri.parse(step.uri, true), editor.document.uri];
-  if (left.scheme !== SCHEME || languageOf(left) !== languageOf(right)) {
+  if (!step.alike) {
     await open(services, step, vscode.ViewColumn.Beside);
     return;
   }
@@ -65,17 +66,12 @@ async function stepFrom({ server }: Services, editor: vscode.TextEditor, by: 1 |
     return undefined;
   }
   const line = editor.selection.active.line;
-  const { uri, line: target, reason } = await server.request(StepRequest, { run: run.run, stage, line, by });
+  const { uri, line: target, reason, alike } = await server.request(StepRequest, { run: run.run, stage, line, by });
   if (uri === null) {
     void vscode.window.showInformationMessage(`IRScope: ${withoutLinks(reason)}`);
     return undefined;
   }
-  return { uri, line: target };
-}
-
-/** The suffix of a stage's document is that of its language. */
-function languageOf({ path }: vscode.Uri): string {
-  return path.slice(path.lastIndexOf(".") + 1);
+  return { uri, line: target, alike };
 }
 
 function nameOf(uri: vscode.Uri): string {

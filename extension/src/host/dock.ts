@@ -64,9 +64,9 @@ export class Dock implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   /** Shows the view with one of its tabs; `pin` is what it shows from then on, in place of what the editor is about. */
-  async show(tab: Tab, pin?: Subject): Promise<void> {
-    this.pending = { type: "tab", tab, focus: true, ...(pin === undefined ? {} : { pin }) };
-    await vscode.commands.executeCommand(`${DOCK}.focus`);
+  async show(tab: Tab, pin?: Subject, { preserveFocus = false } = {}): Promise<void> {
+    this.pending = { type: "tab", tab, focus: !preserveFocus, ...(pin === undefined ? {} : { pin }) };
+    await vscode.commands.executeCommand(`${DOCK}.focus`, { preserveFocus });
     this.tellPending();
   }
 

@@ -11,7 +11,7 @@ import { setContext, type TorchFiles } from "./torchFiles";
 const ICONS: Record<WorkerState["state"], string> = {
   stopped: "circle-outline",
   starting: "loading~spin",
-  ready: "check",
+  ready: "circle-outline",
   running: "sync~spin",
   crashed: "flame",
   refused: "circle-slash",

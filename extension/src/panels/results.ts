@@ -527,6 +527,8 @@ export interface Step {
   /** Whether something there belongs to the line; else it is the stage's beginning. */
   exact: boolean;
   reason: string;
+  /** Whether it is a stage that is written like the one before it: the two can be compared line by line. */
+  alike: boolean;
 }
 
 /** One rank that has its own run. */

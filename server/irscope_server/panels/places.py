@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from irscope.pipelines.registry import role_of
 from irscope.protocol import Compile, OutcomeKind, Report, StageRef
 from irscope.provenance import SOURCE, Element, Provenance, chain
 from irscope.store.store import Store
@@ -45,6 +46,8 @@ class StepResult:
     exact: bool
     """Whether something there belongs to the line; else it is the stage's beginning."""
     reason: str
+    alike: bool = False
+    """Whether it is a stage that is written like the one before it: the two can be compared line by line."""
 
 
 async def step(context: ReadContext, params: StepParams) -> Encoded:
@@ -73,7 +76,9 @@ async def step(context: ReadContext, params: StepParams) -> Encoded:
                 return _to_source(provenance, stage, params.line, context.uri_of)
         if target is None:
             return StepResult(None, 0, None, False, "This is the last stage of this compile.")
-        return _to_stage(provenance, report, provenance.at(stage.id, params.line + 1), target)
+        found = _to_stage(provenance, report, provenance.at(stage.id, params.line + 1), target)
+        is_alike = stage.language == target.language and role_of(stage.name) is role_of(target.name)
+        return dataclasses.replace(found, alike=is_alike)
 
     text = hash(tuple(lines))  # a line of the user's text is one of the text as it is now
     key = ("step", text, params.run, params.uri, params.stage, params.line, params.by, params.target)

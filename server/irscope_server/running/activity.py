@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import DEFAULT_PIPELINE, CompileSeen, FindingSeen, Lane, OutcomeKind, Progress
+from irscope.protocol.symbols import symbols_in
 from irscope.store.store import StoreError
 from irscope.usercode.source import digest_of
 from irscope.vocabulary import units
@@ -75,6 +76,8 @@ class Activity:
         self._told: dict[Run, float] = {}
         self._due: dict[Run, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._naming: set[Run] = set()
+        """Runs whose findings are given what their symbols are."""
         self._shown_messages: set[str] = set()
         parts.runs.listener = self
 
@@ -332,10 +335,29 @@ class Activity:
         """A run found something: update the diagnostics."""
         self._parts.results.add_finding(run.live, seen.finding)
         self._parts.diagnostics_changed()
+        self._name_symbols(run)
 
     def run_compiled(self, run: Run, seen: CompileSeen) -> None:
         """A run has a new or changed compile: tell the client that it has something new."""
         self._tell_runs_changed(run)
+        self._name_symbols(run)
+
+    def _name_symbols(self, run: Run) -> None:
+        """Findings that name symbolic sizes get what the store knows of these by now."""
+        unnamed = any(not finding.symbols and symbols_in(finding.words) for finding in run.live.findings.values())
+        if unnamed and run not in self._naming:
+            self._naming.add(run)
+            self._spawn(self._with_symbols(run))
+
+    async def _with_symbols(self, run: Run) -> None:
+        try:
+            report = await self._editor.archive.report(run.live.run)
+        finally:
+            self._naming.discard(run)
+        for finding in report.findings:
+            if finding.symbols and finding.cause in run.live.findings:
+                self._parts.results.add_finding(run.live, finding)
+                self._parts.diagnostics_changed()
 
     def run_generated(self, run: Run) -> None:
         """A run has new or changed kernels: as above."""

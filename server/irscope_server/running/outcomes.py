@@ -49,7 +49,7 @@ def findings_of(outcome: Outcome, script: str, lines: Sequence[str]) -> list[Fin
             kind=outcome.kind.value,
             code=code,
             severity=severity,
-            message=outcome.message,
+            message=outcome.without_place if line else outcome.message,
             explanation="",
             hints=_HINTS.get(outcome.kind, ()),
             link=None,

@@ -182,7 +182,7 @@ def step(params: Json) -> Json:
     if not target:
         at = way.index(params["stage"]) + params["by"]
         if at < 0:
-            return {"uri": HERE, "line": 4, "stage": None, "exact": True, "reason": ""}
+            return {"uri": HERE, "line": 4, "stage": None, "exact": True, "reason": "", "alike": False}
         if at >= len(way):
             return {
                 "uri": None,
@@ -190,10 +190,11 @@ def step(params: Json) -> Json:
                 "stage": None,
                 "exact": False,
                 "reason": "This is the last stage of this compile.",
+                "alike": False,
             }
         target = way[at]
     uri = next(one["entries"][0]["uri"] for one in stages() if one["stage"] == target)
-    return {"uri": uri, "line": 2, "stage": target, "exact": True, "reason": ""}
+    return {"uri": uri, "line": 2, "stage": target, "exact": True, "reason": "", "alike": True}
 
 
 STANDING = f"3 causes cost 55 of 66 s of compile time. First: {MARKUP} (train.py:3). A quick fix is offered there."

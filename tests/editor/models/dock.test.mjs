@@ -19,6 +19,7 @@ describe("a run in the list of the dock", () => {
     lane: "deep",
     pipeline: "inductor",
     started: 0,
+    outcome: "completed",
     seconds: 1.5,
     rank: null,
     world: 0,
@@ -29,6 +30,7 @@ describe("a run in the list of the dock", () => {
       dock.runText,
     );
     assert.match(plain, /^train\.py · inductor · [\d:]+.* · 1\.5 s$/);
+    assert.match(dock.runText({ ...run, outcome: null, seconds: 0 }), /^train\.py · inductor · [\d:]+.* · running$/);
     assert.match(first, /^train\.py · rank 0 of 8 · inductor · /);
     assert.match(second, /^train\.py · rank 5 of 8 · inductor · /);
   });

@@ -140,7 +140,7 @@ async def test_steps_along_the_pipeline(start_editor: StartEditor, stored: Store
 
     step = await editor.request("irscope/step", run=stored.run, uri=uri, line=line, target="0/0/forward-graph")
     assert step.exact, "the older run's lines stand elsewhere"
-    seen = []
+    seen, alike = [], []
     stage, here = step.stage, step.line
     while True:
         step = await editor.request("irscope/step", run=stored.run, stage=stage, line=here, by=1)
@@ -148,9 +148,13 @@ async def test_steps_along_the_pipeline(start_editor: StartEditor, stored: Store
             assert step.reason == "This is the last stage of this compile."
             break
         seen.append((step.stage.split("/")[2], step.exact))
+        alike += [step.stage.split("/")[2]] if step.alike else []
         stage, here = step.stage, step.line
     assert [name for name, _ in seen] == ["post-grad-graph", "ir-pre-fusion", "ir-post-fusion", "output-code", "kernel"]
     assert all(exact for name, exact in seen if name != "kernel")
+    assert alike == ["post-grad-graph", "ir-post-fusion"], (
+        "an IR has no lines in common with a graph, nor code with an IR"
+    )
     names = []
     while stage is not None:
         step = await editor.request("irscope/step", run=stored.run, stage=stage, line=here, by=-1)

@@ -16,7 +16,7 @@ from irscope.store.store import Store
 from irscope.usercode.source import digest_of
 from lsp_editor import StartEditor
 from lsprotocol import types
-from made import SCRIPT, act, compile_of, finding, related
+from made import SCRIPT, act, compile_of, finding, related, stage
 
 Play = Callable[..., Path]
 
@@ -128,6 +128,21 @@ async def test_findings_come_while_the_script_still_runs(start_editor: StartEdit
     await editor.until(lambda: editor.codes(uri) == ["GB0059"])
     assert editor.state == "running"
     assert await editor.lenses(uri) == [(2, "running…")]
+
+
+async def test_symbols_are_said_while_the_script_still_runs(
+    start_editor: StartEditor, play: Play, script: Path
+) -> None:
+    """Also of a finding that came before its compile had ended."""
+    known = {"symbols": [{"symbol": "s7", "hint": "5", "source": "L['x'].size()[0]", "narrowed": [2, None]}]}
+    compile = [to_json(compile_of(str(script))), [[to_json(stage("0/0", "symbols")), "", known]]]
+    named = finding(str(script), 6, 4, 15, message="`s7 > 3` is not known.")
+    play({"findings": [to_json(named)], "compiles": [compile], "seconds": 60})
+    editor = await start_editor(playing=True)
+    uri = editor.open(script)
+    said = "`s7 > 3` is not known.\ns7 is L['x'].size()[0]: 5 in this compile, 2 to ∞"
+    await editor.until(lambda: [diagnostic.message for diagnostic in editor.diagnostics(uri)] == [said])
+    assert editor.state == "running"
 
 
 async def test_a_client_that_pulls_is_not_pushed(start_editor: StartEditor, play: Play, script: Path) -> None:
@@ -391,7 +406,7 @@ async def test_bad_endings_are_shown_where_they_belong(
     uri = editor.open(script)
     await editor.until(lambda: editor.codes(uri) == [code])
     (diagnostic,) = editor.diagnostics(uri)
-    assert diagnostic.message == message and diagnostic.range.start.line == line
+    assert diagnostic.message == message.split(f" ({script}")[0] and diagnostic.range.start.line == line
     await editor.until(lambda: editor.state == state)
     await editor.until(lambda: message in editor.log)
     editor.change(uri, SCRIPT + "#")

@@ -40,8 +40,8 @@ _LINE = re.compile(r"^\[(?P<digest>\w+)\] (?P<name>\w+(?:\[[^\]]*\])?): ?(?P<val
 _DIGEST_KEPT, _VALUE_KEPT, _VALUE_SHOWN, _CHANGES_SHOWN = 16, 300, 60, 3
 _INPUT = re.compile(r"example_inputs\[(\d+)\]")
 _FIELD = re.compile(r"(?P<name>\w+)=(?P<value>(?:[^,()\[\]]|\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\])*)")
-# For the deep lane itself, see internals/caches.py.
-_OURS = ("provenance_tracking_level",)
+# For the deep lane itself, and for a profile: see internals/caches.py and internals/kernel_profile.py.
+_OURS = ("provenance_tracking_level", "inductor_config[cpp.enable_kernel_profile]")
 # What follows from inputs of another kind.
 _CONSEQUENCES = ("gm", "fx_kwargs[static_input_idxs]", "inputs_to_check")
 # The parts of an input, the most telling first; strides and bytes follow from the size.

@@ -14,6 +14,6 @@ export function runOf(tab: Tab, { run, deep }: Subject): string {
 /** A run in the list of the dock. Ranks of a job differ in nothing else. */
 export function runText(run: RunItem): string {
   const way = run.lane === "deep" ? run.pipeline : run.lane; // a file may have gone through several pipelines
-  const parts = [fileName(run.script), ...rankOf(run), way, units.clock(run.started), units.duration(run.seconds)];
-  return parts.join(" · ");
+  const parts = [fileName(run.script), ...rankOf(run), way, units.clock(run.started)];
+  return [...parts, run.outcome === null ? "running" : units.duration(run.seconds)].join(" · ");
 }

@@ -59,8 +59,13 @@ function causeCell(group: FindingGroup, places: FindingPlace[], isOpen: boolean)
     " ",
     codeOf(group),
     ...ranksOf(places).map((ranks) => h("span", { class: "chip" }, ranks)),
-    h("span", { class: "message", title: group.message }, ...rich(group.message)),
+    h("span", { class: "message", title: group.message }, ...rich(withoutTitle(group))),
   );
+}
+
+/** The message of a group, to be shown after its title. */
+function withoutTitle({ title, message }: FindingGroup): string {
+  return message.startsWith(`${title}: `) ? message.slice(title.length + 2) : message;
 }
 
 /** The first place, which cost most, and how many others an open row lists. */

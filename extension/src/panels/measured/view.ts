@@ -2,7 +2,7 @@
  * one step as a flame chart. */
 
 import * as bridge from "../bridge";
-import { button, h } from "../dom";
+import { button, h, rich } from "../dom";
 import type { Measured, ProgramTime } from "../results";
 import { notice, placeLink, RunView, type View } from "../view";
 import * as units from "../../units";
@@ -180,7 +180,7 @@ function short(items: HTMLElement[], noun: string): { shown: HTMLElement[]; fold
 function timeOf({ function: name, place, words, elsewhere }: ProgramTime): HTMLElement {
   const others = elsewhere.length > 0 && h("ul", {}, ...elsewhere.map((text) => h("li", {}, text)));
   const at = place.uri !== "" && placeLink(place);
-  return h("li", {}, h("code", {}, name), " ", at, ` ${words}`, others);
+  return h("li", {}, h("code", {}, name), " ", at, " ", ...rich(words), others);
 }
 
 function tableOf(part: Exclude<Part, "Step" | "Modules" | "Frames">, data: Measured): HTMLElement[] {

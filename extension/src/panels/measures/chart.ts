@@ -41,7 +41,7 @@ export class FlameChart {
   private readonly dragged = h("div", { class: "dragged", hidden: true });
   readonly search: HTMLInputElement;
   readonly found = h("span", { class: "dim", role: "status" });
-  readonly zoomOut = button("Zoom Out", () => this.zoom(this.boxes[0]), { title: "Show all (Escape)" });
+  readonly zoomOut = button("Zoom Out", () => this.zoom(this.boxes[0]), { title: "Show all" });
   private readonly told = h("div", { class: "statusline", "aria-live": "polite" });
   /** What goes into the page, from top to bottom. */
   readonly elements: HTMLElement[];

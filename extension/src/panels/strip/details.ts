@@ -20,7 +20,9 @@ export function details(
   const entry = stage.entries[0];
   const before = previous?.entries[0];
   const actions = h("div", { class: "actions" }, button("Open", open, { class: "primary" }));
-  if (entry !== undefined && before !== undefined && previous !== undefined && stage.entries.length === 1) {
+  // An IR and code have no lines in common.
+  const isAlike = previous?.role === stage.role && stage.entries.length === 1;
+  if (entry !== undefined && before !== undefined && previous !== undefined && isAlike) {
     const title = `${previous.title} ↔ ${stage.title}`;
     actions.append(
       button("Compare with Previous", () => bridge.compare(before.uri, entry.uri, title), {
