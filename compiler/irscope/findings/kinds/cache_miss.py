@@ -36,6 +36,7 @@ KIND = FindingKind(
 EVENT = "fx_graph_cache_miss"
 _LOADED, _MISSED = "caches that the script has loaded", "compiles that missed in them"
 NEW_VERSION = "PyTorch itself has a different version"
+OTHER_GRAPH = "the graph itself is different (a constant in it, or a helper that it calls)"
 _LINE = re.compile(r"^\[(?P<digest>\w+)\] (?P<name>\w+(?:\[[^\]]*\])?): ?(?P<value>.*)$", re.DOTALL)
 _DIGEST_KEPT, _VALUE_KEPT, _VALUE_SHOWN, _CHANGES_SHOWN = 16, 300, 60, 3
 _INPUT = re.compile(r"example_inputs\[(\d+)\]")
@@ -260,7 +261,7 @@ def _change(name: str, before: str, after: str, arguments: tuple[str, ...]) -> s
     group, _, index = name.partition("[")
     index = index.rstrip("]")
     if group == "gm":
-        return "the graph itself is different (a constant in it, or a helper that it calls)"
+        return OTHER_GRAPH
     if group == "torch_version":
         return NEW_VERSION
     if group == "example_inputs":
