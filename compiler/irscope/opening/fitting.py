@@ -13,8 +13,9 @@ import platform
 import re
 from collections.abc import Iterator
 
-from irscope.findings.kinds.cache_miss import NEW_VERSION, OTHER_GRAPH, CacheKey, bare, nearest, parts_of, telling_fields
+from irscope.findings.kinds.cache_miss import NEW_VERSION, OTHER_GRAPH, CacheKey, nearest, parts_of, telling_fields
 from irscope.ir.artifacts.contents import Artifact, Source
+from irscope.ir.artifacts.inputs import WORDS, likeness, unfit
 from irscope.ir.artifacts.reading import VECTORS
 from irscope.opening.made_graphs import Difference as Difference
 from irscope.opening.made_graphs import changed_lines, distance, graph_changes
@@ -38,9 +39,10 @@ _FEATURES = {
 _OWN_VERSION = re.compile(r"^__version__ = ['\"]([^'\"]+)['\"]", re.MULTILINE)
 _SHOWN = 60
 """Characters of a value that are shown."""
-_WORDS = {"shape": "size", "dtype": "dtype", "device": "device", "stride": "strides"}
 
 
+_TORCH = "torch_version"
+_KERNEL = re.compile(r"\b(?:cpp|triton)_\w*fused_\w+\b")
 _OF_GPUS = ("GPU", "GPU target", "compute capability")
 _Keyed = tuple[Compile, CacheKey, str]
 """A compile, the key of one of its graphs, and the printed post-grad graph."""
@@ -109,7 +111,9 @@ def _of_machine(artifact: Artifact, compared: list[str], left: list[str]) -> Ite
                 continue
             compared.append(f"{name} of {was}")
             if flags.isdisjoint(_WIDTHS[width]):
-                yield Difference(f"Its kernels are written for CPU vectors of {was}, which this processor does not have.")
+                yield Difference(
+                    f"Its kernels are written for CPU vectors of {was}, which this processor does not have."
+                )
         elif name in _OF_GPUS and not has_gpu():
             compared.append(name)
             yield Difference(f"It was made for the {name} {was}, and this machine has no GPU.")
@@ -304,7 +308,9 @@ def _of_inputs(artifact: Artifact, keys: list[_Keyed], compared: list[str], left
     if not found:
         left.append(f"inputs: the run does not compile {listed(sorted(name for name, _ in names))}")
         return
-    kernels = {name for text in [*artifact.graphs.values(), *artifact.kernels.values()] for name in _KERNEL.findall(text)}
+    kernels = {
+        name for text in [*artifact.graphs.values(), *artifact.kernels.values()] for name in _KERNEL.findall(text)
+    }
     compile, said, graph = min(found, key=lambda one: _rank(one, made, kernels))
     compared.append(f"the inputs of {compile.title}")
     versions = {parts.get(_TORCH) for parts in map(parts_of, artifact.keys.values())} - {None}
@@ -331,15 +337,7 @@ def _inputs_of(artifact: Artifact, key: CacheKey) -> list[str]:
         pairs = _paired({**artifact.inputs, **artifact.weights}, now)
     else:
         pairs = list(zip(artifact.inputs.items(), now, strict=False))
-    said = []
-    for (name, was), here in pairs:
-        for field, word in _WORDS.items():
-            if was[field] and not fits(was[field], here.get(field, "")):
-                said.append(
-                    f"`{name}`: the {word} when it was made: {bare(was[field])}; now: {bare(here.get(field, 'gone'))}."
-                )
-                break
-    return said
+    return [said for (name, was), here in pairs if (said := unfit(name, was, here))]
 
 
 _Named = tuple[str, dict[str, str]]
@@ -349,7 +347,7 @@ def _paired(made: dict[str, dict[str, str]], now: list[dict[str, str]]) -> list[
     """Each input of an artifact with one of a graph's that it fits, or else with the one that is most like it."""
     left, pairs, rest = list(now), [], []
     for name, was in made.items():
-        same = next((one for one in left if _likeness(was, one) == len(_WORDS)), None)
+        same = next((one for one in left if likeness(was, one) == len(WORDS)), None)
         if same is None:
             rest.append((name, was))
         else:
@@ -357,35 +355,11 @@ def _paired(made: dict[str, dict[str, str]], now: list[dict[str, str]]) -> list[
             pairs.append(((name, was), same))
     for name, was in rest:
         if left:
-            nearest_one = max(left, key=lambda one: (_likeness(was, one), _rank_of(was) == _rank_of(one)))  # noqa: B023
+            nearest_one = max(left, key=lambda one: (likeness(was, one), _rank_of(was) == _rank_of(one)))
             left.remove(nearest_one)
             pairs.append(((name, was), nearest_one))
     return pairs
 
 
-def _likeness(was: dict[str, str], now: dict[str, str]) -> int:
-    return sum(fits(was[field], now.get(field, "")) for field in _WORDS)
-
-
 def _rank_of(facts: dict[str, str]) -> int:
     return facts.get("shape", "").count(",")
-
-
-def fits(was: str, now: str) -> bool:
-    """Whether a fact of an input is what it was; a size that may vary is ``2..64``."""
-    before, after = _EXTENT.findall(was), _EXTENT.findall(now)
-    if was == now or ".." not in was:
-        return was == now
-    return len(before) == len(after) and all(map(_is_within, before, after))
-
-
-def _is_within(was: str, now: str) -> bool:
-    low, dots, high = was.partition("..")
-    if not dots or not now.isdigit():
-        return was == now
-    return int(low or 0) <= int(now) <= int(high or now)
-
-
-_TORCH = "torch_version"
-_KERNEL = re.compile(r"\b(?:cpp|triton)_\w*fused_\w+\b")
-_EXTENT = re.compile(r"\d*\.\.\d*|\d+")

@@ -39,7 +39,7 @@ def changed_lines(artifact: Artifact, compared: list[str]) -> Iterator[Differenc
     for text in artifact.lowered.values():
         for found in filter(None, map(ORIGIN.match, text.split("\n"))):
             lines.add((found["file"], int(found["line"]), found["function"], found["code"]))
-    files: dict[str, dict[str, list[tuple[int, str]]] | None] = {}
+    files: dict[str, dict[str, list[tuple[int, _Text]]] | None] = {}
     known = set()
     for file, line, function, code in sorted(lines):
         if file not in files:
@@ -54,16 +54,23 @@ def changed_lines(artifact: Artifact, compared: list[str]) -> Iterator[Differenc
             if name.isidentifier():
                 yield Difference(f"`{name}` is not in the file any more.", file)
             continue
-        wanted = _squeezed(code)
-        if wanted and not any(wanted in body for _, body in functions[name]):
+        if not any(_has(body, code) for _, body in functions[name]):
             here = min((first for first, _ in functions[name]), key=lambda first: abs(first - line))
             yield Difference(f"`{_cut(code)}` in `{name}` has changed since it was made.", file, max(here, 1))
     compared += [f"the lines of {os.path.basename(file)} that its graphs came from" for file in sorted(known)]
 
 
-def _functions(text: str) -> dict[str, list[tuple[int, str]]]:
-    """The first line and the text without space and comments of each function, by name."""
-    found: dict[str, list[tuple[int, str]]] = {}
+@dataclass(frozen=True)
+class _Text:
+    """A function without space and comments, and its statements as syntax trees."""
+
+    squeezed: str
+    statements: frozenset[str]
+
+
+def _functions(text: str) -> dict[str, list[tuple[int, _Text]]]:
+    """The first line and the text of each function, by name."""
+    found: dict[str, list[tuple[int, _Text]]] = {}
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -71,10 +78,20 @@ def _functions(text: str) -> dict[str, list[tuple[int, str]]]:
     lines = text.splitlines(keepends=True)
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            body = "".join(lines[node.lineno - 1 : node.end_lineno])
-            found.setdefault(node.name, []).append((node.lineno, _squeezed(body)))
-    found.setdefault("<lambda>", []).append((1, _squeezed(text)))
+            body = _squeezed("".join(lines[node.lineno - 1 : node.end_lineno]))
+            statements = {ast.dump(one) for one in ast.walk(node) if isinstance(one, ast.stmt)}
+            found.setdefault(node.name, []).append((node.lineno, _Text(body, frozenset(statements))))
+    found.setdefault("<lambda>", []).append((1, _Text(_squeezed(text), frozenset())))
     return found
+
+
+def _has(function: _Text, code: str) -> bool:
+    """Whether a line of code is in a function, however it is laid out."""
+    try:
+        statements = [ast.dump(one) for one in ast.parse(code).body]
+    except (SyntaxError, ValueError, MemoryError, RecursionError):  # the head of a block, or a part of a statement
+        statements = []
+    return _squeezed(code) in function.squeezed or (bool(statements) and function.statements.issuperset(statements))
 
 
 def _squeezed(code: str) -> str:
@@ -113,9 +130,7 @@ def graph_changes(made: str, now: str) -> list[Difference]:
             new = after[begin + offset] if begin + offset < end else None
             node = new[0] if new else (after[min(end, len(after) - 1)][0] if after else None)
             file, line = (
-                (node.origin.file, node.origin.line)
-                if node is not None and node.origin is not None
-                else ("", 0)
+                (node.origin.file, node.origin.line) if node is not None and node.origin is not None else ("", 0)
             )
             difference = Difference(_said(old, new), file, line)
             if all((one.file, one.line) != (file, line) for one in found):
@@ -163,7 +178,7 @@ def _statements(text: str) -> list[_Statement]:
 
 
 def _numbered(name: str, numbers: dict[str, int], at: int) -> str:
-    return f"%{at - numbers[name]}" if name in numbers else name
+    return f"v{at - numbers[name]}" if name in numbers else name
 
 
 def _graph(text: str) -> Graph:

@@ -14,7 +14,7 @@ from irscope.opening import fitting
 from irscope.opening.fitting import Fit, fit
 from irscope.store.store import Store
 
-SERVED = '''\
+SERVED = """\
 import os
 
 import torch
@@ -170,9 +170,9 @@ class FRanged(Same):
 class FEdited(Same):
     def forward(self, x):
         return self.linear(x).sigmoid() - 1.0
-'''
+"""
 PARTS = "def softened(x):\n    return x.clamp(-1.0, 1.0)\n"
-MAKE = '''\
+MAKE = """\
 import torch, torch._dynamo, served
 from torch._inductor import standalone_compile
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -197,7 +197,7 @@ torch._dynamo.config.enable_aot_compile = True
 for name in ("a_same", "a_size", "a_dtype", "a_stride", "a_global", "a_helper", "a_edited", "a_attribute"):
     args = (x, x) if name == "a_same" else (x,)
     torch.compile(getattr(served, name), fullgraph=True).aot_compile((args, {})).save_compiled_function(name)
-'''
+"""
 CHANGED = (
     ("SCALE = 2.0", "SCALE = 3.0"),
     ("    scale = 2.0", "    scale = 5.0"),
@@ -206,7 +206,7 @@ CHANGED = (
     ("x.square() - x.exp()", "x.square() + x.exp()"),
     ("self.linear(x).sigmoid() - 1.0", "self.linear(x).sigmoid() + 1.0"),
 )
-USE = '''\
+USE = """\
 import os
 os.environ["RANK"] = "3"
 import torch, torch._inductor.config, served
@@ -243,7 +243,7 @@ run(served.FSame(), x)
 run(served.FSized(), torch.randn(4, 128))
 run(served.FRanged(), torch.randn(65, 128))
 run(served.FEdited(), x)
-'''
+"""
 SIZE = "the size when it was made"
 CASES: dict[str, tuple[str, str, str, str]] = {
     # the artifact, what is said, the file and a text of its line
@@ -324,7 +324,9 @@ def test_what_was_planted_is_named_at_its_line_and_no_more(made: tuple[Path, str
         found = fits.setdefault(artifact, _fit(folder, run, artifact))
         line = _line(folder, file, text)
         lines = {line, line - 1} if artifact.endswith(".pt2") else {line}
-        if not any(said in one.what and one.line in lines and one.file.endswith(f"{file}.py") for one in found.differences):
+        if not any(
+            said in one.what and one.line in lines and one.file.endswith(f"{file}.py") for one in found.differences
+        ):
             missed[name] = [(one.what, one.line) for one in found.differences]
     assert missed == {}
 
@@ -341,7 +343,9 @@ def test_artifacts_that_fit_have_no_difference(made: tuple[Path, str]) -> None:
         for cache in ("mega", "cache"):
             found = _fit(folder, run, cache)
             assert f"the cache key of {name}" in found.compared
-            assert not [one for one in found.differences if one.file.endswith("served.py") and one.line in (first, first + 1)]
+            assert not [
+                one for one in found.differences if one.file.endswith("served.py") and one.line in (first, first + 1)
+            ]
 
 
 def _rewritten(source: Path, target: Path, metadata: dict[str, str]) -> Path:
@@ -378,7 +382,10 @@ def test_another_machine_or_version_is_named(made: tuple[Path, str], monkeypatch
     entry.mkdir(parents=True, exist_ok=True)
     facts = {"name": "triton_poi_fused_0", "target": {"backend": "cuda", "arch": 90}, "triton_version": "3.7.1"}
     (entry / "triton_poi_fused_0.json").write_text(json.dumps(facts))
-    own_version, flags = fitting._version, ("avx512f", "avx512dq", "avx512vl", "avx512bw", "avx512_vnni", "avx2", "fma", "sse2")
+    own_version, flags = (
+        fitting._version,
+        ("avx512f", "avx512dq", "avx512vl", "avx512bw", "avx512_vnni", "avx2", "fma", "sse2"),
+    )
     monkeypatch.setattr(fitting, "has_gpu", lambda: False)
     missed = {}
     for name, (artifact, changed, said) in MACHINES.items():
@@ -386,8 +393,11 @@ def test_another_machine_or_version_is_named(made: tuple[Path, str], monkeypatch
         if any(key.startswith("AOTI") for key in changed):
             path = _rewritten(path, folder / "elsewhere.pt2", changed)
         versions = {key: value for key, value in changed.items() if key in ("torch", "triton")}
-        monkeypatch.setattr(fitting, "_version", lambda package, known=versions: known.get(package, own_version(package)))
-        monkeypatch.setattr(fitting, "_flags", lambda known=changed.get("flags", flags): frozenset(known))
+        monkeypatch.setattr(
+            fitting, "_version", lambda package, known=versions: known.get(package, own_version(package))
+        )
+        known_flags = frozenset(changed.get("flags", flags))
+        monkeypatch.setattr(fitting, "_flags", lambda known=known_flags: known)
         kind = kind_of(str(path))
         assert kind is not None
         words = [one.what for one in fit(open_artifact(str(path), kind)).differences]

@@ -16,6 +16,7 @@ from irscope.findings.moment import Moment
 from irscope.findings.places import at_function
 from irscope.internals.loaded_artifacts import mega_cache_hook
 from irscope.ir.artifacts.contents import ArtifactError
+from irscope.ir.artifacts.inputs import bare
 from irscope.ir.artifacts.reading import keys_of_mega_cache
 from irscope.ir.graphs import Graph
 from irscope.protocol import Finding, Severity
@@ -284,12 +285,6 @@ def _input_change(name: str, before: str, after: str) -> str:
 def telling_fields(text: str) -> dict[str, str]:
     """The facts of an input by their names, from how a key prints it: ``shape``, ``dtype``, ``device``, …"""
     return {match["name"]: match["value"] for match in _FIELD.finditer(text)}
-
-
-def bare(value: str) -> str:
-    """``torch.Size([4, 4])`` → ``[4, 4]``."""
-    match = re.fullmatch(r"torch\.Size\((.*)\)", value)
-    return match[1] if match else value
 
 
 def _became(name: str, before: str, after: str) -> str:
