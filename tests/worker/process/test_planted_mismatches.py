@@ -22,7 +22,8 @@ import torch
 from parts import softened
 
 SCALE = 2.0
-RANK = int(os.environ.get("RANK", "0"))
+WEIGHTS = [1.0, 2.0]
+RANK = int(os.environ.get("RANK", "1"))
 
 
 class Settings:
@@ -70,6 +71,52 @@ def a_edited(x):
 
 def a_attribute(x):
     return x.erf() * Settings.scale
+
+
+def a_default(x, k=2.0):
+    return x.asin() * k
+
+
+def a_dimensions(x):
+    return x.acos() * 2.0
+
+
+def a_list(x):
+    return x.sinh() * WEIGHTS[0]
+
+
+def c_matmul(x):
+    return x @ x.t()
+
+
+def c_grad(x):
+    return x.expm1() * 2.0
+
+
+def d_fusion(x):
+    return x.asinh() * 2.0
+
+
+def with_parts(parts):
+    def repeated(x):
+        for part in parts:
+            x = x.atan() + part
+        return x
+
+    return repeated
+
+
+class Scaled(torch.nn.Module):
+    def __init__(self, scale):
+        super().__init__()
+        self.scale = scale
+
+    def forward(self, x):
+        return x.erfc() * self.scale
+
+
+def b_stride(x):
+    return x.square() - x.asinh()
 
 
 def c_same(x):
@@ -152,6 +199,16 @@ class Wide(Same):
         return self.linear(x).exp()
 
 
+class Deep(Same):
+    def forward(self, x):
+        return self.linear(x).square()
+
+
+class FTyped(Same):
+    def forward(self, x):
+        return self.linear(x).floor()
+
+
 class FSame(Same):
     def forward(self, x):
         return self.linear(x).tanh()
@@ -177,24 +234,26 @@ import torch, torch._dynamo, served
 from torch._inductor import standalone_compile
 from torch.fx.experimental.proxy_tensor import make_fx
 x = torch.randn(8, 128)
-for name in ("c_same", "c_size", "c_config", "c_threads", "c_deterministic", "c_rank", "d_same", "d_dtype", "d_stride", "d_other_file"):
+for name in ("c_same", "c_size", "c_config", "c_threads", "c_deterministic", "c_rank", "d_same", "d_dtype", "d_stride", "d_other_file", "c_matmul", "c_grad", "d_fusion"):
     torch.compile(getattr(served, name))(x)
+torch.compile(served.with_parts([1.0, 2.0]))(x)
+torch.compile(served.Scaled(2.0))(x)
 torch.compile(served.with_power(2.0))(x)
 with open("mega", "wb") as file:
     file.write(torch.compiler.save_cache_artifacts()[0])
 torch._dynamo.reset()
-for name in ("b_same", "b_size", "b_dtype", "b_edited"):
+for name in ("b_same", "b_size", "b_dtype", "b_edited", "b_stride"):
     graph = torch._dynamo.export(getattr(served, name))(x).graph_module
     standalone_compile(graph, [x], dynamic_shapes="from_example_inputs").save(path=name, format="binary")
-for name in ("Same", "Sized", "Typed", "Wide"):
+for name in ("Same", "Sized", "Typed", "Wide", "Deep"):
     program = torch.export.export(getattr(served, name)(), (x,))
     torch._inductor.aoti_compile_and_package(program, package_path=f"{name}.pt2")
-for name in ("FSame", "FSized", "FRanged", "FEdited"):
+for name in ("FSame", "FSized", "FRanged", "FEdited", "FTyped"):
     shapes = {"x": {0: torch.export.Dim("batch", min=2, max=64)}} if name == "FRanged" else None
     torch.export.save(torch.export.export(getattr(served, name)(), (x,), dynamic_shapes=shapes), f"{name}.pt2")
 torch._dynamo.reset()
 torch._dynamo.config.enable_aot_compile = True
-for name in ("a_same", "a_size", "a_dtype", "a_stride", "a_global", "a_helper", "a_edited", "a_attribute"):
+for name in ("a_same", "a_size", "a_dtype", "a_stride", "a_global", "a_helper", "a_edited", "a_attribute", "a_default", "a_dimensions", "a_list"):
     args = (x, x) if name == "a_same" else (x,)
     torch.compile(getattr(served, name), fullgraph=True).aot_compile((args, {})).save_compiled_function(name)
 """
@@ -202,6 +261,8 @@ CHANGED = (
     ("SCALE = 2.0", "SCALE = 3.0"),
     ("    scale = 2.0", "    scale = 5.0"),
     ("x.cosh()", "x.sinh()"),
+    ("k=2.0", "k=3.0"),
+    ("WEIGHTS = [1.0, 2.0]", "WEIGHTS = [4.0, 2.0]"),
     ("x.sigmoid() - 3.0", "x.sigmoid() - 4.0"),
     ("x.square() - x.exp()", "x.square() + x.exp()"),
     ("self.linear(x).sigmoid() - 1.0", "self.linear(x).sigmoid() + 1.0"),
@@ -243,6 +304,20 @@ run(served.FSame(), x)
 run(served.FSized(), torch.randn(4, 128))
 run(served.FRanged(), torch.randn(65, 128))
 run(served.FEdited(), x)
+run(served.a_default, x)
+run(served.a_dimensions, torch.randn(8))
+run(served.a_list, x)
+torch.set_float32_matmul_precision("high")
+run(served.c_matmul, x)
+torch.set_float32_matmul_precision("highest")
+torch.compile(served.c_grad)(x.clone().requires_grad_())
+with torch._inductor.config.patch(epilogue_fusion=False):
+    run(served.d_fusion, x)
+run(served.with_parts([1.0, 2.0, 5.0]), x)
+run(served.Scaled(3.0), x)
+run(served.b_stride, torch.randn(128, 8).t())
+run(served.Deep(), torch.randn(2, 8, 128))
+run(served.FTyped().double(), x.double())
 """
 SIZE = "the size when it was made"
 CASES: dict[str, tuple[str, str, str, str]] = {
@@ -258,7 +333,7 @@ CASES: dict[str, tuple[str, str, str, str]] = {
     "mega: config": ("mega", "c_config: `torch._inductor.config.max_autotune` became True", "served", "def c_config"),
     "mega: threads": ("mega", "c_threads: `torch.get_num_threads()` became", "served", "def c_threads"),
     "mega: deterministic": ("mega", "c_deterministic: `deterministic_algorithms_settings` became", "served", "def c_deterministic"),
-    "mega: rank": ("mega", "was 0.0 when it was made and is 3.0 now", "served", "float(RANK)"),
+    "mega: rank": ("mega", "was 1.0 when it was made and is 3.0 now", "served", "float(RANK)"),
     "mega: closure": ("mega", "was 2.0 when it was made and is 3.0 now", "served", "* power"),
     "folder: dtype": ("cache", "d_dtype: the dtype of argument 0 became torch.float16", "served", "def d_dtype"),
     "folder: stride": ("cache", "d_stride: the strides of argument 0 became (1, 8)", "served", "def d_stride"),
@@ -273,6 +348,20 @@ CASES: dict[str, tuple[str, str, str, str]] = {
     "program: range": ("FRanged.pt2", f"`x`: {SIZE}: [2..64, 128]; now: [65, 128].", "served", "linear(x).abs"),
     "program: source": ("FEdited.pt2", "`return self.linear(x).sigmoid() - 1.0` in `forward` has changed", "served", "linear(x).sigmoid"),
 }  # fmt: skip
+NEW: dict[str, tuple[str, str, str, str]] = {
+    "function: default": ("a_default", "`a_default` has changed since it was made.", "served", "def a_default"),
+    "function: dimensions": ("a_dimensions", f"`x`: {SIZE}: [8, 128]; now: [8].", "served", "def a_dimensions"),
+    "function: list": ("a_list", "The global `WEIGHTS` was [1.0, 2.0] when it was made", "served", "WEIGHTS = "),
+    "mega: matmul precision": ("mega", "c_matmul: `cuda_matmul_settings` became", "served", "def c_matmul"),
+    "mega: grad": ("mega", "c_grad", "served", "def c_grad"),
+    "folder: config": ("cache", "d_fusion: `torch._inductor.config.epilogue_fusion` became False", "served", "def d_fusion"),
+    "folder: loop": ("cache", "The graph has aten.", "served", "x.atan() + part"),
+    "mega: module attribute": ("mega", "was 2.0 when it was made and is 3.0 now", "served", "x.erfc() * self.scale"),
+    "standalone: stride": ("b_stride", "the strides when it was made: (128, 1); now: (1, 8).", "served", "def b_stride"),
+    "package: dimensions": ("Deep.pt2", f"`input 0`: {SIZE}: [8, 128]; now: [2, 8, 128].", "served", "linear(x).square"),
+    "program: dtype": ("FTyped.pt2", "`x`: the dtype when it was made: torch.float32; now: torch.float64.", "served", "linear(x).floor"),
+}  # fmt: skip
+"""Found after the others; none of them was seen before the first run."""
 SAME = ("a_same", "b_same", "Same.pt2", "FSame.pt2")
 """Artifacts that fit."""
 FIT_IN_CACHE = ("c_same", "d_same")
@@ -287,7 +376,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     (folder / "make.py").write_text(MAKE)
     (folder / "use.py").write_text(USE)
     variables = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(folder / "cache")}
-    subprocess.run([sys.executable, "make.py"], cwd=folder, env=variables, check=True, timeout=600)
+    subprocess.run([sys.executable, "make.py"], cwd=folder, env=variables, check=True, timeout=1800)
     text = SERVED
     for before, after in CHANGED:
         assert before in text
@@ -296,7 +385,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     (folder / "parts.py").write_text(PARTS.replace("1.0)", "2.0)"))
     variables["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "other-cache")
     command = [sys.executable, "-m", "irscope", "run", "--lane", "deep", "use.py", "--json", "--store", "runs.db"]
-    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr
     return folder, json.loads(done.stdout)["run"]
 
