@@ -18,7 +18,7 @@ from irscope.ir.artifacts.contents import Artifact, Source
 from irscope.ir.artifacts.inputs import WORDS, likeness, unfit
 from irscope.ir.artifacts.reading import VECTORS
 from irscope.opening.made_graphs import Difference as Difference
-from irscope.opening.made_graphs import changed_lines, distance, graph_changes
+from irscope.opening.made_graphs import changed_lines, distance, graph_changes, is_other
 from irscope.pipeline_captures.inductor.cache_keys import load_key
 from irscope.pipelines.inductor.stages import CACHE_KEY, POST_GRAD_GRAPH
 from irscope.protocol import Compile
@@ -288,6 +288,9 @@ def _of_keys(artifact: Artifact, keys: list[_Keyed], compared: list[str]) -> Ite
             for made in [artifact.lowered.get(digest, "")]
         ]
         _, said, made = min(entries, key=lambda entry: (entry[0] + len(entry[1]), entry[0]))
+        if said and made and graph and is_other(made, graph):
+            yield Difference(f"{compile.title}: it has no entry for this graph.", compile.file, compile.line)
+            continue
         changed = graph_changes(made, graph) if made and graph else []
         for what in said:
             if what != OTHER_GRAPH or not changed:

@@ -117,6 +117,12 @@ def distance(made: str, now: str) -> int:
     return max(len(before), len(after)) - same
 
 
+def is_other(made: str, now: str) -> bool:
+    """Whether two printed graphs have less than half of their statements in common: they are of two functions."""
+    longest = max(len(_statements(made)), len(_statements(now)))
+    return 2 * (longest - distance(made, now)) < longest
+
+
 def graph_changes(made: str, now: str) -> list[Difference]:
     """What the graph of a run does and an artifact's does not, at the lines of the run; the first of each line."""
     before, after = _statements(made), _statements(now)
