@@ -26,7 +26,9 @@ def profile_start(options: argparse.Namespace) -> int:
         complain("irscope: --start measures a script: irscope profile --start SCRIPT")
         return 2
     try:
-        found = starts(options.python, script, options.args, options.cwd, lambda name: complain(f"irscope: {name} start"))
+        found = starts(
+            options.python, script, options.args, options.cwd, lambda name: complain(f"irscope: {name} start")
+        )
     except StartError as error:
         complain(f"irscope: {printable(str(error))}")
         return 3

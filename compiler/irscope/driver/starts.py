@@ -77,7 +77,9 @@ def _start(
         raise StartError(f"The {name} start took longer than {_SECONDS:.0f} s and was ended.") from error
     except ValueError as error:
         last = done.stderr.strip().split("\n")[-1]
-        raise StartError(f"The process of the {name} start ended early: {last or f'exit code {done.returncode}'}") from error
+        raise StartError(
+            f"The process of the {name} start ended early: {last or f'exit code {done.returncode}'}"
+        ) from error
     if answer["ended"]:
         raise StartError(f"The script raised in the {name} start: {answer['ended']}")
     return Start(name, answer["seconds"], tuple(answer["gaps"]))

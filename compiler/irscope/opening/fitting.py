@@ -18,7 +18,7 @@ from irscope.ir.artifacts.contents import Artifact, Source
 from irscope.ir.artifacts.inputs import WORDS, likeness, unfit
 from irscope.ir.artifacts.reading import VECTORS
 from irscope.opening.made_graphs import Difference as Difference
-from irscope.opening.made_graphs import changed_lines, distance, graph_changes, is_other
+from irscope.opening.made_graphs import changed_lines, distance, functions_of, graph_changes, is_other
 from irscope.pipeline_captures.inductor.cache_keys import load_key
 from irscope.pipelines.inductor.stages import CACHE_KEY, POST_GRAD_GRAPH
 from irscope.protocol import Compile
@@ -43,6 +43,8 @@ _SHOWN = 60
 
 _TORCH = "torch_version"
 _KERNEL = re.compile(r"\b(?:cpp|triton)_\w*fused_\w+\b")
+_WORD = re.compile(r"(?<=_)(?!fused_|\d)[a-z]+(?:\d[a-z]+)*")
+_LEAST_ALIKE = 0.3
 _OF_GPUS = ("GPU", "GPU target", "compute capability")
 _Keyed = tuple[Compile, CacheKey, str]
 """A compile, the key of one of its graphs, and the printed post-grad graph."""
@@ -283,12 +285,17 @@ def _of_keys(artifact: Artifact, keys: list[_Keyed], compared: list[str]) -> Ite
     for compile, key, graph in keys if artifact.keys else ():
         compared.append(f"the cache key of {compile.title}")
         entries = [
-            (distance(made, graph) if made else 1, nearest([parts_of(lines)], key), made)
+            (
+                compile.function not in functions_of(made),
+                distance(made, graph) if made else 1,
+                nearest([parts_of(lines)], key),
+                made,
+            )
             for digest, lines in artifact.keys.items()
             for made in [artifact.lowered.get(digest, "")]
         ]
-        _, said, made = min(entries, key=lambda entry: (entry[0] + len(entry[1]), entry[0]))
-        if said and made and graph and is_other(made, graph):
+        is_elsewhere, _, said, made = min(entries, key=lambda entry: (entry[0], entry[1] + len(entry[2]), entry[1]))
+        if said and is_elsewhere and made and graph and is_other(made, graph):
             yield Difference(f"{compile.title}: it has no entry for this graph.", compile.file, compile.line)
             continue
         changed = graph_changes(made, graph) if made and graph else []
@@ -301,20 +308,23 @@ def _of_keys(artifact: Artifact, keys: list[_Keyed], compared: list[str]) -> Ite
 
 def _of_inputs(artifact: Artifact, keys: list[_Keyed], compared: list[str], left: list[str]) -> Iterator[Difference]:
     """What differs between the inputs of an artifact and the graph of the run that is nearest to it."""
-    names = {(name.rpartition(".")[2], os.path.basename(file)) for name, file, _ in artifact.functions}
+    names = {name.removesuffix(".forward") for name, _, _ in artifact.functions}
     made = next(iter(artifact.lowered.values()), "")
     found = [
         (compile, _inputs_of(artifact, key), graph)
         for compile, key, graph in keys
-        if not names or (compile.function, os.path.basename(compile.file)) in names
+        if not names or compile.title in names or compile.function in names
     ]
     if not found:
-        left.append(f"inputs: the run does not compile {listed(sorted(name for name, _ in names))}")
+        left.append(f"inputs: the run does not compile {listed(sorted(names))}")
         return
     kernels = {
         name for text in [*artifact.graphs.values(), *artifact.kernels.values()] for name in _KERNEL.findall(text)
     }
     compile, said, graph = min(found, key=lambda one: _rank(one, made, kernels))
+    if not names and (_likeness(kernels, compile) < _LEAST_ALIKE if kernels and not made else is_other(made, graph)):
+        left.append("inputs: the run compiles nothing that is like it")
+        return
     compared.append(f"the inputs of {compile.title}")
     versions = {parts.get(_TORCH) for parts in map(parts_of, artifact.keys.values())} - {None}
     if versions and keys[0][1].parts.get(_TORCH) not in versions:
@@ -326,18 +336,25 @@ def _of_inputs(artifact: Artifact, keys: list[_Keyed], compared: list[str], left
         yield from graph_changes(made, graph)
 
 
-def _rank(found: tuple[Compile, list[str], str], made: str, kernels: set[str]) -> tuple[int, int, int]:
-    """How far a compile is from an artifact: its graph, then its kernels, then its inputs."""
+def _rank(found: tuple[Compile, list[str], str], made: str, kernels: set[str]) -> tuple[bool, int, float, int]:
+    """How far a compile is from an artifact: its function, its graph, then its kernels, then its inputs."""
     compile, said, graph = found
-    names = {stage.id.rpartition("/")[2] for stage in compile.stages}
-    return distance(made, graph) if made else 0, -len(kernels & names), len(said)
+    is_elsewhere = bool(made) and compile.function not in functions_of(made)
+    return is_elsewhere, distance(made, graph) if made else 0, -_likeness(kernels, compile), len(said)
+
+
+def _likeness(kernels: set[str], compile: Compile) -> float:
+    """The part of the operations in the names of an artifact's kernels and of a compile's that both have."""
+    names = [name for stage in compile.stages if _KERNEL.fullmatch(name := stage.id.rpartition("/")[2])]
+    made, now = ({word for name in some for word in _WORD.findall(name)} for some in (kernels, names))
+    return len(made & now) / max(len(made | now), 1)
 
 
 def _inputs_of(artifact: Artifact, key: CacheKey) -> list[str]:
     """What differs between the inputs of an artifact and those of a run's graph."""
     now = [telling_fields(text) for name, (_, text) in key.parts.items() if name.startswith("example_inputs[")]
     if artifact.weights:  # the graph of a module has its parameters among its inputs
-        pairs = _paired({**artifact.inputs, **artifact.weights}, now)
+        pairs = _paired({**artifact.weights, **artifact.inputs}, now)
     else:
         pairs = list(zip(artifact.inputs.items(), now, strict=False))
     return [said for (name, was), here in pairs if (said := unfit(name, was, here))]

@@ -117,6 +117,11 @@ def distance(made: str, now: str) -> int:
     return max(len(before), len(after)) - same
 
 
+def functions_of(made: str) -> set[str]:
+    """The user's functions that the nodes of a printed graph came from, without their classes."""
+    return {found["function"].rpartition(".")[2] for found in map(ORIGIN.match, made.split("\n")) if found}
+
+
 def is_other(made: str, now: str) -> bool:
     """Whether two printed graphs have less than half of their statements in common: they are of two functions."""
     longest = max(len(_statements(made)), len(_statements(now)))

@@ -251,7 +251,11 @@ class Server:
     def open_trace(self, params: Any) -> Any:
         self.opened.append(params)
         if params["uri"].endswith(".pt2"):
-            place = {"what": "`x`: the size when it was made: [8, 128]; now: [4, 128].", "file": "/tmp/model.py", "line": 3}
+            place = {
+                "what": "`x`: the size when it was made: [8, 128]; now: [4, 128].",
+                "file": "/tmp/model.py",
+                "line": 3,
+            }
             return {"run": None, "message": "", "text": "model.pt2: AOTInductor package", "places": [place]}
         return {"run": RUN, "message": "", "text": "", "places": []}
 
