@@ -517,7 +517,18 @@ class <lambda>(torch.nn.Module):
         ("f32[8, 128]", "f32[9, 128]", []),
         ("arg0_1", "primals_1", []),
         ("2.0)", "3.0)", [("aten.mul.Tensor was 2.0 when it was made and is 3.0 now", 2)]),
+        ("add: ", "sub: ", []),
+        (
+            "aten.add.Tensor",
+            "aten.sub.Tensor",
+            [("had aten.add.Tensor when it was made and has aten.sub.Tensor now", 3)],
+        ),
         ("aten.sin.default", "aten.cos.default", [("had aten.sin when it was made and has aten.cos now", 2)]),
+        (
+            'add: "f32[8, 128][128, 1]cpu" = torch.ops.aten.add',
+            'sub: "f32[8, 128][128, 1]cpu" = torch.ops.aten.sub',
+            [("has aten.sub.Tensor now", 3)],
+        ),
         ("Tensor(mul, 1)", "Tensor(arg0_1, 1)", [("The arguments of aten.add.Tensor have changed", 3)]),
     ],
 )

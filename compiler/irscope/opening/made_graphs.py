@@ -17,7 +17,7 @@ from irscope.usercode.source import read_source
 from irscope.vocabulary.records import dataclass
 
 _FREED = re.compile(r";  (?:[A-Za-z_]\w* = )+None\s*$")
-_NAME = re.compile(r"[A-Za-z_]\w*")
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\w.+-]*")
 _IGNORED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 _SHOWN = 80

@@ -576,6 +576,7 @@ def _take_program(facts: Any, artifact: Artifact) -> None:
         artifact.problems.append(f"the graph of the program is not as expected ({type(error).__name__})")
 
 
+_SYMBOL = re.compile(r"Symbol\('(\w+)'[^()]*\)")
 _MODEL = re.compile(r"L__self__,,[\w.]*?(\w+)(?:;|$)")
 _FRAME = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d{1,7}), in (?P<function>[^\n]+)\n +(?P<code>[^\n]+)')
 
@@ -583,7 +584,9 @@ _FRAME = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d{1,7}), in (?P<f
 def _extent(size: Any, ranges: Any) -> str:
     if "as_int" in size:
         return str(_number(size["as_int"]))
-    limits = ranges.get(size["as_expr"]["expr_str"], {})
+    text = size["as_expr"]["expr_str"]
+    symbol = _SYMBOL.fullmatch(text)
+    limits = ranges.get(symbol[1] if symbol else text, {})
     low, high = limits.get("min_val"), limits.get("max_val")
     return f"{'' if low is None else _number(low)}..{'' if high is None or high >= 1 << 31 else _number(high)}"
 
