@@ -14,7 +14,7 @@ export async function openTrace(services: Services, given?: vscode.Uri): Promise
   await open(services, given ?? (await pickTrace()));
 }
 
-/** Lists an artifact, and compares it with the run that is selected in the tree. Nothing of it is unpickled or executed. */
+/** Lists an artifact, and compares it with the run that is selected in the tree. The server neither unpickles nor executes it. */
 export async function openArtifact(services: Services, given?: vscode.Uri): Promise<void> {
   const selected = services.tree.view.selection[0];
   await open(services, given ?? (await pickArtifact()), selected?.kind === "run" ? selected.item.run : undefined);

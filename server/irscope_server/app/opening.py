@@ -42,7 +42,7 @@ async def open_trace(server: IrscopeServer, params: OpenTraceParams) -> OpenTrac
         lines = told.decode("utf-8", "replace").strip().split("\n")
         return OpenTraceResult(None, lines[-1].removeprefix("irscope: ") or "The trace cannot be opened.")
     report = json.loads(out)
-    if "fit" in report:  # a compiled artifact: nothing of it is unpickled
+    if "fit" in report:  # a compiled artifact, which was not unpickled
         places = [*report["fit"]["differences"], *report["not_portable"]]
         return OpenTraceResult(None, "", report["text"], tuple(ArtifactPlace(**one) for one in places if one["line"]))
     if not isinstance(run := report.get("run"), str) or "script" not in report:
