@@ -127,6 +127,16 @@ def _of_machine(artifact: Artifact, compared: list[str], left: list[str]) -> Ite
             left.append(f"{name} ({was})")
 
 
+def _of_vectors(was: str, compared: list[str], left: list[str]) -> Iterator[Difference]:
+    flags, known = _flags(), _WIDTHS.get(int(was.partition(" ")[0]))
+    if not flags or known is None:
+        left.append(f"{VECTORS} ({was})")
+        return
+    compared.append(f"{VECTORS} of {was}")
+    if flags.isdisjoint(known):
+        yield Difference(f"Its kernels are written for CPU vectors of {was}, which this processor does not have.")
+
+
 def has_gpu() -> bool:
     """Whether a driver of an NVIDIA or AMD GPU has made its device file."""
     return any(map(os.path.exists, ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")))
@@ -284,26 +294,30 @@ def _of_keys(artifact: Artifact, keys: list[_Keyed], compared: list[str]) -> Ite
     """What differs between each graph of the run and the entry that is nearest to it: its graph, then its key."""
     for compile, key, graph in keys if artifact.keys else ():
         compared.append(f"the cache key of {compile.title}")
-        entries = [
-            (
-                compile.function not in functions_of(made),
-                distance(made, graph) if made else 1,
-                nearest([parts_of(lines)], key),
-                made,
-            )
-            for digest, lines in artifact.keys.items()
-            for made in [artifact.lowered.get(digest, "")]
-        ]
-        is_elsewhere, _, said, made = min(entries, key=lambda entry: (entry[0], entry[1] + len(entry[2]), entry[1]))
-        if said and is_elsewhere and made and graph and is_other(made, graph):
-            yield Difference(f"{compile.title}: it has no entry for this graph.", compile.file, compile.line)
-            continue
-        changed = graph_changes(made, graph) if made and graph else []
+        is_elsewhere, said, made = _nearest_entry(artifact, compile, key, graph)
+        if said and is_elsewhere and is_other(made, graph):
+            said, changed = ["it has no entry for this graph"], []
+        else:
+            changed = graph_changes(made, graph) if said and made and graph else []
         for what in said:
             if what != OTHER_GRAPH or not changed:
                 yield Difference(f"{compile.title}: {what}.", compile.file, compile.line)
-        if said:
-            yield from changed
+        yield from changed
+
+
+def _nearest_entry(artifact: Artifact, compile: Compile, key: CacheKey, graph: str) -> tuple[bool, list[str], str]:
+    """Whether the entry that is nearest to a graph came from other functions, what differs in its key, and its graph."""
+
+    def rank(entry: tuple[bool, list[str], str]) -> tuple[bool, int, int]:
+        is_elsewhere, said, made = entry
+        apart = distance(made, graph) if made else 1
+        return is_elsewhere, apart + len(said), apart
+
+    graphs = ((lines, artifact.lowered.get(digest, "")) for digest, lines in artifact.keys.items())
+    entries = (
+        (compile.function not in functions_of(made), nearest([parts_of(lines)], key), made) for lines, made in graphs
+    )
+    return min(entries, key=rank)
 
 
 def _of_inputs(artifact: Artifact, keys: list[_Keyed], compared: list[str], left: list[str]) -> Iterator[Difference]:
@@ -318,19 +332,18 @@ def _of_inputs(artifact: Artifact, keys: list[_Keyed], compared: list[str], left
     if not found:
         left.append(f"inputs: the run does not compile {listed(sorted(names))}")
         return
-    kernels = {
-        name for text in [*artifact.graphs.values(), *artifact.kernels.values()] for name in _KERNEL.findall(text)
-    }
+    texts = "\n".join([*artifact.graphs.values(), *artifact.kernels.values()])
+    kernels = set(_KERNEL.findall(texts))
     compile, said, graph = min(found, key=lambda one: _rank(one, made, kernels))
-    if not names and (_likeness(kernels, compile) < _LEAST_ALIKE if kernels and not made else is_other(made, graph)):
+    is_unlike = is_other(made, graph) if made else bool(kernels) and _likeness(kernels, compile) < _LEAST_ALIKE
+    if is_unlike and not names:
         left.append("inputs: the run compiles nothing that is like it")
         return
     compared.append(f"the inputs of {compile.title}")
     versions = {parts.get(_TORCH) for parts in map(parts_of, artifact.keys.values())} - {None}
     if versions and keys[0][1].parts.get(_TORCH) not in versions:
         yield Difference(f"{NEW_VERSION}.")
-    for what in said:
-        yield Difference(what, compile.file, compile.line)
+    yield from (Difference(what, compile.file, compile.line) for what in said)
     if made and graph:
         compared.append(f"the graph of {compile.title}")
         yield from graph_changes(made, graph)
