@@ -274,7 +274,10 @@ describe("the other commands", () => {
 
   it("Open Artifact shows what is in an artifact, and marks the lines that it does not fit", async () => {
     await vscode.commands.executeCommand("irscope.openArtifact", vscode.Uri.file("/tmp/model.pt2"));
-    await until("the text", () => vscode.window.activeTextEditor?.document.getText().startsWith("model.pt2: AOT") ?? false);
+    await until(
+      "the text",
+      () => vscode.window.activeTextEditor?.document.getText().startsWith("model.pt2: AOT") ?? false,
+    );
     const [found, ...more] = vscode.languages.getDiagnostics(vscode.Uri.file("/tmp/model.py"));
     assert.deepEqual(more, []);
     assert.equal(found?.range.start.line, 2);
