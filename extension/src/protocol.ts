@@ -414,10 +414,19 @@ export interface ProfileResult {
   message: string;
 }
 
-/** The run that a trace from elsewhere was opened as; `run` is null if it was not, and `message` says why. */
+/** What an artifact does not fit, or has made a constant, at a line (from 1) of a file of the user. */
+export interface ArtifactPlace {
+  what: string;
+  file: string;
+  line: number;
+}
+
+/** The run that a trace from elsewhere was opened as; `run` is null if it was not, and `message` says why. `text` is what `irscope open` prints of an artifact, which is not a run, and `places` are the lines in it. */
 export interface OpenTraceResult {
   run: string | null;
   message: string;
+  text: string;
+  places: ArtifactPlace[];
 }
 
 /** The kernels of a line; `reason` says in words why there are none. The run may go on and have more of them later. */

@@ -59,6 +59,7 @@ PROTOCOL = Module(
         "RunResult": results.RunResult,
         "CompareResult": results.CompareResult,
         "ProfileResult": results.ProfileResult,
+        "ArtifactPlace": results.ArtifactPlace,
         "OpenTraceResult": results.OpenTraceResult,
         "KernelsAt": results.KernelsResult,
         "StagesOf": results.StagesResult,

@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 from irscope.cli.main import main
 from irscope.driver import saved_guards
-from irscope.ir.artifacts import inert
+from irscope.ir.artifacts import inert, inputs
 from irscope.ir.artifacts.contents import Artifact, ArtifactError, Guard, Source
 from irscope.ir.artifacts.kinds import kind_of, open_artifact
 from irscope.opening import fitting
 from irscope.opening.fitting import fit
+from irscope.opening.made_graphs import graph_changes
 from irscope.opening.portability import not_portable
 
 
@@ -420,3 +421,142 @@ def test_what_is_not_portable_is_told_at_its_line() -> None:
     ]
     artifact.sources[:] = [Source("m", "/m.py", 8, 10, TEXT)]
     assert not_portable(artifact) == []
+
+
+# --- hostile files ------------------------------------------------------------------------------------------------------
+
+
+def test_a_memo_of_huge_numbers_takes_no_memory() -> None:
+    data = b"\x80\x04" + b"".join(b"Nr" + struct.pack("<I", (1 << 32) - 1 - number) + b"0" for number in range(1000))
+    assert inert.read(data + b"N.") is None
+    with pytest.raises(inert.PickleError, match="damaged"):
+        inert.read(b"\x80\x04j\xff\xff\xff\xff.")
+
+
+def test_wrong_magic_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "artifact"
+    for data in (b"", b"\x7fELF" + bytes(100), b"#!/bin/sh\n", bytes(200), b"CompiledArtifact" * 4):
+        path.write_bytes(data)
+        assert main(["open", str(path)]) == 3
+        assert capsys.readouterr().err.startswith("irscope: ")
+
+
+def test_names_with_paths_are_never_written(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "model.pt2"
+    path.parent.mkdir()
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("../../escaped/aotinductor/model/a.kernel.cpp", "void kernel() {}")
+        archive.writestr("/etc/aotinductor/model/b.wrapper.cpp", "//")
+    artifact = read(path)
+    assert artifact.kernels == {"a.kernel.cpp": "void kernel() {}"}
+    assert [one.name for one in tmp_path.iterdir()] == ["folder"]
+    assert [one.name for one in path.parent.iterdir()] == ["model.pt2"]
+
+
+def test_links_in_a_folder_of_caches_are_not_followed(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "entry").write_bytes(pickle.dumps({"a": 1}))
+    folder = tmp_path / "cache" / "fxgraph" / "ab" / "fabc"
+    folder.mkdir(parents=True)
+    (folder / "file").symlink_to(secret / "entry")
+    (tmp_path / "cache" / "fxgraph" / "linked").symlink_to(secret)
+    (folder / "real").write_bytes(pickle.dumps({"a": 1}))
+    assert [part.name for part in read(tmp_path / "cache").parts] == ["fxgraph fabc"]
+
+
+def test_a_folder_that_takes_an_evil_file_in_lists_the_rest(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    folder = tmp_path / "cache" / "aotautograd" / "key"
+    folder.mkdir(parents=True)
+    (folder / "a").write_bytes(pickle.dumps(Touches(str(made))))
+    (folder / "b").write_bytes(b"\x80\x04\x95\xff")
+    artifact = read(tmp_path / "cache")
+    assert len(artifact.parts) == 2
+    assert len(artifact.problems) == 1
+    assert not made.exists()
+
+
+# --- inputs -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "is_fit"),
+    [
+        ("torch.Size([8, 128])", "torch.Size([8, 128])", True),
+        ("torch.Size([8, 128])", "torch.Size([8, 130])", False),
+        ("torch.Size([2..64, 128])", "torch.Size([64, 128])", True),
+        ("torch.Size([2..64, 128])", "torch.Size([65, 128])", False),
+        ("torch.Size([2..64, 128])", "torch.Size([1, 128])", False),
+        ("torch.Size([2.., 128])", "torch.Size([900, 128])", True),
+        ("torch.Size([2.., 128])", "torch.Size([900])", False),
+        ("torch.float32", "torch.float64", False),
+    ],
+)
+def test_a_size_that_may_vary_has_limits(was: str, now: str, is_fit: bool) -> None:
+    assert inputs.fits(was, now) is is_fit
+
+
+GRAPH = """\
+class <lambda>(torch.nn.Module):
+    def forward(self, arg0_1: "f32[8, 128][128, 1]cpu"):
+        # File: FILE:2 in f, code: y = x.sin() * 2.0
+        sin: "f32[8, 128][128, 1]cpu" = torch.ops.aten.sin.default(arg0_1);  arg0_1 = None
+        mul: "f32[8, 128][128, 1]cpu" = torch.ops.aten.mul.Tensor(sin, 2.0);  sin = None
+
+        # File: FILE:3 in f, code: return y + 1
+        add: "f32[8, 128][128, 1]cpu" = torch.ops.aten.add.Tensor(mul, 1);  mul = None
+        return (add,)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("", "", []),
+        ("f32[8, 128]", "f32[9, 128]", []),
+        ("arg0_1", "primals_1", []),
+        ("2.0)", "3.0)", [("aten.mul.Tensor was 2.0 when it was made and is 3.0 now", 2)]),
+        ("add: ", "sub: ", []),
+        (
+            "aten.add.Tensor",
+            "aten.sub.Tensor",
+            [("had aten.add.Tensor when it was made and has aten.sub.Tensor now", 3)],
+        ),
+        ("aten.sin.default", "aten.cos.default", [("had aten.sin when it was made and has aten.cos now", 2)]),
+        (
+            'add: "f32[8, 128][128, 1]cpu" = torch.ops.aten.add',
+            'sub: "f32[8, 128][128, 1]cpu" = torch.ops.aten.sub',
+            [("has aten.sub.Tensor now", 3)],
+        ),
+        ("Tensor(mul, 1)", "Tensor(arg0_1, 1)", [("The arguments of aten.add.Tensor have changed", 3)]),
+    ],
+)
+def test_what_differs_between_graphs_is_told_at_the_line_of_the_run(
+    before: str, after: str, said: list[tuple[str, int]]
+) -> None:
+    found = graph_changes(GRAPH, GRAPH.replace(before, after) if before else GRAPH)
+    assert len(found) == len(said)
+    for one, (what, line) in zip(found, said, strict=True):
+        assert what in one.what
+        assert one.line == line
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def f(x):\n    y = x.sin() * 2.0\n    return y + 1\n", []),
+        ("\n\ndef f(x):\n    y = x.sin() * 2.0  # twice\n    return (\n        y + 1)\n", []),
+        (
+            "def f(x):\n    y = x.sin() * 2.5\n    return y + 1\n",
+            ["`y = x.sin() * 2.0` in `f` has changed since it was made."],
+        ),
+        ("def g(x):\n    y = x.sin() * 2.0\n    return y + 1\n", ["`f` is not in the file any more."]),
+    ],
+)
+def test_lines_that_a_graph_came_from_are_compared_with_the_source(tmp_path: Path, text: str, said: list[str]) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(text)
+    artifact = Artifact("a", "", "")
+    artifact.lowered["key"] = GRAPH.replace("FILE", str(path))
+    assert list(dict.fromkeys(one.what for one in fit(artifact).differences)) == said

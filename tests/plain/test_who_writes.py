@@ -28,6 +28,7 @@ WRITERS = {
     "compiler/irscope/driver/versions.py": EVIDENCE,
     "compiler/irscope/internals/environment_facts.py": DESCRIPTOR,
     "compiler/irscope/internals/saved_guards.py": DESCRIPTOR,
+    "compiler/irscope/internals/start_times.py": TEMPORARY,
     "compiler/irscope/lowering/cpp.py": TEMPORARY,
     "compiler/irscope/lowering/resources.py": TEMPORARY,
     "compiler/irscope/lowering/passes.py": TEMPORARY,

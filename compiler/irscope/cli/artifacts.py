@@ -40,11 +40,9 @@ def print_artifact(options: argparse.Namespace, kind: Kind) -> int:
             complain(f"irscope: {printable(str(error))}")
             return 3
     if options.json:
-        print(
-            json.dumps(
-                {**to_json(artifact), "fit": to_json(found), "not_portable": to_json(not_portable(artifact))}, indent=1
-            )
-        )
+        text = "\n".join(artifact_lines(artifact, found, Paint(sys.stdout)))
+        facts = {**to_json(artifact), "fit": to_json(found), "not_portable": to_json(not_portable(artifact))}
+        print(json.dumps({**facts, "text": text}, indent=1))
     else:
         to_stdout(artifact_lines(artifact, found, Paint(sys.stdout), options.all))
     return 0

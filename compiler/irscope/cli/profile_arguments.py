@@ -36,6 +36,11 @@ def add_to(profile: argparse.ArgumentParser) -> None:
         "--memory", action="store_true",
         help="also measure the memory of one step at its peak: what is held, why, and by which line and module",
     )  # fmt: skip
+    profile.add_argument(
+        "--start", action="store_true",
+        help="measure instead where the time of a start goes, from the begin of the process to the end of the script: with "
+        "empty caches, with those of the start before, and with `load_cache_artifacts` (three runs of the script)",
+    )  # fmt: skip
     profile.add_argument("--all", action="store_true", help="print every row of each table")
     profile.add_argument(
         "--without-breaks", action="store_true",

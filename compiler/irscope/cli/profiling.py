@@ -24,6 +24,10 @@ from irscope.vocabulary.visible import printable
 
 def profile(options: argparse.Namespace) -> int:
     """Runs the script, measures what it compiled and prints whose time it is."""
+    if options.start:
+        from irscope.cli.starting import profile_start  # here: no other profile needs it
+
+        return profile_start(options)
     entry, script, model = entry_of(options)
     spec = RunSpec(
         script=script, args=tuple(options.args), python=options.python, cwd=options.cwd, entry=entry, model=model,

@@ -1,6 +1,7 @@
 """The first file of a run's process: ``python boot.py REQUEST_FD MESSAGE_FD STATUS_FD``, of a worker: ``boot.py worker FD``, of a
 value process: ``boot.py values``, of one that runs a kernel: ``boot.py kernel REQUEST ANSWER``, of one that prints facts of its
-environment: ``boot.py facts``, or of one that loads the guards of an artifact which the user trusts: ``boot.py guards``.
+environment: ``boot.py facts``, of one that loads the guards of an artifact which the user trusts: ``boot.py guards``, or of one
+that times a start: ``boot.py start``.
 
 It loads the irscope package from where this file lies, without touching ``sys.path``, so that the script sees the
 modules that it would see without irscope.  It is written for old Pythons too, to tell them what is missing.
@@ -59,6 +60,13 @@ def boot():
 
         sys.path[:] = PATH
         judge(lambda reason: parse_failed_guard(reason).source)
+        return
+    if sys.argv[1] == "start":
+        load_package()
+        from irscope.internals.start_times import main as start
+
+        sys.path[:] = PATH
+        start()
         return
     request_fd, message_fd, status_fd = (int(argument) for argument in sys.argv[1:4])
     with os.fdopen(request_fd, "rb") as pipe:

@@ -17,7 +17,7 @@ from irscope.vocabulary.records import dataclass
 # Annotations, what checkpointing decided and, from torch 2.15 on, "Backward of forward node:" are before the file.
 ORIGIN_HEAD = r"[ \t]*# (?:[^\n]*? )??File: (?P<file>[^\n]+?):(?P<line>\d+) in "
 """The beginning of the comment that names the user's line above nodes, as a regular expression for a whole line."""
-_ORIGIN = re.compile(ORIGIN_HEAD + r"(?P<function>.+?), code: (?P<code>.*)$")
+ORIGIN = re.compile(ORIGIN_HEAD + r"(?P<function>.+?), code: (?P<code>.*)$")
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ class StatementReader:
 
 def _origin_in(line: str) -> tuple[Origin | None, str] | None:
     """The origin in a comment, or that it has none; None if the line is not such a comment."""
-    if match := _ORIGIN.match(line):
+    if match := ORIGIN.match(line):
         return Origin(match["file"], int(match["line"])), match["code"]
     return (None, "") if tells_no_origin(line) else None
 

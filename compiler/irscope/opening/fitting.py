@@ -13,10 +13,14 @@ import platform
 import re
 from collections.abc import Iterator
 
-from irscope.findings.kinds.cache_miss import CacheKey, bare, nearest, parts_of, telling_fields
+from irscope.findings.kinds.cache_miss import NEW_VERSION, OTHER_GRAPH, CacheKey, nearest, parts_of, telling_fields
 from irscope.ir.artifacts.contents import Artifact, Source
+from irscope.ir.artifacts.inputs import WORDS, likeness, unfit
+from irscope.ir.artifacts.reading import VECTORS
+from irscope.opening.made_graphs import Difference as Difference
+from irscope.opening.made_graphs import changed_lines, distance, functions_of, graph_changes, is_other
 from irscope.pipeline_captures.inductor.cache_keys import load_key
-from irscope.pipelines.inductor.stages import CACHE_KEY
+from irscope.pipelines.inductor.stages import CACHE_KEY, POST_GRAD_GRAPH
 from irscope.protocol import Compile
 from irscope.store.store import Store
 from irscope.usercode.source import read_source
@@ -35,20 +39,17 @@ _FEATURES = {
 _OWN_VERSION = re.compile(r"^__version__ = ['\"]([^'\"]+)['\"]", re.MULTILINE)
 _SHOWN = 60
 """Characters of a value that are shown."""
-_WORDS = {"shape": "size", "dtype": "dtype", "device": "device", "stride": "strides"}
 
 
+_TORCH = "torch_version"
+_KERNEL = re.compile(r"\b(?:cpp|triton)_\w*fused_\w+\b")
+_WORD = re.compile(r"(?<=_)(?!fused_|\d)[a-z]+(?:\d[a-z]+)*")
+_LEAST_ALIKE = 0.3
 _OF_GPUS = ("GPU", "GPU target", "compute capability")
-_Keyed = tuple[Compile, CacheKey]
-
-
-@dataclass(frozen=True)
-class Difference:
-    """What differs, and the user's line (0: there is none)."""
-
-    what: str
-    file: str = ""
-    line: int = 0
+_Keyed = tuple[Compile, CacheKey, str]
+"""A compile, the key of one of its graphs, and the printed post-grad graph."""
+_WIDTHS = {128: ("sse2", "asimd"), 256: ("avx2", "sve"), 512: ("avx512f",)}
+"""Flags of Linux by the width of CPU vectors in bits; one of them is enough."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,17 @@ def fit(artifact: Artifact, store: Store | None = None, run: str = "") -> Fit:
     compared: list[str] = []
     left: list[str] = []
     found = [*_of_machine(artifact, compared, left), *_of_sources(artifact, compared, left)]
+    said = {(one.file, one.line) for one in found} | {(one.file, one.what) for one in found}
+    for difference in changed_lines(artifact, compared):  # what the source of a function has told is told once
+        if not artifact.sources or not {(difference.file, difference.line), (difference.file, difference.what)} & said:
+            found.append(difference)
     if store is not None:
         found += _of_run(artifact, store, run, compared, left)
     elif artifact.inputs or artifact.keys:
         left.append("inputs and cache keys (run the script with irscope run --lane deep, then give --run)")
     if artifact.guards:
         left.append(of_guards(artifact))
-    return Fit(tuple(found), tuple(compared), tuple(left))
+    return Fit(tuple(dict.fromkeys(found)), tuple(compared), tuple(left))
 
 
 def of_guards(artifact: Artifact) -> str:
@@ -101,6 +106,16 @@ def _of_machine(artifact: Artifact, compared: list[str], left: list[str]) -> Ite
             compared.append(name)
             if missing:
                 yield Difference(f"It was made for {listed(missing)}, which this processor does not have.")
+        elif name == VECTORS:
+            width, flags = int(was.partition(" ")[0]), _flags()
+            if not flags or width not in _WIDTHS:
+                left.append(f"{name} ({was})")
+                continue
+            compared.append(f"{name} of {was}")
+            if flags.isdisjoint(_WIDTHS[width]):
+                yield Difference(
+                    f"Its kernels are written for CPU vectors of {was}, which this processor does not have."
+                )
         elif name in _OF_GPUS and not has_gpu():
             compared.append(name)
             yield Difference(f"It was made for the {name} {was}, and this machine has no GPU.")
@@ -110,6 +125,16 @@ def _of_machine(artifact: Artifact, compared: list[str], left: list[str]) -> Ite
                 yield Difference(f"{name} was {was} when it was made and is {now} here.")
         else:
             left.append(f"{name} ({was})")
+
+
+def _of_vectors(was: str, compared: list[str], left: list[str]) -> Iterator[Difference]:
+    flags, known = _flags(), _WIDTHS.get(int(was.partition(" ")[0]))
+    if not flags or known is None:
+        left.append(f"{VECTORS} ({was})")
+        return
+    compared.append(f"{VECTORS} of {was}")
+    if flags.isdisjoint(known):
+        yield Difference(f"Its kernels are written for CPU vectors of {was}, which this processor does not have.")
 
 
 def has_gpu() -> bool:
@@ -249,53 +274,125 @@ def _globals(tree: ast.Module) -> dict[str, ast.expr]:
 
 def _of_run(artifact: Artifact, store: Store, run: str, compared: list[str], left: list[str]) -> Iterator[Difference]:
     keys = [
-        (compile, key)
+        (compile, key, graphs.get(stage.id.replace(CACHE_KEY.name, POST_GRAD_GRAPH.name), ""))
         for compile in store.report(run, sizes=False).compiles
+        for graphs in [{stage.id: stage.id for stage in compile.stages if stage.name == POST_GRAD_GRAPH.name}]
         for stage in compile.stages
         if stage.name == CACHE_KEY.name and (key := load_key(store, run, stage.id)) is not None
     ]
     if (artifact.keys or artifact.inputs) and not keys:
         left.append(f"inputs and cache keys: the run {run} has none (irscope run --lane deep has)")
         return
-    yield from _of_keys(artifact, keys, compared)
+    keys = [(compile, key, store.stage_text(run, graph) if graph else "") for compile, key, graph in keys]
     if artifact.inputs:
         yield from _of_inputs(artifact, keys, compared, left)
+    else:
+        yield from _of_keys(artifact, keys, compared)
 
 
 def _of_keys(artifact: Artifact, keys: list[_Keyed], compared: list[str]) -> Iterator[Difference]:
-    """What differs between each graph of the run and the entry that is nearest to it."""
-    made = [parts_of(lines) for lines in artifact.keys.values()]
-    for compile, key in keys if made else ():
+    """What differs between each graph of the run and the entry that is nearest to it: its graph, then its key."""
+    for compile, key, graph in keys if artifact.keys else ():
         compared.append(f"the cache key of {compile.title}")
-        for what in nearest(made, key):
-            yield Difference(f"{compile.title}: {what}.", compile.file, compile.line)
+        is_elsewhere, said, made = _nearest_entry(artifact, compile, key, graph)
+        if said and is_elsewhere and is_other(made, graph):
+            said, changed = ["it has no entry for this graph"], []
+        else:
+            changed = graph_changes(made, graph) if said and made and graph else []
+        for what in said:
+            if what != OTHER_GRAPH or not changed:
+                yield Difference(f"{compile.title}: {what}.", compile.file, compile.line)
+        yield from changed
+
+
+def _nearest_entry(artifact: Artifact, compile: Compile, key: CacheKey, graph: str) -> tuple[bool, list[str], str]:
+    """Whether the entry that is nearest to a graph came from other functions, what differs in its key, and its graph."""
+
+    def rank(entry: tuple[bool, list[str], str]) -> tuple[bool, int, int]:
+        is_elsewhere, said, made = entry
+        apart = distance(made, graph) if made else 1
+        return is_elsewhere, apart + len(said), apart
+
+    graphs = ((lines, artifact.lowered.get(digest, "")) for digest, lines in artifact.keys.items())
+    entries = (
+        (compile.function not in functions_of(made), nearest([parts_of(lines)], key), made) for lines, made in graphs
+    )
+    return min(entries, key=rank)
 
 
 def _of_inputs(artifact: Artifact, keys: list[_Keyed], compared: list[str], left: list[str]) -> Iterator[Difference]:
-    names = {(name.rpartition(".")[2], os.path.basename(file)) for name, file, _ in artifact.functions}
+    """What differs between the inputs of an artifact and the graph of the run that is nearest to it."""
+    names = {name.removesuffix(".forward") for name, _, _ in artifact.functions}
+    made = next(iter(artifact.lowered.values()), "")
     found = [
-        (compile, _inputs_of(artifact, key))
-        for compile, key in keys
-        if (compile.function, os.path.basename(compile.file)) in names
+        (compile, _inputs_of(artifact, key), graph)
+        for compile, key, graph in keys
+        if not names or compile.title in names or compile.function in names
     ]
     if not found:
-        left.append(f"inputs: the run does not compile {listed(sorted(name for name, _ in names))}")
+        left.append(f"inputs: the run does not compile {listed(sorted(names))}")
         return
-    compile, said = min(found, key=lambda pair: len(pair[1]))
+    texts = "\n".join([*artifact.graphs.values(), *artifact.kernels.values()])
+    kernels = set(_KERNEL.findall(texts))
+    compile, said, graph = min(found, key=lambda one: _rank(one, made, kernels))
+    is_unlike = is_other(made, graph) if made else bool(kernels) and _likeness(kernels, compile) < _LEAST_ALIKE
+    if is_unlike and not names:
+        left.append("inputs: the run compiles nothing that is like it")
+        return
     compared.append(f"the inputs of {compile.title}")
-    for what in said:
-        yield Difference(what, compile.file, compile.line)
+    versions = {parts.get(_TORCH) for parts in map(parts_of, artifact.keys.values())} - {None}
+    if versions and keys[0][1].parts.get(_TORCH) not in versions:
+        yield Difference(f"{NEW_VERSION}.")
+    yield from (Difference(what, compile.file, compile.line) for what in said)
+    if made and graph:
+        compared.append(f"the graph of {compile.title}")
+        yield from graph_changes(made, graph)
+
+
+def _rank(found: tuple[Compile, list[str], str], made: str, kernels: set[str]) -> tuple[bool, int, float, int]:
+    """How far a compile is from an artifact: its function, its graph, then its kernels, then its inputs."""
+    compile, said, graph = found
+    is_elsewhere = bool(made) and compile.function not in functions_of(made)
+    return is_elsewhere, distance(made, graph) if made else 0, -_likeness(kernels, compile), len(said)
+
+
+def _likeness(kernels: set[str], compile: Compile) -> float:
+    """The part of the operations in the names of an artifact's kernels and of a compile's that both have."""
+    names = [name for stage in compile.stages if _KERNEL.fullmatch(name := stage.id.rpartition("/")[2])]
+    made, now = ({word for name in some for word in _WORD.findall(name)} for some in (kernels, names))
+    return len(made & now) / max(len(made | now), 1)
 
 
 def _inputs_of(artifact: Artifact, key: CacheKey) -> list[str]:
-    """What differs between the inputs of a saved function and those of a run's graph."""
-    said = []
-    for index, (name, was) in enumerate(artifact.inputs.items()):
-        now = telling_fields(key.parts.get(f"example_inputs[{index}]", ("", ""))[1])
-        for field, word in _WORDS.items():
-            if was[field] != now.get(field, ""):
-                said.append(
-                    f"`{name}`: the {word} when it was made: {bare(was[field])}; now: {bare(now.get(field, 'gone'))}."
-                )
-                break
-    return said
+    """What differs between the inputs of an artifact and those of a run's graph."""
+    now = [telling_fields(text) for name, (_, text) in key.parts.items() if name.startswith("example_inputs[")]
+    if artifact.weights:  # the graph of a module has its parameters among its inputs
+        pairs = _paired({**artifact.weights, **artifact.inputs}, now)
+    else:
+        pairs = list(zip(artifact.inputs.items(), now, strict=False))
+    return [said for (name, was), here in pairs if (said := unfit(name, was, here))]
+
+
+_Named = tuple[str, dict[str, str]]
+
+
+def _paired(made: dict[str, dict[str, str]], now: list[dict[str, str]]) -> list[tuple[_Named, dict[str, str]]]:
+    """Each input of an artifact with one of a graph's that it fits, or else with the one that is most like it."""
+    left, pairs, rest = list(now), [], []
+    for name, was in made.items():
+        same = next((one for one in left if likeness(was, one) == len(WORDS)), None)
+        if same is None:
+            rest.append((name, was))
+        else:
+            left.remove(same)
+            pairs.append(((name, was), same))
+    for name, was in rest:
+        if left:
+            nearest_one = max(left, key=lambda one: (likeness(was, one), _rank_of(was) == _rank_of(one)))
+            left.remove(nearest_one)
+            pairs.append(((name, was), nearest_one))
+    return pairs
+
+
+def _rank_of(facts: dict[str, str]) -> int:
+    return facts.get("shape", "").count(",")

@@ -9,7 +9,7 @@ import { comparePipelines } from "./comparePipelines";
 import { guarded, type Services } from "./context";
 import { goToLibraryLine } from "./libraryLine";
 import { showMenu } from "./menu";
-import { openTrace } from "./openTrace";
+import { openArtifact, openTrace } from "./openTrace";
 import { profile, profileAgainst, showTime } from "./profile";
 import { cancelRun, checkWithoutCompile, runActiveFile, runFile, runWithChosenEntry } from "./run";
 import { selectPipeline } from "./selectPipeline";
@@ -40,6 +40,7 @@ export function registerCommands(services: Services): vscode.Disposable {
     "irscope.profile": () => profile(services),
     "irscope.profileAgainst": () => profileAgainst(services),
     "irscope.openTrace": (trace?: vscode.Uri) => openTrace(services, trace),
+    "irscope.openArtifact": (artifact?: vscode.Uri) => openArtifact(services, artifact),
     "irscope.showKernel": (place?: Partial<Place>) => showKernel(services, place),
     "irscope.goToLibraryLine": (place?: Partial<Place>) => goToLibraryLine(services, place),
     "irscope.toggleLineColours": () => linked.toggle(),

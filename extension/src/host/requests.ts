@@ -42,7 +42,7 @@ export const CheckRequest = new RequestType<
   { run: string | null; message: string },
   void
 >("irscope/checkWithoutCompile");
-export const OpenTraceRequest = new RequestType<{ uri: string; folder: string }, OpenTraceResult, void>(
+export const OpenTraceRequest = new RequestType<{ uri: string; folder: string; run?: string }, OpenTraceResult, void>(
   "irscope/openTrace",
 );
 export const CompareRequest = new RequestType<{ uri: string; pipelines: string[] }, CompareResult, void>(

@@ -10,20 +10,22 @@ import sys
 
 from irscope_server.app.server import IrscopeServer
 from irscope_server.base.params import OpenTraceParams
-from irscope_server.base.results import OpenTraceResult, RunsChanged
+from irscope_server.base.results import ArtifactPlace, OpenTraceResult, RunsChanged
 
 _NOT_A_RUN = "This is a trace of PyTorch's profiler, which has no run of its own: irscope open prints whose time it is."
 
 
 async def open_trace(server: IrscopeServer, params: OpenTraceParams) -> OpenTraceResult:
-    """Open a trace as a run, in a separate process: what is in a trace may be anything.
+    """Open a trace as a run, or list an artifact, in a separate process: what is in them may be anything.
 
     A client that cancels its request ends the process.
     """
     path = server.path_of(params.uri)
     if path is None or not os.path.exists(path):
-        return OpenTraceResult(None, "The trace is not on this machine.")
+        return OpenTraceResult(None, "The file is not on this machine.")
     command = ["-m", "irscope", "open", path, "--json", "--store", server.archive.path]
+    if params.run:
+        command += ["--run", params.run]
     folder = server.path_of(params.folder) if params.folder else None
     process = await asyncio.create_subprocess_exec(
         sys.executable, *command, cwd=folder or os.path.dirname(path),
@@ -40,6 +42,9 @@ async def open_trace(server: IrscopeServer, params: OpenTraceParams) -> OpenTrac
         lines = told.decode("utf-8", "replace").strip().split("\n")
         return OpenTraceResult(None, lines[-1].removeprefix("irscope: ") or "The trace cannot be opened.")
     report = json.loads(out)
+    if "fit" in report:  # a compiled artifact, which was not unpickled
+        places = [*report["fit"]["differences"], *report["not_portable"]]
+        return OpenTraceResult(None, "", report["text"], tuple(ArtifactPlace(**one) for one in places if one["line"]))
     if not isinstance(run := report.get("run"), str) or "script" not in report:
         return OpenTraceResult(None, _NOT_A_RUN)
     server.tell("irscope/runsChanged", RunsChanged(run, params.uri, running=False))

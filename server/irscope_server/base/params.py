@@ -92,10 +92,12 @@ class ProfileParams:
 
 @dataclass(frozen=True)
 class OpenTraceParams:
-    """A trace from elsewhere (a file or a folder), and the folder in which its source files are looked for."""
+    """A trace or an artifact (a file or a folder), the folder in which its source files are looked for, and the run that an
+    artifact is compared with; empty for none."""
 
     uri: str
     folder: str = ""
+    run: str = ""
 
 
 @dataclass(frozen=True)

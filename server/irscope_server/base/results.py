@@ -211,11 +211,23 @@ class ProfileResult:
 
 
 @dataclass(frozen=True)
+class ArtifactPlace:
+    """What an artifact does not fit, or has made a constant, at a line (from 1) of a file of the user."""
+
+    what: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
 class OpenTraceResult:
-    """The run that a trace from elsewhere was opened as; `run` is None if it was not, and `message` says why."""
+    """The run that a trace from elsewhere was opened as; `run` is None if it was not, and `message` says why.  `text` is what
+    `irscope open` prints of an artifact, which is not a run, and `places` are the lines in it."""
 
     run: str | None
     message: str
+    text: str = ""
+    places: tuple[ArtifactPlace, ...] = ()
 
 
 @dataclass(frozen=True)

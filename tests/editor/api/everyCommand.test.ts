@@ -272,6 +272,19 @@ describe("the other commands", () => {
     await until("the run", () => tree.view.selection[0]?.kind === "run");
   });
 
+  it("Open Artifact shows what is in an artifact, and marks the lines that it does not fit", async () => {
+    await vscode.commands.executeCommand("irscope.openArtifact", vscode.Uri.file("/tmp/model.pt2"));
+    await until(
+      "the text",
+      () => vscode.window.activeTextEditor?.document.getText().startsWith("model.pt2: AOT") ?? false,
+    );
+    const [found, ...more] = vscode.languages.getDiagnostics(vscode.Uri.file("/tmp/model.py"));
+    assert.deepEqual(more, []);
+    assert.equal(found?.range.start.line, 2);
+    assert.match(found?.message ?? "", /now: \[4, 128\]/);
+    await vscode.commands.executeCommand("workbench.action.revertAndCloseActiveEditor");
+  });
+
   it("Debug Compilation launches the active file, Debug Stored Run attaches to a run", async () => {
     const { run } = await elements();
     const [launched] = await debugged("irscope.debug");

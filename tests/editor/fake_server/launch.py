@@ -250,7 +250,14 @@ class Server:
 
     def open_trace(self, params: Any) -> Any:
         self.opened.append(params)
-        return {"run": RUN, "message": ""}
+        if params["uri"].endswith(".pt2"):
+            place = {
+                "what": "`x`: the size when it was made: [8, 128]; now: [4, 128].",
+                "file": "/tmp/model.py",
+                "line": 3,
+            }
+            return {"run": None, "message": "", "text": "model.pt2: AOTInductor package", "places": [place]}
+        return {"run": RUN, "message": "", "text": "", "places": []}
 
     def stage(self, path: str, title: str) -> dict[str, Any]:
         identity = path.rsplit(".pyc.txt")[0].rsplit(".", 1)[0].removesuffix(".guards")

@@ -182,6 +182,7 @@ complete -c irscope -n '_shtab_irscope_using profile' -l model -x -d 'compile an
 complete -c irscope -n '_shtab_irscope_using profile' -l inputs -x -d 'with --model: what to call it with; a tuple or list by position, a dict by name'
 complete -c irscope -n '_shtab_irscope_using profile' -l calls -x -d 'calls of each program'
 complete -c irscope -n '_shtab_irscope_using profile' -l memory -d 'also measure the memory of one step at its peak: what is held, why, and by which line and module'
+complete -c irscope -n '_shtab_irscope_using profile' -l start -d 'measure instead where the time of a start goes, from the begin of the process to the end of the script: with empty caches, with those of the start before, and with `load_cache_artifacts` (three runs of the script)'
 complete -c irscope -n '_shtab_irscope_using profile' -l all -d 'print every row of each table'
 complete -c irscope -n '_shtab_irscope_using profile' -l without-breaks -d 'also run the script with each graph break and recompilation removed by a fix that `irscope fix` verifies, and measure the difference (minutes)'
 complete -c irscope -n '_shtab_irscope_using profile' -l against -x -d 'also time each graph between breaks through these pipelines, with commas, beside Inductor: onnx,openvino (minutes)'

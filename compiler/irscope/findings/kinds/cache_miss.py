@@ -16,6 +16,7 @@ from irscope.findings.moment import Moment
 from irscope.findings.places import at_function
 from irscope.internals.loaded_artifacts import mega_cache_hook
 from irscope.ir.artifacts.contents import ArtifactError
+from irscope.ir.artifacts.inputs import bare
 from irscope.ir.artifacts.reading import keys_of_mega_cache
 from irscope.ir.graphs import Graph
 from irscope.protocol import Finding, Severity
@@ -36,6 +37,7 @@ KIND = FindingKind(
 EVENT = "fx_graph_cache_miss"
 _LOADED, _MISSED = "caches that the script has loaded", "compiles that missed in them"
 NEW_VERSION = "PyTorch itself has a different version"
+OTHER_GRAPH = "the graph itself is different (a constant in it, or a helper that it calls)"
 _LINE = re.compile(r"^\[(?P<digest>\w+)\] (?P<name>\w+(?:\[[^\]]*\])?): ?(?P<value>.*)$", re.DOTALL)
 _DIGEST_KEPT, _VALUE_KEPT, _VALUE_SHOWN, _CHANGES_SHOWN = 16, 300, 60, 3
 _INPUT = re.compile(r"example_inputs\[(\d+)\]")
@@ -260,7 +262,7 @@ def _change(name: str, before: str, after: str, arguments: tuple[str, ...]) -> s
     group, _, index = name.partition("[")
     index = index.rstrip("]")
     if group == "gm":
-        return "the graph itself is different (a constant in it, or a helper that it calls)"
+        return OTHER_GRAPH
     if group == "torch_version":
         return NEW_VERSION
     if group == "example_inputs":
@@ -283,12 +285,6 @@ def _input_change(name: str, before: str, after: str) -> str:
 def telling_fields(text: str) -> dict[str, str]:
     """The facts of an input by their names, from how a key prints it: ``shape``, ``dtype``, ``device``, …"""
     return {match["name"]: match["value"] for match in _FIELD.finditer(text)}
-
-
-def bare(value: str) -> str:
-    """``torch.Size([4, 4])`` → ``[4, 4]``."""
-    match = re.fullmatch(r"torch\.Size\((.*)\)", value)
-    return match[1] if match else value
 
 
 def _became(name: str, before: str, after: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Iterator
 
@@ -10,8 +11,11 @@ from irscope.events.stack import innermost_user, live_places, related_to
 from irscope.findings.detector import Detector
 from irscope.findings.kinds import compile_error, recompilation
 from irscope.findings.moment import Moment
-from irscope.internals.loaded_artifacts import saved_function_hook
+from irscope.internals.loaded_artifacts import compiled_artifact_hook, package_hook, saved_function_hook
 from irscope.internals.unrecorded import guard_failures
+from irscope.ir.artifacts.contents import ArtifactError
+from irscope.ir.artifacts.inputs import unfit
+from irscope.ir.artifacts.kinds import kind_of, open_artifact
 from irscope.ir.guard_text import about, parse_failed_guard, since_made
 from irscope.protocol import Finding, Severity
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
@@ -24,6 +28,7 @@ KIND = FindingKind(
     severity=Severity.ERROR,
     order=30,
 )
+_ARTIFACTS = "artifacts that the script has loaded"
 _REASON = re.compile(r"^\s*- (?P<reason>.+(?:\n(?!\s*- ).*)*)", re.MULTILINE)
 _FUNCTION = re.compile(r"function name: '(?P<name>[^']+)'|Recompiling function (?P<other>\S+) in")
 
@@ -101,6 +106,47 @@ def detect_saved(_moment: Moment, function: str, reason: str) -> Iterator[Findin
     )
 
 
+def detect_unfit(moment: Moment, path: str, inputs: tuple[dict[str, str], ...] | None) -> Iterator[Finding]:
+    """The finding of a call that does not fit a loaded artifact, or of one that cannot be loaded (``inputs`` is None)."""
+    places = live_places()
+    at = innermost_user(places)
+    artifacts = moment.known.notes.setdefault(_ARTIFACTS, {})
+    if path not in artifacts:
+        try:
+            kind = kind_of(path)
+            artifacts[path] = open_artifact(path, kind) if kind is not None else None
+        except (ArtifactError, OSError):
+            artifacts[path] = None
+    artifact = artifacts[path]
+    if at is None or artifact is None:
+        return
+    name = os.path.basename(path)
+    if inputs is None:
+        message = f"The artifact `{name}` was made by another build of PyTorch, and loading it raises AssertionError."
+        hints: tuple[str, ...] = ("Make it again with this PyTorch, in the image that loads it.",)
+    else:
+        pairs = zip(artifact.inputs.items(), inputs, strict=False)
+        said = [words for (name_of, was), now in pairs if (words := unfit(name_of, was, now))]
+        if len(inputs) != len(artifact.inputs) or not said:
+            return
+        message = f"The artifact `{name}` does not fit this call: {' '.join(said)[:-1]}."
+        hints = ("Make it for such inputs, too, or for a size that may vary (`torch.export.Dim`, `dynamic_shapes`).",)
+    yield Finding(
+        kind=KIND.id,
+        code="loaded-artifact",
+        severity=KIND.severity,
+        message=message,
+        explanation=f"{artifact.kind}. {artifact.on_miss}",
+        hints=hints,
+        file=places[at].file,
+        range=places[at].range,
+        count=1,
+        compiles=(),
+        related=related_to(places, at),
+        link=None,
+    )
+
+
 def as_compile_error(moment: Moment, error: BaseException) -> Finding | None:
     """The same for ``torch._dynamo.config.error_on_recompile``, whose error is one of the compilation."""
     finding = make(error)
@@ -122,4 +168,6 @@ DETECTORS = (
     Detector("guard-failure", detect, hook=guard_failures),
     Detector("compilation_metrics", detect_refused),
     Detector("saved-function-refused", detect_saved, saved_function_hook),
+    Detector("loaded-package-called", detect_unfit, package_hook),
+    Detector("compiled-artifact-called", detect_unfit, compiled_artifact_hook),
 )

@@ -65,9 +65,15 @@ class Artifact:
         Their texts, by title.
     inputs
         ``dtype``, ``shape``, ``stride`` and ``device`` of each tensor that the function got, as cache keys print them; by
-        the user's name, in the order of the graph's inputs.
+        the user's name, in the order of the graph's inputs. A size that may vary is ``2..64`` (``2..`` has no end).
+    weights
+        The same of each parameter and buffer that it has, by its name in the model.
     keys
         The parts of each key of the FX graph cache: ``[digest] name: value``.
+    lowered
+        The post-grad graph of each entry, by its key in the FX graph cache; of a saved function, by its title.
+    code
+        ``(file, line, function, code)`` of the user's lines that the nodes of a program came from.
     """
 
     path: str
@@ -83,5 +89,8 @@ class Artifact:
     guards: list[Guard] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     inputs: dict[str, dict[str, str]] = field(default_factory=dict)
+    weights: dict[str, dict[str, str]] = field(default_factory=dict)
     keys: dict[str, list[str]] = field(default_factory=dict)
+    lowered: dict[str, str] = field(default_factory=dict)
+    code: list[tuple[str, int, str, str]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)

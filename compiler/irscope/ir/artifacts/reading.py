@@ -29,6 +29,13 @@ _RATIO = 400
 _KERNEL = re.compile(r"^(\w{1,1000}) = async_compile\.\w{1,40}\(", re.MULTILINE)
 _QUOTES, _BEFORE_TEXT = "'''", 4000
 """How far before a kernel's text its name is looked for, in characters."""
+_FLOATS = re.compile(r"Vectorized<float>::loadu\([^;\n]{1,300}, static_cast<int64_t>\((\d{1,3})\)\)")
+_GPU_NAME = re.compile(r"'name': '([^']{1,80})'")
+_EXAMPLE = re.compile(
+    r"\[\w+\] example_inputs\[(?P<index>\d+)\]: TensorMetadata\(dtype=(?P<dtype>[\w.]+), shape=(?P<shape>torch\.Size\(\[[^\]]*\]\)), "
+    r"stride=(?P<stride>\([^)]*\)), device=(?P<device>device\([^)]*\))"
+)
+VECTORS = "CPU vectors"
 _MOST_NAME, _MOST_NESTED = 300, 50
 _TEXTS = {
     "aot_joint_graph_str": "joint graph",
@@ -261,18 +268,38 @@ def _take_graphs(value: Any, title: str, artifact: Artifact) -> None:
         for field, name in _TEXTS.items():
             text = here.get(field)
             if isinstance(text, str) and text:
-                artifact.graphs[_free(f"{title}{name}", artifact.graphs)] = text
+                name = _free(f"{title}{name}", artifact.graphs)
+                artifact.graphs[name] = text
+                if field == "inductor_post_grad_graph_str":
+                    artifact.lowered[_text(here.get("_fx_graph_cache_key")) or name] = text
                 if field == "source_code":
                     for kernel, source in _kernels_in(text):
                         artifact.kernels[_free(kernel, artifact.kernels)] = source
+                        _take_vectors(source, artifact)
         lines, key = here.get("_fx_graph_cache_debug_lines"), here.get("_fx_graph_cache_key")
         if isinstance(lines, list) and isinstance(key, str):
             artifact.keys[key] = [line for line in lines if isinstance(line, str)]
+            _take_gpu(artifact.keys[key], artifact)
         devices = here.get("device_types")
         if isinstance(devices, Record):
             names = [name for name in walk(devices.args) if isinstance(name, str)]
             if names:
                 artifact.made_for.setdefault("device", ", ".join(names))
+
+
+def _take_vectors(kernel: str, artifact: Artifact) -> None:
+    """The width of the CPU vectors that a kernel's text is written for; a library of kernels does not say it."""
+    lanes = max(map(int, _FLOATS.findall(kernel)), default=0)
+    if lanes and f"<float>({lanes})" not in kernel:
+        known = int(artifact.made_for.get(VECTORS, "0").partition(" ")[0])
+        artifact.made_for[VECTORS] = f"{max(known, lanes * 32)} bits"
+
+
+def _take_gpu(lines: list[str], artifact: Artifact) -> None:
+    """The GPU in the parts of a key; a key of the CPU has none."""
+    for line in lines:
+        if "] system_info[" in line[:80] and (found := _GPU_NAME.search(line)):
+            artifact.made_for.setdefault("GPU", found[1])
 
 
 def _kernels_in(text: str) -> Iterator[tuple[str, str]]:
@@ -332,6 +359,12 @@ def read_standalone(path: str, artifact: Artifact) -> None:
         _mega(fields.block(), artifact)
     else:
         _take_entry("bundled", "function", fields.block(), artifact)
+    forward = [lines for lines in artifact.keys.values() if not any("[is_backward]: True" in line for line in lines)]
+    if len(forward) == 1:  # else which of them takes the inputs is not known
+        for line in forward[0]:
+            if found := _EXAMPLE.match(line):
+                facts = {name: found[name] for name in ("dtype", "shape", "stride", "device")}
+                artifact.inputs[f"input {found['index']}"] = facts
 
 
 def read_folder(path: str, artifact: Artifact) -> None:
@@ -430,9 +463,63 @@ def read_package(path: str, artifact: Artifact) -> None:
                         artifact.made_for[label] = facts[key]
             else:
                 texts = artifact.kernels if ".kernel." in name else artifact.graphs
-                texts[os.path.basename(name)] = data.decode(errors="replace")
+                texts[os.path.basename(name)] = text = data.decode(errors="replace")
+                if ".kernel." not in name:
+                    _take_checks(text, artifact)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error, ValueError) as error:
         raise ArtifactError(f"its archive is damaged ({type(error).__name__})") from error
+
+
+_CHECKS = re.compile(
+    r"input_handles\[(?P<input>\d{1,4})\]: (?P<what>unmatched dtype|unmatched (?P<of>dim|stride) value at (?P<at>\d{1,2})"
+    r"|dim value is too (?P<way>small|large) at (?P<end>\d{1,2})|unmatched device type),[^;]{0,200}?"
+    r"(?:\((?:at::)?k(?P<dtype>\w+)\)|\d\((?P<device>\w+)\)|(?:<=|>=|expected:) (?P<number>\d{1,18}))"
+)
+_DTYPES = {
+    "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64", "Int": "int32",
+    "Short": "int16", "Char": "int8", "Byte": "uint8", "Bool": "bool",
+}  # fmt: skip
+
+
+def _take_checks(text: str, artifact: Artifact) -> None:
+    """The inputs of a package, from the checks of its wrapper; none if a dimension is not the last or has a gap."""
+    facts: dict[int, dict[str, Any]] = {}
+    for found in _CHECKS.finditer(text):
+        fact = facts.setdefault(int(found["input"]), {"dim": {}, "stride": {}})
+        if found["dtype"]:
+            fact["dtype"] = f"torch.{_DTYPES.get(found['dtype'], found['dtype'].lower())}"
+        elif found["device"]:
+            fact["device"] = f"device(type={found['device']!r})"
+        elif found["of"]:
+            fact[found["of"]][int(found["at"])] = found["number"]
+        elif found["way"]:
+            low, _, high = fact["dim"].get(int(found["end"]), "..").partition("..")
+            low, high = (found["number"], high) if found["way"] == "small" else (low, found["number"])
+            fact["dim"][int(found["end"])] = f"{low}..{high}"
+    for index, fact in sorted(facts.items()):
+        rank = max([*fact["dim"], *fact["stride"]], default=-1) + 1
+        artifact.inputs[f"input {index}"] = {
+            "shape": f"torch.Size([{', '.join(fact['dim'].get(at, '..') for at in range(rank))}])",
+            "dtype": fact.get("dtype", ""),
+            "device": fact.get("device", ""),
+            "stride": f"({', '.join(fact['stride'].get(at, '..') for at in range(rank))}{',' * (rank == 1)})",
+        }
+
+    for found in _CONSTANT.finditer(text):
+        shape, stride = (", ".join(found[field].split(", ")) for field in ("shape", "stride"))
+        artifact.weights[found["name"][:_MOST_NAME]] = {
+            "shape": f"torch.Size([{shape}])",
+            "dtype": f"torch.{found['dtype']}",
+            "device": f"device(type={found['device']!r})",
+            "stride": f"({stride}{',' * (stride != '' and ', ' not in stride)})",
+        }
+
+
+_CONSTANT = re.compile(
+    r"\.dtype = cached_torch_dtype_(?P<dtype>\w{1,30});\s+constants_info_\[\d+\]\.device_type = cached_torch_device_type_(?P<device>\w{1,30});"
+    r"[^}]{0,400}?\.from_folded = false;[^}]{0,300}?\.shape = \{(?P<shape>[\d, ]*)\};\s+constants_info_\[\d+\]\.stride = \{(?P<stride>[\d, ]*)\};"
+    r"[^;}]{0,200};\s+constants_info_\[\d+\]\.original_fqn = \"(?P<name>[^\"\n]*)\""
+)
 
 
 def read_program(path: str, artifact: Artifact) -> None:
@@ -446,8 +533,62 @@ def read_program(path: str, artifact: Artifact) -> None:
             artifact.graphs[os.path.basename(name)] = data.decode(errors="replace")
             if isinstance(facts.get("torch_version"), str):
                 artifact.made_for["PyTorch"] = facts["torch_version"]
+            _take_program(facts, artifact)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error, ValueError) as error:
         raise ArtifactError(f"its archive is damaged ({type(error).__name__})") from error
+
+
+_OF_NUMBER = (
+    "", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex32", "complex64", "complex128",
+    "bool", "bfloat16",
+)  # fmt: skip
+"""The dtypes of torch.export's schema by their numbers."""
+
+
+def _take_program(facts: Any, artifact: Artifact) -> None:
+    """The inputs of the user and the lines of each node, from the graph of a program."""
+    try:
+        graph, ranges = facts["graph_module"]["graph"], facts["range_constraints"]
+        for spec in facts["graph_module"]["signature"]["input_specs"]:
+            weight = spec.get("parameter") or spec.get("buffer")
+            argument = weight["arg"] if weight else spec.get("user_input", {}).get("arg", {}).get("as_tensor")
+            if argument is None:
+                continue
+            tensor = graph["tensor_values"][argument["name"]]
+            name = (weight.get("parameter_name") or weight.get("buffer_name")) if weight else argument["name"]
+            shape = ", ".join(_extent(one, ranges) for one in tensor["sizes"])
+            stride = ", ".join(str(one.get("as_int", "..")) for one in tensor["strides"])
+            (artifact.weights if weight else artifact.inputs)[_text(name)[:_MOST_NAME]] = {
+                "shape": f"torch.Size([{shape}])",
+                "dtype": f"torch.{_OF_NUMBER[tensor['dtype']]}",
+                "device": f"device(type={_text(tensor['device']['type'])!r})",
+                "stride": f"({stride}{',' * (len(tensor['strides']) == 1)})",
+            }
+        for node in graph["nodes"]:
+            trace = _text(node.get("metadata", {}).get("stack_trace"))
+            model = _MODEL.search(_text(node.get("metadata", {}).get("nn_module_stack")))
+            first = _FRAME.search(trace[:_BEFORE_TEXT])
+            if model and first and not artifact.functions:
+                artifact.functions.append((f"{model[1]}.{first['function']}", first["file"], 0))
+            frames = _FRAME.finditer(trace[:_BEFORE_TEXT])
+            artifact.code += [(one["file"], int(one["line"]), one["function"], one["code"]) for one in frames]
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        artifact.problems.append(f"the graph of the program is not as expected ({type(error).__name__})")
+
+
+_SYMBOL = re.compile(r"Symbol\('(\w+)'[^()]*\)")
+_MODEL = re.compile(r"L__self__,,[\w.]*?(\w+)(?:;|$)")
+_FRAME = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d{1,7}), in (?P<function>[^\n]+)\n +(?P<code>[^\n]+)')
+
+
+def _extent(size: Any, ranges: Any) -> str:
+    if "as_int" in size:
+        return str(_number(size["as_int"]))
+    text = size["as_expr"]["expr_str"]
+    symbol = _SYMBOL.fullmatch(text)
+    limits = ranges.get(symbol[1] if symbol else text, {})
+    low, high = limits.get("min_val"), limits.get("max_val")
+    return f"{'' if low is None else _number(low)}..{'' if high is None or high >= 1 << 31 else _number(high)}"
 
 
 def read_library(path: str, artifact: Artifact) -> None:
