@@ -9,6 +9,7 @@ import pickle
 from typing import Any
 
 from irscope.internals.names import PrivateName
+from irscope.internals.process_groups import ranks_of_groups
 from irscope.usercode.user_files import is_user_file
 
 VARIABLE, ENTRIES = "TORCH_FR_BUFFER_SIZE", 2000
@@ -17,6 +18,7 @@ _WHAT = "which ranks waited for which"
 _DUMP = PrivateName(_WHAT, _MODULE, "_dump_fr_trace", "2.11 to 2.14")
 _MOST = 1000
 """Arrivals that are kept, the last ones."""
+_MOST_WAITING = 50
 
 
 def arrivals() -> list[list[Any]]:
@@ -37,6 +39,33 @@ def arrivals() -> list[list[Any]]:
         group = str((entry.get("process_group") or ("",))[0])
         operation = str(entry.get("profiling_name", "")).partition(":")[2]
         found.append([group, int(entry["collective_seq_id"]), operation, int(entry["time_created_ns"]), file, line])
+    return found
+
+
+def issued() -> dict[str, Any]:
+    """What ``irscope attach`` is told: the collectives that have not ended, and how far this rank is in each group.
+
+    ``groups`` has the ranks of each group, by its name; ``reached`` the number of the last collective that the rank
+    issued there; ``waiting`` each one that has not ended as ``[group, number, operation, sizes, nanoseconds since the
+    epoch, file, line]``.  A recorder that is off gives the groups alone.
+    """
+    found: dict[str, Any] = {"groups": ranks_of_groups(), "reached": {}, "waiting": []}
+    dump = _DUMP.find()
+    if dump is None:
+        return found
+    told = pickle.loads(dump(True, True, False))  # PyTorch made these bytes just now, in this process
+    found["records"] = bool(told.get("entries"))
+    for entry in told.get("entries", ()):
+        if entry.get("is_p2p"):
+            continue
+        group, number = str((entry.get("process_group") or ("",))[0]), int(entry["collective_seq_id"])
+        found["reached"][group] = max(number, found["reached"].get(group, 0))
+        if not entry.get("retired") and entry.get("state") != "completed":
+            operation = str(entry.get("profiling_name", "")).partition(":")[2]
+            place = _place(entry.get("frames") or ())
+            row = [group, number, operation, str(entry.get("input_sizes", "")), int(entry["time_created_ns"]), *place]
+            found["waiting"].append(row)
+    found["waiting"] = found["waiting"][-_MOST_WAITING:]
     return found
 
 

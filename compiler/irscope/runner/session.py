@@ -30,6 +30,7 @@ from irscope.vocabulary.stages import Role
 from irscope.vocabulary.visible import bounded
 
 if TYPE_CHECKING:
+    from irscope.runner.answering import Answering
     from irscope.runner.evidence import Evidence
     from irscope.runner.rounds import Rounds
     from irscope.runner.trial import Held
@@ -62,6 +63,7 @@ class Session:
         self._stop_listening: list[Undo] = []
         self._device = ""
         self._process: FactsWritten | None = None
+        self._answering: Answering | None = None
         self._groups: dict[str, int] = {}
         steady = [self._steady.hook()] if request.budget.steady_calls else []
         self._rounds = self._new_rounds() if request.rounds or request.evidence else None
@@ -116,8 +118,19 @@ class Session:
         name_folders_after(self._request.run)
         self._stop_listening = [listen(handler, handler.LOGGER) for handler in self._capture.handlers()]
         self._hooks.__enter__()
+        request = self._request
+        if request.world and not request.fake_group and not request.is_child:
+            self._book.guarded(self._begin_to_answer)()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._in_child)
+
+    def _begin_to_answer(self) -> None:
+        """For a real rank: keeps its process, and lets `irscope attach` ask it."""
+        from irscope.runner.answering import Answering  # here: only ranks need it
+
+        self._messages.send(process_facts())
+        self._answering = Answering(self._request)
+        self._answering.start()
 
     def script_ended(self, exit_code: int, error: str, raised: BaseException | None = None) -> None:
         """Send how the script ended: its exit code, the error that ended it or an empty text, and the exception."""
@@ -172,6 +185,8 @@ class Session:
 
     def _send(self, message: Message) -> None:
         self._messages.send(message)
+        if self._answering is not None:
+            self._answering.note(message)
         if isinstance(message, CompileSeen):
             self._book.guarded(self._keep_device)()  # now, since a crash may end the run
             self._book.guarded(self._keep_groups)()  # now, since scripts destroy them at their end
@@ -238,6 +253,8 @@ class Session:
         if not self._book.is_open:  # that of a parent of the parent
             return
         self._messages.close()
+        if self._answering is not None:
+            self._answering.close()
         last_words.forget()
         self._book.close()
         if not self._request.children:
