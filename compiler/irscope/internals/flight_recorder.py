@@ -21,18 +21,20 @@ _MOST = 1000
 _MOST_WAITING = 50
 
 
+def entries() -> list[dict[str, Any]]:
+    """All that the recorder has; empty without a process group; leaves a gap if this torch has no flight recorder."""
+    dump = _DUMP.find()
+    # PyTorch made these bytes just now, in this process.
+    return [] if dump is None else list(pickle.loads(dump(True, True, False)).get("entries", ()))
+
+
 def arrivals() -> list[list[Any]]:
     """Each collective as ``[group, number in the group, operation, nanoseconds since the epoch, file, line]``.
 
-    The file is the user's nearest one on the stack; empty if there is none.  Empty without a process group; leaves a gap
-    if this torch has no flight recorder.
+    The file is the user's nearest one on the stack; empty if there is none.
     """
-    dump = _DUMP.find()
-    if dump is None:
-        return []
-    told = pickle.loads(dump(True, True, False))  # PyTorch made these bytes just now, in this process
     found = []
-    for entry in told.get("entries", ())[-_MOST:]:
+    for entry in entries()[-_MOST:]:
         if entry.get("is_p2p"):
             continue
         file, line = _place(entry.get("frames") or ())
@@ -50,12 +52,7 @@ def issued() -> dict[str, Any]:
     epoch, file, line]``.  A recorder that is off gives the groups alone.
     """
     found: dict[str, Any] = {"groups": ranks_of_groups(), "reached": {}, "waiting": []}
-    dump = _DUMP.find()
-    if dump is None:
-        return found
-    told = pickle.loads(dump(True, True, False))  # PyTorch made these bytes just now, in this process
-    found["records"] = bool(told.get("entries"))
-    for entry in told.get("entries", ()):
+    for entry in entries():
         if entry.get("is_p2p"):
             continue
         group, number = str((entry.get("process_group") or ("",))[0]), int(entry["collective_seq_id"])

@@ -68,7 +68,7 @@ def line_of(stack: Sequence[Frame]) -> tuple[str, int]:
 
 def phase_of(stack: Sequence[Frame]) -> str:
     """What a thread that compiles is doing, in words; empty for one that does not compile."""
-    files = [file.replace(os.sep, "/") for file, _, _ in stack]
+    files = [file.replace(os.sep, "/") for file, _, function in stack if function != "<module>"]  # an import
     if not any(part in file for file in files for part in _COMPILES):
         return ""
     found = (words for file in files for part, words in _PHASES if part in file)

@@ -30,6 +30,7 @@ from irscope.vocabulary.stages import Role
 from irscope.vocabulary.visible import bounded
 
 if TYPE_CHECKING:
+    from irscope.internals.runtime_collectives import RuntimeCollectives
     from irscope.runner.answering import Answering
     from irscope.runner.evidence import Evidence
     from irscope.runner.rounds import Rounds
@@ -65,6 +66,7 @@ class Session:
         self._process: FactsWritten | None = None
         self._answering: Answering | None = None
         self._groups: dict[str, int] = {}
+        self._of_runtime = self._new_runtime_collectives() if request.world else None
         steady = [self._steady.hook()] if request.budget.steady_calls else []
         self._rounds = self._new_rounds() if request.rounds or request.evidence else None
         rounds = self._rounds.hooks() if self._rounds else []  # after the capture's, so that it sees their results
@@ -76,8 +78,14 @@ class Session:
             *entries.hooks_for(request),
             *steady,
             *rounds,
+            *(self._of_runtime.hooks() if self._of_runtime is not None else ()),
         ]
         self._hooks = Hooks(hooks, self._book.gap)
+
+    def _new_runtime_collectives(self) -> RuntimeCollectives:
+        from irscope.internals.runtime_collectives import RuntimeCollectives  # here: only ranks need it
+
+        return RuntimeCollectives(self._request.fake_group)
 
     def _flips(self) -> list[Hook]:
         """Other defaults, where the run is to show what they cause."""
@@ -181,6 +189,7 @@ class Session:
             self._book.guarded(self._keep_groups)()
             self._book.guarded(self._keep_one_rank)()
             self._book.guarded(self._keep_arrivals)()
+            self._book.guarded(self._keep_runtime_collectives)()
             self._book.close()
 
     def _send(self, message: Message) -> None:
@@ -247,6 +256,15 @@ class Session:
 
             if found := arrivals():
                 self._keep("arrivals", list(found))
+
+    def _keep_runtime_collectives(self) -> None:
+        """For a rank: keeps the collectives that are in no graph, as FSDP2's."""
+        if self._of_runtime is None or "torch.distributed" not in sys.modules:
+            return
+        from irscope.internals.flight_recorder import entries
+
+        if rows := self._of_runtime.rows([] if self._request.fake_group else entries()):
+            self._keep("runtime_collectives", rows)
 
     def _in_child(self) -> None:
         """In a fork of the script's: this capture ends, and one of the fork begins, if forks are followed."""

@@ -113,7 +113,10 @@ def hangs_of(states: Sequence[RankState]) -> list[Hang]:
 
 def _of_group(group: str, number: int, ranks: Mapping[int, RankState]) -> Hang:
     there = {
-        rank: one for rank, state in ranks.items() for one in state.waiting if (one.group, one.number) == (group, number)
+        rank: one
+        for rank, state in ranks.items()
+        for one in state.waiting
+        if (one.group, one.number) == (group, number)
     }
     members = next((list(ranks[rank].groups[group]) for rank in there if group in ranks[rank].groups), list(ranks))
     missing = [rank for rank in members if rank not in ranks or ranks[rank].reached.get(group, 0) < number]
