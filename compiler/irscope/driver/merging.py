@@ -12,7 +12,7 @@ from irscope.comparing.ranks.differences import RankRun, differences
 from irscope.comparing.ranks.overlaps import overlaps_of
 from irscope.comparing.ranks.runtime import runtime_of
 from irscope.comparing.ranks.traffic import collectives_of, peak_of, unseen_collectives
-from irscope.comparing.ranks.waiting import waits_of
+from irscope.comparing.ranks.waiting import unknown_waits, waits_of
 from irscope.driver.rank_places import at_user_lines
 from irscope.findings.kinds import rank_divergence
 from irscope.protocol import Finding, Outcome, OutcomeKind, RankReport, Report
@@ -80,14 +80,15 @@ def merge(
     reports = tuple(
         _rank_report(store, run, world, tuple(alike.get(run.rank, ())), _groups(store, run.report.run)) for run in runs
     )
-    waits = waits_of({run.rank: _arrivals(store, run.report) for run in runs})
+    arrivals = {run.rank: _arrivals(store, run.report) for run in runs}
+    waits = waits_of(arrivals)
     first = runs[0].report.run
-    unseen = next(filter(None, map(unseen_collectives, runs)), None)
+    not_known = [next(filter(None, map(unseen_collectives, runs)), None), unknown_waits(arrivals)]
     gaps = runs[0].report.capture_gaps
     with contextlib.suppress(LookupError):  # a run that never began is not kept
-        if unseen is not None:
-            gaps = (*gaps, unseen)
-            store.put_gap(first, unseen)
+        for gap in filter(None, not_known):
+            gaps = (*gaps, gap)
+            store.put_gap(first, gap)
         for finding in (*findings, *added.values()):
             store.put_finding(first, finding)
         store.put_ranks(first, world, reports, waits)

@@ -6,6 +6,8 @@ The recorder is on if ``TORCH_FR_BUFFER_SIZE`` is set before torch is imported; 
 from __future__ import annotations
 
 import pickle
+import sys
+from collections.abc import Callable
 from typing import Any
 
 from irscope.internals.names import PrivateName
@@ -13,34 +15,60 @@ from irscope.internals.process_groups import ranks_of_groups
 from irscope.usercode.user_files import is_user_file
 
 VARIABLE, ENTRIES = "TORCH_FR_BUFFER_SIZE", 2000
+VARIABLES = {VARIABLE: str(ENTRIES), "TORCH_NCCL_ENABLE_TIMING": "1"}
+"""What irscope sets for real ranks; the second gives NCCL's collectives their durations on the device."""
 _MODULE = "torch._C._distributed_c10d"
 _WHAT = "which ranks waited for which"
 _DUMP = PrivateName(_WHAT, _MODULE, "_dump_fr_trace", "2.11 to 2.14")
+_NCCL_DUMP = PrivateName(_WHAT, _MODULE, "_dump_nccl_trace", "2.9 to 2.15")
+"""NCCL's recorder is another one: the first has nothing of it (torch 2.11)."""
 _MOST = 1000
 """Arrivals that are kept, the last ones."""
 _MOST_WAITING = 50
 
 
 def entries() -> list[dict[str, Any]]:
-    """All that the recorder has; empty without a process group; leaves a gap if this torch has no flight recorder."""
-    dump = _DUMP.find()
-    # PyTorch made these bytes just now, in this process.
-    return [] if dump is None else list(pickle.loads(dump(True, True, False)).get("entries", ()))
+    """All that the recorders have, as PyTorch names it; empty without a process group.
 
-
-def arrivals() -> list[list[Any]]:
-    """Each collective as ``[group, number in the group, operation, nanoseconds since the epoch, file, line]``.
-
-    The file is the user's nearest one on the stack; empty if there is none.
+    Leaves a gap if this torch has no flight recorder.
     """
-    found = []
-    for entry in entries()[-_MOST:]:
+    dumps = [_DUMP.find()]
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_nccl_available():
+        dumps.append(_NCCL_DUMP.find())
+    # PyTorch made these bytes just now, in this process.
+    return [
+        entry
+        for dump in dumps
+        if dump is not None
+        for entry in pickle.loads(dump(True, True, False)).get("entries", ())
+    ]
+
+
+def arrivals(before: Callable[[int, int, tuple[str, int]], tuple[str, int]]) -> list[list[Any]]:
+    """Each collective as ``[group, number in the group, operation, nanoseconds since the epoch, file, line, nanoseconds
+    on the device, file and line before]``.
+
+    The file is the user's nearest one on the stack; empty if there is none.  On the device: 0 for a CPU, -1 if the
+    recorder does not know the duration.
+
+    Parameters
+    ----------
+    before
+        Of two times and a place: the line that the rank was in between, and that is another.
+    """
+    found, last = [], 0
+    for entry in sorted(entries()[-_MOST:], key=lambda entry: int(entry["time_created_ns"])):
         if entry.get("is_p2p"):
             continue
-        file, line = _place(entry.get("frames") or ())
+        place, begun = _place(entry.get("frames") or ()), int(entry["time_created_ns"])
         group = str((entry.get("process_group") or ("",))[0])
-        operation = str(entry.get("profiling_name", "")).partition(":")[2]
-        found.append([group, int(entry["collective_seq_id"]), operation, int(entry["time_created_ns"]), file, line])
+        backend, _, operation = str(entry.get("profiling_name", "")).partition(":")
+        took = entry.get("duration_ms")
+        device = 0 if backend != "nccl" else -1 if took is None else int(took * 1e6)
+        row = [group, int(entry["collective_seq_id"]), operation, begun, *place, device]
+        found.append([*row, *(before(last, begun, place) if last else ("", 0))])
+        last = begun
     return found
 
 

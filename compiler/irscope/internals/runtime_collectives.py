@@ -8,7 +8,6 @@ DDP's reducer is C++: its all-reduces are read from the flight recorder.
 from __future__ import annotations
 
 import functools
-import sys
 import threading
 import time
 import types
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
+from irscope.internals.stacks import place_in
 from irscope.usercode.user_files import is_user_file
 
 _FSDP = "torch.distributed.fsdp._fully_shard._fsdp_param_group"
@@ -309,12 +309,5 @@ def _module_of(parameters: Sequence[Any]) -> str:
 
 def _user_place() -> tuple[str, int]:
     """The user's line that led here; for a thread of autograd's the line that the main thread is in."""
-    frame: Any = sys._getframe(1)
-    main = sys._current_frames().get(threading.main_thread().ident or 0)
-    for start in (frame, main):
-        frame = start
-        while frame is not None:
-            if is_user_file(frame.f_code.co_filename):
-                return frame.f_code.co_filename, frame.f_lineno
-            frame = frame.f_back
-    return "", 0
+    mine = place_in(threading.get_ident())
+    return mine if mine[0] else place_in(threading.main_thread().ident or 0)

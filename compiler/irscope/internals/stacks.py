@@ -10,6 +10,7 @@ import re
 import sys
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 from irscope.usercode.user_files import is_user_file
 
@@ -56,6 +57,16 @@ def stacks() -> dict[str, list[Frame]]:
             frame = frame.f_back  # type: ignore[assignment]
         found["MainThread" if ident == main else names.get(ident, str(ident))] = stack
     return found
+
+
+def place_in(ident: int) -> tuple[str, int]:
+    """The user's innermost file and line in a thread of this process; an empty file if there is none."""
+    frame: Any = sys._current_frames().get(ident)
+    while frame is not None:
+        if is_user_file(frame.f_code.co_filename):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return "", 0
 
 
 def line_of(stack: Sequence[Frame]) -> tuple[str, int]:

@@ -144,6 +144,12 @@ class CollectiveWait:
     ranks: tuple[int, ...]
     waited: tuple[float, ...]
     """Seconds that each of ``ranks`` waited."""
+    typical: float = 0.0
+    """Seconds that the others waited for the rank that was last: of each call the median of the ranks, and of these the
+    median of the calls in which that rank was ``late``."""
+    before_file: str = ""
+    """The user's file that ``late`` was in longest before it came, in these calls; empty if it is not known."""
+    before_line: int = 0
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from irscope.runner.evidence import Evidence
     from irscope.runner.rounds import Rounds
     from irscope.runner.trial import Held
+    from irscope.runner.where import Whereabouts
 
 
 class Session:
@@ -65,6 +66,7 @@ class Session:
         self._device = ""
         self._process: FactsWritten | None = None
         self._answering: Answering | None = None
+        self._whereabouts: Whereabouts | None = None
         self._groups: dict[str, int] = {}
         self._of_runtime = self._new_runtime_collectives() if request.world else None
         steady = [self._steady.hook()] if request.budget.steady_calls else []
@@ -135,10 +137,13 @@ class Session:
     def _begin_to_answer(self) -> None:
         """For a real rank: keeps its process, and lets `irscope attach` ask it."""
         from irscope.runner.answering import Answering  # here: only ranks need it
+        from irscope.runner.where import Whereabouts
 
         self._messages.send(process_facts())
         self._answering = Answering(self._request)
         self._answering.start()
+        self._whereabouts = Whereabouts()
+        self._whereabouts.start()
 
     def script_ended(self, exit_code: int, error: str, raised: BaseException | None = None) -> None:
         """Send how the script ended: its exit code, the error that ended it or an empty text, and the exception."""
@@ -174,6 +179,8 @@ class Session:
         """Undoes everything that `start` did."""
         if not self._book.is_open:
             return
+        if self._whereabouts is not None:
+            self._whereabouts.stop()
         self._book.guarded(self._capture.finish)()
         option = "--target" if self._request.targets else "--world"
         if named := on_cpu.what_changed():
@@ -254,7 +261,9 @@ class Session:
         if request.world and not request.fake_group and "torch.distributed" in sys.modules:
             from irscope.internals.flight_recorder import arrivals  # here: only ranks need it
 
-            if found := arrivals():
+            whereabouts = self._whereabouts
+            before = whereabouts.longest_between if whereabouts is not None else lambda begin, end, but: ("", 0)
+            if found := arrivals(before):
                 self._keep("arrivals", list(found))
 
     def _keep_runtime_collectives(self) -> None:
@@ -273,6 +282,8 @@ class Session:
         self._messages.close()
         if self._answering is not None:
             self._answering.close()
+        if self._whereabouts is not None:
+            self._whereabouts.stop()
         last_words.forget()
         self._book.close()
         if not self._request.children:

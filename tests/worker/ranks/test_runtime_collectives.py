@@ -57,7 +57,7 @@ for _ in range(2):
     net(torch.randn(8, 512)).sum().backward()  # backward
 """
 DDP = """\
-net = nn.parallel.DistributedDataParallel(Net(), bucket_cap_mb=3)
+net = nn.parallel.DistributedDataParallel(Net(), bucket_cap_mb=2)
 for _ in range(4):
     net(torch.randn(64, 512)).sum().backward()  # backward
 """

@@ -119,6 +119,8 @@ def of_waits(at: At) -> list[Column[CollectiveWait]]:
         Column("waited", lambda one: duration(one.seconds), is_number=True),
         Column("longest", lambda one: duration(one.longest), is_number=True),
         Column("last to arrive", lambda one: f"rank {one.late} ({one.late_calls} of {one.calls})"),
+        Column("typically", lambda one: duration(one.typical), is_number=True),
+        Column("it was in", lambda one: at(one.before_file, one.before_line) or _NONE),
         Column("who waited", _who),
         Column("from", lambda one: at(one.file, one.line)),
     ]
