@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-IRSCOPE = str(Path(sys.executable).parent / "irscope")
+IRSCOPE = [sys.executable, "-m", "irscope"]
 SCRIPT = """\
 import os, sys, time
 import torch
@@ -34,7 +34,7 @@ if backend == "nccl":
     torch.cuda.set_device(device)
 torch.manual_seed(0)
 net = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 256)).to(device)
-step = torch.compile(lambda x: net(x).square().mean(), backend="aot_eager")
+step = torch.compile(lambda x: net(x).square().mean(), backend="eager")
 x, spent = torch.randn(32, 256, device=device), []
 
 
@@ -84,7 +84,7 @@ def main() -> None:
 
         def captured(milliseconds: float) -> tuple[dict[str, object], str]:
             given = [options.backend, str(milliseconds), str(late), str(options.steps)]
-            command = [IRSCOPE, "run", "--json", "--lane", "fast", *number, "--store", f"{folder}/runs.db", str(script)]
+            command = [*IRSCOPE, "run", "--json", "--lane", "fast", *number, "--store", f"{folder}/runs.db", str(script)]
             done = subprocess.run([*command, "--", *given], capture_output=True, text=True, check=True)
             return json.loads(done.stdout), done.stderr
 

@@ -324,7 +324,7 @@ def test_who_waited_for_whom() -> None:
     assert (found.late, found.late_calls, found.longest) == (1, 2, 3.0)
     assert dict(zip(found.ranks, found.waited, strict=True)) == {0: 2 + 1 + 3, 1: 3, 2: 1 + 1}
     assert found.seconds == 11 and waits_of({0: arrivals(1)}) == ()
-    assert (found.typical, found.before_file) == (2.0, ""), "of 1.5 and 2.5 s; older runs do not know what was before"
+    assert (found.typical, found.before_file) == (1.25, ""), "of 1.5 and 1 s; older runs do not know what was before"
 
 
 def test_on_a_gpu_the_durations_say_who_waited() -> None:

@@ -45,7 +45,13 @@ def entries() -> list[dict[str, Any]]:
     ]
 
 
-def arrivals(before: Callable[[int, int, tuple[str, int]], tuple[str, int]]) -> list[list[Any]]:
+Place = tuple[str, int]
+
+
+def arrivals(
+    before: Callable[[int, int, Place], Place] = lambda begin, end, but: ("", 0),
+    at: Callable[[int], Place] = lambda time: ("", 0),
+) -> list[list[Any]]:
     """Each collective as ``[group, number in the group, operation, nanoseconds since the epoch, file, line, nanoseconds
     on the device, file and line before]``.
 
@@ -56,12 +62,17 @@ def arrivals(before: Callable[[int, int, tuple[str, int]], tuple[str, int]]) -> 
     ----------
     before
         Of two times and a place: the line that the rank was in between, and that is another.
+    at
+        Of a time: the line that its main thread was in.  A GPU's backward has a thread of its own, whose stack does not
+        have the user's line.
     """
     found, last = [], 0
     for entry in sorted(entries()[-_MOST:], key=lambda entry: int(entry["time_created_ns"])):
         if entry.get("is_p2p"):
             continue
-        place, begun = _place(entry.get("frames") or ()), int(entry["time_created_ns"])
+        begun = int(entry["time_created_ns"])
+        place = place_of(entry.get("frames") or ())
+        place = place if place[0] else at(begun)
         group = str((entry.get("process_group") or ("",))[0])
         backend, _, operation = str(entry.get("profiling_name", "")).partition(":")
         took = entry.get("duration_ms")
@@ -87,14 +98,15 @@ def issued() -> dict[str, Any]:
         found["reached"][group] = max(number, found["reached"].get(group, 0))
         if not entry.get("retired") and entry.get("state") != "completed":
             operation = str(entry.get("profiling_name", "")).partition(":")[2]
-            place = _place(entry.get("frames") or ())
+            place = place_of(entry.get("frames") or ())
             row = [group, number, operation, str(entry.get("input_sizes", "")), int(entry["time_created_ns"]), *place]
             found["waiting"].append(row)
     found["waiting"] = found["waiting"][-_MOST_WAITING:]
     return found
 
 
-def _place(frames: Any) -> tuple[str, int]:
+def place_of(frames: Any) -> Place:
+    """The user's nearest line on a recorded stack; an empty file if there is none."""
     for frame in frames:
         if is_user_file(str(frame.get("filename", ""))):
             return str(frame["filename"]), int(frame["line"])

@@ -14,9 +14,9 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from irscope.internals.flight_recorder import place_of
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
 from irscope.internals.stacks import place_in
-from irscope.usercode.user_files import is_user_file
 
 _FSDP = "torch.distributed.fsdp._fully_shard._fsdp_param_group"
 _STAGE, _SCHEDULES = "torch.distributed.pipelining.stage", "torch.distributed.pipelining.schedules"
@@ -72,17 +72,21 @@ class RuntimeCollectives:
             Hook("which modules DDP's buckets belong to", _DDP, "2.9 to 2.15", self._see_ddp),
         ]
 
-    def rows(self, recorded: Sequence[dict[str, Any]] = ()) -> list[Row]:
+    def rows(
+        self, recorded: Sequence[dict[str, Any]] = (), at: Callable[[int], tuple[str, int]] = lambda time: ("", 0)
+    ) -> list[Row]:
         """All so far, in the order of their first calls.
 
         Parameters
         ----------
         recorded
             The entries of the flight recorder, which has DDP's.
+        at
+            As for `irscope.internals.flight_recorder.arrivals`.
         """
         with self._lock:
             found = [[*key, *counts] for key, counts in self._rows.items()]
-        return [*found, *ddp_rows(recorded, self._wrapped)][:_MOST_ROWS]
+        return [*found, *ddp_rows(recorded, self._wrapped, at)][:_MOST_ROWS]
 
     def _issued(self, issuer: str, operation: str, module: str, peer: int, size: int, open_as: object) -> None:
         """One call; ``open_as`` names it until the rank waits for it, None if the call itself has waited."""
@@ -213,7 +217,11 @@ _OPERATIONS = {
 """Methods of a stage that make its sends and receives."""
 
 
-def ddp_rows(recorded: Sequence[dict[str, Any]], wrapped: Sequence[Sequence[tuple[str, int]]]) -> list[Row]:
+def ddp_rows(
+    recorded: Sequence[dict[str, Any]],
+    wrapped: Sequence[Sequence[tuple[str, int]]],
+    at: Callable[[int], tuple[str, int]] = lambda time: ("", 0),
+) -> list[Row]:
     """DDP's collectives, from the entries of the flight recorder.
 
     Those of a bucket are all-reduces that no Python function has called.  A bucket runs beside the rest of the backward:
@@ -223,6 +231,8 @@ def ddp_rows(recorded: Sequence[dict[str, Any]], wrapped: Sequence[Sequence[tupl
     ----------
     wrapped
         Of each model in DDP its parameters with their numbers of elements.
+    at
+        As for `irscope.internals.flight_recorder.arrivals`.
     """
     rows: dict[tuple[Any, ...], list[int]] = {}
     backward: list[tuple[list[int], int, int]] = []
@@ -238,7 +248,8 @@ def ddp_rows(recorded: Sequence[dict[str, Any]], wrapped: Sequence[Sequence[tupl
         size = elements * _BYTES.get(str(kinds[0]), 0) or -1
         done = sum(number for _, number, _ in backward)
         module = _bucket_modules(totals, done, elements) if is_bucket else ""
-        key = "DDP", operation, module, -1, size, *_recorded_place(frames)
+        place = place_of(frames)
+        key = "DDP", operation, module, -1, size, *(place if place[0] else at(int(entry["time_created_ns"])))
         counts = rows.setdefault(key, [0, 0, 0])
         counts[0] += 1
         if is_bucket:
@@ -279,13 +290,6 @@ def named_modules(parameters: Iterable[str]) -> str:
 def _is_from_engine(frames: Sequence[dict[str, Any]]) -> bool:
     """Whether autograd's engine itself was the innermost Python function; a thread of its own has no Python function."""
     return not frames or str(frames[0].get("name")) == _ENGINE
-
-
-def _recorded_place(frames: Sequence[dict[str, Any]]) -> tuple[str, int]:
-    for frame in frames:
-        if is_user_file(str(frame.get("filename", ""))):
-            return str(frame["filename"]), int(frame["line"])
-    return "", 0
 
 
 def _product(sizes: Iterable[Any]) -> int:

@@ -47,7 +47,8 @@ class Session:
     Parameters
     ----------
     in_fork
-        Called in a fork of the script's, where this capture has ended, with `RunRequest.children`, if there is one.
+        Called in a fork of the script's, where this capture has ended, with `RunRequest.children`, if there is one, and
+        with the error because of which it is called again.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Session:
         request: RunRequest,
         messages: MessagePipe,
         held: Held | None = None,
-        in_fork: Callable[[str], None] = lambda address: None,
+        in_fork: Callable[[str, Exception | None], None] = lambda address, error: None,
     ) -> None:
         self._in_fork = in_fork
         self._request, self._messages, self._held = request, messages, held
@@ -261,9 +262,8 @@ class Session:
         if request.world and not request.fake_group and "torch.distributed" in sys.modules:
             from irscope.internals.flight_recorder import arrivals  # here: only ranks need it
 
-            whereabouts = self._whereabouts
-            before = whereabouts.longest_between if whereabouts is not None else lambda begin, end, but: ("", 0)
-            if found := arrivals(before):
+            where = self._whereabouts
+            if found := arrivals() if where is None else arrivals(where.longest_between, where.at):
                 self._keep("arrivals", list(found))
 
     def _keep_runtime_collectives(self) -> None:
@@ -272,7 +272,8 @@ class Session:
             return
         from irscope.internals.flight_recorder import entries
 
-        if rows := self._of_runtime.rows([] if self._request.fake_group else entries()):
+        where = self._whereabouts
+        if rows := self._of_runtime.rows(entries(), where.at) if where is not None else self._of_runtime.rows():
             self._keep("runtime_collectives", rows)
 
     def _in_child(self) -> None:
@@ -288,11 +289,13 @@ class Session:
         self._book.close()
         if not self._request.children:
             return
-        with contextlib.suppress(Exception):  # the script must go on
+        try:
             for stop in self._stop_listening:
                 stop()
             self._hooks.__exit__()
-            self._in_fork(self._request.children)
+            self._in_fork(self._request.children, None)
+        except Exception as error:  # noqa: BLE001  the script must go on
+            self._in_fork(self._request.children, error)
 
 
 _MOST_FILES = 2000

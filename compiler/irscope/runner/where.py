@@ -41,6 +41,15 @@ class Whereabouts:
                 self._looks.append((time.time_ns(), *place))
                 before = place
 
+    def at(self, time: int) -> tuple[str, int]:
+        """The user's line in which the main thread was at a time; an empty file if it is not known."""
+        place = ("", 0)
+        for since, file, line in list(self._looks):
+            if since > time:
+                break
+            place = file, line
+        return place
+
     def longest_between(self, begin: int, end: int, but: tuple[str, int]) -> tuple[str, int]:
         """The user's line in which the main thread was longest between two times, in nanoseconds since the epoch.
 
