@@ -1,6 +1,6 @@
 """Who waits for whom: a planted sleep on one rank, and what irscope says of it.
 
-    .venv/bin/python benchmarks/waits.py [--ranks 4] [--backend gloo] [--steps 20] [--rounds 3]
+    .venv/bin/python benchmarks/waits.py [--ranks 4] [--backend gloo] [--steps 20] [--rounds 3] [--sleeps MS …]
 
 Rank `--late` sleeps 5, 20 and 50 ms in each step, at a line of its own.  Printed is a row of the table in docs/ranks.md for
 each sleep: the median of the steps that irscope names, its error, the rank and the line, and what capturing costs: the
@@ -74,6 +74,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--late", type=int, default=-1)
+    parser.add_argument("--sleeps", type=float, nargs="*", default=[5.0, 20.0, 50.0], metavar="MS")
     options = parser.parse_args()
     late = options.late % options.ranks
     print(f"{options.ranks} ranks, {options.backend}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
@@ -84,7 +85,17 @@ def main() -> None:
 
         def captured(milliseconds: float) -> tuple[dict[str, object], str]:
             given = [options.backend, str(milliseconds), str(late), str(options.steps)]
-            command = [*IRSCOPE, "run", "--json", "--lane", "fast", *number, "--store", f"{folder}/runs.db", str(script)]
+            command = [
+                *IRSCOPE,
+                "run",
+                "--json",
+                "--lane",
+                "fast",
+                *number,
+                "--store",
+                f"{folder}/runs.db",
+                str(script),
+            ]
             done = subprocess.run([*command, "--", *given], capture_output=True, text=True, check=True)
             return json.loads(done.stdout), done.stderr
 
@@ -93,7 +104,7 @@ def main() -> None:
             given = [options.backend, "0", str(late), str(options.steps)]
             return seconds_of_step(subprocess.run([*launch, *given], capture_output=True, text=True, check=True).stdout)
 
-        for milliseconds in (5.0, 20.0, 50.0):
+        for milliseconds in options.sleeps:
             report, _ = captured(milliseconds)
             found = [one for one in report["waits"] if one["line"] == line_of("reduce")]
             for one in found:

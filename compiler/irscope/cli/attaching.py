@@ -74,19 +74,24 @@ def _words(states: Sequence[RankState], hangs: Sequence[Hang]) -> list[str]:
     dead, here = dead_of(states), {state.rank for state in states}
     lines = [_first_up(f"{_have(dead)} no process: it has ended, or has never begun.")] if dead else []
     for hang in hangs:
-        name = f"{hang.operation} {hang.number} of group {hang.group}" if hang.number else hang.operation
-        place = f" ({short_path(hang.file)}:{hang.line})" if hang.file else ""
-        since = f" for {_since(hang.since_ns)}" if hang.since_ns else ""
-        waits = "wait" if len(hang.waiting) > 1 else "waits"
-        lines.append(_first_up(f"{ranks_named(hang.waiting)} {waits} in {name}{place}{since}."))
-        if known := [rank for rank in hang.missing if rank in here or rank in dead]:
-            lines.append(_first_up(f"{_have(known)} not come to it."))
-        if others := [rank for rank in hang.missing if rank not in here and rank not in dead]:
-            lines.append(f"Not known: {ranks_named(others)} of another machine. Run this there, too.")
-        if hang.differing:
-            calls = "; ".join(f"rank {rank} {words}" for rank, words in hang.differing.items())
-            lines.append(f"The ranks call different collectives as the same one: {calls}.")
+        lines += _words_of(hang, here, dead)
     return lines or ["No rank waits for one that is missing."]
+
+
+def _words_of(hang: Hang, here: set[int | None], dead: Sequence[int]) -> list[str]:
+    name = f"{hang.operation} {hang.number} of group {hang.group}" if hang.number else hang.operation
+    place = f" ({short_path(hang.file)}:{hang.line})" if hang.file else ""
+    since = f" for {_since(hang.since_ns)}" if hang.since_ns else ""
+    waits = "wait" if len(hang.waiting) > 1 else "waits"
+    lines = [_first_up(f"{ranks_named(hang.waiting)} {waits} in {name}{place}{since}.")]
+    if known := [rank for rank in hang.missing if rank in here or rank in dead]:
+        lines.append(_first_up(f"{_have(known)} not come to it."))
+    if others := [rank for rank in hang.missing if rank not in here and rank not in dead]:
+        lines.append(f"Not known: {ranks_named(others)} of another machine. Run this there, too.")
+    if hang.differing:
+        calls = "; ".join(f"rank {rank} {words}" for rank, words in hang.differing.items())
+        lines.append(f"The ranks call different collectives as the same one: {calls}.")
+    return lines
 
 
 def _have(ranks: Sequence[int]) -> str:

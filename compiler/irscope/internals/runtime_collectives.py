@@ -8,6 +8,7 @@ DDP's reducer is C++: its all-reduces are read from the flight recorder.
 from __future__ import annotations
 
 import functools
+import math
 import threading
 import time
 import types
@@ -237,27 +238,39 @@ def ddp_rows(
     rows: dict[tuple[Any, ...], list[int]] = {}
     backward: list[tuple[list[int], int, int]] = []
     totals = {sum(size for _, size in parameters): list(parameters) for parameters in wrapped}
-    for entry in recorded if wrapped else ():
-        frames = entry.get("frames") or ()
-        operation = str(entry.get("profiling_name", "")).partition(":")[2]
-        is_bucket = operation == "all_reduce" and _is_from_engine(frames)
-        if not is_bucket and not any(_DDP_FILE in str(frame.get("filename", "")) for frame in frames):
-            continue
-        elements = sum(_product(sizes) for sizes in entry.get("input_sizes") or ())
+    for entry in filter(_is_of_ddp, recorded) if wrapped else ():
+        frames, time = entry.get("frames") or (), int(entry["time_created_ns"])
+        elements = sum(math.prod(map(int, sizes)) for sizes in entry.get("input_sizes") or ())
         kinds = entry.get("input_dtypes") or ("",)
         size = elements * _BYTES.get(str(kinds[0]), 0) or -1
         done = sum(number for _, number, _ in backward)
+        is_bucket = _is_bucket(entry)
         module = _bucket_modules(totals, done, elements) if is_bucket else ""
         place = place_of(frames)
-        key = "DDP", operation, module, -1, size, *(place if place[0] else at(int(entry["time_created_ns"])))
-        counts = rows.setdefault(key, [0, 0, 0])
+        counts = rows.setdefault(
+            ("DDP", _operation(entry), module, -1, size, *(place if place[0] else at(time))), [0, 0, 0]
+        )
         counts[0] += 1
         if is_bucket:
-            backward.append((counts, elements, int(entry["time_created_ns"])))
+            backward.append((counts, elements, time))
             if done + elements in totals:
                 _close(backward)
                 backward = []
     return [[*key, *counts] for key, counts in rows.items()]
+
+
+def _operation(entry: dict[str, Any]) -> str:
+    return str(entry.get("profiling_name", "")).partition(":")[2]
+
+
+def _is_bucket(entry: dict[str, Any]) -> bool:
+    """Whether autograd's engine itself was the innermost Python function; a thread of its own has no Python function."""
+    frames = entry.get("frames") or ()
+    return _operation(entry) == "all_reduce" and (not frames or str(frames[0].get("name")) == _ENGINE)
+
+
+def _is_of_ddp(entry: dict[str, Any]) -> bool:
+    return _is_bucket(entry) or any(_DDP_FILE in str(frame.get("filename", "")) for frame in entry.get("frames") or ())
 
 
 def _close(backward: Sequence[tuple[list[int], int, int]]) -> None:
@@ -285,18 +298,6 @@ def named_modules(parameters: Iterable[str]) -> str:
     """The modules that parameters belong to: ``layers.1.down``, or ``layers.1.down, layers.1.up, …``."""
     found = list(dict.fromkeys(name.rpartition(".")[0] or "the model" for name in parameters))
     return ", ".join(found[:_MOST_MODULES]) + (", …" if len(found) > _MOST_MODULES else "")
-
-
-def _is_from_engine(frames: Sequence[dict[str, Any]]) -> bool:
-    """Whether autograd's engine itself was the innermost Python function; a thread of its own has no Python function."""
-    return not frames or str(frames[0].get("name")) == _ENGINE
-
-
-def _product(sizes: Iterable[Any]) -> int:
-    found = 1
-    for size in sizes:
-        found *= int(size)
-    return found
 
 
 def _module_of(parameters: Sequence[Any]) -> str:
