@@ -12,7 +12,7 @@ waits in, and which ranks are missing there.
 WHAT is the number of a process (of a launcher, of `irscope run`, or of one rank), or the folder of the run store in which
 `irscope run` keeps the job.  Without it: the newest job of --store.
 
-Ranks that `irscope run` has started answer by themselves.  Of others py-spy reads the stack, and their collectives are
+Ranks that `irscope run` has started answer by themselves.  py-spy reads the stacks of others, and their collectives are
 known only by the function that they are in."""
 
 

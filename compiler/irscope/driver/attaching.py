@@ -1,7 +1,7 @@
 """What the processes of a job do now, without stopping them: for a job that does not go on.
 
-A rank that ``irscope run`` has started answers by itself (`irscope.runner.answering`).  Of any other process py-spy reads
-the stack, which needs the right to read its memory.  NCCL's RAS thread knows the state of its communicators.
+A rank that ``irscope run`` has started answers by itself (`irscope.runner.answering`).  py-spy reads the stack of any other
+process, which needs the right to read its memory.  NCCL's RAS thread knows the state of its communicators.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def processes_in(store: Store) -> list[int]:
 def states_of(pids: Sequence[int]) -> list[RankState]:
     """What each rank does: those that answer by themselves, and the others as py-spy sees them, in the order of ranks.
 
-    Of several processes of one rank the first counts, which started the others.
+    If a rank has several processes, the first counts, which started the others.
     """
     answers = {pid: answer for pid in pids if (answer := _answer_of(pid)) is not None}
     found = [_answered(pid, answer) for pid, answer in answers.items()]
@@ -141,7 +141,7 @@ def _compiling(compile: Mapping[str, Any], phase: str) -> str:
 
 
 def _phase(threads: Mapping[str, Sequence[Frame]]) -> str:
-    """Of the first thread that compiles: the backward of a CUDA program is compiled in a thread of autograd's."""
+    """The phase of the first thread that compiles: the backward of a CUDA program is compiled in a thread of autograd's."""
     return next(filter(None, map(phase_of, threads.values())), "")
 
 

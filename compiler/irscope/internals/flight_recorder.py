@@ -21,7 +21,7 @@ _MODULE = "torch._C._distributed_c10d"
 _WHAT = "which ranks waited for which"
 _DUMP = PrivateName(_WHAT, _MODULE, "_dump_fr_trace", "2.11 to 2.14")
 _NCCL_DUMP = PrivateName(_WHAT, _MODULE, "_dump_nccl_trace", "2.9 to 2.15")
-"""NCCL's recorder is another one: the first has nothing of it (torch 2.11)."""
+"""NCCL has its own recorder (torch 2.11)."""
 _MOST = 1000
 """Arrivals that are kept, the last ones."""
 _MOST_WAITING = 50
@@ -61,9 +61,9 @@ def arrivals(
     Parameters
     ----------
     before
-        Of two times and a place: the line that the rank was in between, and that is another.
+        Gives the line that the rank was in between two times, other than a place.
     at
-        Of a time: the line that its main thread was in.  A GPU's backward has a thread of its own, whose stack does not
+        Gives the line that its main thread was in at a time.  A GPU's backward has a thread of its own, whose stack does not
         have the user's line.
     """
     found, last = [], 0

@@ -87,7 +87,7 @@ class RuntimeCollectives:
         """
         with self._lock:
             found = [[*key, *counts] for key, counts in self._rows.items()]
-        return [*found, *ddp_rows(recorded, self._wrapped, at)][:_MOST_ROWS]
+        return [*found, *(ddp_rows(recorded, self._wrapped, at) if self._wrapped else ())][:_MOST_ROWS]
 
     def _issued(self, issuer: str, operation: str, module: str, peer: int, size: int, open_as: object) -> None:
         """One call; ``open_as`` names it until the rank waits for it, None if the call itself has waited."""
@@ -231,25 +231,22 @@ def ddp_rows(
     Parameters
     ----------
     wrapped
-        Of each model in DDP its parameters with their numbers of elements.
+        The parameters of each model in DDP, with their numbers of elements.
     at
         As for `irscope.internals.flight_recorder.arrivals`.
     """
     rows: dict[tuple[Any, ...], list[int]] = {}
     backward: list[tuple[list[int], int, int]] = []
     totals = {sum(size for _, size in parameters): list(parameters) for parameters in wrapped}
-    for entry in filter(_is_of_ddp, recorded) if wrapped else ():
+    for entry in filter(_is_of_ddp, recorded):
         frames, time = entry.get("frames") or (), int(entry["time_created_ns"])
         elements = sum(math.prod(map(int, sizes)) for sizes in entry.get("input_sizes") or ())
-        kinds = entry.get("input_dtypes") or ("",)
-        size = elements * _BYTES.get(str(kinds[0]), 0) or -1
+        size = elements * _BYTES.get(str(next(iter(entry.get("input_dtypes") or ()), "")), 0) or -1
         done = sum(number for _, number, _ in backward)
         is_bucket = _is_bucket(entry)
         module = _bucket_modules(totals, done, elements) if is_bucket else ""
-        place = place_of(frames)
-        counts = rows.setdefault(
-            ("DDP", _operation(entry), module, -1, size, *(place if place[0] else at(time))), [0, 0, 0]
-        )
+        key = "DDP", _operation(entry), module, -1, size, *(place_of(frames) if place_of(frames)[0] else at(time))
+        counts = rows.setdefault(key, [0, 0, 0])
         counts[0] += 1
         if is_bucket:
             backward.append((counts, elements, time))

@@ -17,7 +17,7 @@ from irscope.usercode.user_files import is_user_file
 Frame = tuple[str, int, str]
 
 MOST_FRAMES = 400
-"""Of a stack, the innermost ones; a compile takes two hundred."""
+"""The innermost frames of a stack that are kept; a compile takes two hundred."""
 _COMPILES = ("/torch/_dynamo/convert_frame.py", "/torch/_inductor/compile_fx.py")
 """A frame of one of these files is on the stack of each compile, and of no call of compiled code (torch 2.9 to 2.15)."""
 _PHASES = (

@@ -18,7 +18,7 @@ class Waiting:
     """In its group, from 1."""
     operation: str
     sizes: str
-    """Of what the rank gives into it, as PyTorch prints them."""
+    """The sizes of its inputs, as PyTorch prints them."""
     since_ns: int
     """Nanoseconds since the epoch."""
     file: str
