@@ -90,8 +90,8 @@ def test_what_a_stack_says(tmp_path: Path) -> None:
 
 def unarmed(monkeypatch: pytest.MonkeyPatch, code: int, stdout: str, stderr: str) -> RankState:
     """What is said of a process of which py-spy prints this."""
-    monkeypatch.setattr(attaching.shutil, "which", lambda name: "/bin/py-spy")
-    monkeypatch.setattr(attaching.os.path, "exists", lambda path: False)
+    monkeypatch.setattr("shutil.which", lambda name: "/bin/py-spy")
+    monkeypatch.setattr("os.path.exists", lambda path: False)
     done = SimpleNamespace(returncode=code, stdout=stdout, stderr=stderr)
     monkeypatch.setattr(attaching, "run_bounded", lambda command, seconds: done)
     (found,) = states_of([os.getpid()])
@@ -114,8 +114,8 @@ def test_without_the_right_to_trace_the_capability_is_named(monkeypatch: pytest.
 
 
 def test_without_py_spy_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attaching.shutil, "which", lambda name: None)
-    monkeypatch.setattr(attaching.sys, "executable", "/nowhere/python")
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
     (found,) = states_of([os.getpid()])
     assert found.unknown == (
         "py-spy is not installed: `/nowhere/python -m pip install py-spy`. Without it only ranks that `irscope run` has "

@@ -63,7 +63,7 @@ def arrivals(
     before
         Gives the line that the rank was in between two times, other than a place.
     at
-        Gives the line that its main thread was in at a time.  A GPU's backward has a thread of its own, whose stack does not
+        Gives the line that its main thread was in at a time.  A GPU's backward has its own thread, whose stack does not
         have the user's line.
     """
     found, last = [], 0

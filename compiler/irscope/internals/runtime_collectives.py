@@ -261,7 +261,7 @@ def _operation(entry: dict[str, Any]) -> str:
 
 
 def _is_bucket(entry: dict[str, Any]) -> bool:
-    """Whether autograd's engine itself was the innermost Python function; a thread of its own has no Python function."""
+    """Whether autograd's engine itself was the innermost Python function; its own thread has no Python function."""
     frames = entry.get("frames") or ()
     return _operation(entry) == "all_reduce" and (not frames or str(frames[0].get("name")) == _ENGINE)
 
