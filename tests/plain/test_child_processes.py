@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from irscope.protocol import (
     pack_message,
 )
 from irscope.protocol.frames import frame
+from irscope.runner.following import in_fork
 from irscope.runner.joining import joined
 from irscope.runner.starting import runs_python, variables
 from irscope.store.store import Store
@@ -144,3 +146,19 @@ def test_ranks_that_are_equal_are_one_row() -> None:
     first, other = folded(ranks)
     assert (first.rank, len(first.alike), other.rank, other.alike) == (0, 1022, 37, ())
     assert folded(ranks[:16]) == ranks[:16]
+
+
+def test_an_error_in_a_process_is_a_gap_of_the_run(tmp_path: Path) -> None:
+    gaps: list[CaptureGap] = []
+    with Store(str(tmp_path / "runs.db")) as store:
+        children = Children(store, lambda number: "", gaps.append)
+        children.answer_with(RunRequest("run", "/serve.py", (), Lane.FAST, ""))
+        try:
+            worker = threading.Thread(target=in_fork, args=(children.address, ValueError("no hook")))
+            worker.start()
+            while worker.is_alive() or not gaps:
+                children.read()
+        finally:
+            children.close()
+    (gap,) = gaps
+    assert gap.why == "irscope failed there: ValueError('no hook')" and f"pid {os.getpid()}" in gap.what

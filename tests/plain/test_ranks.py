@@ -12,7 +12,7 @@ from irscope.cli.torchrun import command_of
 from irscope.comparing.ranks.differences import RankRun, What, differences, first_difference
 from irscope.comparing.ranks.normalized import normalized
 from irscope.comparing.ranks.traffic import UNSEEN, bytes_of, collectives_of, unseen_collectives
-from irscope.comparing.ranks.waiting import waits_of
+from irscope.comparing.ranks.waiting import NO_DURATIONS, unknown_waits, waits_of
 from irscope.driver.driver import RunSpec
 from irscope.driver.jobs import job_of, others_of
 from irscope.driver.merging import RankDone, merged_findings
@@ -20,6 +20,7 @@ from irscope.driver.rank_places import at_user_lines
 from irscope.driver.ranks import rank_spec, ranks_of
 from irscope.findings.kinds import rank_divergence
 from irscope.protocol import SCHEMA, Compile, CompileOutcome, Finding, Lane, OutcomeKind, Report, StageRef
+from irscope.runner.where import Whereabouts
 from irscope.store.store import Store
 
 GRAPH = """\
@@ -323,6 +324,34 @@ def test_who_waited_for_whom() -> None:
     assert (found.late, found.late_calls, found.longest) == (1, 2, 3.0)
     assert dict(zip(found.ranks, found.waited, strict=True)) == {0: 2 + 1 + 3, 1: 3, 2: 1 + 1}
     assert found.seconds == 11 and waits_of({0: arrivals(1)}) == ()
+    assert (found.typical, found.before_file) == (1.25, ""), "of 1.5 and 1 s; older runs do not know what was before"
+
+
+def test_on_a_gpu_the_durations_say_who_waited() -> None:
+    """The host has enqueued all of them long before."""
+
+    def rows(*milliseconds: float, line: int = 0) -> list[list[object]]:
+        place = ("/train.py", 7)
+        before = ("/data.py", line) if line else ("", 0)
+        return [["0", n, "all_reduce", n, *place, int(took * 1e6), *before] for n, took in enumerate(milliseconds)]
+
+    ranks = {0: rows(20.1, 22.1, 21.1), 1: rows(0.1, 0.1, 0.1, line=5), 2: rows(19.1, 20.1, 20.1)}
+    (found,) = waits_of(ranks)
+    assert (found.late, found.late_calls, found.before_file, found.before_line) == (1, 3, "/data.py", 5)
+    assert found.typical == pytest.approx(20.5e-3) and found.waited[1] == 0
+    assert unknown_waits(ranks) is None
+    ranks[2][1][6] = -1
+    (found,) = waits_of(ranks)
+    assert found.calls == 2, "a call without a duration is left out"
+    assert unknown_waits(ranks) == NO_DURATIONS
+
+
+def test_the_line_in_which_a_rank_was_longest() -> None:
+    where = Whereabouts()
+    where._looks.extend([(0, "a.py", 1), (10, "a.py", 2), (40, "", 0), (90, "a.py", 3), (95, "a.py", 9)])
+    assert where.longest_between(0, 100, ("a.py", 9)) == ("a.py", 2)
+    assert where.longest_between(5, 12, ("a.py", 9)) == ("a.py", 1), "also a look from before"
+    assert where.longest_between(96, 100, ("a.py", 9)) == ("", 0) == Whereabouts().longest_between(0, 9, ("a.py", 9))
 
 
 TORCHRUN = {

@@ -125,7 +125,7 @@ def test_a_job_has_its_ranks_and_what_they_communicate(tmp_path: Path) -> None:
         line=9, moves=(),
     )  # fmt: skip
     bucket = BucketSplit("0/0", 1, "submod_2", 4, 1024, "", ("submod_1",), 3)
-    wait = CollectiveWait("barrier", "/a/b/net.py", 11, 5, 2.0, 1.0, 1, 4, (0, 1), (2.0, 0.0))
+    wait = CollectiveWait("barrier", "/a/b/net.py", 11, 5, 2.0, 1.0, 1, 4, (0, 1), (2.0, 0.0), 0.4, "/a/b/data.py", 3)
     with Store(str(tmp_path / "runs.db")) as store:
         run = store.create_run("/a/b/net.py", (), Lane.DEEP, "")
         store.put_finding(run, a_finding(file="/a/b/net.py", ranks=(0, 1, 2)))
@@ -139,7 +139,7 @@ def test_a_job_has_its_ranks_and_what_they_communicate(tmp_path: Path) -> None:
     assert "all_reduce (sum)|f32[8]cpu|/a/b/net.py:7|2|64 B" in rows, "alike ones are one row"
     assert any(row.startswith("all_gather|nothing|") and row.endswith("/a/b/net.py:9|1|8|64 B") for row in rows)
     assert "0/0|submod_2|the backward of 1 part: 3 operations|1|4|1.02 kB" in rows
-    assert "barrier|rank 1 (4 of 5)|rank 0 2.0 s|/a/b/net.py:11|5|2.0 s|1.0 s" in rows
+    assert "barrier|rank 1 (4 of 5)|/a/b/data.py:3|rank 0 2.0 s|/a/b/net.py:11|5|2.0 s|1.0 s|400 ms" in rows
     assert "1 of 1 collective (64 B of 64 B) runs beside nothing" in text
     assert "On ranks 0-2" in text
     assert "/a/b/" not in hidden and "net.py:9" in hidden

@@ -52,6 +52,7 @@ COMMANDS = {
     ),
     "why-miss": Command("which part of a cache key changed between two runs", "store_arguments:add_why_miss"),
     "view": Command("the runs, stages and panels in a web browser", ""),
+    "attach": Command("what each rank of a job that hangs is doing, and which is missing", "attach_arguments:add_to"),
     "mcp": Command("serve agents: tools over MCP", "agent_arguments:add_options"),
     "values": Command(
         "show what each node of a compiled graph computes", "value_arguments:add_values", runs_script=True

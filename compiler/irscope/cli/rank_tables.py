@@ -36,6 +36,9 @@ def rank_lines(report: Report, paint: Paint) -> list[str]:
     if first.buckets:
         lines += [paint("Buckets of DDP, whose all-reduces are in no graph, and what each can run beside:", "dim")]
         lines += [*_table(columns.of_buckets(), first.buckets, paint), ""]
+    if first.runtime:
+        lines += [paint(f"What PyTorch's runtime issues on rank {first.rank}, between or beside graphs:", "dim")]
+        lines += [*_table(columns.of_runtime(_at), first.runtime, paint), ""]
     if report.waits:
         lines += [paint("Who waited for whom, until the last rank of a collective arrived:", "dim")]
         lines += [*_table(columns.of_waits(_at), report.waits, paint), ""]

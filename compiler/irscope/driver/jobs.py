@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from irscope.driver.driver import RunSpec
 from irscope.driver.merging import RankDone
-from irscope.internals.flight_recorder import ENTRIES, VARIABLE
+from irscope.internals.flight_recorder import VARIABLES
 from irscope.store.store import Store
 from irscope.vocabulary.records import dataclass
 
@@ -71,7 +71,7 @@ def spec_in(job: Job, spec: RunSpec) -> RunSpec:
     """The run of this rank.  The launcher's variables are there already."""
     return dataclasses.replace(
         spec, world=job.world, rank=job.rank, local_rank=job.local_rank, local_world=job.local_world, job=job.name,
-        env={VARIABLE: str(ENTRIES), **(spec.env or {})},
+        env={**VARIABLES, **(spec.env or {})},
     )  # fmt: skip
 
 

@@ -10,8 +10,9 @@ from typing import Any
 from irscope.comparing.ranks.buckets import buckets_of
 from irscope.comparing.ranks.differences import RankRun, differences
 from irscope.comparing.ranks.overlaps import overlaps_of
+from irscope.comparing.ranks.runtime import runtime_of
 from irscope.comparing.ranks.traffic import collectives_of, peak_of, unseen_collectives
-from irscope.comparing.ranks.waiting import waits_of
+from irscope.comparing.ranks.waiting import unknown_waits, waits_of
 from irscope.driver.rank_places import at_user_lines
 from irscope.findings.kinds import rank_divergence
 from irscope.protocol import Finding, Outcome, OutcomeKind, RankReport, Report
@@ -44,7 +45,7 @@ def merge_processes(store: Store, done: Sequence[RankDone]) -> list[Finding]:
     findings, first = merged_findings(runs), done[0].run
     for finding in findings:
         store.put_finding(first, finding)
-    reports = [_rank_report(run, 0, (), {}, one.process) for run, one in zip(runs, done, strict=True)]
+    reports = [_rank_report(store, run, 0, (), {}, one.process) for run, one in zip(runs, done, strict=True)]
     for one in reversed(done[1:]):
         store.make_newest(one.run)
     store.put_ranks(first, 0, reports)
@@ -77,16 +78,17 @@ def merge(
                 ranks = (*before.ranks, *ranks)
             added[found.cause] = dataclasses.replace(found, ranks=tuple(sorted(set(ranks))))
     reports = tuple(
-        _rank_report(run, world, tuple(alike.get(run.rank, ())), _groups(store, run.report.run)) for run in runs
+        _rank_report(store, run, world, tuple(alike.get(run.rank, ())), _groups(store, run.report.run)) for run in runs
     )
-    waits = waits_of({run.rank: _arrivals(store, run.report) for run in runs})
+    arrivals = {run.rank: _arrivals(store, run.report) for run in runs}
+    waits = waits_of(arrivals)
     first = runs[0].report.run
-    unseen = next(filter(None, map(unseen_collectives, runs)), None)
+    not_known = [next(filter(None, map(unseen_collectives, runs)), None), unknown_waits(arrivals)]
     gaps = runs[0].report.capture_gaps
     with contextlib.suppress(LookupError):  # a run that never began is not kept
-        if unseen is not None:
-            gaps = (*gaps, unseen)
-            store.put_gap(first, unseen)
+        for gap in filter(None, not_known):
+            gaps = (*gaps, gap)
+            store.put_gap(first, gap)
         for finding in (*findings, *added.values()):
             store.put_finding(first, finding)
         store.put_ranks(first, world, reports, waits)
@@ -104,16 +106,21 @@ def merge(
 def keep_alone(store: Store, run: str, rank: int) -> None:
     """Keeps what one rank communicates, if it does; nothing else is known about its job."""
     report = store.report(run, sizes=False)
-    found = _rank_report(_rank_run(store, RankDone(rank, run, report.outcome)), 0, (), {})
+    found = _rank_report(store, _rank_run(store, RankDone(rank, run, report.outcome)), 0, (), {})
     if found.collectives or found.buckets:
         store.put_ranks(run, 0, (found,))
 
 
 def _arrivals(store: Store, report: Report) -> list[Any]:
     """When a rank arrived at its collectives; none under the fake group."""
+    return at_user_lines(store, report, _fact(store, report.run, "arrivals"))
+
+
+def _fact(store: Store, run: str, name: str) -> list[Any]:
+    """A fact that the run of a rank kept as a list; empty if it did not."""
     with contextlib.suppress(LookupError):
-        found = store.how_run(report.run)[0].get("arrivals")
-        return at_user_lines(store, report, found) if isinstance(found, list) else []
+        found = store.how_run(run)[0].get(name)
+        return found if isinstance(found, list) else []
     return []
 
 
@@ -143,7 +150,7 @@ def _with_alike(ranks: Iterable[int], alike: Mapping[int, Sequence[int]]) -> tup
 
 
 def _rank_report(
-    run: RankRun, world: int, alike: tuple[int, ...], groups: Mapping[str, int], process: str = ""
+    store: Store, run: RankRun, world: int, alike: tuple[int, ...], groups: Mapping[str, int], process: str = ""
 ) -> RankReport:
     report = run.report
     return RankReport(
@@ -157,6 +164,7 @@ def _rank_report(
         alike,
         tuple(overlaps_of(run, world, groups)),
         tuple(buckets_of(run)),
+        runtime_of(_fact(store, report.run, "runtime_collectives")),
         process,
     )
 

@@ -23,11 +23,11 @@ def at_user_lines(store: Store, report: Report, rows: Sequence[Any]) -> list[Any
     places: dict[tuple[str, int], tuple[str, int]] = {}
     found, lines = [], _Lines(store, report)
     for row in rows:
-        if isinstance(row, (list, tuple)) and len(row) == _COLUMNS and isinstance(row[_FILE], str):
+        if isinstance(row, (list, tuple)) and len(row) >= _COLUMNS and isinstance(row[_FILE], str):
             file, line = place = row[_FILE], row[_LINE]
             if isinstance(line, int) and place not in places:
                 places[place] = lines.of(file, line)
-            row = [*row[:_FILE], *places.get(place, place)]
+            row = [*row[:_FILE], *places.get(place, place), *row[_COLUMNS:]]
         found.append(row)
     return found
 

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from irscope.driver.driver import RunSpec, execute
 from irscope.driver.merging import RankDone
-from irscope.internals.flight_recorder import ENTRIES, VARIABLE
+from irscope.internals.flight_recorder import VARIABLES
 from irscope.protocol import Outcome, OutcomeKind
 from irscope.store.store import Store
 from irscope.worker.client import Worker
@@ -82,7 +82,7 @@ def _rank_spec(spec: RunSpec, world: int, rank: int, local_world: int, port: str
         "GROUP_RANK": rank // local_world, "GROUP_WORLD_SIZE": -(-world // local_world),
         "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
     }  # fmt: skip
-    recorder = {} if fake else {VARIABLE: str(ENTRIES)}
+    recorder = {} if fake else VARIABLES
     env = {**recorder, **(spec.env or {}), **{name: str(value) for name, value in variables.items()}}
     return dataclasses.replace(
         spec, env=env, world=world, rank=rank, local_rank=rank % local_world, local_world=local_world, fake_group=fake

@@ -34,6 +34,7 @@ from irscope.protocol.jobs import CollectiveOverlap as CollectiveOverlap
 from irscope.protocol.jobs import CollectiveWait as CollectiveWait
 from irscope.protocol.jobs import OverlapMove as OverlapMove
 from irscope.protocol.jobs import Piece as Piece
+from irscope.protocol.jobs import RuntimeCollective as RuntimeCollective
 from irscope.protocol.messages import RUN_FACTS as RUN_FACTS
 from irscope.protocol.messages import CompileSeen as CompileSeen
 from irscope.protocol.messages import DataWritten as DataWritten

@@ -102,6 +102,29 @@ class BucketSplit:
 
 
 @dataclass(frozen=True)
+class RuntimeCollective:
+    """All calls of a collective that is in no graph, since PyTorch's runtime issues it between or beside graphs."""
+
+    issuer: str
+    """``FSDP2``, ``DDP`` or ``pipeline``"""
+    operation: str
+    module: str
+    """That it is for, from the root: ``layers.0``; a pipeline's stage; empty if it is not known."""
+    peer: int | None
+    """The rank that it sends to or receives from; None for a collective of a group."""
+    bytes: int | None
+    """That the rank gives into one call, or receives; None if they are not known."""
+    file: str
+    """The user's file whose line led to it; empty if it is not known."""
+    line: int
+    calls: int
+    beside: int | None
+    """Calls after which the rank went on, and waited later; None if it is not known, as under the fake group."""
+    beside_seconds: float | None
+    """From these calls until the rank waited, by the clock of the host, all together."""
+
+
+@dataclass(frozen=True)
 class CollectiveWait:
     """All calls of one collective of the user's code, and which ranks waited in them."""
 
@@ -121,6 +144,12 @@ class CollectiveWait:
     ranks: tuple[int, ...]
     waited: tuple[float, ...]
     """Seconds that each of ``ranks`` waited."""
+    typical: float = 0.0
+    """Seconds that the others waited for the rank that was last: of each call the median of the ranks, and of these the
+    median of the calls in which that rank was ``late``."""
+    before_file: str = ""
+    """The user's file that ``late`` was in longest before it came, in these calls; empty if it is not known."""
+    before_line: int = 0
 
 
 @dataclass(frozen=True)

@@ -162,9 +162,11 @@ class FactsWritten:
     facts: dict[str, object]
 
 
-RUN_FACTS = frozenset({"device", "files", "groups", "compile_on_one_rank", "arrivals", "packages", "process"})
+RUN_FACTS = frozenset(
+    {"device", "files", "groups", "compile_on_one_rank", "arrivals", "packages", "process", "runtime_collectives"}
+)
 """The name of the GPU; digests of the user's files by path; how many packages of AOTInductor the script made; of a rank how many ranks each process group has, whether
-``torch.distributed.config.compile_on_one_rank`` is on, and when it arrived at its collectives; which process a run is that the script of another run has started."""
+``torch.distributed.config.compile_on_one_rank`` is on, when it arrived at its collectives, and those that are in no graph; which process a run is that the script of another run has started."""
 
 StoreWrite = Union[StageWritten, DataWritten, SourceWritten, PredictionWritten, FactsWritten]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from irscope.protocol.facts import FindingFacts, RecompilationFacts
 from irscope.protocol.fixes import Fix
-from irscope.protocol.jobs import BucketSplit, Collective, CollectiveOverlap, CollectiveWait, Piece
+from irscope.protocol.jobs import BucketSplit, Collective, CollectiveOverlap, CollectiveWait, Piece, RuntimeCollective
 from irscope.protocol.places import Range
 from irscope.protocol.symbols import SymbolFacts
 from irscope.vocabulary.function_names import function_title, plain_name, resumed_line, resumed_title
@@ -378,6 +378,8 @@ class RankReport:
     """What it computes while each collective runs, in the order of the code."""
     buckets: tuple[BucketSplit, ...] = ()
     """The buckets of DDP, in the order in which they are reduced."""
+    runtime: tuple[RuntimeCollective, ...] = ()
+    """Collectives that PyTorch's runtime issues, in the order of their first calls."""
     process: str = ""
     """For the processes of one script, which have numbers and no ranks: which one it is, in words.  0 is the script itself."""
 

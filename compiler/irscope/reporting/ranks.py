@@ -45,6 +45,9 @@ def _communication(one: RankReport, at: columns.At) -> Iterator[Markup]:
     if one.buckets:
         yield element("h3", "Buckets of DDP, whose all-reduces are in no graph, and what each can run beside")
         yield from _grid(columns.of_buckets(), one.buckets)
+    if one.runtime:
+        yield element("h3", f"What PyTorch's runtime issues on rank {one.rank}, between or beside graphs")
+        yield from _grid(columns.of_runtime(at), one.runtime)
 
 
 def _grid(shown: Sequence[Column[_Row]], rows: Sequence[_Row]) -> Iterator[Markup]:

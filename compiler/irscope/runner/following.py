@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import sys
 
 from irscope.protocol import Refused, RunRequest, Started
@@ -13,9 +14,12 @@ from irscope.runner.torch_here import find_torch
 from irscope.usercode.user_files import set_torch_folder, treat_as_user_code
 
 
-def in_fork(address: str) -> None:
-    """Captures from now on in a fork of a process under capture, whose own capture has ended in it."""
-    if (answer := joined(address)) is not None:
+def in_fork(address: str, error: Exception | None) -> None:
+    """Captures from now on in a fork of a process under capture, whose own capture has ended in it; or says that an error
+    keeps it from that."""
+    if error is not None:
+        report_failure(address, error)
+    elif (answer := joined(address)) is not None:
         begin(*answer)
 
 
@@ -36,6 +40,16 @@ def begin(request: RunRequest, messages: MessagePipe) -> None:
     atexit.register(at_exit.end)
     at_exit.after_multiprocessing()
     _KEPT.append(at_exit)
+
+
+def report_failure(address: str, error: Exception) -> None:
+    """An error of irscope's own keeps it from capturing in this process: the run has a capture gap that says so."""
+    with contextlib.suppress(Exception):  # the driver is gone, too
+        if (answer := joined(address)) is not None:
+            _, messages = answer
+            messages.send(process_facts())
+            messages.send(Refused(f"irscope failed there: {error!r}"))
+            messages.close()
 
 
 _KEPT: list[AtExit] = []

@@ -49,9 +49,12 @@ def follow(address: str) -> None:
     """Captures in an interpreter that a script under capture has started, for the driver at an address."""
     if (answer := joined(address)) is not None:
         request, messages = answer
-        starting.follow_programs(address)
-        install_overlays(request.overlays)
-        following.begin(request, messages)
+        try:
+            starting.follow_programs(address)
+            install_overlays(request.overlays)
+            following.begin(request, messages)
+        except Exception as error:  # noqa: BLE001  the program must run as without irscope
+            following.report_failure(address, error)
     reveal_hidden()
 
 

@@ -30,9 +30,12 @@ from irscope.vocabulary.stages import Role
 from irscope.vocabulary.visible import bounded
 
 if TYPE_CHECKING:
+    from irscope.internals.runtime_collectives import RuntimeCollectives
+    from irscope.runner.answering import Answering
     from irscope.runner.evidence import Evidence
     from irscope.runner.rounds import Rounds
     from irscope.runner.trial import Held
+    from irscope.runner.where import Whereabouts
 
 
 class Session:
@@ -44,7 +47,8 @@ class Session:
     Parameters
     ----------
     in_fork
-        Called in a fork of the script's, where this capture has ended, with `RunRequest.children`, if there is one.
+        Called in a fork of the script's, where this capture has ended, with `RunRequest.children`, if there is one, and
+        with the error because of which it is called again.
     """
 
     def __init__(
@@ -52,7 +56,7 @@ class Session:
         request: RunRequest,
         messages: MessagePipe,
         held: Held | None = None,
-        in_fork: Callable[[str], None] = lambda address: None,
+        in_fork: Callable[[str, Exception | None], None] = lambda address, error: None,
     ) -> None:
         self._in_fork = in_fork
         self._request, self._messages, self._held = request, messages, held
@@ -62,7 +66,10 @@ class Session:
         self._stop_listening: list[Undo] = []
         self._device = ""
         self._process: FactsWritten | None = None
+        self._answering: Answering | None = None
+        self._whereabouts: Whereabouts | None = None
         self._groups: dict[str, int] = {}
+        self._of_runtime = self._new_runtime_collectives() if request.world else None
         steady = [self._steady.hook()] if request.budget.steady_calls else []
         self._rounds = self._new_rounds() if request.rounds or request.evidence else None
         rounds = self._rounds.hooks() if self._rounds else []  # after the capture's, so that it sees their results
@@ -74,8 +81,14 @@ class Session:
             *entries.hooks_for(request),
             *steady,
             *rounds,
+            *(self._of_runtime.hooks() if self._of_runtime is not None else ()),
         ]
         self._hooks = Hooks(hooks, self._book.gap)
+
+    def _new_runtime_collectives(self) -> RuntimeCollectives:
+        from irscope.internals.runtime_collectives import RuntimeCollectives  # here: only ranks need it
+
+        return RuntimeCollectives(self._request.fake_group)
 
     def _flips(self) -> list[Hook]:
         """Other defaults, where the run is to show what they cause."""
@@ -116,8 +129,22 @@ class Session:
         name_folders_after(self._request.run)
         self._stop_listening = [listen(handler, handler.LOGGER) for handler in self._capture.handlers()]
         self._hooks.__enter__()
+        request = self._request
+        if request.world and not request.fake_group and not request.is_child:
+            self._book.guarded(self._begin_to_answer)()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._in_child)
+
+    def _begin_to_answer(self) -> None:
+        """For a real rank: keeps its process, and lets `irscope attach` ask it."""
+        from irscope.runner.answering import Answering  # here: only ranks need it
+        from irscope.runner.where import Whereabouts
+
+        self._messages.send(process_facts())
+        self._answering = Answering(self._request)
+        self._answering.start()
+        self._whereabouts = Whereabouts()
+        self._whereabouts.start()
 
     def script_ended(self, exit_code: int, error: str, raised: BaseException | None = None) -> None:
         """Send how the script ended: its exit code, the error that ended it or an empty text, and the exception."""
@@ -153,6 +180,8 @@ class Session:
         """Undoes everything that `start` did."""
         if not self._book.is_open:
             return
+        if self._whereabouts is not None:
+            self._whereabouts.stop()
         self._book.guarded(self._capture.finish)()
         option = "--target" if self._request.targets else "--world"
         if named := on_cpu.what_changed():
@@ -168,10 +197,13 @@ class Session:
             self._book.guarded(self._keep_groups)()
             self._book.guarded(self._keep_one_rank)()
             self._book.guarded(self._keep_arrivals)()
+            self._book.guarded(self._keep_runtime_collectives)()
             self._book.close()
 
     def _send(self, message: Message) -> None:
         self._messages.send(message)
+        if self._answering is not None:
+            self._answering.note(message)
         if isinstance(message, CompileSeen):
             self._book.guarded(self._keep_device)()  # now, since a crash may end the run
             self._book.guarded(self._keep_groups)()  # now, since scripts destroy them at their end
@@ -230,23 +262,40 @@ class Session:
         if request.world and not request.fake_group and "torch.distributed" in sys.modules:
             from irscope.internals.flight_recorder import arrivals  # here: only ranks need it
 
-            if found := arrivals():
+            where = self._whereabouts
+            if found := arrivals() if where is None else arrivals(where.longest_between, where.at):
                 self._keep("arrivals", list(found))
+
+    def _keep_runtime_collectives(self) -> None:
+        """For a rank: keeps the collectives that are in no graph, as FSDP2's."""
+        if self._of_runtime is None or "torch.distributed" not in sys.modules:
+            return
+        from irscope.internals.flight_recorder import entries
+
+        where = self._whereabouts
+        if rows := self._of_runtime.rows(entries(), where.at) if where is not None else self._of_runtime.rows():
+            self._keep("runtime_collectives", rows)
 
     def _in_child(self) -> None:
         """In a fork of the script's: this capture ends, and one of the fork begins, if forks are followed."""
         if not self._book.is_open:  # that of a parent of the parent
             return
         self._messages.close()
+        if self._answering is not None:
+            self._answering.close()
+        if self._whereabouts is not None:
+            self._whereabouts.stop()
         last_words.forget()
         self._book.close()
         if not self._request.children:
             return
-        with contextlib.suppress(Exception):  # the script must go on
+        try:
             for stop in self._stop_listening:
                 stop()
             self._hooks.__exit__()
-            self._in_fork(self._request.children)
+            self._in_fork(self._request.children, None)
+        except Exception as error:  # noqa: BLE001  the script must go on
+            self._in_fork(self._request.children, error)
 
 
 _MOST_FILES = 2000

@@ -5,7 +5,7 @@
 #    source ~/.local/share/bash_completion/irscope
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_irscope_subparsers=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge kernel watch completion)
+_shtab_irscope_subparsers=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view attach mcp values diverge kernel watch completion)
 
 _shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --no-symbolic-trace --check-without-compile --target --tuned --fake --no-machine-code --world --ranks --nproc-per-node --nnodes --node-rank --master-addr --master-port --rdzv-backend --rdzv-endpoint --rdzv-id --rdzv-conf --max-restarts)
 _shtab_irscope_check_option_strings=(-h --help --fail-on --max-graphs --max-graph-breaks --max-recompiles --max-kernels --max-compile-seconds --format -o --output --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --store)
@@ -25,6 +25,7 @@ _shtab_irscope_explain_option_strings=(-h --help --json --store --fusion --compi
 _shtab_irscope_diff_option_strings=(-h --help --json --store --stage --compile --text --target --python -o --output --seconds)
 _shtab_irscope_why_miss_option_strings=(-h --help --json --store)
 _shtab_irscope_view_option_strings=(-h --help --open --stage --port --no-browser --store --python --read-only --severity --baseline --version)
+_shtab_irscope_attach_option_strings=(-h --help --json --store)
 _shtab_irscope_mcp_option_strings=(-h --help --allow-run --traces --store --python)
 _shtab_irscope_values_option_strings=(-h --help --json --store -m --budget --cwd --python --compile --call --inputs --stage --node)
 _shtab_irscope_diverge_option_strings=(-h --help --json --store -m --budget --cwd --python --compile --call --inputs --all --reproducer)
@@ -100,6 +101,7 @@ _shtab_irscope_view___open_COMPGEN=_shtab_compgen_files
 _shtab_irscope_view___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_view___python_COMPGEN=_shtab_compgen_files
 _shtab_irscope_view___baseline_COMPGEN=_shtab_compgen_files
+_shtab_irscope_attach___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_mcp___traces_COMPGEN=_shtab_compgen_dirs
 _shtab_irscope_mcp___store_COMPGEN=_shtab_compgen_files
 _shtab_irscope_mcp___python_COMPGEN=_shtab_compgen_files
@@ -135,7 +137,7 @@ _shtab_irscope_report___target_choices=(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb
 _shtab_irscope_explain___target_choices=(a100 b200 cpu-amx cpu-avx2 cpu-avx512 gb300 h100 h200 l4 l40s mi300x mi355x rtx4090)
 _shtab_irscope_watch___against_choices=(eager float64)
 _shtab_irscope_completion_pos_0_choices=(bash zsh fish tcsh)
-_shtab_irscope_pos_0_choices=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge kernel watch completion)
+_shtab_irscope_pos_0_choices=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view attach mcp values diverge kernel watch completion)
 
 _shtab_irscope_run_pos_1_nargs='*'
 _shtab_irscope_run__h_nargs=0
@@ -233,6 +235,9 @@ _shtab_irscope_view___help_nargs=0
 _shtab_irscope_view___no_browser_nargs=0
 _shtab_irscope_view___read_only_nargs=0
 _shtab_irscope_view___version_nargs=0
+_shtab_irscope_attach__h_nargs=0
+_shtab_irscope_attach___help_nargs=0
+_shtab_irscope_attach___json_nargs=0
 _shtab_irscope_mcp__h_nargs=0
 _shtab_irscope_mcp___help_nargs=0
 _shtab_irscope_mcp___allow_run_nargs=0

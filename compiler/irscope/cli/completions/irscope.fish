@@ -50,7 +50,7 @@ function _shtab_irscope_using
   test "$_shtab_irscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view mcp values diverge kernel watch completion
+set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view attach mcp values diverge kernel watch completion
 set -g _shtab_irscope_opts_with_value --against --around --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --launch --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --program --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --replay-memory --reproducer --rounds --run --script --seconds --severity --source-root --stage --steady-calls --store --target --than --theme --timeout --traces --trust --tuned --world --write-baseline -m -o
 
 complete -c irscope -e
@@ -289,6 +289,10 @@ complete -c irscope -n '_shtab_irscope_using view' -l read-only -d 'read only: m
 complete -c irscope -n '_shtab_irscope_using view' -l severity -x -d 'show findings of this code or kind as error, warning, information, hint, or off (default: as .vscode/settings.json of this folder says)'
 complete -c irscope -n '_shtab_irscope_using view' -l baseline -xka "(__fish_complete_path (commandline -ct))" -d 'findings that are known (default: as .vscode/settings.json says)'
 complete -c irscope -n '_shtab_irscope_using view' -l version -d 'show program'"'"'s version number and exit'
+complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a attach -d 'what each rank of a job that hangs is doing, and which is missing'
+complete -c irscope -n '_shtab_irscope_using attach' -s h -l help -d 'show this help message and exit'
+complete -c irscope -n '_shtab_irscope_using attach' -l json -d 'print data instead of text (docs/json.md)'
+complete -c irscope -n '_shtab_irscope_using attach' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a mcp -d 'serve agents: tools over MCP'
 complete -c irscope -n '_shtab_irscope_using mcp' -s h -l help -d 'show this help message and exit'
 complete -c irscope -n '_shtab_irscope_using mcp' -l allow-run -d 'let the client run scripts, apply fixes and start compilers; without it stored runs and traces of this folder can be read'

@@ -10,6 +10,7 @@
 
 _shtab_irscope_commands() {
   local _commands=(
+    attach:'what each rank of a job that hangs is doing, and which is missing'
     check:'fail if a script has graph breaks or recompilations'
     compare:'run a script through several pipelines and compare them'
     completion:'print a script that completes irscope'"'"'s arguments in a shell'
@@ -45,6 +46,16 @@ _shtab_irscope_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_irscope_defaults_added=0
+
+_shtab_irscope_attach_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print data instead of text (docs\/json.md)]"
+  "--store[file of the run store]:FILE:_files"
+  ":PID, or the folder of a run store:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_irscope_attach_defaults_added=0
 
 _shtab_irscope_check_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -490,6 +501,7 @@ _shtab_irscope() {
       (( CURRENT += 1 ))
       curcontext="${curcontext%:*:*}:_shtab_irscope-$line[1]:"
       case $line[1] in
+        attach) _arguments -C -s $_shtab_irscope_attach_options ;;
         check) _arguments -C -s $_shtab_irscope_check_options ;;
         compare) _arguments -C -s $_shtab_irscope_compare_options ;;
         completion) _arguments -C -s $_shtab_irscope_completion_options ;;

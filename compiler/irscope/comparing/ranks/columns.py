@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from irscope.comparing.ranks.exposure import CollectiveRow, OverlapRow, beside, beside_bucket, bytes_text, sent_by, way
-from irscope.protocol import BucketSplit, CollectiveWait, RankReport
+from irscope.comparing.ranks.runtime import beside_of_runtime
+from irscope.protocol import BucketSplit, CollectiveWait, RankReport, RuntimeCollective
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.units import duration, size, spans
 
@@ -97,6 +98,19 @@ def of_buckets() -> list[Column[BucketSplit]]:
     ]
 
 
+def of_runtime(at: At) -> list[Column[RuntimeCollective]]:
+    """Collectives that PyTorch's runtime issues."""
+    return [
+        Column("issued by", lambda one: one.issuer),
+        Column("collective", lambda one: one.operation if one.peer is None else f"{one.operation}, rank {one.peer}"),
+        Column("for", lambda one: one.module or _NONE),
+        Column("calls", lambda one: str(one.calls), is_number=True),
+        Column("bytes", lambda one: bytes_text(one.bytes), is_number=True),
+        Column("beside it", beside_of_runtime),
+        Column("from", lambda one: at(one.file, one.line)),
+    ]
+
+
 def of_waits(at: At) -> list[Column[CollectiveWait]]:
     """Who waited for whom."""
     return [
@@ -105,6 +119,8 @@ def of_waits(at: At) -> list[Column[CollectiveWait]]:
         Column("waited", lambda one: duration(one.seconds), is_number=True),
         Column("longest", lambda one: duration(one.longest), is_number=True),
         Column("last to arrive", lambda one: f"rank {one.late} ({one.late_calls} of {one.calls})"),
+        Column("typically", lambda one: duration(one.typical), is_number=True),
+        Column("it was in", lambda one: at(one.before_file, one.before_line) or _NONE),
         Column("who waited", _who),
         Column("from", lambda one: at(one.file, one.line)),
     ]

@@ -11,6 +11,11 @@ from irscope.protocol import Finding, RankReport
 _MOST_UNFOLDED = 16
 
 
+def _of_runtime(rank: RankReport) -> list[object]:
+    """What it is, without how long it took; a peer of a pipeline is another for each rank."""
+    return [(one.issuer, one.operation, one.module, one.bytes, one.calls) for one in rank.runtime]
+
+
 def folded(ranks: Sequence[RankReport], findings: Sequence[Finding] = ()) -> list[RankReport]:
     """The first rank of each group that is equal in everything but its number and its run, with the others as *alike*.
 
@@ -25,7 +30,16 @@ def folded(ranks: Sequence[RankReport], findings: Sequence[Finding] = ()) -> lis
     groups: dict[tuple[object, ...], list[RankReport]] = defaultdict(list)
     for one in ranks:
         outcome = one.outcome.kind, one.outcome.exit_code
-        what = one.compiles, one.kernels, one.memory, one.collectives, one.overlaps, one.buckets, bool(one.process)
+        what = (
+            one.compiles,
+            one.kernels,
+            one.memory,
+            one.collectives,
+            one.overlaps,
+            one.buckets,
+            *_of_runtime(one),
+            bool(one.process),
+        )
         groups[outcome, what, tuple(diverging[one.rank])].append(one)
     return [
         replace(first, alike=tuple(sorted({*first.alike, *(rank for one in rest for rank in (one.rank, *one.alike))})))

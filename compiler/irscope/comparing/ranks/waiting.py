@@ -1,18 +1,45 @@
-"""Who waited for whom: when the ranks arrived at a collective, and which was the last.
+"""Who waited for whom: which rank was the last to come to a collective, how long the others waited, and what it did before.
 
-A collective begins when its last rank arrives; the others wait until then.  Times of one machine are comparable; clocks of
-several machines are not, so only ranks of one machine are compared.
+On a CPU a collective begins when its last rank arrives, and the others wait until then.  A GPU's host only enqueues it:
+there its duration on each rank's device is the wait and the transfer, and the least of them is the transfer.  So
+
+    wait of a rank = its duration - the least duration of all ranks     (NCCL)
+    wait of a rank = arrival of the last rank - its arrival             (others)
+
+Durations need no common clock.  Arrivals of one machine are comparable; clocks of several machines are not, so only ranks
+of one machine are compared.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 
-from irscope.protocol import CollectiveWait
+from irscope.protocol import CaptureGap, CollectiveWait
+from irscope.vocabulary.records import dataclass
 
 _MOST_ROWS = 200
+_KINDS = (str, int, str, int, str, int)
+_MORE_KINDS = (int, str, int)
+"""Runs of older versions of irscope do not have them."""
+NO_DURATIONS = CaptureGap(
+    "who waited for whom in collectives of NCCL",
+    "PyTorch recorded no durations of them. Do not set TORCH_NCCL_ENABLE_TIMING=0 or TORCH_FR_BUFFER_SIZE=0; collectives of"
+    " CUDA graphs have none",
+)
+
+
+@dataclass(frozen=True)
+class _Arrival:
+    """A rank at one collective."""
+
+    time: int
+    file: str
+    line: int
+    device: int
+    before: tuple[str, int]
 
 
 def waits_of(arrivals: Mapping[int, Sequence[Any]]) -> tuple[CollectiveWait, ...]:
@@ -23,24 +50,47 @@ def waits_of(arrivals: Mapping[int, Sequence[Any]]) -> tuple[CollectiveWait, ...
     arrivals
         By rank what `irscope.internals.flight_recorder.arrivals` returned; rows of another form are passed over.
     """
-    at: dict[tuple[str, int, str], dict[int, tuple[int, str, int]]] = defaultdict(dict)
-    for rank, rows in arrivals.items():
-        for row in rows if isinstance(rows, (list, tuple)) else ():
-            if _is_arrival(row):
-                group, number, operation, time, file, line = row
-                at[group, number, operation][rank] = time, file, line
     totals: dict[tuple[str, str, int], _Total] = defaultdict(_Total)
-    for (_, _, operation), ranks in at.items():
-        if len(ranks) > 1:
-            _, file, line = ranks[min(ranks)]
-            totals[operation, file, line].add({rank: time for rank, (time, _, _) in ranks.items()})
+    for (_, _, operation), ranks in _calls(arrivals).items():
+        if len(ranks) > 1 and (waits := _waits(ranks)) is not None:
+            first = ranks[min(ranks)]
+            totals[operation, first.file, first.line].add(waits, ranks)
     found = [total.row(*key) for key, total in totals.items()]
     return tuple(sorted(found, key=lambda one: -one.seconds)[:_MOST_ROWS])
 
 
+def unknown_waits(arrivals: Mapping[int, Sequence[Any]]) -> CaptureGap | None:
+    """Where collectives of several ranks have no durations; None if there are none."""
+    calls = [ranks for ranks in _calls(arrivals).values() if len(ranks) > 1]
+    return NO_DURATIONS if any(_waits(ranks) is None for ranks in calls) else None
+
+
+def _calls(arrivals: Mapping[int, Sequence[Any]]) -> dict[tuple[str, int, str], dict[int, _Arrival]]:
+    found: dict[tuple[str, int, str], dict[int, _Arrival]] = defaultdict(dict)
+    for rank, rows in arrivals.items():
+        for row in rows if isinstance(rows, (list, tuple)) else ():
+            if _is_arrival(row):
+                group, number, operation, time, file, line, device, *before = (*row, 0, "", 0)[:9]
+                found[group, number, operation][rank] = _Arrival(time, file, line, device, (before[0], before[1]))
+    return found
+
+
 def _is_arrival(row: object) -> bool:
-    kinds = (str, int, str, int, str, int)
-    return isinstance(row, (list, tuple)) and len(row) == len(kinds) and all(map(isinstance, row, kinds))
+    if not isinstance(row, (list, tuple)) or len(row) not in (len(_KINDS), len(_KINDS) + len(_MORE_KINDS)):
+        return False
+    return all(map(isinstance, row, (*_KINDS, *_MORE_KINDS)))
+
+
+def _waits(ranks: Mapping[int, _Arrival]) -> dict[int, int] | None:
+    """The nanoseconds that each rank waits in one call; None if they are not known."""
+    durations = {rank: one.device for rank, one in ranks.items()}
+    if any(duration < 0 for duration in durations.values()):
+        return None
+    if any(durations.values()):
+        least = min(durations.values())
+        return {rank: duration - least for rank, duration in durations.items()}
+    last = max(one.time for one in ranks.values())
+    return {rank: last - one.time for rank, one in ranks.items()}
 
 
 class _Total:
@@ -50,22 +100,31 @@ class _Total:
         self.calls, self.longest = 0, 0.0
         self.late: Counter[int] = Counter()
         self.waited: dict[int, float] = defaultdict(float)
+        self.behind: dict[int, list[float]] = defaultdict(list)
+        self.before: dict[int, Counter[tuple[str, int]]] = defaultdict(Counter)
 
-    def add(self, times: Mapping[int, int]) -> None:
-        """One call, with the nanoseconds at which each rank arrived."""
-        last = max(times, key=lambda rank: times[rank])
+    def add(self, waits: Mapping[int, int], ranks: Mapping[int, _Arrival]) -> None:
+        """One call."""
+        last = min(waits, key=lambda rank: waits[rank])
+        seconds = {rank: wait / 1e9 for rank, wait in waits.items()}
+        others = median(wait for rank, wait in seconds.items() if rank != last)
         self.calls += 1
         self.late[last] += 1
-        for rank, time in times.items():
-            seconds = (times[last] - time) / 1e9
-            self.waited[rank] += seconds
-            self.longest = max(self.longest, seconds)
+        self.behind[last].append(others)
+        self.longest = max(self.longest, *seconds.values())
+        for rank, wait in seconds.items():
+            self.waited[rank] += wait
+        if ranks[last].before[0]:
+            self.before[last][ranks[last].before] += 1
 
     def row(self, operation: str, file: str, line: int) -> CollectiveWait:
         """Their sum."""
         (late, times), *_ = self.late.most_common(1)
+        before = self.before[late].most_common(1)
+        before_file, before_line = before[0][0] if before else ("", 0)
         return CollectiveWait(
             operation=operation, file=file, line=line, calls=self.calls, seconds=sum(self.waited.values()),
             longest=self.longest, late=late, late_calls=times, ranks=tuple(sorted(self.waited)),
-            waited=tuple(self.waited[rank] for rank in sorted(self.waited)),
+            waited=tuple(self.waited[rank] for rank in sorted(self.waited)), typical=median(self.behind[late]),
+            before_file=before_file, before_line=before_line,
         )  # fmt: skip
