@@ -42,7 +42,7 @@ class Runner:
 
 
 def test_the_arguments_of_a_launch_are_followed_to_their_memory() -> None:
-    first, second, third = launches_in(CODE, "triton_per_0")
+    first, second, third = launches_in(CODE)
     assert first.arguments == (
         Tensor("buf0", "buf0", (32,), (1,), 0, "float32", "buf1"),
         Tensor("arg0_1", "arg0_1", (8, 4), (1, 8), 2, "", "arg0_1"),

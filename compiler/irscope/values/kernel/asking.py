@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from irscope.ir.launches import Launch, launches_in, returned_nodes
+from irscope.ir.launches import Launch, launches_in, parts_of_results, returned_nodes, without_bias
 from irscope.protocol import Kernel, Origin, Report
 from irscope.provenance import Provenance, chain
 from irscope.provenance.kernel_nodes import KernelNodes
+from irscope.provenance.statements import forms_of
 from irscope.store.store import Store
 from irscope.store.value_file import DamagedValues, StoredTensor
+from irscope.values.kernel.chain import Chain
 from irscope.values.run.reading import StoredValues, stored_values
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.suggestions import did_you_mean, listed
@@ -56,7 +60,8 @@ class StoredKernel:
         if output is None:
             raise LookupError(f"Run {report.run} does not have the output code that calls {self.kernel.name}.")
         self._output, self._code = output, store.stage_text(report.run, output)
-        self.launches = launches_in(self._code, self.kernel.name)
+        self._all = launches_in(self._code)
+        self.launches = [each for each in self._all if each.kernel == self.kernel.name]
         if not self.launches:
             raise LookupError(f"The output code of {self.kernel.name} does not launch it in a way that is known.")
         self.graph = self._nodes.last_graph(self.stage) or ""
@@ -75,16 +80,43 @@ class StoredKernel:
             raise LookupError(
                 f"{self.kernel.name} is launched {len(self.launches)} times; there is no launch {launch}."
             )
-        run, chosen = self.report.run, self.launches[launch]
-        graph = self._store.stage_text(run, self.graph) if self.graph else ""
+        chosen = self.launches[launch]
+        text, nodes = self._graph_and_buffers()
+        known = self._known() if values else []
+        request = self._one(chosen, self.text, text, nodes, known)
+        before, after, request["partial"] = Chain(self._all, lambda name: self._text_of(name) or "", nodes).of(chosen)
+        for key, launches in (("before", before), ("after", after)):
+            request[key] = [self._one(each, self._text_of(each.kernel) or "", text, nodes, known) for each in launches]
+        return request
+
+    def _one(
+        self, launch: Launch, text: str, graph: str, nodes: dict[str, str], known: list[dict[str, Any]]
+    ) -> dict[str, Any]:
         return {
-            "kernel": self.kernel.name, "text": self.text, "graph": graph, "nodes": self._buffers(chosen),
-            "arguments": [dataclasses.asdict(each) if dataclasses.is_dataclass(each) else each for each in chosen.arguments],
-            "known": self._known() if values else [], "seconds": SECONDS, "memory": MEMORY, "step": False,
+            "kernel": launch.kernel, "text": text, "graph": graph, "nodes": nodes,
+            "arguments": [dataclasses.asdict(each) if dataclasses.is_dataclass(each) else each for each in launch.arguments],
+            "known": known, "seconds": SECONDS, "memory": MEMORY, "step": False,
         }  # fmt: skip
 
-    def _buffers(self, launch: Launch) -> dict[str, str]:
-        """Buffer → the node whose value it holds."""
+    def _text_of(self, name: str) -> str | None:
+        """The text of another kernel of the same output code."""
+        stage = self._nodes.named(self._output, name)
+        return None if stage is None else self._store.stage_text(self.report.run, stage)
+
+    def _graph_and_buffers(self) -> tuple[str, dict[str, str]]:
+        """The text of the graph, and buffer → the node whose value it holds."""
+        graph = self._store.stage_text(self.report.run, self.graph) if self.graph else ""
+        nodes = self._buffers()
+        for buffer, (whole, index) in parts_of_results(self._code).items():
+            node = nodes.get(whole, "")
+            if found := re.search(rf"^\s*(\w+)(?:: .*?)? = {re.escape(node)}\[{index}\]", graph, re.MULTILINE):
+                nodes[buffer] = found[1]
+        for buffer in without_bias(self._code):
+            graph, name = _with_bias_apart(graph, nodes.get(buffer, ""), buffer)
+            nodes[buffer] = name
+        return graph, nodes
+
+    def _buffers(self) -> dict[str, str]:
         rows = {str(row.get("name")): row for row in self._nodes.schedule(self._output)}
         found: dict[str, str] = {}
         for row in rows.values():
@@ -98,7 +130,32 @@ class StoredKernel:
             names = returned.get(str(call.get("kernel")), ())
             buffers = [str(b) for node in call.get("nodes", ()) for b, *_ in rows.get(str(node), {}).get("writes", ())]
             if len(names) == len(buffers):
-                found.update(zip(buffers, names, strict=True))
+                found.update((buffer, name) for buffer, name in zip(buffers, names, strict=True) if buffer != name)
+        return {**found, **self._prepared(rows.values(), found)}
+
+    def _prepared(self, rows: Iterable[Mapping[str, Any]], nodes: Mapping[str, str]) -> dict[str, str]:
+        """Buffers that a kernel made for a library's call, though their origin is said to be the call's node: each holds
+        the argument of that node which no other buffer of the call holds."""
+        if not self.graph:
+            return {}
+        graph = self._thread.items(self.graph)
+        found: dict[str, str] = {}
+        libraries = [row for row in rows if "Extern" in str(row.get("kind")) and row.get("writes")]
+        writers = {str(buffer): row for row in rows for buffer, *_ in row.get("writes", ())}
+        for row in libraries:
+            own = nodes.get(str(row["writes"][0][0]), "")
+            read = [str(buffer) for buffer, *_ in row.get("reads", ())]
+            unclear = [buffer for buffer in read if nodes.get(buffer) == own and own in graph.by_name]
+            if not unclear:
+                continue
+            held = {nodes.get(buffer, buffer) for buffer in read if buffer not in unclear}
+            arguments = [name for name in graph.by_name[own].inputs if not held & set(forms_of(graph, name))]
+            for buffer in unclear:
+                reads = {nodes.get(str(each), str(each)) for each, *_ in writers.get(buffer, {}).get("reads", ())}
+                origins = set(writers.get(buffer, {}).get("origins", ()))
+                fitting = [name for name in arguments if name in origins or reads & set(forms_of(graph, name))]
+                if len(fitting) == 1:
+                    found[buffer] = fitting[0]
         return found
 
     # --- values that were recorded ----------------------------------------------------------------------------------
@@ -155,6 +212,24 @@ class StoredKernel:
         return next(
             iter((*self.line(number).origins, *filter(None, [self.kernel.innermost]), *self.kernel.origins)), None
         )
+
+
+def _with_bias_apart(graph: str, node: str, buffer: str) -> tuple[str, str]:
+    """A graph in which a convolution is computed without its bias under the name of the buffer that holds it."""
+    found = re.search(
+        rf"^(?P<indent>\s*){re.escape(node)}(?P<type>: \"[^\"]*?\[(?P<sizes>[^\]]*)\].*?\")? = torch\.ops\.aten\.convolution\.default\((?P<input>\w+), (?P<weight>\w+), (?P<bias>\w+), (?P<rest>.*?\))(?P<end>;.*)?$",
+        graph, re.MULTILINE,
+    )  # fmt: skip
+    if not node or found is None or found["bias"] == "None" or not found["sizes"]:
+        return graph, node
+    shape = [1, -1, *([1] * (found["sizes"].count(",") - 1))]
+    indent, kind = found["indent"], found["type"]
+    lines = [
+        f"{indent}{buffer}{kind} = torch.ops.aten.convolution.default({found['input']}, {found['weight']}, None, {found['rest']}",
+        f"{indent}{buffer}_bias = torch.ops.aten.reshape.default({found['bias']}, {shape})",
+        f"{indent}{node}{kind} = torch.ops.aten.add.Tensor({buffer}, {buffer}_bias)",
+    ]
+    return f"{graph[: found.start()]}{chr(10).join(lines)}{graph[found.end() :]}", buffer
 
 
 def _found(report: Report, name: str, compile: str | None) -> Kernel:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from irscope.ir.launches import KernelHead, head_of
+from irscope.ir.launches import KernelHead, accesses_of, head_of
 from irscope.values.check.measuring import measure
 from irscope.values.kernel.eager import EagerGraph
 from irscope.values.kernel.interpreter import Interpreter, current_line, reason_of
@@ -82,7 +82,10 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
 class _Kernel:
     """One launch of a kernel."""
 
-    def __init__(self, request: dict[str, Any]) -> None:
+    def __init__(self, request: dict[str, Any], given: Mapping[str, Region] | None = None) -> None:
+        self._given = dict(given or {})
+        for each in request.get("before", ()):
+            self._given.update(_Kernel(each, self._given).run_whole())
         self._torch: Any = sys.modules["torch"]
         self._np: Any = sys.modules["numpy"]
         self._torch.set_num_threads(1)
@@ -153,6 +156,11 @@ class _Kernel:
         holds = tensor["holds"]
         node = self._nodes.get(holds, holds if holds in self._graph.names else "")
         value, how = None, "empty"
+        access = accesses_of(self._request["text"])
+        if tensor["memory"] in self._given and tensor["shape"] is not None and (not node or name in access.added_to):
+            self._complete(name, tensor, None)
+            self._inputs.append({"parameter": name, "buffer": tensor["name"] or tensor["memory"], "node": node, "value": "by kernels", "shape": tensor["shape"], "dtype": dtype})  # fmt: skip
+            return None
         if holds == "0":
             how = "zeros"
         elif holds:
@@ -195,6 +203,10 @@ class _Kernel:
         self._made_above |= bool(made)
         return value, "computed"
 
+    _values_above: Mapping[str, Any] = {}
+    """Values of nodes that kernels before read."""
+    _outputs: Sequence[dict[str, Any]] = ()
+    """What `run_whole` compared."""
     _made_above = False
     """Whether anything that the inputs were computed from was made."""
 
@@ -221,6 +233,7 @@ class _Kernel:
                     name, storage, dtype.itemsize, np.zeros(count, bool), np.full(count, -1, np.int32), np.full(count, -1, np.int32),
                     np.zeros(count, bool),
                 )  # fmt: skip
+                self._take_over(memory, regions[memory])
             region = regions[memory]
             whole = (
                 region.storage.view(dtype)
@@ -240,6 +253,39 @@ class _Kernel:
                 region.written[:] = True
             arguments[name] = view
         return arguments, list(regions.values())
+
+    def _take_over(self, memory: str, region: Region) -> None:
+        """Gives a memory what the kernels before left in it."""
+        if (before := self._given.get(memory)) is None:
+            return
+        count = min(before.storage.numel(), region.storage.numel())
+        region.storage[:count] = before.storage[:count]
+        known = self._np.repeat(before.written, before.size)[:count][:: region.size]
+        region.written[: len(known)] |= known[: len(region.written)]
+
+    def run_whole(self) -> dict[str, Region]:
+        """Runs all programs without looking for problems; gives the memory of each tensor after it."""
+        arguments, regions = self._memory()
+        x, y, z = self._grid
+        programs = [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
+        ran, problem = self._run(arguments, programs, Checks(list(regions), current_line), None)
+        if problem or ran < len(programs):
+            raise LookupError(f"{self._request['kernel']}, which runs before it, {problem or 'takes too long'}")
+        self._outputs = self._compared(arguments, regions)
+        return {**self._given, **self._by_memory(regions)}
+
+    def _completed(self, regions: Sequence[Region]) -> list[dict[str, Any]]:
+        """Runs the kernels that complete what this one wrote, and compares that."""
+        given, found = {**self._given, **self._by_memory(regions)}, []
+        for request in self._request.get("after", ()):
+            kernel = _Kernel(request, given)
+            kernel._values_above = {**self._values, **self._values_above}
+            given = kernel.run_whole()
+            found += [{**each, "through": request["kernel"]} for each in kernel._outputs]
+        return found
+
+    def _by_memory(self, regions: Sequence[Region]) -> dict[str, Region]:
+        return dict(zip(dict.fromkeys(each["memory"] for each in self._tensors.values()), regions, strict=False))
 
     def _touched(self, flags: Any, tensor: dict[str, Any]) -> Any:
         """The flags of the elements of a tensor, in its shape."""
@@ -274,7 +320,7 @@ class _Kernel:
         """Runs what was asked for."""
         began, total = time.monotonic(), _count(self._grid)
         arguments, regions = self._memory()
-        checks = Checks(regions, current_line)
+        checks = Checks(list(regions), current_line)
         programs, which = self._chosen(total)
         wanted = self._request.get("program")
         recorder = self._recorder(regions) if wanted is not None and self._request["step"] else None
@@ -284,6 +330,7 @@ class _Kernel:
         if not problem:
             outputs = self._compared(arguments, regions)
             if ran == total:
+                outputs += self._completed(regions)
                 self._left_unwritten(regions, checks)
             if recorder is None and self._is_worth_recording(outputs, checks):
                 recorded = programs[checks.non_finite[0]] if checks.non_finite else recorded
@@ -402,12 +449,13 @@ class _Kernel:
     # --- comparing --------------------------------------------------------------------------------------------------
 
     def _compared(self, arguments: Mapping[str, Any], regions: Sequence[Region]) -> list[dict[str, Any]]:
-        by_memory = dict(zip(dict.fromkeys(each["memory"] for each in self._tensors.values()), regions, strict=False))
-        by_argument = {region.argument: region for region in by_memory.values()}
+        by_argument = {region.argument: region for region in regions}
         found = []
         for name, tensor in self._tensors.items():
             region = by_argument.get(name)
             if region is None or not region.stored.any() or not _count(tensor["shape"]):
+                continue
+            if tensor["name"] in self._request.get("partial", ()):
                 continue
             node = self._nodes.get(tensor["name"], "")
             stored = self._torch.from_numpy(self._touched(region.stored, tensor).copy())
@@ -422,9 +470,11 @@ class _Kernel:
     def _measured(self, node: str, computed: Any, stored: Any) -> dict[str, Any]:
         if not node or node not in self._graph.names:
             raise LookupError("no node of the graph is known for it")
+        read = accesses_of(self._request["text"]).read
         if made := [
-            each["buffer"] for each in self._inputs if each["value"] == "made" and each["node"] not in self._graph.names
-        ]:
+            each["buffer"] for each in self._inputs
+            if each["value"] == "made" and each["node"] not in self._graph.names and each["parameter"] in read
+        ]:  # fmt: skip
             raise LookupError(f"{made[0]}, which the kernel reads, is not a node of the graph, so its value was made")
         eager = self._graph.value(node)
         if node in self._graph.made:
@@ -432,7 +482,7 @@ class _Kernel:
                 f"{node} cannot be computed in eager mode: {self._graph.made[node] or 'it is an input of the graph'}"
             )
         # From what the kernel read on, so that only its own errors count.
-        start = {name: value for name, value in self._values.items() if name != node}
+        start = {name: value for name, value in {**self._values, **self._values_above}.items() if name != node}
         wide = EagerGraph(self._request["graph"], start, is_wide=True)
         dtype = str(eager.dtype).removeprefix("torch.")
         noisy = EagerGraph(self._request["graph"], start, is_wide=True, noise=_ROUNDING.get(dtype, 0.0))
