@@ -27,6 +27,8 @@ SECONDS = 60.0
 """For the programs of a kernel: if all of them would take longer, some are run."""
 MEMORY = 6_000_000_000
 """Bytes that the process may have."""
+_COPIED = re.compile(r"torch\.ops\.aten\.copy_\.default\((\w+), (\w+)\)")
+"""An input of the graph, and the node whose value is written to it."""
 _VALUE_RUNS = 20
 """Runs of the script, the newest, among which values are looked for."""
 
@@ -83,20 +85,29 @@ class StoredKernel:
         chosen = self.launches[launch]
         text, nodes = self._graph_and_buffers()
         known = self._known() if values else []
-        request = self._one(chosen, self.text, text, nodes, known)
-        before, after, request["partial"] = Chain(self._all, lambda name: self._text_of(name) or "", nodes).of(chosen)
+        common = {
+            "graph": text, "nodes": nodes, "known": known, "seconds": SECONDS, "memory": MEMORY, "step": False,
+            "copied": dict(_COPIED.findall(text)), "forward": self._forward(),
+        }  # fmt: skip
+        before, after, partial = Chain(self._all, lambda name: self._text_of(name) or "", nodes).of(chosen)
+        request = {**common, **self._one(chosen, self.text), "partial": partial}
         for key, launches in (("before", before), ("after", after)):
-            request[key] = [self._one(each, self._text_of(each.kernel) or "", text, nodes, known) for each in launches]
+            request[key] = [{**common, **self._one(each, self._text_of(each.kernel) or "")} for each in launches]
         return request
 
-    def _one(
-        self, launch: Launch, text: str, graph: str, nodes: dict[str, str], known: list[dict[str, Any]]
-    ) -> dict[str, Any]:
-        return {
-            "kernel": launch.kernel, "text": text, "graph": graph, "nodes": nodes,
-            "arguments": [dataclasses.asdict(each) if dataclasses.is_dataclass(each) else each for each in launch.arguments],
-            "known": known, "seconds": SECONDS, "memory": MEMORY, "step": False,
-        }  # fmt: skip
+    @staticmethod
+    def _one(launch: Launch, text: str) -> dict[str, Any]:
+        given = [dataclasses.asdict(each) if dataclasses.is_dataclass(each) else each for each in launch.arguments]
+        return {"kernel": launch.kernel, "text": text, "arguments": given}
+
+    def _forward(self) -> str:
+        """The text of the forward graph, for a kernel of the backward: its nodes are inputs of the backward graph."""
+        if not chain.is_of_backward(self.stage):
+            return ""
+        compile = next(each for each in self.report.compiles if self.graph in [stage.id for stage in each.stages])
+        name = next(each.name for each in compile.stages if each.id == self.graph)
+        found = [each.id for each in compile.stages if each.name == name and not chain.is_of_backward(each.id)]
+        return self._store.stage_text(self.report.run, found[-1]) if found else ""
 
     def _text_of(self, name: str) -> str | None:
         """The text of another kernel of the same output code."""
@@ -127,7 +138,7 @@ class StoredKernel:
         data = self._store.stage_data(self.report.run, self._output)
         returned = returned_nodes(self._code)
         for call in data.get("calls", ()) if isinstance(data, dict) else ():
-            names = returned.get(str(call.get("kernel")), ())
+            names = returned.pop(str(call.get("kernel")), ())  # the comment tells of the first launch
             buffers = [str(b) for node in call.get("nodes", ()) for b, *_ in rows.get(str(node), {}).get("writes", ())]
             if len(names) == len(buffers):
                 found.update((buffer, name) for buffer, name in zip(buffers, names, strict=True) if buffer != name)

@@ -93,7 +93,8 @@ class _Kernel:
         self._head = head_of(request["text"], request["kernel"])
         self._nodes: Mapping[str, str] = request["nodes"]
         self._known = {each["name"]: self._stored(each) for each in request["known"]}
-        self._graph = EagerGraph(request["graph"], self._known)
+        forward = EagerGraph(request["forward"], self._known) if request.get("forward") else None
+        self._graph = EagerGraph(request["graph"], self._known, forward=forward)
         self._blocks = {**blocks_of(self._head), **request.get("blocks", {})}
         given, self._grid_arguments = self._head.named(request["arguments"], self._blocks)
         self._tensors = {
@@ -457,7 +458,7 @@ class _Kernel:
                 continue
             if tensor["name"] in self._request.get("partial", ()):
                 continue
-            node = self._nodes.get(tensor["name"], "")
+            node = self._request.get("copied", {}).get(tensor["name"]) or self._nodes.get(tensor["name"], "")
             stored = self._torch.from_numpy(self._touched(region.stored, tensor).copy())
             row = {"parameter": name, "buffer": tensor["name"], "node": node, "elements": int(stored.sum()), "of": _count(tensor["shape"]), "measure": None, "why": ""}  # fmt: skip
             try:
@@ -477,12 +478,10 @@ class _Kernel:
         ]:  # fmt: skip
             raise LookupError(f"{made[0]}, which the kernel reads, is not a node of the graph, so its value was made")
         eager = self._graph.value(node)
-        if node in self._graph.made:
-            raise LookupError(
-                f"{node} cannot be computed in eager mode: {self._graph.made[node] or 'it is an input of the graph'}"
-            )
+        if why := self._graph.made.get(node):
+            raise LookupError(f"{node} cannot be computed in eager mode: {why}")
         # From what the kernel read on, so that only its own errors count.
-        start = {name: value for name, value in {**self._values, **self._values_above}.items() if name != node}
+        start = {name: value for name, value in {**self._values, **self._values_above}.items() if name != node or name in self._graph.inputs}  # fmt: skip
         wide = EagerGraph(self._request["graph"], start, is_wide=True)
         dtype = str(eager.dtype).removeprefix("torch.")
         noisy = EagerGraph(self._request["graph"], start, is_wide=True, noise=_ROUNDING.get(dtype, 0.0))
