@@ -34,6 +34,8 @@ class Tensor:
         Without ``torch.``; empty if only the kernel's signature has it.
     name
         What a launch calls it.
+    held
+        Shape, strides and offset of the buffer that it holds, if the launch sees that in another form.
     """
 
     memory: str
@@ -43,6 +45,7 @@ class Tensor:
     offset: int | str = 0
     dtype: str = ""
     name: str = ""
+    held: tuple[tuple[int | str, ...], tuple[int | str, ...], int | str] | None = None
 
 
 @dataclass(frozen=True)
@@ -263,9 +266,17 @@ class _Reader:
     def _argument(self, node: ast.expr) -> Tensor | int | str:
         tensor = self._tensor(node)
         if tensor is not None:
+            holds = self._holds.get(tensor.memory, "")
+            held, form = self._tensors.get(holds), None
+            if (
+                held is not None
+                and held.shape is not None
+                and (held.shape, held.strides) != (tensor.shape, tensor.strides)
+            ):
+                form = held.shape, held.strides, held.offset
             return Tensor(
-                tensor.memory, self._holds.get(tensor.memory, ""), tensor.shape, tensor.strides, tensor.offset, tensor.dtype,
-                next((each.id for each in ast.walk(node) if isinstance(each, ast.Name) and each.id in self._tensors), ""),
+                tensor.memory, holds, tensor.shape, tensor.strides, tensor.offset, tensor.dtype,
+                next((each.id for each in ast.walk(node) if isinstance(each, ast.Name) and each.id in self._tensors), ""), form,
             )  # fmt: skip
         number = _number(node)
         return self._numbers.get(number, number) if isinstance(number, str) else number

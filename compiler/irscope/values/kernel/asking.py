@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from irscope.ir.launches import Launch, launches_in, parts_of_results, returned_nodes, without_bias
+from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Kernel, Origin, Report
 from irscope.provenance import Provenance, chain
 from irscope.provenance.kernel_nodes import KernelNodes
@@ -104,9 +105,10 @@ class StoredKernel:
         """The text of the forward graph, for a kernel of the backward: its nodes are inputs of the backward graph."""
         if not chain.is_of_backward(self.stage):
             return ""
-        compile = next(each for each in self.report.compiles if self.graph in [stage.id for stage in each.stages])
-        name = next(each.name for each in compile.stages if each.id == self.graph)
-        found = [each.id for each in compile.stages if each.name == name and not chain.is_of_backward(each.id)]
+        stages = next(
+            (each.stages for each in self.report.compiles if self.graph in [stage.id for stage in each.stages]), ()
+        )
+        found = [each.id for each in stages if stage_kind(each.name).is_graph and not chain.is_backward(each) and not chain.is_shared(each)]  # fmt: skip
         return self._store.stage_text(self.report.run, found[-1]) if found else ""
 
     def _text_of(self, name: str) -> str | None:
@@ -122,6 +124,9 @@ class StoredKernel:
             node = nodes.get(whole, "")
             if found := re.search(rf"^\s*(\w+)(?:: .*?)? = {re.escape(node)}\[{index}\]", graph, re.MULTILINE):
                 nodes[buffer] = found[1]
+        # What a node with several results is said to be may be another number, as the sum of squares of a variance.
+        several = set(re.findall(r"^\s*(\w+) = torch\.ops\.", graph, re.MULTILINE))
+        nodes = {buffer: node for buffer, node in nodes.items() if node not in several}
         for buffer in without_bias(self._code):
             graph, name = _with_bias_apart(graph, nodes.get(buffer, ""), buffer)
             nodes[buffer] = name

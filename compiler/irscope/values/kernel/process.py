@@ -170,11 +170,23 @@ class _Kernel:
         if holds and holds != "0" and (value is None or value.numel() != _count(tensor["shape"])):
             value, how = self._graph.made_tensor(node or holds, tensor["shape"], None, dtype), "made"
         if value is not None:
-            value = value.to(getattr(self._torch, dtype)).reshape(tensor["shape"])
+            value = self._in_form(value.to(getattr(self._torch, dtype)), tensor)
             if node:
                 self._values[node] = self._graph.values.get(node, value)
         self._inputs.append({"parameter": name, "buffer": tensor["name"] or tensor["memory"], "node": node, "value": how, "shape": tensor["shape"], "dtype": dtype})  # fmt: skip
         return value
+
+    def _in_form(self, value: Any, tensor: dict[str, Any]) -> Any:
+        """A buffer's value in the shape in which the launch sees its memory, which may have another order of dimensions."""
+        if not tensor.get("held"):
+            return value.reshape(tensor["shape"])
+        shape, strides = ([each if isinstance(each, int) else self._graph.symbol(each) for each in part] for part in tensor["held"][:2])  # fmt: skip
+        ends = [sum((n - 1) * s for n, s in zip(*form, strict=True)) + 1 for form in ((shape, strides), (tensor["shape"], tensor["strides"]))]  # fmt: skip
+        if value.numel() != _count(shape) or tensor["offset"] != self._number(tensor["held"][2]) or not value.numel():
+            return value.reshape(tensor["shape"])
+        memory = self._torch.zeros(max(ends), dtype=value.dtype)
+        memory.as_strided(shape, strides).copy_(value.reshape(shape))
+        return memory.as_strided(tensor["shape"], tensor["strides"])
 
     def _complete(self, name: str, tensor: dict[str, Any], value: Any) -> None:
         """Gives a tensor the sizes that the output code has as expressions, or not at all."""
