@@ -128,7 +128,7 @@ class StoredKernel:
         several = set(re.findall(r"^\s*(\w+) = torch\.ops\.", graph, re.MULTILINE))
         nodes = {buffer: node for buffer, node in nodes.items() if node not in several}
         for buffer in without_bias(self._code):
-            graph, name = _with_bias_apart(graph, nodes.get(buffer, ""), buffer)
+            graph, name = with_bias_apart(graph, nodes.get(buffer, ""), buffer)
             nodes[buffer] = name
         return graph, nodes
 
@@ -230,7 +230,7 @@ class StoredKernel:
         )
 
 
-def _with_bias_apart(graph: str, node: str, buffer: str) -> tuple[str, str]:
+def with_bias_apart(graph: str, node: str, buffer: str) -> tuple[str, str]:
     """A graph in which a convolution is computed without its bias under the name of the buffer that holds it."""
     found = re.search(
         rf"^(?P<indent>\s*){re.escape(node)}(?P<type>: \"[^\"]*?\[(?P<sizes>[^\]]*)\].*?\")? = torch\.ops\.aten\.convolution\.default\((?P<input>\w+), (?P<weight>\w+), (?P<bias>\w+), (?P<rest>.*?\))(?P<end>;.*)?$",

@@ -297,6 +297,24 @@ class _Kernel:
             found += [{**each, "through": request["kernel"]} for each in kernel._outputs]
         return found
 
+    def _keep(self, starts: Mapping[str, Any], regions: Sequence[Region]) -> None:
+        """Writes the launch as data to the file that the request names: what the kernel gets, and what it leaves."""
+        by_memory = self._by_memory(regions)
+        tensors = {
+            name: {"memory": by_memory[each["memory"]].argument, **{key: each[key] for key in ("shape", "strides", "offset", "dtype")}}
+            for name, each in self._tensors.items()
+        }  # fmt: skip
+        self._torch.save(
+            {
+                "kernel": self._head.name, "text": self._request["text"], "grid": self._grid, "constants": _plain_ones(self._constants),
+                "numbers": _plain_ones(self._numbers), "tensors": tensors, "parameters": list(self._head.parameters), "before": dict(starts),
+                "after": {region.argument: region.storage for region in regions},
+                "stored": {region.argument: self._torch.from_numpy(region.stored) for region in regions},
+                "sizes": {region.argument: region.size for region in regions},
+            },
+            self._request["keep"],
+        )  # fmt: skip
+
     def _by_memory(self, regions: Sequence[Region]) -> dict[str, Region]:
         return dict(zip(dict.fromkeys(each["memory"] for each in self._tensors.values()), regions, strict=False))
 
@@ -334,6 +352,7 @@ class _Kernel:
         began, total = time.monotonic(), _count(self._grid)
         arguments, regions = self._memory()
         checks = Checks(list(regions), current_line)
+        starts = {region.argument: region.storage.clone() for region in regions} if self._request.get("keep") else {}
         programs, which = self._chosen(total)
         wanted = self._request.get("program")
         recorder = self._recorder(regions) if wanted is not None and self._request["step"] else None
@@ -341,6 +360,8 @@ class _Kernel:
         outputs: list[dict[str, Any]] = []
         recorded = _program(wanted) if wanted else programs[0]
         if not problem:
+            if starts and ran == total:
+                self._keep(starts, regions)
             outputs = self._compared(arguments, regions)
             if ran == total:
                 outputs += self._completed(regions)
