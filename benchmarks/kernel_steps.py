@@ -80,7 +80,7 @@ def main() -> int:
             asked.write_text(json.dumps({**request, "blocks": {**request.get("blocks", {}), **blocks}}))
             done = subprocess.run([sys.executable, "-c", _MEMORY, asked], check=True, capture_output=True, text=True)
             measured[f"memory {name}, MB"], programs = json.loads(done.stdout)
-            print(f"{name}: {programs}")
+            print(f"{name}: {programs if isinstance(programs, str) else programs['run']} of {programs['of']} ran")
     missed = 0
     for name, value in measured.items():
         bound = BOUNDS.get(name)
