@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,6 +16,7 @@ from irscope.ir.launches import Launch, launches_in, parts_of_results, returned_
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Kernel, Origin, Report
 from irscope.provenance import Provenance, chain
+from irscope.provenance.elements import Items
 from irscope.provenance.kernel_nodes import KernelNodes
 from irscope.provenance.statements import forms_of
 from irscope.store.store import Store
@@ -30,6 +32,9 @@ MEMORY = 6_000_000_000
 """Bytes that the process may have."""
 _COPIED = re.compile(r"torch\.ops\.aten\.copy_\.default\((\w+), (\w+)\)")
 """An input of the graph, and the node whose value is written to it."""
+_ALLOCATED = re.compile(r"^\s*(\w+) = empty_strided_\w+\(\(([\d, ]*)\)", re.MULTILINE)
+_ANNOTATED = re.compile(r"^\s*(\w+): \"\w+\[([\d, ]*)\]", re.MULTILINE)
+"""A buffer, and a node, with a shape that does not depend on inputs."""
 _VALUE_RUNS = 20
 """Runs of the script, the newest, among which values are looked for."""
 
@@ -126,7 +131,12 @@ class StoredKernel:
                 nodes[buffer] = found[1]
         # What a node with several results is said to be may be another number, as the sum of squares of a variance.
         several = set(re.findall(r"^\s*(\w+) = torch\.ops\.", graph, re.MULTILINE))
-        nodes = {buffer: node for buffer, node in nodes.items() if node not in several}
+        sizes = {name: _product(shape) for name, shape in _ALLOCATED.findall(self._code)}
+        lengths = {name: _product(shape) for name, shape in _ANNOTATED.findall(graph)}
+        nodes = {
+            buffer: node for buffer, node in nodes.items()
+            if node not in several and (sizes.get(buffer) or lengths.get(node)) == (lengths.get(node) or sizes.get(buffer))
+        }  # fmt: skip
         for buffer in without_bias(self._code):
             graph, name = with_bias_apart(graph, nodes.get(buffer, ""), buffer)
             nodes[buffer] = name
@@ -168,8 +178,7 @@ class StoredKernel:
             arguments = [name for name in graph.by_name[own].inputs if not held & set(forms_of(graph, name))]
             for buffer in unclear:
                 reads = {nodes.get(str(each), str(each)) for each, *_ in writers.get(buffer, {}).get("reads", ())}
-                origins = set(writers.get(buffer, {}).get("origins", ()))
-                fitting = [name for name in arguments if name in origins or reads & set(forms_of(graph, name))]
+                fitting = [name for name in arguments if reads and _comes_from(graph, name, reads)]
                 if len(fitting) == 1:
                     found[buffer] = fitting[0]
         return found
@@ -228,6 +237,24 @@ class StoredKernel:
         return next(
             iter((*self.line(number).origins, *filter(None, [self.kernel.innermost]), *self.kernel.origins)), None
         )
+
+
+def _comes_from(graph: Items, name: str, sources: set[str]) -> bool:
+    """Whether a node is computed from all of these, or is the one."""
+    missing, waiting, seen = set(sources), [name], {name}
+    while waiting and missing:
+        node = waiting.pop()
+        if node in missing:
+            missing.discard(node)
+        elif node in graph.by_name:
+            waiting += [each for each in graph.by_name[node].inputs if each not in seen]
+            seen.update(graph.by_name[node].inputs)
+    return not missing
+
+
+def _product(shape: str) -> int:
+    """How many elements a printed shape has."""
+    return math.prod(int(part) for part in shape.split(",") if part.strip())
 
 
 def with_bias_apart(graph: str, node: str, buffer: str) -> tuple[str, str]:

@@ -295,7 +295,7 @@ class _Kernel:
             kernel._values_above = {**self._values, **self._values_above}
             given = kernel.run_whole()
             found += [{**each, "through": request["kernel"]} for each in kernel._outputs]
-        return found
+        return [each for each in found if each["measure"]] or found
 
     def _keep(self, starts: Mapping[str, Any], regions: Sequence[Region]) -> None:
         """Writes the launch as data to the file that the request names: what the kernel gets, and what it leaves."""
