@@ -115,7 +115,9 @@ def main() -> int:
     scripts = {name: text for name, text in {**MODELS, **held(options.held)}.items() if name.startswith(options.only)}
     began = time.monotonic()
     with ThreadPoolExecutor(options.together) as pool:
-        rows = list(pool.map(lambda item: measured(item[0], item[1], folder, options.python, options.seconds), scripts.items()))
+        rows = list(
+            pool.map(lambda item: measured(item[0], item[1], folder, options.python, options.seconds), scripts.items())
+        )
     found = summary([row for row in rows if row["kernels"]], [row["script"] for row in rows if not row["kernels"]])
     found["seconds"] = round(time.monotonic() - began)
     text = json.dumps(found, indent=1)

@@ -153,7 +153,7 @@ class StoredKernel:
         data = self._store.stage_data(self.report.run, self._output)
         returned = returned_nodes(self._code)
         for call in data.get("calls", ()) if isinstance(data, dict) else ():
-            names = returned.pop(str(call.get("kernel")), ())  # the comment tells of the first launch
+            names = returned.pop(str(call.get("kernel")), ())  # the comment describes the first launch
             buffers = [str(b) for node in call.get("nodes", ()) for b, *_ in rows.get(str(node), {}).get("writes", ())]
             if len(names) == len(buffers):
                 found.update((buffer, name) for buffer, name in zip(buffers, names, strict=True) if buffer != name)
