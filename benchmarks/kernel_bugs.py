@@ -127,7 +127,8 @@ def kernels_of(path: Path) -> list[StoredKernel]:
     """The predicted Triton kernels of the newest run of a store."""
     store = Store(str(path))
     report = store.report(store.find_run(None))
-    return [StoredKernel(store, report, each.stage) for each in report.predicted_kernels if each.language == "triton"]
+    every = [*report.kernels, *report.predicted_kernels]
+    return [StoredKernel(store, report, each.stage) for each in every if each.language == "triton"]
 
 
 def rate(kernels: list[StoredKernel], seconds: float) -> dict[str, Any]:

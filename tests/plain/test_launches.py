@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from irscope.ir.launches import Tensor, head_of, launches_in, returned_nodes
+from irscope.ir.launches import Tensor, head_of, launches_in, parts_of_results, returned_nodes, without_bias
+from irscope.values.kernel.asking import with_bias_apart
+from irscope.values.kernel.chain import Chain
 
 KERNEL = """\
 import triton
@@ -42,10 +44,10 @@ class Runner:
 
 
 def test_the_arguments_of_a_launch_are_followed_to_their_memory() -> None:
-    first, second, third = launches_in(CODE, "triton_per_0")
+    first, second, third = launches_in(CODE)
     assert first.arguments == (
-        Tensor("buf0", "buf0", (32,), (1,), 0, "float32", "buf1"),
-        Tensor("arg0_1", "arg0_1", (8, 4), (1, 8), 2, "", "arg0_1"),
+        Tensor("buf0", "buf0", (32,), (1,), 0, "float32", "buf1", ((4, 8), (8, 1), 0)),
+        Tensor("arg0_1", "arg0_1", (8, 4), (1, 8), 2, "", "arg0_1", ((4, "s77"), ("s77", 1), 0)),
         Tensor("arg1_1", "arg1_1", None, (), 0, "", "s77"),
         "4 * s77",
     )
@@ -70,3 +72,56 @@ def test_the_head_of_a_kernel() -> None:
         {"in_out_ptr0": "a", "in_ptr0": "b", "ks0": 3, "xnumel": 4},
         [7, 1, 1],
     )
+
+
+def _kernel(name: str, body: str) -> str:
+    return f"@triton_heuristics.reduction()\n@triton.jit\ndef {name}(in_ptr0, out_ptr0, XBLOCK : tl.constexpr):\n    {body}\n"
+
+
+_COPY = "tl.store(out_ptr0 + x, tl.load(in_ptr0 + x))"
+SPLIT = """\
+class Runner:
+    def call(self, args):
+        arg0_1, arg1_1 = args
+        buf0 = empty_strided_cuda((4, 2), (2, 1), torch.float32)
+        part.run(arg0_1, buf0, stream=s)
+        buf1 = empty_strided_cuda((4, ), (1, ), torch.float32)
+        whole.run(buf0, buf1, stream=s)
+        buf2 = empty_strided_cuda((4, ), (1, ), torch.float32)
+        zeros.run(arg1_1, buf2, stream=s)
+        scatter.run(buf1, buf2, stream=s)
+        later.run(buf2, buf1, stream=s)
+"""
+TEXTS = {
+    "part": _kernel("part", _COPY), "whole": _kernel("whole", _COPY), "zeros": _kernel("zeros", "tl.store(out_ptr0 + x, 0)"),
+    "scatter": _kernel("scatter", "tl.atomic_add(out_ptr0 + x, tl.load(in_ptr0 + x))"), "later": _kernel("later", _COPY),
+}  # fmt: skip
+
+
+def test_the_launches_that_one_launch_needs() -> None:
+    """Half of a split reduction has no node, and what a scatter adds to is complete only after it."""
+    launches = launches_in(SPLIT)
+    chain = Chain(launches, TEXTS.__getitem__, {"buf1": "sum_1", "buf2": "scatter_add"})
+
+    def names(kernel: str) -> tuple[list[str], list[str], list[str]]:
+        before, after, partial = chain.of(next(each for each in launches if each.kernel == kernel))
+        return [each.kernel for each in before], [each.kernel for each in after], partial
+
+    assert names("part") == ([], ["whole"], ["buf0"])
+    assert names("whole") == (["part"], [], [])
+    assert names("zeros") == ([], ["scatter"], ["buf2"])
+    assert names("scatter") == (["zeros"], [], [])
+    assert names("later") == ([], [], [])
+
+
+def test_a_convolution_to_which_a_kernel_adds_the_bias() -> None:
+    code = "    buf1 = extern_kernels.convolution(buf0, arg1_1, stride=(1, 1), bias=None)\n    buf3 = buf2[1]\n"
+    assert (without_bias(code), parts_of_results(code)) == (("buf1",), {"buf3": ("buf2", 1)})
+    graph = '    convolution: "f32[2, 3, 4, 4][48, 16, 4, 1]cuda:0" = torch.ops.aten.convolution.default(a, b, c, [1, 1]);  a = None\n'
+    text, name = with_bias_apart(graph, "convolution", "buf1")
+    assert name == "buf1" and [row.strip().partition(" = ")[2] for row in text.split("\n")[:3]] == [
+        "torch.ops.aten.convolution.default(a, b, None, [1, 1])",
+        "torch.ops.aten.reshape.default(c, [1, -1, 1, 1])",
+        "torch.ops.aten.add.Tensor(buf1, buf1_bias)",
+    ]
+    assert with_bias_apart(graph.replace(" c,", " None,"), "convolution", "buf1")[1] == "convolution"

@@ -34,6 +34,8 @@ class Tensor:
         Without ``torch.``; empty if only the kernel's signature has it.
     name
         What a launch calls it.
+    held
+        Shape, strides and offset of the buffer that it holds, if the launch sees that in another form.
     """
 
     memory: str
@@ -43,6 +45,7 @@ class Tensor:
     offset: int | str = 0
     dtype: str = ""
     name: str = ""
+    held: tuple[tuple[int | str, ...], tuple[int | str, ...], int | str] | None = None
 
 
 @dataclass(frozen=True)
@@ -138,8 +141,8 @@ def returned_nodes(output_code: str) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def launches_in(output_code: str, kernel: str) -> list[Launch]:
-    """All launches of one kernel, in order.  Raises LookupError if the text is not Python."""
+def launches_in(output_code: str) -> list[Launch]:
+    """All launches of kernels, in order.  Raises LookupError if the text is not Python."""
     try:
         tree = ast.parse(output_code)
     except (SyntaxError, ValueError, RecursionError) as error:
@@ -147,15 +150,44 @@ def launches_in(output_code: str, kernel: str) -> list[Launch]:
     found: list[Launch] = []
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef) and function.name.startswith(("call", "partition_", "subgraph_")):
-            found += _Reader(kernel).read(function)
+            found += _Reader().read(function)
     return found
+
+
+_READ = re.compile(r"\b(?:load|atomic_\w+)\((\w+)")
+_WRITTEN = re.compile(r"\b(?:store|atomic_\w+)\((\w+)")
+_ADDED_TO = re.compile(r"\batomic_\w+\((\w+)")
+
+
+@dataclass(frozen=True)
+class Access:
+    """The parameters whose memory a kernel's text reads, writes, and changes by atomic operations."""
+
+    read: frozenset[str]
+    written: frozenset[str]
+    added_to: frozenset[str]
+
+
+def accesses_of(text: str) -> Access:
+    """What a kernel does with the memory of its parameters, as far as its text names them."""
+    return Access(*(frozenset(form.findall(text)) for form in (_READ, _WRITTEN, _ADDED_TO)))
+
+
+def parts_of_results(output_code: str) -> dict[str, tuple[str, int]]:
+    """Buffer → the buffer of a library's result that it is a part of, and which part."""
+    found = re.findall(r"^\s*(\w+) = (\w+)\[(\d+)\]$", output_code, re.MULTILINE)
+    return {part: (whole, int(index)) for part, whole, index in found}
+
+
+def without_bias(output_code: str) -> tuple[str, ...]:
+    """Buffers that hold a convolution to which a later kernel adds the bias."""
+    return tuple(re.findall(r"^\s*(\w+) = extern_kernels\.convolution\(.*, bias=None\)$", output_code, re.MULTILINE))
 
 
 class _Reader:
     """Follows the names of one function of output code."""
 
-    def __init__(self, kernel: str) -> None:
-        self._kernel = kernel
+    def __init__(self) -> None:
         self._tensors: dict[str, Tensor] = {}
         self._holds: dict[str, str] = {}  # memory → the buffer that was written last
         self._numbers: dict[str, int | str] = {}
@@ -203,16 +235,20 @@ class _Reader:
 
     def _called(self, call: ast.Call) -> None:
         text = ast.unparse(call.func)
-        if text == "assert_size_stride" and len(call.args) >= 3 and isinstance(call.args[0], ast.Name):
+        if (
+            text in ("assert_size_stride", "assert_tensor_metadata")
+            and len(call.args) >= 3
+            and isinstance(call.args[0], ast.Name)
+        ):
             known = self._tensors.get(call.args[0].id)
             if known is not None and known.shape is None:
                 self._tensors[call.args[0].id] = Tensor(
                     known.memory, known.holds, _sizes(call.args[1]), _sizes(call.args[2]) or (), 0, known.dtype
                 )
             return
-        if text == f"{self._kernel}.run":
+        if text.endswith(".run") and text.count(".") == 1:
             given = tuple(self._argument(each) for each in call.args)
-            self.launches.append(Launch(self._kernel, call.lineno, given))
+            self.launches.append(Launch(text.removesuffix(".run"), call.lineno, given))
         if text.endswith((".zero_", ".fill_")) and isinstance(call.func, ast.Attribute):
             self._wrote(call.func.value, "0")
         if text.startswith(("assert_", "print", "args.", "start_graph", "end_graph")) or text.endswith("set_device"):
@@ -230,9 +266,17 @@ class _Reader:
     def _argument(self, node: ast.expr) -> Tensor | int | str:
         tensor = self._tensor(node)
         if tensor is not None:
+            holds = self._holds.get(tensor.memory, "")
+            held, form = self._tensors.get(holds), None
+            if (
+                held is not None
+                and held.shape is not None
+                and (held.shape, held.strides) != (tensor.shape, tensor.strides)
+            ):
+                form = held.shape, held.strides, held.offset
             return Tensor(
-                tensor.memory, self._holds.get(tensor.memory, ""), tensor.shape, tensor.strides, tensor.offset, tensor.dtype,
-                next((each.id for each in ast.walk(node) if isinstance(each, ast.Name) and each.id in self._tensors), ""),
+                tensor.memory, holds, tensor.shape, tensor.strides, tensor.offset, tensor.dtype,
+                next((each.id for each in ast.walk(node) if isinstance(each, ast.Name) and each.id in self._tensors), ""), form,
             )  # fmt: skip
         number = _number(node)
         return self._numbers.get(number, number) if isinstance(number, str) else number

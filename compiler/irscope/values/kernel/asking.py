@@ -7,14 +7,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from irscope.ir.launches import Launch, launches_in, returned_nodes
+from irscope.ir.launches import Launch, launches_in, parts_of_results, returned_nodes, without_bias
+from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Kernel, Origin, Report
 from irscope.provenance import Provenance, chain
+from irscope.provenance.elements import Items
 from irscope.provenance.kernel_nodes import KernelNodes
+from irscope.provenance.statements import forms_of
 from irscope.store.store import Store
 from irscope.store.value_file import DamagedValues, StoredTensor
+from irscope.values.kernel.chain import Chain
 from irscope.values.run.reading import StoredValues, stored_values
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.suggestions import did_you_mean, listed
@@ -23,6 +30,11 @@ SECONDS = 60.0
 """For the programs of a kernel: if all of them would take longer, some are run."""
 MEMORY = 6_000_000_000
 """Bytes that the process may have."""
+_COPIED = re.compile(r"torch\.ops\.aten\.copy_\.default\((\w+), (\w+)\)")
+"""An input of the graph, and the node whose value is written to it."""
+_ALLOCATED = re.compile(r"^\s*(\w+) = empty_strided_\w+\(\(([\d, ]*)\)", re.MULTILINE)
+_ANNOTATED = re.compile(r"^\s*(\w+): \"\w+\[([\d, ]*)\]", re.MULTILINE)
+"""A buffer, and a node, with a shape that does not depend on inputs."""
 _VALUE_RUNS = 20
 """Runs of the script, the newest, among which values are looked for."""
 
@@ -56,7 +68,8 @@ class StoredKernel:
         if output is None:
             raise LookupError(f"Run {report.run} does not have the output code that calls {self.kernel.name}.")
         self._output, self._code = output, store.stage_text(report.run, output)
-        self.launches = launches_in(self._code, self.kernel.name)
+        self._all = launches_in(self._code)
+        self.launches = [each for each in self._all if each.kernel == self.kernel.name]
         if not self.launches:
             raise LookupError(f"The output code of {self.kernel.name} does not launch it in a way that is known.")
         self.graph = self._nodes.last_graph(self.stage) or ""
@@ -75,16 +88,61 @@ class StoredKernel:
             raise LookupError(
                 f"{self.kernel.name} is launched {len(self.launches)} times; there is no launch {launch}."
             )
-        run, chosen = self.report.run, self.launches[launch]
-        graph = self._store.stage_text(run, self.graph) if self.graph else ""
-        return {
-            "kernel": self.kernel.name, "text": self.text, "graph": graph, "nodes": self._buffers(chosen),
-            "arguments": [dataclasses.asdict(each) if dataclasses.is_dataclass(each) else each for each in chosen.arguments],
-            "known": self._known() if values else [], "seconds": SECONDS, "memory": MEMORY, "step": False,
+        chosen = self.launches[launch]
+        text, nodes = self._graph_and_buffers()
+        known = self._known() if values else []
+        common = {
+            "graph": text, "nodes": nodes, "known": known, "seconds": SECONDS, "memory": MEMORY, "step": False,
+            "copied": dict(_COPIED.findall(text)), "forward": self._forward(),
         }  # fmt: skip
+        before, after, partial = Chain(self._all, lambda name: self._text_of(name) or "", nodes).of(chosen)
+        request = {**common, **self._one(chosen, self.text), "partial": partial}
+        for key, launches in (("before", before), ("after", after)):
+            request[key] = [{**common, **self._one(each, self._text_of(each.kernel) or "")} for each in launches]
+        return request
 
-    def _buffers(self, launch: Launch) -> dict[str, str]:
-        """Buffer → the node whose value it holds."""
+    @staticmethod
+    def _one(launch: Launch, text: str) -> dict[str, Any]:
+        given = [dataclasses.asdict(each) if dataclasses.is_dataclass(each) else each for each in launch.arguments]
+        return {"kernel": launch.kernel, "text": text, "arguments": given}
+
+    def _forward(self) -> str:
+        """The text of the forward graph, for a kernel of the backward: its nodes are inputs of the backward graph."""
+        if not chain.is_of_backward(self.stage):
+            return ""
+        stages = next(
+            (each.stages for each in self.report.compiles if self.graph in [stage.id for stage in each.stages]), ()
+        )
+        found = [each.id for each in stages if stage_kind(each.name).is_graph and not chain.is_backward(each) and not chain.is_shared(each)]  # fmt: skip
+        return self._store.stage_text(self.report.run, found[-1]) if found else ""
+
+    def _text_of(self, name: str) -> str | None:
+        """The text of another kernel of the same output code."""
+        stage = self._nodes.named(self._output, name)
+        return None if stage is None else self._store.stage_text(self.report.run, stage)
+
+    def _graph_and_buffers(self) -> tuple[str, dict[str, str]]:
+        """The text of the graph, and buffer → the node whose value it holds."""
+        graph = self._store.stage_text(self.report.run, self.graph) if self.graph else ""
+        nodes = self._buffers()
+        for buffer, (whole, index) in parts_of_results(self._code).items():
+            node = nodes.get(whole, "")
+            if found := re.search(rf"^\s*(\w+)(?:: .*?)? = {re.escape(node)}\[{index}\]", graph, re.MULTILINE):
+                nodes[buffer] = found[1]
+        # What a node with several results is said to be may be another number, as the sum of squares of a variance.
+        several = set(re.findall(r"^\s*(\w+) = torch\.ops\.", graph, re.MULTILINE))
+        sizes = {name: _product(shape) for name, shape in _ALLOCATED.findall(self._code)}
+        lengths = {name: _product(shape) for name, shape in _ANNOTATED.findall(graph)}
+        nodes = {
+            buffer: node for buffer, node in nodes.items()
+            if node not in several and (sizes.get(buffer) or lengths.get(node)) == (lengths.get(node) or sizes.get(buffer))
+        }  # fmt: skip
+        for buffer in without_bias(self._code):
+            graph, name = with_bias_apart(graph, nodes.get(buffer, ""), buffer)
+            nodes[buffer] = name
+        return graph, nodes
+
+    def _buffers(self) -> dict[str, str]:
         rows = {str(row.get("name")): row for row in self._nodes.schedule(self._output)}
         found: dict[str, str] = {}
         for row in rows.values():
@@ -95,10 +153,34 @@ class StoredKernel:
         data = self._store.stage_data(self.report.run, self._output)
         returned = returned_nodes(self._code)
         for call in data.get("calls", ()) if isinstance(data, dict) else ():
-            names = returned.get(str(call.get("kernel")), ())
+            names = returned.pop(str(call.get("kernel")), ())  # the comment describes the first launch
             buffers = [str(b) for node in call.get("nodes", ()) for b, *_ in rows.get(str(node), {}).get("writes", ())]
             if len(names) == len(buffers):
-                found.update(zip(buffers, names, strict=True))
+                found.update((buffer, name) for buffer, name in zip(buffers, names, strict=True) if buffer != name)
+        return {**found, **self._prepared(rows.values(), found)}
+
+    def _prepared(self, rows: Iterable[Mapping[str, Any]], nodes: Mapping[str, str]) -> dict[str, str]:
+        """Buffers that a kernel made for a library's call, though their origin is said to be the call's node: each holds
+        the argument of that node which no other buffer of the call holds."""
+        if not self.graph:
+            return {}
+        graph = self._thread.items(self.graph)
+        found: dict[str, str] = {}
+        libraries = [row for row in rows if "Extern" in str(row.get("kind")) and row.get("writes")]
+        writers = {str(buffer): row for row in rows for buffer, *_ in row.get("writes", ())}
+        for row in libraries:
+            own = nodes.get(str(row["writes"][0][0]), "")
+            read = [str(buffer) for buffer, *_ in row.get("reads", ())]
+            unclear = [buffer for buffer in read if nodes.get(buffer) == own and own in graph.by_name]
+            if not unclear:
+                continue
+            held = {nodes.get(buffer, buffer) for buffer in read if buffer not in unclear}
+            arguments = [name for name in graph.by_name[own].inputs if not held & set(forms_of(graph, name))]
+            for buffer in unclear:
+                reads = {nodes.get(str(each), str(each)) for each, *_ in writers.get(buffer, {}).get("reads", ())}
+                fitting = [name for name in arguments if reads and _comes_from(graph, name, reads)]
+                if len(fitting) == 1:
+                    found[buffer] = fitting[0]
         return found
 
     # --- values that were recorded ----------------------------------------------------------------------------------
@@ -155,6 +237,42 @@ class StoredKernel:
         return next(
             iter((*self.line(number).origins, *filter(None, [self.kernel.innermost]), *self.kernel.origins)), None
         )
+
+
+def _comes_from(graph: Items, name: str, sources: set[str]) -> bool:
+    """Whether a node is computed from all of these, or is the one."""
+    missing, waiting, seen = set(sources), [name], {name}
+    while waiting and missing:
+        node = waiting.pop()
+        if node in missing:
+            missing.discard(node)
+        elif node in graph.by_name:
+            waiting += [each for each in graph.by_name[node].inputs if each not in seen]
+            seen.update(graph.by_name[node].inputs)
+    return not missing
+
+
+def _product(shape: str) -> int:
+    """How many elements a printed shape has."""
+    return math.prod(int(part) for part in shape.split(",") if part.strip())
+
+
+def with_bias_apart(graph: str, node: str, buffer: str) -> tuple[str, str]:
+    """A graph in which a convolution is computed without its bias under the name of the buffer that holds it."""
+    found = re.search(
+        rf"^(?P<indent>\s*){re.escape(node)}(?P<type>: \"[^\"]*?\[(?P<sizes>[^\]]*)\].*?\")? = torch\.ops\.aten\.convolution\.default\((?P<input>\w+), (?P<weight>\w+), (?P<bias>\w+), (?P<rest>.*?\))(?P<end>;.*)?$",
+        graph, re.MULTILINE,
+    )  # fmt: skip
+    if not node or found is None or found["bias"] == "None" or not found["sizes"]:
+        return graph, node
+    shape = [1, -1, *([1] * (found["sizes"].count(",") - 1))]
+    indent, kind = found["indent"], found["type"]
+    lines = [
+        f"{indent}{buffer}{kind} = torch.ops.aten.convolution.default({found['input']}, {found['weight']}, None, {found['rest']}",
+        f"{indent}{buffer}_bias = torch.ops.aten.reshape.default({found['bias']}, {shape})",
+        f"{indent}{node}{kind} = torch.ops.aten.add.Tensor({buffer}, {buffer}_bias)",
+    ]
+    return f"{graph[: found.start()]}{chr(10).join(lines)}{graph[found.end() :]}", buffer
 
 
 def _found(report: Report, name: str, compile: str | None) -> Kernel:

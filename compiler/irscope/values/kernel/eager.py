@@ -47,9 +47,12 @@ class EagerGraph:
         In float64: inputs, constants and the dtypes that operators are given.
     noise
         By how much of itself each result is disturbed.
+    forward
+        Of a backward graph: the forward graph, some of whose nodes are its inputs by the same names.
     """
 
-    def __init__(self, text: str, known: Mapping[str, Any], *, is_wide: bool = False, noise: float = 0.0) -> None:
+    def __init__(self, text: str, known: Mapping[str, Any], *, is_wide: bool = False, noise: float = 0.0, forward: EagerGraph | None = None) -> None:  # fmt: skip
+        self._forward = forward
         self._torch: Any = sys.modules["torch"]
         self._known, self._is_wide, self._noise = known, is_wide, noise
         self._statements: dict[str, ast.expr] = {}
@@ -113,7 +116,7 @@ class EagerGraph:
             if expression is None:
                 if node not in self._annotations:
                     raise LookupError(node)
-                self.values[node] = self._make(node, "")
+                self.values[node] = self._saved(node) if self._is_saved(node) else self._make(node, "")
                 continue
             used = [each.id for each in ast.walk(expression) if isinstance(each, ast.Name)]
             missing = [each for each in used if each not in self.values and (each in self._statements or each in self._annotations)]  # fmt: skip
@@ -137,6 +140,24 @@ class EagerGraph:
             list(known.shape) == self._sizes(found["shape"])
             and str(known.dtype) == f"torch.{_DTYPES.get(found['dtype'])}"
         )
+
+    def _is_saved(self, node: str) -> bool:
+        """Whether the forward graph computes an input, in the shape that it has here."""
+        if self._forward is None or node not in self._forward._statements:
+            return False
+        if (
+            self._annotations.get(node, "").partition("cuda")[0]
+            != self._forward._annotations.get(node, "").partition("cuda")[0]
+        ):
+            return False
+        try:
+            return isinstance(self._forward.value(node), self._torch.Tensor) and node not in self._forward.made
+        except LookupError:
+            return False
+
+    def _saved(self, node: str) -> Any:
+        assert self._forward is not None
+        return self._widened(self._forward.value(node))
 
     # --- values that are made ---------------------------------------------------------------------------------------
 

@@ -69,7 +69,7 @@ _OF_BLOCKS = frozenset(
         "store",
     ]
 )
-_MODULES = ("tl", "tl.math", "tl.extra", "tl.extra.cuda", "triton", "triton.language", "tl_math", "libdevice", "triton_helpers")  # fmt: skip
+_MODULES = ("tl", "tl.math", "tl.extra", "tl.extra.cuda", "triton", "triton.language", "tl_math", "libdevice", "triton_helpers", "tl.PropagateNan")  # fmt: skip
 
 
 _OF_TRITON = ("cdiv", "next_power_of_2", "language")

@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from irscope.ir.launches import KernelHead, head_of
+from irscope.ir.launches import KernelHead, accesses_of, head_of
 from irscope.values.check.measuring import measure
 from irscope.values.kernel.eager import EagerGraph
 from irscope.values.kernel.interpreter import Interpreter, current_line, reason_of
@@ -82,7 +82,10 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
 class _Kernel:
     """One launch of a kernel."""
 
-    def __init__(self, request: dict[str, Any]) -> None:
+    def __init__(self, request: dict[str, Any], given: Mapping[str, Region] | None = None) -> None:
+        self._given = dict(given or {})
+        for each in request.get("before", ()):
+            self._given.update(_Kernel(each, self._given).run_whole())
         self._torch: Any = sys.modules["torch"]
         self._np: Any = sys.modules["numpy"]
         self._torch.set_num_threads(1)
@@ -90,7 +93,8 @@ class _Kernel:
         self._head = head_of(request["text"], request["kernel"])
         self._nodes: Mapping[str, str] = request["nodes"]
         self._known = {each["name"]: self._stored(each) for each in request["known"]}
-        self._graph = EagerGraph(request["graph"], self._known)
+        forward = EagerGraph(request["forward"], self._known) if request.get("forward") else None
+        self._graph = EagerGraph(request["graph"], self._known, forward=forward)
         self._blocks = {**blocks_of(self._head), **request.get("blocks", {})}
         given, self._grid_arguments = self._head.named(request["arguments"], self._blocks)
         self._tensors = {
@@ -153,6 +157,11 @@ class _Kernel:
         holds = tensor["holds"]
         node = self._nodes.get(holds, holds if holds in self._graph.names else "")
         value, how = None, "empty"
+        access = accesses_of(self._request["text"])
+        if tensor["memory"] in self._given and tensor["shape"] is not None and (not node or name in access.added_to):
+            self._complete(name, tensor, None)
+            self._inputs.append({"parameter": name, "buffer": tensor["name"] or tensor["memory"], "node": node, "value": "by kernels", "shape": tensor["shape"], "dtype": dtype})  # fmt: skip
+            return None
         if holds == "0":
             how = "zeros"
         elif holds:
@@ -161,11 +170,23 @@ class _Kernel:
         if holds and holds != "0" and (value is None or value.numel() != _count(tensor["shape"])):
             value, how = self._graph.made_tensor(node or holds, tensor["shape"], None, dtype), "made"
         if value is not None:
-            value = value.to(getattr(self._torch, dtype)).reshape(tensor["shape"])
+            value = self._in_form(value.to(getattr(self._torch, dtype)), tensor)
             if node:
                 self._values[node] = self._graph.values.get(node, value)
         self._inputs.append({"parameter": name, "buffer": tensor["name"] or tensor["memory"], "node": node, "value": how, "shape": tensor["shape"], "dtype": dtype})  # fmt: skip
         return value
+
+    def _in_form(self, value: Any, tensor: dict[str, Any]) -> Any:
+        """A buffer's value in the shape in which the launch sees its memory, which may have another order of dimensions."""
+        if not tensor.get("held"):
+            return value.reshape(tensor["shape"])
+        shape, strides = ([each if isinstance(each, int) else self._graph.symbol(each) for each in part] for part in tensor["held"][:2])  # fmt: skip
+        ends = [sum((n - 1) * s for n, s in zip(*form, strict=True)) + 1 for form in ((shape, strides), (tensor["shape"], tensor["strides"]))]  # fmt: skip
+        if value.numel() != _count(shape) or tensor["offset"] != self._number(tensor["held"][2]) or not value.numel():
+            return value.reshape(tensor["shape"])
+        memory = self._torch.zeros(max(ends), dtype=value.dtype)
+        memory.as_strided(shape, strides).copy_(value.reshape(shape))
+        return memory.as_strided(tensor["shape"], tensor["strides"])
 
     def _complete(self, name: str, tensor: dict[str, Any], value: Any) -> None:
         """Gives a tensor the sizes that the output code has as expressions, or not at all."""
@@ -195,6 +216,10 @@ class _Kernel:
         self._made_above |= bool(made)
         return value, "computed"
 
+    _values_above: Mapping[str, Any] = {}
+    """Values of nodes that kernels before read."""
+    _outputs: Sequence[dict[str, Any]] = ()
+    """What `run_whole` compared."""
     _made_above = False
     """Whether anything that the inputs were computed from was made."""
 
@@ -221,6 +246,7 @@ class _Kernel:
                     name, storage, dtype.itemsize, np.zeros(count, bool), np.full(count, -1, np.int32), np.full(count, -1, np.int32),
                     np.zeros(count, bool),
                 )  # fmt: skip
+                self._take_over(memory, regions[memory])
             region = regions[memory]
             whole = (
                 region.storage.view(dtype)
@@ -240,6 +266,57 @@ class _Kernel:
                 region.written[:] = True
             arguments[name] = view
         return arguments, list(regions.values())
+
+    def _take_over(self, memory: str, region: Region) -> None:
+        """Gives a memory what the kernels before left in it."""
+        if (before := self._given.get(memory)) is None:
+            return
+        count = min(before.storage.numel(), region.storage.numel())
+        region.storage[:count] = before.storage[:count]
+        known = self._np.repeat(before.written, before.size)[:count][:: region.size]
+        region.written[: len(known)] |= known[: len(region.written)]
+
+    def run_whole(self) -> dict[str, Region]:
+        """Runs all programs without looking for problems; gives the memory of each tensor after it."""
+        arguments, regions = self._memory()
+        x, y, z = self._grid
+        programs = [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
+        ran, problem = self._run(arguments, programs, Checks(list(regions), current_line), None)
+        if problem or ran < len(programs):
+            raise LookupError(f"{self._request['kernel']}, which runs before it, {problem or 'takes too long'}")
+        self._outputs = self._compared(arguments, regions)
+        return {**self._given, **self._by_memory(regions)}
+
+    def _completed(self, regions: Sequence[Region]) -> list[dict[str, Any]]:
+        """Runs the kernels that complete what this one wrote, and compares that."""
+        given, found = {**self._given, **self._by_memory(regions)}, []
+        for request in self._request.get("after", ()):
+            kernel = _Kernel(request, given)
+            kernel._values_above = {**self._values, **self._values_above}
+            given = kernel.run_whole()
+            found += [{**each, "through": request["kernel"]} for each in kernel._outputs]
+        return [each for each in found if each["measure"]] or found
+
+    def _keep(self, starts: Mapping[str, Any], regions: Sequence[Region]) -> None:
+        """Writes the launch as data to the file that the request names: what the kernel gets, and what it leaves."""
+        by_memory = self._by_memory(regions)
+        tensors = {
+            name: {"memory": by_memory[each["memory"]].argument, **{key: each[key] for key in ("shape", "strides", "offset", "dtype")}}
+            for name, each in self._tensors.items()
+        }  # fmt: skip
+        self._torch.save(
+            {
+                "kernel": self._head.name, "text": self._request["text"], "grid": self._grid, "constants": _plain_ones(self._constants),
+                "numbers": _plain_ones(self._numbers), "tensors": tensors, "parameters": list(self._head.parameters), "before": dict(starts),
+                "after": {region.argument: region.storage for region in regions},
+                "stored": {region.argument: self._torch.from_numpy(region.stored) for region in regions},
+                "sizes": {region.argument: region.size for region in regions},
+            },
+            self._request["keep"],
+        )  # fmt: skip
+
+    def _by_memory(self, regions: Sequence[Region]) -> dict[str, Region]:
+        return dict(zip(dict.fromkeys(each["memory"] for each in self._tensors.values()), regions, strict=False))
 
     def _touched(self, flags: Any, tensor: dict[str, Any]) -> Any:
         """The flags of the elements of a tensor, in its shape."""
@@ -274,7 +351,8 @@ class _Kernel:
         """Runs what was asked for."""
         began, total = time.monotonic(), _count(self._grid)
         arguments, regions = self._memory()
-        checks = Checks(regions, current_line)
+        checks = Checks(list(regions), current_line)
+        starts = {region.argument: region.storage.clone() for region in regions} if self._request.get("keep") else {}
         programs, which = self._chosen(total)
         wanted = self._request.get("program")
         recorder = self._recorder(regions) if wanted is not None and self._request["step"] else None
@@ -282,8 +360,11 @@ class _Kernel:
         outputs: list[dict[str, Any]] = []
         recorded = _program(wanted) if wanted else programs[0]
         if not problem:
+            if starts and ran == total:
+                self._keep(starts, regions)
             outputs = self._compared(arguments, regions)
             if ran == total:
+                outputs += self._completed(regions)
                 self._left_unwritten(regions, checks)
             if recorder is None and self._is_worth_recording(outputs, checks):
                 recorded = programs[checks.non_finite[0]] if checks.non_finite else recorded
@@ -402,14 +483,15 @@ class _Kernel:
     # --- comparing --------------------------------------------------------------------------------------------------
 
     def _compared(self, arguments: Mapping[str, Any], regions: Sequence[Region]) -> list[dict[str, Any]]:
-        by_memory = dict(zip(dict.fromkeys(each["memory"] for each in self._tensors.values()), regions, strict=False))
-        by_argument = {region.argument: region for region in by_memory.values()}
+        by_argument = {region.argument: region for region in regions}
         found = []
         for name, tensor in self._tensors.items():
             region = by_argument.get(name)
             if region is None or not region.stored.any() or not _count(tensor["shape"]):
                 continue
-            node = self._nodes.get(tensor["name"], "")
+            if tensor["name"] in self._request.get("partial", ()):
+                continue
+            node = self._request.get("copied", {}).get(tensor["name"]) or self._nodes.get(tensor["name"], "")
             stored = self._torch.from_numpy(self._touched(region.stored, tensor).copy())
             row = {"parameter": name, "buffer": tensor["name"], "node": node, "elements": int(stored.sum()), "of": _count(tensor["shape"]), "measure": None, "why": ""}  # fmt: skip
             try:
@@ -422,17 +504,17 @@ class _Kernel:
     def _measured(self, node: str, computed: Any, stored: Any) -> dict[str, Any]:
         if not node or node not in self._graph.names:
             raise LookupError("no node of the graph is known for it")
+        read = accesses_of(self._request["text"]).read
         if made := [
-            each["buffer"] for each in self._inputs if each["value"] == "made" and each["node"] not in self._graph.names
-        ]:
+            each["buffer"] for each in self._inputs
+            if each["value"] == "made" and each["node"] not in self._graph.names and each["parameter"] in read
+        ]:  # fmt: skip
             raise LookupError(f"{made[0]}, which the kernel reads, is not a node of the graph, so its value was made")
         eager = self._graph.value(node)
-        if node in self._graph.made:
-            raise LookupError(
-                f"{node} cannot be computed in eager mode: {self._graph.made[node] or 'it is an input of the graph'}"
-            )
+        if why := self._graph.made.get(node):
+            raise LookupError(f"{node} cannot be computed in eager mode: {why}")
         # From what the kernel read on, so that only its own errors count.
-        start = {name: value for name, value in self._values.items() if name != node}
+        start = {name: value for name, value in {**self._values, **self._values_above}.items() if name != node or name in self._graph.inputs}  # fmt: skip
         wide = EagerGraph(self._request["graph"], start, is_wide=True)
         dtype = str(eager.dtype).removeprefix("torch.")
         noisy = EagerGraph(self._request["graph"], start, is_wide=True, noise=_ROUNDING.get(dtype, 0.0))

@@ -63,6 +63,8 @@ def inputs_text(answer: Mapping[str, Any]) -> str:
     if computed := by_origin.get("computed"):
         from_what = "inputs made from their shapes" if answer["made_above"] else "recorded inputs"
         parts.append(f"computed in eager mode from {from_what}: {', '.join(computed)}")
+    if by_kernels := by_origin.get("by kernels"):
+        parts.append(f"computed by the kernels before: {', '.join(by_kernels)}")
     if made := by_origin.get("made"):
         parts.append(f"made from their shapes: {', '.join(made)}")
     return f"Inputs {'; '.join(parts)}." if parts else "The kernel has no inputs."
@@ -87,6 +89,8 @@ def place_of(kernel: StoredKernel, line: int) -> tuple[str, KernelLine]:
 def output_text(output: Mapping[str, Any]) -> str:
     """How what was written to one argument compares with the graph."""
     name = f"{output['parameter']} ({output['buffer']}{' = ' + output['node'] if output['node'] else ''})"
+    if output.get("through"):
+        name = f"through {output['through']}: {name}"
     found = output["measure"]
     if found is None:
         return f"{name}: not compared: {output['why']}"

@@ -6,6 +6,7 @@ then on its statements are spots like any other: steps and searches look them up
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -125,17 +126,22 @@ def block_facts(value: Mapping[str, Any]) -> Facts:
     """A value of a kernel: of a block its dtype, shape, statistics, and its elements row by row, masked ones in parentheses."""
     facts = {key: value[key] for key in ("dtype", "shape", "value", "to", "min", "max", "nan", "inf", "masked") if value.get(key) is not None}  # fmt: skip
     if value.get("elements"):
-        live = value.get("live")
-        shown = [each if live is None or live[at] else f"({each})" for at, each in enumerate(value["elements"])]
-        facts["elements"] = _rows(shown, list(value["shape"]) or [1])
+        facts["elements"] = _rows(value, 0, list(value["shape"]) or [1])
     return Facts("block", value_text(value), facts)
 
 
-def _rows(elements: Sequence[Any], shape: Sequence[int]) -> Any:
-    if len(shape) == 1:
-        return list(elements)
-    size = len(elements) // max(shape[0], 1)
-    return Lazy(shape[0], lambda index: _rows(elements[index * size : (index + 1) * size], shape[1:]), text=f"[{', '.join(map(str, shape))}]")  # fmt: skip
+def _rows(value: Mapping[str, Any], start: int, shape: Sequence[int]) -> Lazy:
+    """The elements of a block, or of a part of it that begins at ``start``; texts are made when they are looked at."""
+    size = math.prod(shape[1:])
+
+    def row(index: int) -> Any:
+        at = start + index * size
+        if len(shape) > 1:
+            return _rows(value, at, shape[1:])
+        live = value.get("live")
+        return value["elements"][at] if live is None or live[at] else f"({value['elements'][at]})"
+
+    return Lazy(shape[0], row, text=f"[{', '.join(map(str, shape))}]")
 
 
 class Programs:
