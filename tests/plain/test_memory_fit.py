@@ -53,3 +53,11 @@ def test_what_the_forward_keeps_is_held_until_the_code_lets_it_go() -> None:
 def test_a_forward_that_needs_more_than_its_backward() -> None:
     needs = fitting.needs_of(a_plan(90 * GB, ("primals_1", GB)), a_plan(GB, ("primals_1", GB)), GB, GB, 0, (GB, GB))
     assert needs.total == 91 * GB
+
+
+def test_a_step_of_the_optimizer_that_needs_more_than_the_backward() -> None:
+    """AdamW makes one list of the size of the parameters, when the backward is over."""
+    needs = fitting.needs_of(FORWARD, BACKWARD, 50 * GB, 50 * GB, 100 * GB, (50 * GB, 50 * GB), step=50 * GB)
+    assert (needs.step, needs.total) == (50 * GB, (50 + 50 + 100 + 2 + 50) * GB)
+    line = next(line for line in fitting.stage_text(needs, 85 * GB, "h100").split("\n") if line.startswith("step"))
+    assert line.split() == [*"step of the optimizer, at its peak".split(), "50", "GB"]

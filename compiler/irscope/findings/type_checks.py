@@ -18,7 +18,7 @@ _LIBRARIES = re.compile(r"/(?P<library>jaxtyping|beartype|typeguard)/")
 
 
 def library_of(files: Iterable[str]) -> str:
-    """The library of type checks that the first of some files is of; empty if none is."""
+    """The library of type checks that has the first of some files; empty if none has one."""
     matches = (_LIBRARIES.search(file.replace("\\", "/")) for file in files)
     return next((match["library"] for match in matches if match is not None), "")
 

@@ -198,15 +198,11 @@ def _told(
     given_up = whole if skipped else ""
     code = messages[0].code if messages else ""
     refused = refused_function(moment.error) if code in _OF_FUNCTIONS else None
-    if messages and deliberate.is_deliberate(messages[0], places[at + 1 :], refused):
+    beneath = places[at + 1 :]
+    if messages and deliberate.is_deliberate(messages[0], beneath, refused):
         return _Told(deliberate.words_of(place, given_up), related, "on purpose", severity=Severity.HINT)
-    if messages and lightning.is_in_module(places[at + 1 :]):
-        return _Told(lightning.words_of(place, given_up), related, "Lightning", keeps=False)
-    if code == type_checks.CUSTOM_CHECK and (
-        library := type_checks.library_of(below.file for below in places[at + 1 :])
-    ):
-        words, above = type_checks.words_of(place, given_up, library), related_to(places[: at + 1], at)
-        return _Told(words, above, "type check", keeps=False)
+    if messages and (told := _of_a_known_library(code, places, at, given_up)) is not None:
+        return told
     if messages and (fake := fake_calls.fake_that_refuses(messages[0])) is not None:
         words = fake_calls.words_of(messages[0], *fake, place, given_up)
         return _Told(words, (fake_calls.related_of(fake[1]), *related_to(places[: at + 1], at)), None)
@@ -218,6 +214,18 @@ def _told(
     if code == _BACKEND_FAILED:
         return _of_backend(messages[0], _Told(words, related, None), place, in_backward)
     return _Told(words, related, refused)
+
+
+def _of_a_known_library(code: str, places: list[FramePlace], at: int, given_up: str) -> _Told | None:
+    """What is said of a break in a library that irscope knows: Lightning, and libraries of type checks."""
+    place, beneath = places[at], places[at + 1 :]
+    if lightning.is_in_module(beneath):
+        return _Told(lightning.words_of(place, given_up), related_to(places, at), "Lightning", keeps=False)
+    checks = type_checks.library_of(below.file for below in beneath) if code == type_checks.CUSTOM_CHECK else ""
+    if not checks:
+        return None
+    above = related_to(places[: at + 1], at)
+    return _Told(type_checks.words_of(place, given_up, checks), above, "type check", keeps=False)
 
 
 def _of_backend(message: BreakMessage, told: _Told, place: FramePlace, in_backward: bool) -> _Told:

@@ -33,6 +33,8 @@ class Needs:
     forward, backward
         The most that each graph holds beside these: its own buffers, for the backward also what the forward has kept for
         it and the code has not yet let go of.  Gradients of the function's own parameters are not counted again.
+    step
+        The most that a step of an optimizer makes beside its states.
     """
 
     parameters: int
@@ -41,12 +43,13 @@ class Needs:
     inputs: int
     forward: int
     backward: int
+    step: int = 0
 
     @property
     def total(self) -> int:
         """At the worst moment.  Gradients of an earlier step are taken to be freed before the forward."""
         always = self.parameters + self.optimizer + self.inputs
-        return always + max(self.forward, self.gradients + self.backward)
+        return always + max(self.forward, self.gradients + max(self.backward, self.step))
 
 
 def needs_of(
@@ -56,6 +59,7 @@ def needs_of(
     gradients: int,
     optimizer: int,
     mine: tuple[int, int],
+    step: int = 0,
 ) -> Needs:
     """What a function needs.
 
@@ -67,6 +71,8 @@ def needs_of(
         Bytes of the whole script; of gradients those that it has after a backward.
     mine
         Bytes of the parameters that are inputs of this function, and of their gradients.
+    step
+        Bytes that a step of an optimizer makes beside its states.
     """
     given = sum(size for _, size in forward["inputs"])
     own = 0 if backward is None else _peak_with_kept(backward) - mine[1]
@@ -77,6 +83,7 @@ def needs_of(
         inputs=max(0, given - mine[0]),
         forward=int(forward["peak"]["bytes"]),
         backward=max(0, own),
+        step=step,
     )
 
 
@@ -98,7 +105,7 @@ def devices(needs: Needs, memory: int) -> int:
 
 def stage_data(needs: Needs, memory: int) -> dict[str, int]:
     """The data of the stage."""
-    parts = ("parameters", "gradients", "optimizer", "inputs", "forward", "backward", "total")
+    parts = ("parameters", "gradients", "optimizer", "inputs", "forward", "backward", "step", "total")
     return {**{part: int(getattr(needs, part)) for part in parts}, "memory": memory, "devices": devices(needs, memory)}
 
 
@@ -111,10 +118,11 @@ def stage_text(needs: Needs, memory: int, target: str) -> str:
         ("other inputs", needs.inputs),
         ("forward, at its peak", needs.forward),
         ("backward, at its peak", needs.backward),
+        ("step of the optimizer, at its peak", needs.step),
         ("together, at the worst moment", needs.total),
     )
     lines = ["# A prediction for one call of this function, without memory of CUDA, of libraries and of the allocator."]
-    lines += [f"{name:32}{units.size(size):>12}" for name, size in rows]
+    lines += [f"{name:35}{units.size(size):>12}" for name, size in rows]
     number = devices(needs, memory)
     if number == 1:
         lines.append(f"It fits on one {target} ({units.size(memory)}).")

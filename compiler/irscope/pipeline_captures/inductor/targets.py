@@ -281,13 +281,14 @@ class Targets:
     def _fit(self) -> None:
         """Writes for each prediction whether it fits into the memory of its target."""
         states = self._optimizers.state_bytes() if self._plans else 0
+        step = self._optimizers.step_bytes
         memory = {target.name: int(target.value("memory") or 0) for target in self._targets}
         for (compile, target, is_backward), plan in self._plans.items():
             if is_backward or not memory[target]:
                 continue
             backward = self._plans.get((compile, target, True))
             mine = self._given.get(compile, (0, 0))
-            needs = fitting.needs_of(plan, backward, self._parameters, self._gradients, states, mine)
+            needs = fitting.needs_of(plan, backward, self._parameters, self._gradients, states, mine, step)
             text, data = fitting.stage_text(needs, memory[target], target), fitting.stage_data(needs, memory[target])
             self._book.put_stage(f"{compile}/{target}", MEMORY_FIT.name, text, 0, data)
 
