@@ -243,6 +243,28 @@ second(torch.ones(4, 8))
 """
 
 
+SKIPPED_FIRST = """\
+import torch
+
+
+def skipped(x):
+    for _ in range(2):
+        torch._dynamo.graph_break()
+        x = first(x)
+    return x
+
+
+"""
+
+
+def test_a_session_begins_at_a_function_that_gets_no_graph(client: Client, tmp_path: Path) -> None:
+    text = SKIPPED_FIRST + TWICE.replace("first(torch", "torch.compile(skipped)(torch")
+    launch(client, write(tmp_path, text), cwd=str(tmp_path), stopOn="entry")
+    assert client.event("stopped")["reason"] == "entry"
+    assert "The script still runs" in printed(client, "console")
+    assert client.top()["name"] == "skipped"
+
+
 def test_a_session_begins_while_the_script_runs_and_gets_what_comes_later(client: Client, tmp_path: Path) -> None:
     script = write(tmp_path, TWICE)
     launch(client, script, cwd=str(tmp_path), stopOn="entry")

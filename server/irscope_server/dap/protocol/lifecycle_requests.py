@@ -274,7 +274,7 @@ class LifecycleRequests:
             self._session.event("progressUpdate", {"progressId": _PROGRESS, "message": text})
 
     def _look(self, wanted: Wanted) -> None:
-        """The script that runs may have stored more.  The session stops at the first function once that has a graph,
+        """The script that runs may have stored more.  The session stops at the first function once that is traced,
         where it would stop there at the end, too; a breakpoint may be in stages that come later."""
         session, spec = self._session, wanted.spec
         self._will_look, self._has_more = False, True
@@ -286,7 +286,8 @@ class LifecycleRequests:
             self._load(dataclasses.replace(wanted, spec=None, run=self._stored))
         except RequestFailed:
             return  # nothing is compiled yet
-        if session.here().recording.tracks[0].source.graph is None:
+        first, *others = session.here().recording.tracks
+        if first.source.graph is None and not others:  # one that has no graph is traced when the next one begins
             session.close()
             return
         session.growing = True
