@@ -99,23 +99,9 @@ def _of_machine(artifact: Artifact, compared: list[str], left: list[str]) -> Ite
         if name == "device" and was == "cpu":
             continue  # each machine has one
         if name == "CPU features":
-            missing = _missing_features(was)
-            if missing is None:
-                left.append(name)
-                continue
-            compared.append(name)
-            if missing:
-                yield Difference(f"It was made for {listed(missing)}, which this processor does not have.")
+            yield from _of_features(was, compared, left)
         elif name == VECTORS:
-            width, flags = int(was.partition(" ")[0]), _flags()
-            if not flags or width not in _WIDTHS:
-                left.append(f"{name} ({was})")
-                continue
-            compared.append(f"{name} of {was}")
-            if flags.isdisjoint(_WIDTHS[width]):
-                yield Difference(
-                    f"Its kernels are written for CPU vectors of {was}, which this processor does not have."
-                )
+            yield from _of_vectors(was, compared, left)
         elif name in _OF_GPUS and not has_gpu():
             compared.append(name)
             yield Difference(f"It was made for the {name} {was}, and this machine has no GPU.")
@@ -125,6 +111,16 @@ def _of_machine(artifact: Artifact, compared: list[str], left: list[str]) -> Ite
                 yield Difference(f"{name} was {was} when it was made and is {now} here.")
         else:
             left.append(f"{name} ({was})")
+
+
+def _of_features(was: str, compared: list[str], left: list[str]) -> Iterator[Difference]:
+    missing = _missing_features(was)
+    if missing is None:
+        left.append("CPU features")
+        return
+    compared.append("CPU features")
+    if missing:
+        yield Difference(f"It was made for {listed(missing)}, which this processor does not have.")
 
 
 def _of_vectors(was: str, compared: list[str], left: list[str]) -> Iterator[Difference]:
@@ -332,10 +328,7 @@ def _of_inputs(artifact: Artifact, keys: list[_Keyed], compared: list[str], left
     if not found:
         left.append(f"inputs: the run does not compile {listed(sorted(names))}")
         return
-    texts = "\n".join([*artifact.graphs.values(), *artifact.kernels.values()])
-    kernels = set(_KERNEL.findall(texts))
-    compile, said, graph = min(found, key=lambda one: _rank(one, made, kernels))
-    is_unlike = is_other(made, graph) if made else bool(kernels) and _likeness(kernels, compile) < _LEAST_ALIKE
+    compile, said, graph, is_unlike = _nearest_compile(artifact, found, made)
     if is_unlike and not names:
         left.append("inputs: the run compiles nothing that is like it")
         return
@@ -347,6 +340,17 @@ def _of_inputs(artifact: Artifact, keys: list[_Keyed], compared: list[str], left
     if made and graph:
         compared.append(f"the graph of {compile.title}")
         yield from graph_changes(made, graph)
+
+
+def _nearest_compile(
+    artifact: Artifact, found: list[tuple[Compile, list[str], str]], made: str
+) -> tuple[Compile, list[str], str, bool]:
+    """The compile that is nearest to an artifact, what differs in its inputs, its graph, and whether it is another function's."""
+    texts = "\n".join([*artifact.graphs.values(), *artifact.kernels.values()])
+    kernels = set(_KERNEL.findall(texts))
+    compile, said, graph = min(found, key=lambda one: _rank(one, made, kernels))
+    is_unlike = is_other(made, graph) if made else bool(kernels) and _likeness(kernels, compile) < _LEAST_ALIKE
+    return compile, said, graph, is_unlike
 
 
 def _rank(found: tuple[Compile, list[str], str], made: str, kernels: set[str]) -> tuple[bool, int, float, int]:
