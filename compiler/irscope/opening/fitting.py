@@ -14,8 +14,10 @@ import re
 from collections.abc import Iterator
 
 from irscope.findings.kinds.cache_miss import NEW_VERSION, OTHER_GRAPH, CacheKey, nearest, parts_of, telling_fields
-from irscope.ir.artifacts.contents import Artifact, Source
+from irscope.ir.artifacts.contents import Artifact
+from irscope.ir.artifacts.functions import Function, function_of
 from irscope.ir.artifacts.inputs import WORDS, likeness, unfit
+from irscope.ir.artifacts.portability import made_constants
 from irscope.ir.artifacts.reading import VECTORS
 from irscope.opening.made_graphs import Difference as Difference
 from irscope.opening.made_graphs import changed_lines, distance, functions_of, graph_changes, is_other
@@ -23,7 +25,7 @@ from irscope.pipeline_captures.inductor.cache_keys import load_key
 from irscope.pipelines.inductor.stages import CACHE_KEY, POST_GRAD_GRAPH
 from irscope.protocol import Compile
 from irscope.store.store import Store
-from irscope.usercode.source import read_source
+from irscope.usercode.source import parse_text, read_source
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.suggestions import listed
 from irscope.vocabulary.units import count
@@ -80,6 +82,11 @@ def fit(artifact: Artifact, store: Store | None = None, run: str = "") -> Fit:
     if artifact.guards:
         left.append(of_guards(artifact))
     return Fit(tuple(dict.fromkeys(found)), tuple(compared), tuple(left))
+
+
+def not_portable(artifact: Artifact) -> list[Difference]:
+    """What the artifact has made a constant and that is another elsewhere, at its lines."""
+    return [Difference(what, file, node.lineno) for file, node, what in made_constants(artifact)]
 
 
 def of_guards(artifact: Artifact) -> str:
@@ -185,7 +192,7 @@ def _of_sources(artifact: Artifact, compared: list[str], left: list[str]) -> Ite
     for source in artifact.sources:
         is_file = os.path.isabs(source.file) and source.file.endswith(".py") and os.path.isfile(source.file)
         text = read_source(source.file) if is_file else ""
-        old, new = parsed(source.text), parsed(text or "")
+        old, new = parse_text(source.text), parse_text(text or "")
         function = function_of(old, source) if old is not None else None
         if not text or old is None or new is None or function is None:
             left.append(f"the source of {source.module}:{source.first}")
@@ -202,35 +209,8 @@ def _of_sources(artifact: Artifact, compared: list[str], left: list[str]) -> Ite
                 yield difference
 
 
-def parsed(text: str) -> ast.Module | None:
-    """The syntax tree of a text; None if it is not Python."""
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return None
-
-
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def function_of(tree: ast.Module, source: Source) -> _Function | None:
-    """The function at a source's lines of its module; None if none is there."""
-    inside = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, _Function)
-        and _first(node) >= source.first
-        and node.lineno < max(source.end, source.first + 1)
-    ]
-    return min(inside, key=_first, default=None)
-
-
-def _first(node: _Function) -> int:
-    return min([node.lineno, *(one.lineno for one in node.decorator_list)])
-
-
-def _changed(function: _Function, old: ast.Module, new: ast.Module, file: str) -> Iterator[Difference]:
-    twins = [node for node in ast.walk(new) if isinstance(node, _Function) and node.name == function.name]
+def _changed(function: Function, old: ast.Module, new: ast.Module, file: str) -> Iterator[Difference]:
+    twins = [node for node in ast.walk(new) if isinstance(node, Function) and node.name == function.name]
     if not twins:
         yield Difference(f"`{function.name}` is not in the file any more.", file)
     elif all(ast.dump(twin) != ast.dump(function) for twin in twins):
