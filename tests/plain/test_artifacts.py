@@ -19,9 +19,8 @@ from irscope.ir.artifacts import inert, inputs
 from irscope.ir.artifacts.contents import Artifact, ArtifactError, Guard, Source
 from irscope.ir.artifacts.kinds import kind_of, open_artifact
 from irscope.opening import fitting
-from irscope.opening.fitting import fit
+from irscope.opening.fitting import fit, not_portable
 from irscope.opening.made_graphs import graph_changes
-from irscope.opening.portability import not_portable
 
 
 class Touches:

@@ -10,8 +10,7 @@ from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.driver.saved_guards import TrustError, judge
 from irscope.ir.artifacts.contents import Artifact, ArtifactError
 from irscope.ir.artifacts.kinds import Kind, open_artifact
-from irscope.opening.fitting import Fit, fit
-from irscope.opening.portability import not_portable
+from irscope.opening.fitting import Fit, fit, not_portable
 from irscope.protocol import to_json
 from irscope.store.store import Store
 from irscope.system.streams import complain

@@ -1,4 +1,4 @@
-"""Artifacts that the script loads: what it gives PyTorch's compile caches, and calls that a saved function's guards refuse."""
+"""Artifacts that the script saves or loads: what it gives PyTorch's compile caches, and calls that a saved function's guards refuse."""
 
 from __future__ import annotations
 
@@ -64,6 +64,24 @@ def saved_function_hook(receive: Callable[[str, str], None]) -> Hook:
         return replace_attribute(saved, "guard_check", guard_check)
 
     return Hook(_REFUSED, "torch._dynamo.aot_compile", "2.13 to 2.14", apply)
+
+
+def saving_hook(receive: Callable[[str], None]) -> Hook:
+    """Receives the path of each function that the script saves."""
+
+    def apply(module: types.ModuleType) -> Undo:
+        saved: Any = module.__dict__["AOTCompiledFunction"]
+        save = saved.save_compiled_function
+
+        @functools.wraps(save)
+        def save_compiled_function(self: Any, path: str, *args: Any, **kwargs: Any) -> Any:
+            result = save(self, path, *args, **kwargs)
+            receive(os.fspath(path))
+            return result
+
+        return replace_attribute(saved, "save_compiled_function", save_compiled_function)
+
+    return Hook("what is not portable in a saved function", "torch._dynamo.aot_compile", "2.13 to 2.14", apply)
 
 
 _MOST_CALLS = 20

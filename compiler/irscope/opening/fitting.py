@@ -14,8 +14,10 @@ import re
 from collections.abc import Iterator
 
 from irscope.findings.kinds.cache_miss import NEW_VERSION, OTHER_GRAPH, CacheKey, nearest, parts_of, telling_fields
-from irscope.ir.artifacts.contents import Artifact, Source
+from irscope.ir.artifacts.contents import Artifact
+from irscope.ir.artifacts.functions import Function, function_of
 from irscope.ir.artifacts.inputs import WORDS, likeness, unfit
+from irscope.ir.artifacts.portability import made_constants
 from irscope.ir.artifacts.reading import VECTORS
 from irscope.opening.made_graphs import Difference as Difference
 from irscope.opening.made_graphs import changed_lines, distance, functions_of, graph_changes, is_other
@@ -23,7 +25,7 @@ from irscope.pipeline_captures.inductor.cache_keys import load_key
 from irscope.pipelines.inductor.stages import CACHE_KEY, POST_GRAD_GRAPH
 from irscope.protocol import Compile
 from irscope.store.store import Store
-from irscope.usercode.source import read_source
+from irscope.usercode.source import parse_text, read_source
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.suggestions import listed
 from irscope.vocabulary.units import count
@@ -82,6 +84,11 @@ def fit(artifact: Artifact, store: Store | None = None, run: str = "") -> Fit:
     return Fit(tuple(dict.fromkeys(found)), tuple(compared), tuple(left))
 
 
+def not_portable(artifact: Artifact) -> list[Difference]:
+    """What the artifact has made a constant and that is another elsewhere, at its lines."""
+    return [Difference(what, file, node.lineno) for file, node, what in made_constants(artifact)]
+
+
 def of_guards(artifact: Artifact) -> str:
     """Why guards were not compared."""
     how = f"--trust {artifact.digest[:12]} --script SCRIPT"
@@ -99,23 +106,9 @@ def _of_machine(artifact: Artifact, compared: list[str], left: list[str]) -> Ite
         if name == "device" and was == "cpu":
             continue  # each machine has one
         if name == "CPU features":
-            missing = _missing_features(was)
-            if missing is None:
-                left.append(name)
-                continue
-            compared.append(name)
-            if missing:
-                yield Difference(f"It was made for {listed(missing)}, which this processor does not have.")
+            yield from _of_features(was, compared, left)
         elif name == VECTORS:
-            width, flags = int(was.partition(" ")[0]), _flags()
-            if not flags or width not in _WIDTHS:
-                left.append(f"{name} ({was})")
-                continue
-            compared.append(f"{name} of {was}")
-            if flags.isdisjoint(_WIDTHS[width]):
-                yield Difference(
-                    f"Its kernels are written for CPU vectors of {was}, which this processor does not have."
-                )
+            yield from _of_vectors(was, compared, left)
         elif name in _OF_GPUS and not has_gpu():
             compared.append(name)
             yield Difference(f"It was made for the {name} {was}, and this machine has no GPU.")
@@ -125,6 +118,16 @@ def _of_machine(artifact: Artifact, compared: list[str], left: list[str]) -> Ite
                 yield Difference(f"{name} was {was} when it was made and is {now} here.")
         else:
             left.append(f"{name} ({was})")
+
+
+def _of_features(was: str, compared: list[str], left: list[str]) -> Iterator[Difference]:
+    missing = _missing_features(was)
+    if missing is None:
+        left.append("CPU features")
+        return
+    compared.append("CPU features")
+    if missing:
+        yield Difference(f"It was made for {listed(missing)}, which this processor does not have.")
 
 
 def _of_vectors(was: str, compared: list[str], left: list[str]) -> Iterator[Difference]:
@@ -189,7 +192,7 @@ def _of_sources(artifact: Artifact, compared: list[str], left: list[str]) -> Ite
     for source in artifact.sources:
         is_file = os.path.isabs(source.file) and source.file.endswith(".py") and os.path.isfile(source.file)
         text = read_source(source.file) if is_file else ""
-        old, new = parsed(source.text), parsed(text or "")
+        old, new = parse_text(source.text), parse_text(text or "")
         function = function_of(old, source) if old is not None else None
         if not text or old is None or new is None or function is None:
             left.append(f"the source of {source.module}:{source.first}")
@@ -206,35 +209,8 @@ def _of_sources(artifact: Artifact, compared: list[str], left: list[str]) -> Ite
                 yield difference
 
 
-def parsed(text: str) -> ast.Module | None:
-    """The syntax tree of a text; None if it is not Python."""
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return None
-
-
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def function_of(tree: ast.Module, source: Source) -> _Function | None:
-    """The function at a source's lines of its module; None if none is there."""
-    inside = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, _Function)
-        and _first(node) >= source.first
-        and node.lineno < max(source.end, source.first + 1)
-    ]
-    return min(inside, key=_first, default=None)
-
-
-def _first(node: _Function) -> int:
-    return min([node.lineno, *(one.lineno for one in node.decorator_list)])
-
-
-def _changed(function: _Function, old: ast.Module, new: ast.Module, file: str) -> Iterator[Difference]:
-    twins = [node for node in ast.walk(new) if isinstance(node, _Function) and node.name == function.name]
+def _changed(function: Function, old: ast.Module, new: ast.Module, file: str) -> Iterator[Difference]:
+    twins = [node for node in ast.walk(new) if isinstance(node, Function) and node.name == function.name]
     if not twins:
         yield Difference(f"`{function.name}` is not in the file any more.", file)
     elif all(ast.dump(twin) != ast.dump(function) for twin in twins):
@@ -332,10 +308,7 @@ def _of_inputs(artifact: Artifact, keys: list[_Keyed], compared: list[str], left
     if not found:
         left.append(f"inputs: the run does not compile {listed(sorted(names))}")
         return
-    texts = "\n".join([*artifact.graphs.values(), *artifact.kernels.values()])
-    kernels = set(_KERNEL.findall(texts))
-    compile, said, graph = min(found, key=lambda one: _rank(one, made, kernels))
-    is_unlike = is_other(made, graph) if made else bool(kernels) and _likeness(kernels, compile) < _LEAST_ALIKE
+    compile, said, graph, is_unlike = _nearest_compile(artifact, found, made)
     if is_unlike and not names:
         left.append("inputs: the run compiles nothing that is like it")
         return
@@ -347,6 +320,17 @@ def _of_inputs(artifact: Artifact, keys: list[_Keyed], compared: list[str], left
     if made and graph:
         compared.append(f"the graph of {compile.title}")
         yield from graph_changes(made, graph)
+
+
+def _nearest_compile(
+    artifact: Artifact, found: list[tuple[Compile, list[str], str]], made: str
+) -> tuple[Compile, list[str], str, bool]:
+    """The compile that is nearest to an artifact, what differs in its inputs, its graph, and whether it is another function's."""
+    texts = "\n".join([*artifact.graphs.values(), *artifact.kernels.values()])
+    kernels = set(_KERNEL.findall(texts))
+    compile, said, graph = min(found, key=lambda one: _rank(one, made, kernels))
+    is_unlike = is_other(made, graph) if made else bool(kernels) and _likeness(kernels, compile) < _LEAST_ALIKE
+    return compile, said, graph, is_unlike
 
 
 def _rank(found: tuple[Compile, list[str], str], made: str, kernels: set[str]) -> tuple[bool, int, float, int]:

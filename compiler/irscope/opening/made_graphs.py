@@ -35,13 +35,9 @@ class Difference:
 
 def changed_lines(artifact: Artifact, compared: list[str]) -> Iterator[Difference]:
     """User's lines that nodes of the artifact came from and that their function does not have any more."""
-    lines = set(artifact.code)
-    for text in artifact.lowered.values():
-        for found in filter(None, map(ORIGIN.match, text.split("\n"))):
-            lines.add((found["file"], int(found["line"]), found["function"], found["code"]))
     files: dict[str, dict[str, list[tuple[int, _Text]]] | None] = {}
     known = set()
-    for file, line, function, code in sorted(lines):
+    for file, line, function, code in sorted(_lines_of(artifact)):
         if file not in files:
             is_file = os.path.isabs(file) and file.endswith(".py") and os.path.isfile(file)
             files[file] = _functions(read_source(file) or "") if is_file else None
@@ -58,6 +54,13 @@ def changed_lines(artifact: Artifact, compared: list[str]) -> Iterator[Differenc
             here = min((first for first, _ in functions[name]), key=lambda first: abs(first - line))
             yield Difference(f"`{_cut(code)}` in `{name}` has changed since it was made.", file, max(here, 1))
     compared += [f"the lines of {os.path.basename(file)} that its graphs came from" for file in sorted(known)]
+
+
+def _lines_of(artifact: Artifact) -> set[tuple[str, int, str, str]]:
+    """``(file, line, function, code)`` of the user's lines that the nodes of its graphs came from."""
+    texts = [line for text in artifact.lowered.values() for line in text.split("\n")]
+    origins = [found for found in map(ORIGIN.match, texts) if found is not None]
+    return {*artifact.code, *((one["file"], int(one["line"]), one["function"], one["code"]) for one in origins)}
 
 
 @dataclass(frozen=True)

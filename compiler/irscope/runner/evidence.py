@@ -151,7 +151,16 @@ class Evidence:
             self._keep(name, one, result)
             return result
 
+        if hasattr(compiled, "aot_compile"):
+            called.aot_compile = lambda inputs: self._see_saved(program, compiled.aot_compile(inputs))  # type: ignore[attr-defined]
         return called
+
+    def _see_saved(self, program: Program, saved: Any) -> Any:
+        """What ``aot_compile`` returns, whose calls are those of a program."""
+        kind = type(saved)
+        called = self._see(program, functools.partial(kind.__call__, saved))
+        saved.__class__ = type(kind.__name__, (kind,), {"__call__": lambda _, *args, **kwargs: called(*args, **kwargs)})
+        return saved
 
     def _see_caller(self, function: Any) -> Any:
         torch: Any = sys.modules["torch"]

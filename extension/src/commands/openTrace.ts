@@ -42,7 +42,7 @@ async function open(services: Services, trace: vscode.Uri | undefined, against?:
 }
 
 async function showArtifact(text: string, places: ArtifactPlace[]): Promise<void> {
-  marked ??= vscode.languages.createDiagnosticCollection("irscope artifact");
+  marked ??= vscode.languages.createDiagnosticCollection("irscope-artifact");
   marked.clear();
   const found = new Map<string, vscode.Diagnostic[]>();
   for (const { what, file, line } of places) {

@@ -9,8 +9,13 @@ from irscope.findings.detector import Detector
 from irscope.findings.moment import Moment
 from irscope.findings.places import at_expression
 from irscope.findings.recompiling.words import rate_as_tensor
+from irscope.internals.loaded_artifacts import saving_hook
+from irscope.ir.artifacts.contents import ArtifactError
+from irscope.ir.artifacts.kinds import kind_of, open_artifact
+from irscope.ir.artifacts.portability import NOT_PORTABLE, made_constants
 from irscope.ir.guard_text import readable_size
 from irscope.protocol import Finding, RecompilationFacts, Related, Severity
+from irscope.usercode.source import range_of_node
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
 
 KIND = FindingKind(
@@ -66,4 +71,33 @@ def _recompilation(moment: Moment, sources: list[str]) -> Related | None:
     return None
 
 
-DETECTORS = (Detector("symbolic_shape_specialization", detect),)
+def detect_saved(_moment: Moment, path: str) -> Iterator[Finding]:
+    """What a function that was just saved has as a constant and that is another elsewhere."""
+    try:
+        kind = kind_of(path)
+        artifact = open_artifact(path, kind) if kind is not None else None
+    except (ArtifactError, OSError):
+        return
+    for file, node, what in made_constants(artifact) if artifact is not None else ():
+        yield Finding(
+            kind=KIND.id,
+            code=NOT_PORTABLE,
+            severity=KIND.severity,
+            message=what,
+            explanation="By default no guard of a saved function looks at it: where it is another, the function computes with the old value, and nothing says so.",
+            hints=(
+                "Read it into a tensor above the function, and load with `f_globals=globals()`, or pass it as an argument.",
+            ),
+            file=file,
+            range=range_of_node(file, node),
+            count=1,
+            compiles=(),
+            related=(),
+            link=None,
+        )
+
+
+DETECTORS = (
+    Detector("symbolic_shape_specialization", detect),
+    Detector("function-saved", detect_saved, saving_hook),
+)

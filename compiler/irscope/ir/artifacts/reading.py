@@ -265,17 +265,7 @@ def _take_graphs(value: Any, title: str, artifact: Artifact) -> None:
     for here in walk(value):
         if not isinstance(here, Record):
             continue
-        for field, name in _TEXTS.items():
-            text = here.get(field)
-            if isinstance(text, str) and text:
-                name = _free(f"{title}{name}", artifact.graphs)
-                artifact.graphs[name] = text
-                if field == "inductor_post_grad_graph_str":
-                    artifact.lowered[_text(here.get("_fx_graph_cache_key")) or name] = text
-                if field == "source_code":
-                    for kernel, source in _kernels_in(text):
-                        artifact.kernels[_free(kernel, artifact.kernels)] = source
-                        _take_vectors(source, artifact)
+        _take_texts(here, title, artifact)
         lines, key = here.get("_fx_graph_cache_debug_lines"), here.get("_fx_graph_cache_key")
         if isinstance(lines, list) and isinstance(key, str):
             artifact.keys[key] = [line for line in lines if isinstance(line, str)]
@@ -285,6 +275,22 @@ def _take_graphs(value: Any, title: str, artifact: Artifact) -> None:
             names = [name for name in walk(devices.args) if isinstance(name, str)]
             if names:
                 artifact.made_for.setdefault("device", ", ".join(names))
+
+
+def _take_texts(compiled: Record, title: str, artifact: Artifact) -> None:
+    """The printed graphs of a compiled graph, and its output code with the kernels in it."""
+    for field, name in _TEXTS.items():
+        text = compiled.get(field)
+        if not isinstance(text, str) or not text:
+            continue
+        name = _free(f"{title}{name}", artifact.graphs)
+        artifact.graphs[name] = text
+        if field == "inductor_post_grad_graph_str":
+            artifact.lowered[_text(compiled.get("_fx_graph_cache_key")) or name] = text
+        if field == "source_code":
+            for kernel, source in _kernels_in(text):
+                artifact.kernels[_free(kernel, artifact.kernels)] = source
+                _take_vectors(source, artifact)
 
 
 def _take_vectors(kernel: str, artifact: Artifact) -> None:
@@ -554,16 +560,9 @@ def _take_program(facts: Any, artifact: Artifact) -> None:
             argument = weight["arg"] if weight else spec.get("user_input", {}).get("arg", {}).get("as_tensor")
             if argument is None:
                 continue
-            tensor = graph["tensor_values"][argument["name"]]
             name = (weight.get("parameter_name") or weight.get("buffer_name")) if weight else argument["name"]
-            shape = ", ".join(_extent(one, ranges) for one in tensor["sizes"])
-            stride = ", ".join(str(one.get("as_int", "..")) for one in tensor["strides"])
-            (artifact.weights if weight else artifact.inputs)[_text(name)[:_MOST_NAME]] = {
-                "shape": f"torch.Size([{shape}])",
-                "dtype": f"torch.{_OF_NUMBER[tensor['dtype']]}",
-                "device": f"device(type={_text(tensor['device']['type'])!r})",
-                "stride": f"({stride}{',' * (len(tensor['strides']) == 1)})",
-            }
+            facts_of_tensor = _of_program(graph["tensor_values"][argument["name"]], ranges)
+            (artifact.weights if weight else artifact.inputs)[_text(name)[:_MOST_NAME]] = facts_of_tensor
         for node in graph["nodes"]:
             trace = _text(node.get("metadata", {}).get("stack_trace"))
             model = _MODEL.search(_text(node.get("metadata", {}).get("nn_module_stack")))
@@ -574,6 +573,18 @@ def _take_program(facts: Any, artifact: Artifact) -> None:
             artifact.code += [(one["file"], int(one["line"]), one["function"], one["code"]) for one in frames]
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         artifact.problems.append(f"the graph of the program is not as expected ({type(error).__name__})")
+
+
+def _of_program(tensor: Any, ranges: Any) -> dict[str, str]:
+    """A tensor of a program as cache keys print it."""
+    shape = ", ".join(_extent(one, ranges) for one in tensor["sizes"])
+    stride = ", ".join(str(one.get("as_int", "..")) for one in tensor["strides"])
+    return {
+        "shape": f"torch.Size([{shape}])",
+        "dtype": f"torch.{_OF_NUMBER[tensor['dtype']]}",
+        "device": f"device(type={_text(tensor['device']['type'])!r})",
+        "stride": f"({stride}{',' * (len(tensor['strides']) == 1)})",
+    }
 
 
 _SYMBOL = re.compile(r"Symbol\('(\w+)'[^()]*\)")

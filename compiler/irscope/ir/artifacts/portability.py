@@ -6,8 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from irscope.ir.artifacts.contents import Artifact
-from irscope.opening.fitting import Difference, function_of, parsed
+from irscope.ir.artifacts.functions import function_of
+from irscope.usercode.source import parse_text
 
+NOT_PORTABLE = "not-portable"
+"""The code of findings of such constants."""
 _READS = {
     "os.environ": "an environment variable",
     "os.getenv": "an environment variable",
@@ -30,19 +33,21 @@ _CALLED = {"id"}
 """What counts only where it is called: a variable often has such a name."""
 
 
-def not_portable(artifact: Artifact) -> list[Difference]:
-    """What the saved functions read when they were traced, at its lines.  The artifact has the values as constants."""
-    found: set[tuple[str, int, int, str]] = set()
+def made_constants(artifact: Artifact) -> list[tuple[str, ast.expr, str]]:
+    """What the saved functions read when they were traced: the file, the expression, and what is said of it."""
+    found: dict[tuple[str, int, int], tuple[str, ast.expr, str]] = {}
     for source in artifact.sources:
-        tree = parsed(source.text)
+        tree = parse_text(source.text)
         function = function_of(tree, source) if tree is not None else None
-        for node, name in _reads(function) if function is not None else ():
+        if function is None:
+            continue
+        for node, name in _reads(function):
             what = f"`{ast.unparse(node)}` reads {_READS[name]}: what it was when it was made is a constant in the artifact."
-            found.add((source.file, node.lineno, node.col_offset, what))
-        for node, device in _devices(function) if function is not None else ():
+            found[source.file, node.lineno, node.col_offset] = source.file, node, what
+        for node, device in _devices(function):
             what = f"`{device}` is a constant in the artifact; a process with another device needs another artifact."
-            found.add((source.file, node.lineno, node.col_offset, what))
-    return [Difference(what, file, line) for file, line, _, what in sorted(found)]
+            found[source.file, node.lineno, node.col_offset] = source.file, node, what
+    return [found[place] for place in sorted(found)]
 
 
 def _reads(function: ast.AST) -> Iterator[tuple[ast.expr, str]]:
