@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from facts import a_compile, a_finding, an_outcome
 from irscope.comparing.ranks.traffic import UNSEEN
-from irscope.protocol import Lane, OutcomeKind, RankReport, StageRef
+from irscope.protocol import CollectiveWait, Lane, OutcomeKind, RankReport, RuntimeCollective, StageRef
 from irscope.store.store import Store
 from irscope_server.panels import ranks
 from irscope_server.panels.rank_rows import rows_of
@@ -122,6 +123,24 @@ def test_two_ranks_side_by_side(job: tuple[str, list[str]]) -> None:
     assert alone["ranks"] == [] and "rank 1 of 2" in alone["reason"]
     with pytest.raises(Refused, match="Rank 9"):
         asked(path, "irscope/ranks", run=first, other="9")
+
+
+def test_waits_and_the_collectives_of_the_runtime(job: tuple[str, list[str]]) -> None:
+    path, (first, _) = job
+    sent = RuntimeCollective("pipeline", "send", "stage 0", 1, 1024, "/train.py", 9, 6, 6, 0.006)
+    wait = CollectiveWait(
+        operation="all_reduce", file="/train.py", line=7, calls=3, seconds=0.8, longest=0.3, late=1, late_calls=3,
+        ranks=(0, 1), waited=(0.8, 0.0), typical=0.25, before_file="/data.py", before_line=5,
+    )  # fmt: skip
+    with Store(path) as store:
+        reports = [RankReport(0, first, an_outcome(), 1, 0, runtime=(sent,))]
+        store.put_ranks(first, 2, reports, (wait, replace(wait, before_file="", before_line=0)))
+    found = asked(path, "irscope/ranks", run=first)
+    (row,) = found["runtime"]
+    assert (row["operation"], row["place"]["line"], row["beside"]) == ("send, rank 1", 8, "1 ms each")
+    named, unknown = found["waits"]
+    assert (named["typical"], named["before"]["line"], named["before"]["uri"][-8:]) == (0.25, 4, "/data.py")
+    assert unknown["before"]["uri"] == ""
 
 
 def test_collectives_that_the_fast_lane_does_not_see_are_named(job: tuple[str, list[str]]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from facts import a_compile, a_finding, an_outcome
@@ -19,8 +21,8 @@ from irscope.driver.merging import RankDone, merged_findings
 from irscope.driver.rank_places import at_user_lines
 from irscope.driver.ranks import rank_spec, ranks_of
 from irscope.findings.kinds import rank_divergence
+from irscope.internals.whereabouts import Whereabouts
 from irscope.protocol import SCHEMA, Compile, CompileOutcome, Finding, Lane, OutcomeKind, Report, StageRef
-from irscope.runner.where import Whereabouts
 from irscope.store.store import Store
 
 GRAPH = """\
@@ -348,10 +350,42 @@ def test_on_a_gpu_the_durations_say_who_waited() -> None:
 
 def test_the_line_in_which_a_rank_was_longest() -> None:
     where = Whereabouts()
-    where._looks.extend([(0, "a.py", 1), (10, "a.py", 2), (40, "", 0), (90, "a.py", 3), (95, "a.py", 9)])
+    where._looks.extend(
+        [(0, "a.py", 1), (10, "a.py", 2), (40, "a.py", 2), (50, "", 0), (90, "a.py", 3), (95, "a.py", 9)]
+    )
     assert where.longest_between(0, 100, ("a.py", 9)) == ("a.py", 2)
-    assert where.longest_between(5, 12, ("a.py", 9)) == ("a.py", 1), "also a look from before"
-    assert where.longest_between(96, 100, ("a.py", 9)) == ("", 0) == Whereabouts().longest_between(0, 9, ("a.py", 9))
+    assert where.longest_between(5, 12, ("a.py", 9)) == ("a.py", 2) and where.longest_between(0, 10, ("", 0)) == (
+        "a.py",
+        1,
+    )
+    assert where.longest_between(95, 100, ("a.py", 9)) == ("", 0) == Whereabouts().longest_between(0, 9, ("a.py", 9))
+
+
+def test_a_rank_is_looked_at_only_while_there_is_a_process_group() -> None:
+    where, module = Whereabouts(), ModuleType("distributed_c10d")
+    vars(module)["_update_default_pg"] = lambda group: None
+    undo = where.hooks()[0].apply(module)
+    assert not where.is_looking
+    vars(module)["_update_default_pg"](object())
+    while not where._looks:
+        time.sleep(0.01)
+    vars(module)["_update_default_pg"](None)
+    assert not where.is_looking
+    vars(module)["_update_default_pg"](object())
+    undo()
+    assert not where.is_looking, "the capture has ended"
+
+
+def test_the_line_of_a_backward() -> None:
+    where, autograd = Whereabouts(), ModuleType("autograd")
+    seen: list[tuple[str, int]] = []
+    vars(autograd)["_engine_run_backward"] = lambda: seen.append(where.at(time.time_ns()))
+    undo = where.hooks()[1].apply(autograd)
+    where._looking = object()
+    vars(autograd)["_engine_run_backward"]()
+    undo()
+    (place,) = seen
+    assert Path(place[0]).name == Path(__file__).name and where.at(0) == ("", 0) == where.at(time.time_ns())
 
 
 TORCHRUN = {

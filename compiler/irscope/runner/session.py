@@ -31,11 +31,11 @@ from irscope.vocabulary.visible import bounded
 
 if TYPE_CHECKING:
     from irscope.internals.runtime_collectives import RuntimeCollectives
+    from irscope.internals.whereabouts import Whereabouts
     from irscope.runner.answering import Answering
     from irscope.runner.evidence import Evidence
     from irscope.runner.rounds import Rounds
     from irscope.runner.trial import Held
-    from irscope.runner.where import Whereabouts
 
 
 class Session:
@@ -67,7 +67,7 @@ class Session:
         self._device = ""
         self._process: FactsWritten | None = None
         self._answering: Answering | None = None
-        self._whereabouts: Whereabouts | None = None
+        self._whereabouts = self._new_whereabouts() if is_real_rank(request) else None
         self._groups: dict[str, int] = {}
         self._of_runtime = self._new_runtime_collectives() if request.world else None
         steady = [self._steady.hook()] if request.budget.steady_calls else []
@@ -82,6 +82,7 @@ class Session:
             *steady,
             *rounds,
             *(self._of_runtime.hooks() if self._of_runtime is not None else ()),
+            *(self._whereabouts.hooks() if self._whereabouts is not None else ()),
         ]
         self._hooks = Hooks(hooks, self._book.gap)
 
@@ -89,6 +90,11 @@ class Session:
         from irscope.internals.runtime_collectives import RuntimeCollectives  # here: only ranks need it
 
         return RuntimeCollectives(self._request.fake_group)
+
+    def _new_whereabouts(self) -> Whereabouts:
+        from irscope.internals.whereabouts import Whereabouts  # here: only real ranks need it
+
+        return Whereabouts()
 
     def _flips(self) -> list[Hook]:
         """Other defaults, where the run is to show what they cause."""
@@ -129,8 +135,7 @@ class Session:
         name_folders_after(self._request.run)
         self._stop_listening = [listen(handler, handler.LOGGER) for handler in self._capture.handlers()]
         self._hooks.__enter__()
-        request = self._request
-        if request.world and not request.fake_group and not request.is_child:
+        if is_real_rank(self._request):
             self._book.guarded(self._begin_to_answer)()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._in_child)
@@ -138,13 +143,10 @@ class Session:
     def _begin_to_answer(self) -> None:
         """For a real rank: keeps its process, and lets `irscope attach` ask it."""
         from irscope.runner.answering import Answering  # here: only ranks need it
-        from irscope.runner.where import Whereabouts
 
         self._messages.send(process_facts())
         self._answering = Answering(self._request)
         self._answering.start()
-        self._whereabouts = Whereabouts()
-        self._whereabouts.start()
 
     def script_ended(self, exit_code: int, error: str, raised: BaseException | None = None) -> None:
         """Send how the script ended: its exit code, the error that ended it or an empty text, and the exception."""
@@ -296,6 +298,11 @@ class Session:
             self._in_fork(self._request.children, None)
         except Exception as error:  # noqa: BLE001  the script must go on
             self._in_fork(self._request.children, error)
+
+
+def is_real_rank(request: RunRequest) -> bool:
+    """Whether this process is a rank of a job that exists, and not one that a rank has started."""
+    return bool(request.world) and not request.fake_group and not request.is_child
 
 
 _MOST_FILES = 2000

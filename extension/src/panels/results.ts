@@ -588,6 +588,24 @@ export interface RankWait {
   longest: number;
   late: number;
   lateCalls: number;
+  /** The median of the calls in which that rank was the last. */
+  typical: number;
+  /** Where it was longest before; an empty URI if that is not known. */
+  before: Place;
+}
+
+/** Collectives that PyTorch's runtime issues on the first rank, from one line. */
+export interface RankRuntime {
+  issuer: string;
+  /** With the rank at the other end, if there is one. */
+  operation: string;
+  module: string;
+  place: Place;
+  calls: number;
+  /** Given into one call; null if that is not known. */
+  bytes: number | null;
+  /** For how long the rank goes on meanwhile, in words. */
+  beside: string;
 }
 
 /** Collectives of the first rank that run beside the same, from one line. */
@@ -641,6 +659,7 @@ export interface Ranks {
   /** How many of all run beside nothing; empty without collectives. */
   overlapText: string;
   buckets: RankBucket[];
+  runtime: RankRuntime[];
   /** Which collectives are not counted, and why; empty if all are. */
   unseen: string;
   reason: string;

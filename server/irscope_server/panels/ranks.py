@@ -8,9 +8,19 @@ from dataclasses import dataclass
 from irscope.comparing.ranks.differences import RankRun, graph_pairs, matched
 from irscope.comparing.ranks.exposure import OverlapRow, beside, beside_bucket, exposed_text, overlap_rows, way
 from irscope.comparing.ranks.folded import folded
+from irscope.comparing.ranks.runtime import beside_of_runtime, operation_and_peer
 from irscope.comparing.ranks.traffic import UNSEEN
 from irscope.findings.kinds.rank_divergence import KIND
-from irscope.protocol import BucketSplit, Compile, Finding, RankReport, Report, StageRef
+from irscope.protocol import (
+    BucketSplit,
+    CollectiveWait,
+    Compile,
+    Finding,
+    RankReport,
+    Report,
+    RuntimeCollective,
+    StageRef,
+)
 from irscope.store.store import Store
 from irscope.vocabulary.units import spans
 
@@ -109,6 +119,26 @@ class RankWait:
     longest: float
     late: int
     late_calls: int
+    typical: float
+    """The median of the calls in which that rank was the last."""
+    before: Place
+    """Where it was longest before; an empty URI if that is not known."""
+
+
+@dataclass(frozen=True)
+class RankRuntime:
+    """Collectives that PyTorch's runtime issues on the first rank, from one line."""
+
+    issuer: str
+    operation: str
+    """With the rank at the other end, if there is one."""
+    module: str
+    place: Place
+    calls: int
+    bytes: int | None
+    """Given into one call; null if that is not known."""
+    beside: str
+    """For how long the rank goes on meanwhile, in words."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +201,7 @@ class RanksResult:
     overlap_text: str
     """How many of all run beside nothing; empty without collectives."""
     buckets: tuple[RankBucket, ...]
+    runtime: tuple[RankRuntime, ...]
     unseen: str
     """Which collectives are not counted, and why; empty if all are."""
     reason: str
@@ -182,7 +213,7 @@ async def ranks(context: ReadContext, params: RanksParams) -> Encoded:
     def read(store: Store, report: Report) -> RanksResult:
         if not report.ranks:
             return RanksResult(
-                report.run, 0, (), 0, 0, None, (), (), 0, (), (), 0, "", (), "", _why_none(store, report.run)
+                report.run, 0, (), 0, 0, None, (), (), 0, (), (), 0, "", (), (), "", _why_none(store, report.run)
             )
         found = [one for one in report.findings if one.kind == KIND.id]
         shown = folded(report.ranks, report.findings)
@@ -199,22 +230,12 @@ async def ranks(context: ReadContext, params: RanksParams) -> Encoded:
             tuple(_divergence(one, context.uri_of) for one in found),
             tuple(compiles),
             more_compiles,
-            tuple(
-                RankWait(
-                    one.operation,
-                    Place(place_uri(context.uri_of, one.file), max(0, one.line - 1)),
-                    one.calls,
-                    one.seconds,
-                    one.longest,
-                    one.late,
-                    one.late_calls,
-                )
-                for one in report.waits
-            ),
+            tuple(_wait(one, context.uri_of) for one in report.waits),
             tuple(_overlap(one, first.run, context.uri_of) for one in rows[:_MOST_OVERLAPS]),
             max(0, len(rows) - _MOST_OVERLAPS),
             f"{exposed_text(first.overlaps)}." if rows else "",
             tuple(_bucket(one, first.run) for one in first.buckets[:_MOST_OVERLAPS]),
+            tuple(_runtime(one, context.uri_of) for one in first.runtime[:_MOST_OVERLAPS]),
             next((f"Not counted: {gap.what}. {gap.why}." for gap in report.capture_gaps if gap == UNSEEN), ""),
             "",
         )
@@ -276,6 +297,27 @@ def _bucket(one: BucketSplit, run: str) -> RankBucket:
     code = uri_of_stage(run, one.backward, _CODE) if one.backward else ""
     return RankBucket(
         one.compile, one.number, one.name, one.parameters, one.bytes, not one.beside, beside_bucket(one), Place(code, 0)
+    )
+
+
+def _runtime(one: RuntimeCollective, uri_of: UriOf) -> RankRuntime:
+    place = Place(place_uri(uri_of, one.file), max(0, one.line - 1))
+    return RankRuntime(
+        one.issuer, operation_and_peer(one), one.module, place, one.calls, one.bytes, beside_of_runtime(one)
+    )
+
+
+def _wait(one: CollectiveWait, uri_of: UriOf) -> RankWait:
+    return RankWait(
+        one.operation,
+        Place(place_uri(uri_of, one.file), max(0, one.line - 1)),
+        one.calls,
+        one.seconds,
+        one.longest,
+        one.late,
+        one.late_calls,
+        one.typical,
+        Place(place_uri(uri_of, one.before_file) if one.before_file else "", max(0, one.before_line - 1)),
     )
 
 

@@ -489,7 +489,7 @@ def measured(params: Json) -> Json:
 def ranks(params: Json) -> Json:
     nothing: Json = {
         "run": params["run"], "world": 0, "ranks": [], "moreRanks": 0, "first": 0, "other": None, "divergences": [], "compiles": [],
-        "moreCompiles": 0, "waits": [], "overlaps": [], "moreOverlaps": 0, "overlapText": "", "buckets": [], "unseen": "",
+        "moreCompiles": 0, "waits": [], "overlaps": [], "moreOverlaps": 0, "overlapText": "", "buckets": [], "runtime": [], "unseen": "",
         "reason": "This run has one process.",
     }  # fmt: skip
     if params["run"] == EMPTY:
@@ -525,13 +525,14 @@ def ranks(params: Json) -> Json:
         **nothing, "world": 1024, "ranks": [rank(0, "1-36, 38-1023"), rank(37, "")], "other": 37, "reason": "",
         "divergences": [{"code": MARKUP, "message": MARKUP, "place": place(4), "ranks": "0, 37"}],
         "compiles": [compiled, {**compiled, "left": "", "right": "1/0", "stages": []}],
-        "waits": [{"operation": "all_reduce", "place": place(4), "calls": 3, "seconds": 0.81, "longest": 0.3, "late": 1, "lateCalls": 3}],
+        "waits": [{"operation": "all_reduce", "place": place(4), "calls": 3, "seconds": 0.81, "longest": 0.3, "late": 1, "lateCalls": 3, "typical": 0.27, "before": place(3)}],
         "overlaps": [
             {"operation": "all_reduce", "place": place(4), "calls": 2, "ranks": 8, "sentBytes": 4096, "exposed": True, "beside": "nothing", "way": f"forward-graph 0 → {MARKUP} 2 → output-code 0", "code": {"uri": code, "line": 4}},
             {"operation": "all_gather_into_tensor", "place": place(5), "calls": 1, "ranks": None, "sentBytes": None, "exposed": False, "beside": f"2 ({MARKUP}, mm), 1.2 MB", "way": "", "code": {"uri": code, "line": 6}},
         ],
         "overlapText": "1 of 2 collectives runs beside nothing: the rank only waits.",
         "unseen": f"Collectives of DTensor are not seen {MARKUP}",
+        "runtime": [{"issuer": "DDP", "operation": "all_reduce", "module": MARKUP, "place": place(4), "calls": 3, "bytes": 4096, "beside": "nothing"}],
         "buckets": [{"compile": "0/0", "number": 1, "part": MARKUP, "parameters": 2, "bytes": 1050624, "exposed": True, "beside": "nothing in this graph", "code": {"uri": code, "line": 0}}],
     }  # fmt: skip
 

@@ -43,12 +43,13 @@ const JOB = {
   run: "rank-0", world: 2, ranks: [rank(0), rank(1)], moreRanks: 0, first: 0, other: 1, unseen: "", reason: "", moreCompiles: 0,
   divergences: [{ code: "rank-divergence-value", message: `A **constant** of ${MARKUP} is 2.0 on rank 0.`, place: PLACE, ranks: "0, 1" }],
   compiles: [COMPILE, { ...COMPILE, function: "forward", left: "0/0", right: "0/0", stages: [{ ...STAGE, same: true, rows: [] }] }],
-  waits: [{ operation: "all_reduce", place: PLACE, calls: 3, seconds: 0.81, longest: 0.3, late: 1, lateCalls: 3 }],
+  waits: [{ operation: "all_reduce", place: PLACE, calls: 3, seconds: 0.81, longest: 0.3, late: 1, lateCalls: 3, typical: 0.27, before: { ...PLACE, line: 3 } }],
   overlaps: [overlap(true), overlap(false)], moreOverlaps: 0, overlapText: "1 of 2 collectives runs beside nothing: the rank only waits.",
+  runtime: [{ issuer: "pipeline", operation: "send, rank 1", module: `stage 0 (Block), ${MARKUP}`, place: PLACE, calls: 6, bytes: 1024, beside: "4.35 ms each" }],
   buckets: [{ compile: "0/0", number: 1, part: "submod_2", parameters: 12, bytes: 26_214_400, exposed: true, beside: "nothing in this graph", code: CODE }],
 }; // prettier-ignore
 const NONE = {
-  ...JOB, world: 0, ranks: [], other: null, divergences: [], compiles: [], waits: [], overlaps: [], overlapText: "", buckets: [],
+  ...JOB, world: 0, ranks: [], other: null, divergences: [], compiles: [], waits: [], overlaps: [], overlapText: "", buckets: [], runtime: [],
   reason: "This run has one process. Run several ranks with irscope run --nproc-per-node 2.",
 }; // prettier-ignore
 const ALIKE = Array.from({ length: 120 }, (_, at) => `${at * 8}-${at * 8 + 6}`).join(", ");
@@ -137,6 +138,8 @@ describe("the ranks of a job in a page of their own", () => {
         (type) => /** @type {any} */ (globalThis).said.filter((/** @type {any} */ each) => each.type === type).at(-1),
         type,
       );
+    await frame.getByText("rank 1 was the last to arrive, 3 of 3 times, and was in").waitFor();
+    await frame.getByText("send, rank 1").waitFor();
     await frame.getByRole("button", { name: "scaled = hidden * 3.0" }).click();
     await until(
       () => said("open"),

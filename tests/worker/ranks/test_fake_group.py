@@ -183,6 +183,31 @@ def test_what_the_scheduler_puts_beside_a_collective(tmp_path: Path) -> None:
     assert "all_gather_into_tensor" in lines[found.start - 1] and "wait_tensor" in lines[found.wait - 1]
 
 
+OFTEN_LATE = """\
+import time
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+for _ in range(3):
+    if dist.get_rank() == 1:
+        time.sleep(1)  # sleep
+    dist.all_reduce(torch.ones(4))  # reduce
+dist.destroy_process_group()
+"""
+
+
+def test_the_rank_and_the_line_that_others_wait_for(tmp_path: Path) -> None:
+    """On a busy machine, too: the sleep is longer than any pause of a rank."""
+    script, path = write(tmp_path, OFTEN_LATE), str(tmp_path / "runs.db")
+    done = run_ranks(real_specs(RunSpec(str(script), lane=Lane.FAST, symbolic_trace=False), 2), path)
+    with Store(path) as store:
+        (wait,) = merge(store, 2, done).waits
+    (reduce,), (sleep,) = (lines_marked(OFTEN_LATE, f"# {mark}") for mark in ("reduce", "sleep"))
+    assert (wait.operation, wait.line, wait.late, wait.before_line) == ("all_reduce", reduce, 1, sleep)
+    assert (wait.calls, wait.waited[0] > wait.waited[1]) == (3, True)
+
+
 LATE = """\
 import time
 import torch

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from irscope.comparing.ranks.exposure import CollectiveRow, OverlapRow, beside, beside_bucket, bytes_text, sent_by, way
-from irscope.comparing.ranks.runtime import beside_of_runtime
+from irscope.comparing.ranks.runtime import beside_of_runtime, operation_and_peer
 from irscope.protocol import BucketSplit, CollectiveWait, RankReport, RuntimeCollective
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.units import duration, size, spans
@@ -102,7 +102,7 @@ def of_runtime(at: At) -> list[Column[RuntimeCollective]]:
     """Collectives that PyTorch's runtime issues."""
     return [
         Column("issued by", lambda one: one.issuer),
-        Column("collective", lambda one: one.operation if one.peer is None else f"{one.operation}, rank {one.peer}"),
+        Column("collective", operation_and_peer),
         Column("for", lambda one: one.module or _NONE),
         Column("calls", lambda one: str(one.calls), is_number=True),
         Column("bytes", lambda one: bytes_text(one.bytes), is_number=True),

@@ -29,6 +29,11 @@ def _read(rows: Sequence[Any]) -> Iterator[RuntimeCollective]:
         )  # fmt: skip
 
 
+def operation_and_peer(one: RuntimeCollective) -> str:
+    """``all_gather``, or ``send, rank 1``."""
+    return one.operation if one.peer is None else f"{one.operation}, rank {one.peer}"
+
+
 def beside_of_runtime(one: RuntimeCollective) -> str:
     """What runs beside a collective: ``nothing``, or ``3 of 4 calls, 1.2 ms each``."""
     if one.beside is None or one.beside_seconds is None:

@@ -6,6 +6,7 @@ import type {
   RankCompile,
   RankItem,
   RankOverlap,
+  RankRuntime,
   Ranks,
   RankStage,
   RankStatement,
@@ -135,7 +136,16 @@ export function bucketCells({ part, parameters, bytes, beside }: RankBucket): st
   return [part, String(parameters), bytes === null ? "symbolic" : units.size(bytes), beside];
 }
 
-export function waitText({ calls, seconds, longest, late, lateCalls }: RankWait): string {
+export const RUNTIME_HEADS = ["Collective", "Issued by", "For", "Calls", "Bytes", "Beside it"];
+
+/** The cells of a collective of the runtime after its first one, which has a link. */
+export function runtimeCells({ issuer, module, calls, bytes, beside }: RankRuntime): string[] {
+  return [issuer, module === "" ? "–" : module, String(calls), bytes === null ? "symbolic" : units.size(bytes), beside];
+}
+
+/** Before the link to the line that the last rank was in. */
+export function waitText({ calls, seconds, longest, late, lateCalls, typical, before }: RankWait): string {
   const who = `rank ${late} was the last to arrive, ${lateCalls} of ${units.count(calls, "time")}`;
-  return `ranks waited ${units.duration(seconds)}, at most ${units.duration(longest)} in a call; ${who}`;
+  const much = `typically ${units.duration(typical)}, at most ${units.duration(longest)} in a call`;
+  return `ranks waited ${units.duration(seconds)}, ${much}; ${who}${before.uri === "" ? "" : ", and was in"}`;
 }

@@ -9,6 +9,7 @@ import type {
   RankCompile,
   RankDivergence,
   RankOverlap,
+  RankRuntime,
   Ranks,
   RankStage,
   RankStatement,
@@ -26,6 +27,8 @@ import {
   nounOf,
   OVERLAP_HEADS,
   overlapCells,
+  RUNTIME_HEADS,
+  runtimeCells,
   shortened,
   SIGNS,
   stageText,
@@ -94,6 +97,7 @@ class RanksView implements View {
       ]),
       ...section(`What rank ${first} computes while it communicates`, overlaps(result)),
       ...section("Buckets of DDP", buckets(result.buckets)),
+      ...section(`What PyTorch's runtime issues on rank ${first}`, runtime(result.runtime)),
       ...section("Who waited for whom", result.waits.map(wait)),
     );
   }
@@ -176,6 +180,14 @@ function buckets(all: RankBucket[]): HTMLElement[] {
     ),
     rankTable("Buckets, in the order in which they are reduced", BUCKET_HEADS, all.map(row)),
   ];
+}
+
+function runtime(all: RankRuntime[]): HTMLElement[] {
+  const row = (one: RankRuntime): Cell[] => [
+    h("span", {}, one.operation, " ", one.place.uri !== "" && placeLink(one.place)),
+    ...runtimeCells(one),
+  ];
+  return all.length === 0 ? [] : [rankTable("Collectives that are in no graph", RUNTIME_HEADS, all.map(row))];
 }
 
 /** What a collective without anything beside it says of that is set off. */
@@ -290,6 +302,7 @@ function wait(one: RankWait): HTMLElement {
     h("code", {}, one.operation),
     " ",
     one.place.uri !== "" && placeLink(one.place),
-    ` ${waitText(one)}`,
+    ` ${waitText(one)} `,
+    one.before.uri !== "" && placeLink(one.before),
   );
 }
