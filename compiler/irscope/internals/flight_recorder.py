@@ -20,7 +20,7 @@ VARIABLES = {VARIABLE: str(ENTRIES), "TORCH_NCCL_ENABLE_TIMING": "1"}
 _MODULE = "torch._C._distributed_c10d"
 _WHAT = "which ranks waited for which"
 _DUMP = PrivateName(_WHAT, _MODULE, "_dump_fr_trace", "2.11 to 2.14")
-_NCCL_DUMP = PrivateName(_WHAT, _MODULE, "_dump_nccl_trace", "2.9 to 2.15")
+_NCCL_DUMP = PrivateName(_WHAT, _MODULE, "_dump_nccl_trace", "2.11")
 """NCCL has its own recorder (torch 2.11)."""
 _MOST = 1000
 """Arrivals that are kept, the last ones."""

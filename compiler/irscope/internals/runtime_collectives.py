@@ -70,7 +70,7 @@ class RuntimeCollectives:
             Hook(f"FSDP's {what}", _FSDP, "2.13 to 2.14", self._see_fsdp),
             Hook(f"a pipeline's {what}", _STAGE, "2.13 to 2.14", self._see_stages),
             Hook(f"a pipeline's {what}", _SCHEDULES, "2.13 to 2.14", self._see_schedules),
-            Hook("which modules DDP's buckets belong to", _DDP, "2.9 to 2.15", self._see_ddp),
+            Hook("which modules DDP's buckets belong to", _DDP, "2.11 and 2.13", self._see_ddp),
         ]
 
     def rows(

@@ -19,7 +19,7 @@ Frame = tuple[str, int, str]
 MOST_FRAMES = 400
 """The innermost frames of a stack that are kept; a compile takes two hundred."""
 _COMPILES = ("/torch/_dynamo/convert_frame.py", "/torch/_inductor/compile_fx.py")
-"""A frame of one of these files is on the stack of each compile, and of no call of compiled code (torch 2.9 to 2.15)."""
+"""A frame of one of these files is on the stack of each compile, and of no call of compiled code (torch 2.11 and 2.13)."""
 _PHASES = (
     ("/torch/_inductor/cpp_builder.py", "compiling a C++ kernel"),
     ("/torch/_inductor/codecache.py", "compiling kernels"),

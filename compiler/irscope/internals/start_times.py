@@ -110,7 +110,7 @@ def main() -> None:
     os.dup2(2, 1)
     gaps: list[str] = []
     hooks = [
-        Hook("phases of a compile", "torch._dynamo.utils", "2.9 to 2.15", lambda module: _events(module, clock)),
+        Hook("phases of a compile", "torch._dynamo.utils", "2.13 and 2.14", lambda module: _events(module, clock)),
         *(_load(module, name, clock) for module, name in _LOADS),
     ]
     machinery: Any = sys.modules["_frozen_importlib"]
@@ -175,4 +175,4 @@ def _load(name: str, function: str, clock: _Clock) -> Hook:
     def apply(module: types.ModuleType) -> Undo:
         return replace_attribute(module, function, clock.around(function, LOADING, getattr(module, function)))
 
-    return Hook(f"the time of {name}.{function}", name, "2.9 to 2.15", apply)
+    return Hook(f"the time of {name}.{function}", name, "2.13 and 2.14", apply)
