@@ -53,10 +53,16 @@ describe("the dock without a run of the file in the editor", () => {
       assert.equal(await list.inputValue(), "", "no run is shown");
       await list.selectOption("newer");
       await frame.getByText("Nothing of newer.").waitFor();
+      // In front of another file a command shows that file's run, and the editor is still not followed.
+      await tell({ type: "subject", subject: { run: "older", title: "older.py" } });
+      await tell({ type: "tab", tab: "strip", focus: false });
+      await shows("older");
+      assert.equal(await follows.count(), 0);
+      await tell({ type: "nothing", message: "No run has to do with this file." });
       const toggle = frame.getByRole("button", { name: "Follow Editor" });
       await toggle.and(frame.locator("[aria-pressed=false]")).click();
       await nothing.waitFor();
-      assert.equal(await frame.getByText("Nothing of newer.").count(), 0);
+      assert.equal(await frame.getByText("Nothing of older.").count(), 0);
     } finally {
       await browser.close();
       host.stop();

@@ -107,6 +107,8 @@ bridge.on("tab", ({ tab, focus, pin: pinned }) => {
     ask({ subject: pinned, instead: followed?.run });
     setSubject(pinned);
     void readRuns();
+  } else if (!following && followed !== undefined && scriptOf(followed.run) !== scriptOf(subject?.run)) {
+    pin(followed.run); // It was asked for in front of another file.
   }
   showTab(tab, focus);
 });
@@ -199,6 +201,10 @@ async function readRuns(): Promise<void> {
     "aria-pressed": following,
   });
   controls.replaceChildren(follow, select("Run", options, shown ?? "", pin));
+}
+
+function scriptOf(run: string | undefined): string | undefined {
+  return runs.find((each) => each.run === run)?.script;
 }
 
 function pin(run: string): void {
