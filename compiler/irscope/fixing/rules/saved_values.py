@@ -1,4 +1,4 @@
-"""A number that a saved function reads from its machine or process: a tensor above it, which whoever loads it makes again."""
+"""A number that a saved function reads from its machine or process: a tensor above it, which the loading process makes again."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ _EXAMPLES = (
           import torch
 
           os.environ.setdefault("SCALE", "2")
+
         + _VALUE = torch.tensor(float(os.environ["SCALE"]))
         +
         +
