@@ -16,6 +16,7 @@ from irscope.ir.artifacts.portability import NOT_PORTABLE, made_constants
 from irscope.ir.guard_text import readable_size
 from irscope.protocol import Finding, RecompilationFacts, Related, Severity
 from irscope.usercode.source import range_of_node
+from irscope.usercode.user_files import is_user_file
 from irscope.vocabulary.findings import FAST_AND_DEEP, FindingKind
 
 KIND = FindingKind(
@@ -79,6 +80,8 @@ def detect_saved(_moment: Moment, path: str) -> Iterator[Finding]:
     except (ArtifactError, OSError):
         return
     for file, node, what in made_constants(artifact) if artifact is not None else ():
+        if not is_user_file(file):
+            continue
         yield Finding(
             kind=KIND.id,
             code=NOT_PORTABLE,

@@ -1,4 +1,4 @@
-"""A number that a saved function reads from its machine or process: a tensor above it, which whoever loads it makes again."""
+"""A number that a saved function reads from its machine or process: a tensor above it, which the loading process makes again."""
 
 from __future__ import annotations
 
@@ -44,12 +44,13 @@ _EXAMPLES = (
           import tempfile
           import torch
 
-        +
-        + _VALUE = torch.tensor(float(os.environ.get("SCALE", "2")))
+          os.environ.setdefault("SCALE", "2")
+
+        + _VALUE = torch.tensor(float(os.environ["SCALE"]))
         +
         +
           def f(x):
-        -     return x * float(os.environ.get("SCALE", "2"))
+        -     return x * float(os.environ["SCALE"])
         +     return x * _VALUE
 
           x = torch.ones(4)
@@ -61,7 +62,6 @@ _EXAMPLES = (
           import tempfile
           import torch
 
-        +
         + _VALUE = torch.tensor(id(torch))
         +
         +
@@ -73,8 +73,9 @@ _EXAMPLES = (
           path = os.path.join(tempfile.mkdtemp(), "saved")
           torch.compile(f, fullgraph=True).aot_compile(((x,), {})).save_compiled_function(path)
           with open(path, "rb") as file:
-        -     torch.compiler.load_compiled_function(file)(x)
-        +     torch.compiler.load_compiled_function(file, f_globals=globals())(x)
+        -     loaded = torch.compiler.load_compiled_function(file)
+        +     loaded = torch.compiler.load_compiled_function(file, f_globals=globals())
+          loaded(x)
     """),
 )
 RULE = Rule("saved values", "specialization", _propose, codes=(NOT_PORTABLE,), examples=_EXAMPLES)

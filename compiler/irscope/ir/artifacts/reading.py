@@ -153,13 +153,25 @@ def read_saved_function(path: str, artifact: Artifact) -> None:
     inner = _inner(compiled, "the compiled function", artifact) if compiled else None
     _take_graphs(inner, "", artifact)
     _take_inputs(guards, inner, artifact)
-    module = ""
-    for value in walk(state.get("source_info")):
-        if isinstance(value, Record) and value.short == "InlinedSource":
-            first, end = _number(value.get("firstlineno")), _number(value.get("lastlineno"))
-            module = module or _text(value.get("module"))
-            here = file if _text(value.get("module")) == module else _file_of(_text(value.get("module")), file)
-            artifact.sources.append(Source(_text(value.get("module")), here, first, end, _text(value.get("content"))))
+    inlined = [
+        value
+        for value in walk(state.get("source_info"))
+        if isinstance(value, Record) and value.short == "InlinedSource"
+    ]
+    name, line = _text(_field(code, "co_name")), _number(_field(code, "co_firstlineno"))
+    own = {  # they are a set, in which the function itself is not the first
+        _text(value.get("module"))
+        for value in inlined
+        if _number(value.get("firstlineno")) == line and f"def {name}" in _text(value.get("content"))
+    }
+    for value in inlined:
+        module, first, end = (
+            _text(value.get("module")),
+            _number(value.get("firstlineno")),
+            _number(value.get("lastlineno")),
+        )
+        here = file if module in own else _file_of(module, file)
+        artifact.sources.append(Source(module, here, first, end, _text(value.get("content"))))
 
 
 def _file_of(module: str, beside: str) -> str:
