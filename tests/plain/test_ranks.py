@@ -358,7 +358,8 @@ def test_the_line_in_which_a_rank_was_longest() -> None:
         "a.py",
         1,
     )
-    assert where.longest_between(95, 100, ("a.py", 9)) == ("", 0) == Whereabouts().longest_between(0, 9, ("a.py", 9))
+    assert where.longest_between(95, 100, ("a.py", 9)) == ("a.py", 9), "it was in that line all the time"
+    assert where.longest_between(96, 100, ("a.py", 9)) == ("", 0) == Whereabouts().longest_between(0, 9, ("a.py", 9))
 
 
 def test_a_rank_is_looked_at_only_while_there_is_a_process_group() -> None:
