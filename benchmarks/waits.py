@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 IRSCOPE = [sys.executable, "-m", "irscope"]
 SCRIPT = """\
@@ -83,7 +84,7 @@ def main() -> None:
         script.write_text(SCRIPT, encoding="utf-8")
         number = ["--nproc-per-node", str(options.ranks)]
 
-        def captured(milliseconds: float) -> tuple[dict[str, object], str]:
+        def captured(milliseconds: float) -> tuple[dict[str, Any], str]:
             given = [options.backend, str(milliseconds), str(late), str(options.steps)]
             command = [
                 *IRSCOPE,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from facts import a_compile, a_finding, an_outcome
@@ -21,6 +23,7 @@ from irscope.driver.merging import RankDone, merged_findings
 from irscope.driver.rank_places import at_user_lines
 from irscope.driver.ranks import rank_spec, ranks_of
 from irscope.findings.kinds import rank_divergence
+from irscope.internals.stacks import place_in
 from irscope.internals.whereabouts import Whereabouts
 from irscope.protocol import SCHEMA, Compile, CompileOutcome, Finding, Lane, OutcomeKind, Report, StageRef
 from irscope.store.store import Store
@@ -358,7 +361,17 @@ def test_the_line_in_which_a_rank_was_longest() -> None:
         "a.py",
         1,
     )
-    assert where.longest_between(95, 100, ("a.py", 9)) == ("", 0) == Whereabouts().longest_between(0, 9, ("a.py", 9))
+    assert where.longest_between(95, 100, ("a.py", 9)) == ("a.py", 9), "it was in that line all the time"
+    assert where.longest_between(96, 100, ("a.py", 9)) == ("", 0) == Whereabouts().longest_between(0, 9, ("a.py", 9))
+
+
+def test_output_code_is_not_a_line_of_the_user(tmp_path: Path) -> None:
+    (file := tmp_path / "code.py").write_text("found = place_in(ident)\n", encoding="utf-8")
+    names: dict[str, Any] = {"place_in": place_in, "ident": threading.get_ident()}
+    for module, wanted in (("__main__", file), ("torch._inductor.runtime.compile_tasks.x", Path(__file__))):
+        names["__name__"] = module
+        exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), names)
+        assert Path(names["found"][0]).name == wanted.name
 
 
 def test_a_rank_is_looked_at_only_while_there_is_a_process_group() -> None:

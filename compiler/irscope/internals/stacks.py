@@ -60,10 +60,13 @@ def stacks() -> dict[str, list[Frame]]:
 
 
 def place_in(ident: int) -> tuple[str, int]:
-    """The user's innermost file and line in a thread of this process; an empty file if there is none."""
+    """The user's innermost file and line in a thread of this process; an empty file if there is none.
+
+    Output code has a file outside of PyTorch's folder, but the name of one of its modules.
+    """
     frame: Any = sys._current_frames().get(ident)
     while frame is not None:
-        if is_user_file(frame.f_code.co_filename):
+        if is_user_file(frame.f_code.co_filename) and not str(frame.f_globals.get("__name__")).startswith("torch."):
             return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return "", 0

@@ -1,7 +1,8 @@
 """Where the main thread of a rank was: what a rank did before it came late to a collective.
 
-A thread looks about a hundred times a second, but only while there is a process group.  The pause is random, so that
-looks do not keep step with the script.  A look costs some 10 µs; calls of a collective repeat, so few looks are enough.
+A thread looks, but only while there is a process group: about a hundred times a second for half a minute, so that short
+jobs have enough looks, and then 16 times.  The pause is random, so that looks do not keep step with the script.  Calls of a
+collective repeat, so few looks are enough.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ import time
 import types
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
+from itertools import count
 from typing import Any
 
 from irscope.internals.hooks import Hook, Undo, replace_attribute
 from irscope.internals.stacks import place_in
 
-_SHORTEST, _LONGEST = 0.005, 0.015
-"""Seconds between two looks."""
+_PAUSES, _LATER_PAUSES = (0.005, 0.015), (0.03, 0.09)
+"""The least and the most seconds between two looks."""
+_FIRST = 3000
+"""Looks with the shorter pauses."""
 _MOST = 20_000
 """Looks and changes that are kept, the last ones."""
 
@@ -84,8 +88,8 @@ class Whereabouts:
 
     def _look(self, main: int, looking: object) -> None:
         pause = random.Random(0).uniform  # the script's own numbers stay as they are
-        while True:
-            time.sleep(pause(_SHORTEST, _LONGEST))
+        for number in count():
+            time.sleep(pause(*(_PAUSES if number < _FIRST else _LATER_PAUSES)))
             if self._looking is not looking:
                 return
             self._looks.append((time.time_ns(), *place_in(main)))
@@ -118,11 +122,12 @@ class Whereabouts:
         Parameters
         ----------
         but
-            The line of the collective itself, in which the rank also is while it waits.
+            The line of the collective itself, in which the rank also is while it waits: given if all looks found it there.
 
-        An empty file if no look found it elsewhere.
+        An empty file if there was no look.
         """
         looks = list(self._looks)
         first, last = (bisect_left(looks, at, key=lambda look: look[0]) for at in (begin, end))
-        found = Counter((file, line) for _, file, line in looks[first:last] if file and (file, line) != but)
-        return found.most_common(1)[0][0] if found else ("", 0)
+        found = Counter((file, line) for _, file, line in looks[first:last] if file)
+        there = found.pop(but, 0)
+        return found.most_common(1)[0][0] if found else but if there else ("", 0)

@@ -74,6 +74,10 @@ def _hints(cls: Any) -> dict[str, Any]:
 def _decode(hint: Any, data: Any, refer: _Refer) -> Any:
     if refer and hint in refer:
         return refer[hint](data)
+    if hint in (str, bool):  # these first, since nearly all values are
+        return _checked(data, hint)
+    if hint in (int, float):
+        return _number(hint, data)
     origin = typing.get_origin(hint)
     if origin in (Union, types.UnionType):
         if data is None:
@@ -99,9 +103,7 @@ def _decode(hint: Any, data: Any, refer: _Refer) -> Any:
         return _decode_dataclass(hint, _checked(data, dict), refer)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return hint(_checked(data, str))
-    if hint in (str, bool):
-        return _checked(data, hint)
-    return _number(hint, data) if hint in (int, float) else data
+    return data
 
 
 def _decode_dataclass(cls: Any, data: dict[str, Any], refer: _Refer) -> Any:

@@ -219,7 +219,7 @@ async def ranks(context: ReadContext, params: RanksParams) -> Encoded:
         shown = folded(report.ranks, report.findings)
         first, other = report.ranks[0], None if report.ranks[0].process else _other(report, found, params.other)
         rows = overlap_rows(first.overlaps)
-        compiles, more_compiles = _compiles(store, first, other, context.uri_of) if other is not None else ([], 0)
+        compiles, more_compiles = _compiles(store, report, other, context.uri_of) if other is not None else ([], 0)
         return RanksResult(
             report.run,
             report.world,
@@ -329,9 +329,10 @@ def _divergence(one: Finding, uri_of: UriOf) -> RankDivergence:
 # --- side by side -----------------------------------------------------------------------------------------------------
 
 
-def _compiles(store: Store, first: RankReport, other: RankReport, uri_of: UriOf) -> tuple[list[RankCompile], int]:
-    """The compiles of both ranks, and how many are left out."""
-    mine, theirs = _run(store, first), _run(store, other)
+def _compiles(store: Store, report: Report, other: RankReport, uri_of: UriOf) -> tuple[list[RankCompile], int]:
+    """The compiles of the first rank, whose run has the report of the job, and of another, and how many are left out."""
+    mine = _rank_run(store, report.ranks[0].rank, report)  # to read it again takes long for many ranks
+    theirs = _rank_run(store, other.rank, store.report(other.run, sizes=False))
     pairs, more, fewer = matched(mine, theirs)
     made = [_pair(mine, theirs, a, b, uri_of) for a, b in pairs[:_MOST_COMPILES]]
     made += [_compile(one, one.id, "", uri_of) for one in fewer[:_MOST_COMPILES]]
@@ -342,8 +343,8 @@ def _compiles(store: Store, first: RankReport, other: RankReport, uri_of: UriOf)
     return made, sum(max(0, len(each) - _MOST_COMPILES) for each in (pairs, more, fewer))
 
 
-def _run(store: Store, one: RankReport) -> RankRun:
-    return RankRun(one.rank, store.report(one.run, sizes=False), lambda stage: store.stage_text(one.run, stage))
+def _rank_run(store: Store, rank: int, report: Report) -> RankRun:
+    return RankRun(rank, report, lambda stage: store.stage_text(report.run, stage))
 
 
 def _compile(
