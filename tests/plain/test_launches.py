@@ -9,6 +9,7 @@ from irscope.ir.launches import (
     launches_in,
     parts_of_results,
     returned_nodes,
+    unfinished,
     without_bias,
 )
 from irscope.provenance.elements import Element, Item, Items
@@ -167,3 +168,9 @@ def test_a_concatenation_that_several_kernels_write_in_parts() -> None:
     first, second, whole = launches_in(JOINED)
     held = [each.holds for launch in (first, second, whole) for each in launch.arguments if isinstance(each, Tensor)]
     assert held == ["arg0_1", "", "buf0", "", "buf2"]
+
+
+def test_a_sum_that_a_later_kernel_divides_is_not_the_mean() -> None:
+    code = "#   return %buf0,%var\nmean_0 = async_compile.triton('mean_0', '')\n"
+    graph = '    mean: "f32[3]" = torch.ops.aten.mean.dim(x, [0]);  x = None\n    var: "f32[3]" = torch.ops.aten.var.correction(x, [0])\n'
+    assert unfinished(code, graph, {"buf0": "mean", "buf1": "var"}) == {"buf0"}

@@ -216,6 +216,14 @@ def concatenated(output_code: str, graph: str, nodes: Mapping[str, str]) -> dict
     return found
 
 
+def unfinished(output_code: str, graph: str, nodes: Mapping[str, str]) -> set[str]:
+    """Buffers that hold a sum which later kernels divide, though their node is a mean or a variance: the comment of the launch
+    names the buffer and no node."""
+    named = {each for names in returned_nodes(output_code).values() for each in names}
+    divided = set(re.findall(r"^\s*(\w+)(?:: .*?)? = torch\.ops\.aten\.(?:mean|var)\.", graph, re.MULTILINE))
+    return {buffer for buffer, node in nodes.items() if buffer in named and node in divided}
+
+
 def without_bias(output_code: str) -> tuple[str, ...]:
     """Buffers that hold a convolution to which a later kernel adds the bias."""
     return tuple(re.findall(r"^\s*(\w+) = extern_kernels\.convolution\(.*, bias=None\)$", output_code, re.MULTILINE))
