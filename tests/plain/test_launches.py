@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from irscope.ir.launches import Tensor, head_of, launches_in, parts_of_results, returned_nodes, without_bias
-from irscope.values.kernel.asking import with_bias_apart
+from irscope.ir.launches import (
+    Tensor,
+    concatenated,
+    head_of,
+    launches_in,
+    parts_of_results,
+    returned_nodes,
+    unfinished,
+    without_bias,
+)
+from irscope.provenance.elements import Element, Item, Items
+from irscope.values.kernel.asking import prepared, with_bias_apart
 from irscope.values.kernel.chain import Chain
 
 KERNEL = """\
@@ -125,3 +135,42 @@ def test_a_convolution_to_which_a_kernel_adds_the_bias() -> None:
         "torch.ops.aten.add.Tensor(buf1, buf1_bias)",
     ]
     assert with_bias_apart(graph.replace(" c,", " None,"), "convolution", "buf1")[1] == "convolution"
+
+
+def test_what_a_kernel_prepares_for_a_library_though_it_reads_a_part_of_a_reduction() -> None:
+    names = {"x": (), "w": (), "y": ("x",), "library": ("y", "w")}
+    items = [Item(Element("graph", name, 1, 1), inputs=inputs) for name, inputs in names.items()]
+    graph = Items(tuple(items), {each.element.name: each for each in items})
+    rows = [
+        {"kind": "SchedulerNode", "reads": [["x", 8], ["squares", 4]], "writes": [["buf0", 8]]},
+        {"kind": "ExternKernelSchedulerNode", "reads": [["buf0", 8], ["w", 8]], "writes": [["buf1", 8]]},
+    ]
+    assert prepared(graph, rows, {"buf0": "library", "buf1": "library"}) == {"buf0": "y"}
+
+
+JOINED = """\
+class Runner:
+    def call(self, args):
+        arg0_1, arg1_1 = args
+        buf2 = empty_strided_cuda((2, 4), (4, 1), torch.float32)
+        buf0 = reinterpret_tensor(buf2, (2, 3), (4, 1), 1)  # alias
+        first.run(arg0_1, buf0, stream=s)
+        buf1 = reinterpret_tensor(buf2, (2, 1), (4, 1), 0)  # alias
+        second.run(buf0, buf1, stream=s)
+        whole.run(buf2, stream=s)
+"""
+
+
+def test_a_concatenation_that_several_kernels_write_in_parts() -> None:
+    graph = '    cat: "f32[2, 4]" = torch.ops.aten.cat.default([sin, cos], 1);  sin = None\n'
+    assert concatenated(JOINED, graph, {"buf0": "cat"}) == {"buf2": "cat", "buf1": "sin", "buf0": "cos"}
+    assert concatenated(JOINED, graph, {"buf0": "sin"}) == {}
+    first, second, whole = launches_in(JOINED)
+    held = [each.holds for launch in (first, second, whole) for each in launch.arguments if isinstance(each, Tensor)]
+    assert held == ["arg0_1", "", "buf0", "", "buf2"]
+
+
+def test_a_sum_that_a_later_kernel_divides_is_not_the_mean() -> None:
+    code = "#   return %buf0,%var\nmean_0 = async_compile.triton('mean_0', '')\n"
+    graph = '    mean: "f32[3]" = torch.ops.aten.mean.dim(x, [0]);  x = None\n    var: "f32[3]" = torch.ops.aten.var.correction(x, [0])\n'
+    assert unfinished(code, graph, {"buf0": "mean", "buf1": "var"}) == {"buf0"}

@@ -15,6 +15,7 @@ wrote, races between programs, and the first value that is not finite, each at t
 
   irscope run --target h100 train.py && irscope kernel --kernel triton_poi_fused_gelu_view_1
   irscope kernel --kernel triton_poi_fused_gelu_view_1 --program 3,0 --step
+  irscope kernel --kernel my_kernel --script train.py
 
 Inputs are what `irscope values SCRIPT --stage all` kept of the same script, else made from their shapes.  The interpreter of
 the script needs triton, which needs no GPU: python -m pip install --no-deps triton==3.7.1"""
@@ -26,6 +27,8 @@ def add_to(kernel: argparse.ArgumentParser) -> None:
     add_json_and_store(kernel)
     kernel.add_argument("run", metavar="RUN", nargs="?", help="run ID or prefix (default: the newest)")
     kernel.add_argument("--kernel", metavar="NAME", required=True, help="the kernel, or the ID of its stage")
+    kernel.add_argument("--script", metavar="FILE", help="run this script by the interpreter up to its own launch of the kernel, and check that; tensors must be on the CPU")  # fmt: skip
+    kernel.add_argument("--arguments", metavar="ARGUMENT", nargs="*", default=[], help="arguments of that script")
     kernel.add_argument("--compile", metavar="ID", help="the compile of a kernel that several have, as in 0/0/h100")
     kernel.add_argument("--program", metavar="X,Y,Z", type=_program, help="run this program alone (default: all, if they take less than 60 s)")  # fmt: skip
     kernel.add_argument("--launch", metavar="N", type=whole_number("launches", 1, 10**6), default=1, help="which of its launches (default: the first)")  # fmt: skip

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 from typing import Any
 
 from irscope.cli.text import Paint, print_json, short_path, to_stdout
 from irscope.store.store import Store
-from irscope.values.kernel.asking import KernelLine, StoredKernel
+from irscope.values.kernel.asking import KernelLine, ScriptKernel, StoredKernel
 from irscope.values.kernel.running import run_kernel
 from irscope.values.kernel.text import (
     inputs_text,
@@ -24,26 +25,40 @@ from irscope.vocabulary.visible import printable
 
 def kernel(options: argparse.Namespace) -> int:
     """Runs the kernel; 1 if a check found something or the result differs.  Raises LookupError if it cannot be run."""
+    if options.script:
+        own = ScriptKernel(options.script, tuple(options.arguments), options.kernel, options.launch)
+        answer = _answer(own.request(), options)
+        return _told(dataclasses.replace(own, file=answer["file"], text=answer.pop("text")), answer, options)
     with Store(options.store) as store:
         report = store.report(store.find_run(options.run))
         stored = StoredKernel(store, report, options.kernel, options.compile)
-        request = stored.request(options.launch - 1, values=not options.made_inputs)
-        answer = run_kernel(options.python, {**request, "program": options.program, "step": options.step})
-        for problem in answer["problems"]:
-            problem["message"] = problem_text(problem)
-            problem["statement"], line = place_of(stored, problem["line"])
-            place = stored.place(problem["line"])
-            problem["nodes"], problem["place"] = list(line.nodes), f"{place.file}:{place.line}" if place else ""
-        differs = any(each["measure"] and each["measure"]["differs"] for each in answer["outputs"])
-        if options.json:
-            print_json({"run": report.run, "stage": stored.stage, **answer})
-        else:
-            _print(stored, answer, Paint(sys.stdout))
+        answer = _answer(stored.request(options.launch - 1, values=not options.made_inputs), options)
+        return _told(stored, answer, options)
+
+
+def _answer(request: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    return run_kernel(options.python, {**request, "program": options.program, "step": options.step})
+
+
+def _told(kernel: StoredKernel | ScriptKernel, answer: dict[str, Any], options: argparse.Namespace) -> int:
+    for problem in answer["problems"]:
+        problem["message"] = problem_text(problem)
+        problem["statement"], line = place_of(kernel, problem["line"])
+        place = kernel.place(problem["line"])
+        problem["nodes"], problem["place"] = list(line.nodes), f"{place.file}:{place.line}" if place else ""
+    if options.json:
+        print_json({**kernel.named, **answer})
+    else:
+        _print(kernel, answer, Paint(sys.stdout))
+    differs = any(each["measure"] and each["measure"]["differs"] for each in answer["outputs"])
     return int(bool(answer["problems"] or answer["failed"]) or differs)
 
 
-def _print(stored: StoredKernel, answer: dict[str, Any], paint: Paint) -> None:
-    lines = [paint(printable(stored.kernel.name), "bold") + paint(f"  {stored.stage}, run {stored.report.run}", "dim")]
+def _print(stored: StoredKernel | ScriptKernel, answer: dict[str, Any], paint: Paint) -> None:
+    lines = [
+        paint(printable(answer["kernel"]), "bold")
+        + paint(printable("  " + ", ".join(f"{key} {value}" for key, value in stored.named.items())), "dim")
+    ]
     lines += [programs_text(answer), inputs_text(answer)]
     lines += [f"{name} stands for {size}." for name, size in answer["symbols"].items()]
     lines += [f"{name} was not computed, but made from its shape: {why}" for name, why in answer["made"].items()]
@@ -64,7 +79,7 @@ def _print(stored: StoredKernel, answer: dict[str, Any], paint: Paint) -> None:
     to_stdout(lines)
 
 
-def _statements(stored: StoredKernel, answer: dict[str, Any], paint: Paint) -> list[str]:
+def _statements(stored: StoredKernel | ScriptKernel, answer: dict[str, Any], paint: Paint) -> list[str]:
     """The statements of the recorded program; where a line of the user's begins it is told once."""
     lines = [f"Program {program_text(answer['recorded'])}:"]
     rows, before = stored.text.split("\n"), ""

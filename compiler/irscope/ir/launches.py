@@ -14,6 +14,10 @@ from typing import Any
 from irscope.vocabulary.records import dataclass
 
 _ALLOCATES = re.compile(r"^_?empty_strided(_\w+)?$")
+_ALIAS = re.compile(
+    r"^\s*(?P<part>\w+) = reinterpret_tensor\((?P<whole>\w+), .*, (?P<offset>\d+)\)  # alias$", re.MULTILINE
+)
+_CONCATENATED = re.compile(r"^\s*(\w+)(?:: .*?)? = torch\.ops\.aten\.cat\.default\(\[([\w, ]*)\]", re.MULTILINE)
 _RETURNED = re.compile(r"^#\s+return (?P<nodes>%.*)$", re.MULTILINE)
 _BLOCK = re.compile(r"^(?:[XYZ]|R\d?_?|R)BLOCK(?:_\d+)?$|^RSPLIT(?:_SIZE)?$|^NUM_STAGES$")
 
@@ -147,10 +151,10 @@ def launches_in(output_code: str) -> list[Launch]:
         tree = ast.parse(output_code)
     except (SyntaxError, ValueError, RecursionError) as error:
         raise LookupError(f"The output code cannot be read: {error}.") from None
-    found: list[Launch] = []
+    found, wholes = list[Launch](), wholes_of_parts(output_code)
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef) and function.name.startswith(("call", "partition_", "subgraph_")):
-            found += _Reader().read(function)
+            found += _Reader(wholes).read(function)
     return found
 
 
@@ -179,6 +183,47 @@ def parts_of_results(output_code: str) -> dict[str, tuple[str, int]]:
     return {part: (whole, int(index)) for part, whole, index in found}
 
 
+def wholes_of_parts(output_code: str) -> dict[str, tuple[str, int]]:
+    """Buffer → the buffer that it is a part of, and where it begins: what several kernels write in parts."""
+    return {each["part"]: (each["whole"], int(each["offset"])) for each in _ALIAS.finditer(output_code)}
+
+
+def concatenated(output_code: str, graph: str, nodes: Mapping[str, str]) -> dict[str, str]:
+    """Buffer → node, of buffers that are written in parts and of these parts: a concatenation and what it joins.
+
+    Parameters
+    ----------
+    graph
+        The text of the last graph.
+    nodes
+        Buffer → node, as known; a part may be said to be the concatenation.
+    """
+    parts: dict[str, list[tuple[int, str]]] = {}
+    for part, (whole, offset) in wholes_of_parts(output_code).items():
+        parts.setdefault(whole, []).append((offset, part))
+    joins = [(node, joined.split(", ")) for node, joined in _CONCATENATED.findall(graph)]
+    found: dict[str, str] = {}
+    for whole, each in parts.items():
+        names = [part for _, part in sorted(each)]
+        fitting = [
+            (node, joined) for node, joined in joins
+            if len(joined) == len(names) and any(part in nodes for part in names)
+            and all(nodes.get(part, one) in (one, node) for part, one in zip(names, joined, strict=True))
+        ]  # fmt: skip
+        if len(fitting) == 1:
+            node, joined = fitting[0]
+            found.update(zip([whole, *names], [node, *joined], strict=True))
+    return found
+
+
+def unfinished(output_code: str, graph: str, nodes: Mapping[str, str]) -> set[str]:
+    """Buffers that hold a sum which later kernels divide, though their node is a mean or a variance: the comment of the launch
+    names the buffer and no node."""
+    named = {each for names in returned_nodes(output_code).values() for each in names}
+    divided = set(re.findall(r"^\s*(\w+)(?:: .*?)? = torch\.ops\.aten\.(?:mean|var)\.", graph, re.MULTILINE))
+    return {buffer for buffer, node in nodes.items() if buffer in named and node in divided}
+
+
 def without_bias(output_code: str) -> tuple[str, ...]:
     """Buffers that hold a convolution to which a later kernel adds the bias."""
     return tuple(re.findall(r"^\s*(\w+) = extern_kernels\.convolution\(.*, bias=None\)$", output_code, re.MULTILINE))
@@ -187,7 +232,10 @@ def without_bias(output_code: str) -> tuple[str, ...]:
 class _Reader:
     """Follows the names of one function of output code."""
 
-    def __init__(self) -> None:
+    def __init__(self, wholes: Mapping[str, tuple[str, int]]) -> None:
+        self._wholes = wholes
+        self._written: set[str] = set()
+        """Parts of buffers."""
         self._tensors: dict[str, Tensor] = {}
         self._holds: dict[str, str] = {}  # memory → the buffer that was written last
         self._numbers: dict[str, int | str] = {}
@@ -261,12 +309,18 @@ class _Reader:
         for node in ast.walk(expression):
             if isinstance(node, ast.Name) and node.id in self._tensors:
                 memory = self._tensors[node.id].memory
-                self._holds[memory] = content or node.id
+                self._written.add(node.id)
+                self._holds[memory] = content or self._wholes.get(node.id, (node.id, 0))[0]
 
     def _argument(self, node: ast.expr) -> Tensor | int | str:
         tensor = self._tensor(node)
         if tensor is not None:
+            name = next(
+                (each.id for each in ast.walk(node) if isinstance(each, ast.Name) and each.id in self._tensors), ""
+            )
             holds = self._holds.get(tensor.memory, "")
+            if name in self._wholes and holds != "0":
+                holds = name if name in self._written else ""
             held, form = self._tensors.get(holds), None
             if (
                 held is not None
@@ -274,10 +328,7 @@ class _Reader:
                 and (held.shape, held.strides) != (tensor.shape, tensor.strides)
             ):
                 form = held.shape, held.strides, held.offset
-            return Tensor(
-                tensor.memory, holds, tensor.shape, tensor.strides, tensor.offset, tensor.dtype,
-                next((each.id for each in ast.walk(node) if isinstance(each, ast.Name) and each.id in self._tensors), ""), form,
-            )  # fmt: skip
+            return Tensor(tensor.memory, holds, tensor.shape, tensor.strides, tensor.offset, tensor.dtype, name, form)
         number = _number(node)
         return self._numbers.get(number, number) if isinstance(number, str) else number
 

@@ -8,11 +8,20 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from irscope.ir.launches import Launch, launches_in, parts_of_results, returned_nodes, without_bias
+from irscope.ir.launches import (
+    Launch,
+    concatenated,
+    launches_in,
+    parts_of_results,
+    returned_nodes,
+    unfinished,
+    without_bias,
+)
 from irscope.pipelines.registry import stage_kind
 from irscope.protocol import Kernel, Origin, Report
 from irscope.provenance import Provenance, chain
@@ -74,6 +83,11 @@ class StoredKernel:
             raise LookupError(f"The output code of {self.kernel.name} does not launch it in a way that is known.")
         self.graph = self._nodes.last_graph(self.stage) or ""
 
+    @property
+    def named(self) -> dict[str, Any]:
+        """What identifies it."""
+        return {"run": self.report.run, "stage": self.stage}
+
     def request(self, launch: int = 0, *, values: bool = True) -> dict[str, Any]:
         """The request of `irscope.values.kernel.process`, without what the caller wants to see.
 
@@ -124,7 +138,7 @@ class StoredKernel:
     def _graph_and_buffers(self) -> tuple[str, dict[str, str]]:
         """The text of the graph, and buffer → the node whose value it holds."""
         graph = self._store.stage_text(self.report.run, self.graph) if self.graph else ""
-        nodes = self._buffers()
+        nodes = self._buffers(graph)
         for buffer, (whole, index) in parts_of_results(self._code).items():
             node = nodes.get(whole, "")
             if found := re.search(rf"^\s*(\w+)(?:: .*?)? = {re.escape(node)}\[{index}\]", graph, re.MULTILINE):
@@ -142,7 +156,7 @@ class StoredKernel:
             nodes[buffer] = name
         return graph, nodes
 
-    def _buffers(self) -> dict[str, str]:
+    def _buffers(self, graph: str) -> dict[str, str]:
         rows = {str(row.get("name")): row for row in self._nodes.schedule(self._output)}
         found: dict[str, str] = {}
         for row in rows.values():
@@ -157,31 +171,9 @@ class StoredKernel:
             buffers = [str(b) for node in call.get("nodes", ()) for b, *_ in rows.get(str(node), {}).get("writes", ())]
             if len(names) == len(buffers):
                 found.update((buffer, name) for buffer, name in zip(buffers, names, strict=True) if buffer != name)
-        return {**found, **self._prepared(rows.values(), found)}
-
-    def _prepared(self, rows: Iterable[Mapping[str, Any]], nodes: Mapping[str, str]) -> dict[str, str]:
-        """Buffers that a kernel made for a library's call, though their origin is said to be the call's node: each holds
-        the argument of that node which no other buffer of the call holds."""
-        if not self.graph:
-            return {}
-        graph = self._thread.items(self.graph)
-        found: dict[str, str] = {}
-        libraries = [row for row in rows if "Extern" in str(row.get("kind")) and row.get("writes")]
-        writers = {str(buffer): row for row in rows for buffer, *_ in row.get("writes", ())}
-        for row in libraries:
-            own = nodes.get(str(row["writes"][0][0]), "")
-            read = [str(buffer) for buffer, *_ in row.get("reads", ())]
-            unclear = [buffer for buffer in read if nodes.get(buffer) == own and own in graph.by_name]
-            if not unclear:
-                continue
-            held = {nodes.get(buffer, buffer) for buffer in read if buffer not in unclear}
-            arguments = [name for name in graph.by_name[own].inputs if not held & set(forms_of(graph, name))]
-            for buffer in unclear:
-                reads = {nodes.get(str(each), str(each)) for each, *_ in writers.get(buffer, {}).get("reads", ())}
-                fitting = [name for name in arguments if reads and _comes_from(graph, name, reads)]
-                if len(fitting) == 1:
-                    found[buffer] = fitting[0]
-        return found
+        found = {buffer: found[buffer] for buffer in found.keys() - unfinished(self._code, graph, found)}
+        found.update(concatenated(self._code, graph, found))
+        return {**found, **prepared(self._thread.items(self.graph), rows.values(), found)} if self.graph else found
 
     # --- values that were recorded ----------------------------------------------------------------------------------
 
@@ -237,6 +229,69 @@ class StoredKernel:
         return next(
             iter((*self.line(number).origins, *filter(None, [self.kernel.innermost]), *self.kernel.origins)), None
         )
+
+
+@dataclass(frozen=True)
+class ScriptKernel:
+    """A kernel of a script's, with the launch that is meant (from 1)."""
+
+    script: str
+    arguments: tuple[str, ...]
+    name: str
+    launch: int = 1
+    file: str = ""
+    text: str = ""
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """What identifies it."""
+        return {"script": self.script, "launch": self.launch}
+
+    def request(self) -> dict[str, Any]:
+        """As `StoredKernel.request`; there is no graph to compare with."""
+        return {
+            "script": os.path.abspath(self.script), "argv": list(self.arguments), "kernel": self.name, "launch": self.launch,
+            "graph": "", "nodes": {}, "known": [], "seconds": SECONDS, "memory": MEMORY, "step": False,
+        }  # fmt: skip
+
+    def line(self, number: int) -> KernelLine:
+        """The line itself."""
+        return KernelLine((), (Origin(self.file, number),))
+
+    def place(self, number: int) -> Origin | None:
+        """The line itself."""
+        return Origin(self.file, number)
+
+
+def prepared(graph: Items, rows: Iterable[Mapping[str, Any]], nodes: Mapping[str, str]) -> dict[str, str]:
+    """Buffers that a kernel made for a library's call, though their origin is said to be the call's node: each holds the
+    argument of that node which no other buffer of the call holds.
+
+    Parameters
+    ----------
+    rows
+        What the scheduler has: what each of its nodes reads and writes.
+    nodes
+        Buffer → node, as known.
+    """
+    rows, found = list(rows), dict[str, str]()
+    libraries = [row for row in rows if "Extern" in str(row.get("kind")) and row.get("writes")]
+    writers = {str(buffer): row for row in rows for buffer, *_ in row.get("writes", ())}
+    for row in libraries:
+        own = nodes.get(str(row["writes"][0][0]), "")
+        read = [str(buffer) for buffer, *_ in row.get("reads", ())]
+        unclear = [buffer for buffer in read if nodes.get(buffer) == own and own in graph.by_name]
+        if not unclear:
+            continue
+        held = {nodes.get(buffer, buffer) for buffer in read if buffer not in unclear}
+        arguments = [name for name in graph.by_name[own].inputs if not held & set(forms_of(graph, name))]
+        for buffer in unclear:
+            reads = {nodes.get(str(each), str(each)) for each, *_ in writers.get(buffer, {}).get("reads", ())}
+            reads &= set(graph.by_name)  # a partial result of a reduction has no node
+            fitting = [name for name in arguments if reads and _comes_from(graph, name, reads)]
+            if len(fitting) == 1:
+                found[buffer] = fitting[0]
+    return found
 
 
 def _comes_from(graph: Items, name: str, sources: set[str]) -> bool:

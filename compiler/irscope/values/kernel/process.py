@@ -20,6 +20,7 @@ from irscope.values.check.measuring import measure
 from irscope.values.kernel.eager import EagerGraph
 from irscope.values.kernel.interpreter import Interpreter, current_line, reason_of
 from irscope.values.kernel.kernel_text import NotAKernel
+from irscope.values.kernel.launched import launch_of
 from irscope.values.kernel.memory import LEFT_UNWRITTEN, NON_FINITE, Checks, Region
 from irscope.values.kernel.recording import Recorder
 from irscope.values.run.statistics import plain
@@ -68,7 +69,11 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     with contextlib.suppress(ImportError):
         import torch._inductor.inductor_prims  # noqa: F401  operators that only Inductor's graphs have
     try:
-        return {**_Kernel(request).answer(), "triton": triton.__version__}
+        given: Mapping[str, Region] = {}
+        if "script" in request:
+            request, given = launch_of(request)
+        own = {key: request[key] for key in ("file", "text") if "script" in request}
+        return {**_Kernel(request, given).answer(), **own, "triton": triton.__version__}
     except NotAKernel as error:
         return {"error": str(error)}
     except MemoryError:
@@ -502,6 +507,8 @@ class _Kernel:
         return found
 
     def _measured(self, node: str, computed: Any, stored: Any) -> dict[str, Any]:
+        if "script" in self._request:
+            raise LookupError("nothing in eager mode is its counterpart; it was checked only")
         if not node or node not in self._graph.names:
             raise LookupError("no node of the graph is known for it")
         read = accesses_of(self._request["text"]).read

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from irscope.values.kernel.asking import KernelLine, StoredKernel
+from irscope.values.kernel.asking import KernelLine, ScriptKernel, StoredKernel
 from irscope.values.run.text import number
 from irscope.vocabulary.units import count
 
@@ -64,7 +64,9 @@ def inputs_text(answer: Mapping[str, Any]) -> str:
         from_what = "inputs made from their shapes" if answer["made_above"] else "recorded inputs"
         parts.append(f"computed in eager mode from {from_what}: {', '.join(computed)}")
     if by_kernels := by_origin.get("by kernels"):
-        parts.append(f"computed by the kernels before: {', '.join(by_kernels)}")
+        parts.append(
+            f"{'as the script has them' if 'file' in answer else 'computed by the kernels before'}: {', '.join(by_kernels)}"
+        )
     if made := by_origin.get("made"):
         parts.append(f"made from their shapes: {', '.join(made)}")
     return f"Inputs {'; '.join(parts)}." if parts else "The kernel has no inputs."
@@ -80,7 +82,7 @@ def programs_text(answer: Mapping[str, Any]) -> str:
     return f"{programs['run']} of {programs['of']} programs ran: {programs['which']} (grid {grid}; {blocks})."
 
 
-def place_of(kernel: StoredKernel, line: int) -> tuple[str, KernelLine]:
+def place_of(kernel: StoredKernel | ScriptKernel, line: int) -> tuple[str, KernelLine]:
     """A line of a kernel's text, and what it computes."""
     rows = kernel.text.split("\n")
     return (rows[line - 1].strip() if 0 < line <= len(rows) else ""), kernel.line(line)
