@@ -283,16 +283,8 @@ class _Reader:
 
     def _called(self, call: ast.Call) -> None:
         text = ast.unparse(call.func)
-        if (
-            text in ("assert_size_stride", "assert_tensor_metadata")
-            and len(call.args) >= 3
-            and isinstance(call.args[0], ast.Name)
-        ):
-            known = self._tensors.get(call.args[0].id)
-            if known is not None and known.shape is None:
-                self._tensors[call.args[0].id] = Tensor(
-                    known.memory, known.holds, _sizes(call.args[1]), _sizes(call.args[2]) or (), 0, known.dtype
-                )
+        if text in ("assert_size_stride", "assert_tensor_metadata") and len(call.args) >= 3:
+            self._asserted(*call.args[:3])
             return
         if text.endswith(".run") and text.count(".") == 1:
             given = tuple(self._argument(each) for each in call.args)
@@ -303,6 +295,13 @@ class _Reader:
             return
         for each in [*call.args, *(keyword.value for keyword in call.keywords)]:
             self._wrote(each, "")
+
+    def _asserted(self, tensor: ast.expr, shape: ast.expr, strides: ast.expr) -> None:
+        """The form of a tensor that the code checks, if it is not known."""
+        known = self._tensors.get(tensor.id) if isinstance(tensor, ast.Name) else None
+        if known is not None and known.shape is None and isinstance(tensor, ast.Name):
+            form = Tensor(known.memory, known.holds, _sizes(shape), _sizes(strides) or (), 0, known.dtype)
+            self._tensors[tensor.id] = form
 
     def _wrote(self, expression: ast.expr, content: str) -> None:
         """The memory of a tensor that a call gets may have been written by it, if nothing was in it or it is reused."""

@@ -51,7 +51,7 @@ function _shtab_irscope_using
 end
 
 set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view attach mcp values diverge kernel watch completion
-set -g _shtab_irscope_opts_with_value --against --around --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --launch --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --program --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --replay-memory --reproducer --rounds --run --script --seconds --severity --source-root --stage --steady-calls --store --target --than --theme --timeout --traces --trust --tuned --world --write-baseline -m -o
+set -g _shtab_irscope_opts_with_value --against --arguments --around --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --launch --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --program --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --replay-memory --reproducer --rounds --run --script --seconds --severity --source-root --stage --steady-calls --store --target --than --theme --timeout --traces --trust --tuned --world --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -334,6 +334,8 @@ complete -c irscope -n '_shtab_irscope_using kernel' -s h -l help -d 'show this 
 complete -c irscope -n '_shtab_irscope_using kernel' -l json -d 'print data instead of text (docs/json.md)'
 complete -c irscope -n '_shtab_irscope_using kernel' -l store -xka "(__fish_complete_path (commandline -ct))" -d 'file of the run store'
 complete -c irscope -n '_shtab_irscope_using kernel' -l kernel -x -d 'the kernel, or the ID of its stage'
+complete -c irscope -n '_shtab_irscope_using kernel' -l script -xka "(__fish_complete_path (commandline -ct))" -d 'run this script by the interpreter up to its own launch of the kernel, and check that; tensors must be on the CPU'
+complete -c irscope -n '_shtab_irscope_using kernel' -l arguments -x -d 'arguments of that script'
 complete -c irscope -n '_shtab_irscope_using kernel' -l compile -x -d 'the compile of a kernel that several have, as in 0/0/h100'
 complete -c irscope -n '_shtab_irscope_using kernel' -l program -x -d 'run this program alone (default: all, if they take less than 60 s)'
 complete -c irscope -n '_shtab_irscope_using kernel' -l launch -x -d 'which of its launches (default: the first)'

@@ -30,8 +30,9 @@ complete irscope \
         'c/--traces=/d/' \
         'c/--inputs=/f/' \
         'c/--reproducer=/f/' \
+        'c/--script=/f/' \
         'c/--against=/(eager float64)/' \
-        'c/--/(again against all allow-run apply around autotuning baseline budget call calls check-without-compile compile costs cwd depth exit-code fail-on fake folder follow format fusion guards help inputs json kernel lane launch limit line log made-inputs map master-addr master-port max-compile-seconds max-graph-breaks max-graphs max-kernels max-nodes max-recompiles max-restarts measure memory memory-budget model modules nnodes no-browser no-machine-code no-pictures no-symbolic-trace node node-rank nproc-per-node only open output output-budget overview patches pipeline pipelines port predicted program pytest python ranks rdzv-backend rdzv-conf rdzv-endpoint rdzv-id read-only redact replay-memory reproducer resources rounds run script seconds severity source-root stage start steady-calls step store strict target text than theme time timeout traces trust tuned untuned version without-breaks world write-baseline yes)/' \
+        'c/--/(again against all allow-run apply arguments around autotuning baseline budget call calls check-without-compile compile costs cwd depth exit-code fail-on fake folder follow format fusion guards help inputs json kernel lane launch limit line log made-inputs map master-addr master-port max-compile-seconds max-graph-breaks max-graphs max-kernels max-nodes max-recompiles max-restarts measure memory memory-budget model modules nnodes no-browser no-machine-code no-pictures no-symbolic-trace node node-rank nproc-per-node only open output output-budget overview patches pipeline pipelines port predicted program pytest python ranks rdzv-backend rdzv-conf rdzv-endpoint rdzv-id read-only redact replay-memory reproducer resources rounds run script seconds severity source-root stage start steady-calls step store strict target text than theme time timeout traces trust tuned untuned version without-breaks world write-baseline yes)/' \
         'c/-/(- h m o)/' \
         'n/--store/f/' \
         'n/--pytest/f/' \
@@ -55,6 +56,7 @@ complete irscope \
         'n/--traces/d/' \
         'n/--inputs/f/' \
         'n/--reproducer/f/' \
+        'n/--script/f/' \
         'n/--against/(eager float64)/' \
         'p/1/(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view attach mcp values diverge kernel watch completion)/' \
         'n/run/f/' \

@@ -220,6 +220,8 @@ _shtab_irscope_kernel_options=(
   "--json[print data instead of text (docs\/json.md)]"
   "--store[file of the run store]:FILE:_files"
   "--kernel[the kernel, or the ID of its stage]:NAME:"
+  "--script[run this script by the interpreter up to its own launch of the kernel, and check that\; tensors must be on the CPU]:FILE:_files"
+  "--arguments[arguments of that script]:ARGUMENT:"
   "--compile[the compile of a kernel that several have, as in 0\/0\/h100]:ID:"
   "--program[run this program alone (default\: all, if they take less than 60 s)]:X,Y,Z:"
   "--launch[which of its launches (default\: the first)]:N:"

@@ -10,7 +10,7 @@ import dataclasses
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from irscope.ir.launches import (
@@ -287,11 +287,16 @@ def prepared(graph: Items, rows: Iterable[Mapping[str, Any]], nodes: Mapping[str
         arguments = [name for name in graph.by_name[own].inputs if not held & set(forms_of(graph, name))]
         for buffer in unclear:
             reads = {nodes.get(str(each), str(each)) for each, *_ in writers.get(buffer, {}).get("reads", ())}
-            reads &= set(graph.by_name)  # a partial result of a reduction has no node
-            fitting = [name for name in arguments if reads and _comes_from(graph, name, reads)]
-            if len(fitting) == 1:
-                found[buffer] = fitting[0]
+            if argument := _argument_from(graph, arguments, reads):
+                found[buffer] = argument
     return found
+
+
+def _argument_from(graph: Items, arguments: Sequence[str], reads: set[str]) -> str:
+    """The only one of some nodes that is computed from all that a kernel reads; empty if several are, or none."""
+    known = reads & set(graph.by_name)  # a partial result of a reduction has no node
+    fitting = [name for name in arguments if known and _comes_from(graph, name, known)]
+    return fitting[0] if len(fitting) == 1 else ""
 
 
 def _comes_from(graph: Items, name: str, sources: set[str]) -> bool:

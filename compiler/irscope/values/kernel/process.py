@@ -155,31 +155,34 @@ class _Kernel:
 
     def _start(self, name: str, tensor: dict[str, Any]) -> Any:
         """The value of a tensor when the kernel starts; None if its memory holds nothing."""
-        dtype = tensor["dtype"] or _DTYPES.get(
-            str(self._head.signature.get(name, "")).lstrip("*").partition(",")[0], "float32"
-        )
-        tensor["dtype"] = dtype
+        pointer = str(self._head.signature.get(name, "")).lstrip("*").partition(",")[0]
+        dtype = tensor["dtype"] = tensor["dtype"] or _DTYPES.get(pointer, "float32")
         holds = tensor["holds"]
         node = self._nodes.get(holds, holds if holds in self._graph.names else "")
         value, how = None, "empty"
         access = accesses_of(self._request["text"])
         if tensor["memory"] in self._given and tensor["shape"] is not None and (not node or name in access.added_to):
             self._complete(name, tensor, None)
-            self._inputs.append({"parameter": name, "buffer": tensor["name"] or tensor["memory"], "node": node, "value": "by kernels", "shape": tensor["shape"], "dtype": dtype})  # fmt: skip
+            self._tell_input(name, tensor, node, "by kernels")
             return None
         if holds == "0":
             how = "zeros"
         elif holds:
             value, how = self._value(node)
         self._complete(name, tensor, value)
-        if holds and holds != "0" and (value is None or value.numel() != _count(tensor["shape"])):
+        if how not in ("empty", "zeros") and (value is None or value.numel() != _count(tensor["shape"])):
             value, how = self._graph.made_tensor(node or holds, tensor["shape"], None, dtype), "made"
         if value is not None:
             value = self._in_form(value.to(getattr(self._torch, dtype)), tensor)
             if node:
                 self._values[node] = self._graph.values.get(node, value)
-        self._inputs.append({"parameter": name, "buffer": tensor["name"] or tensor["memory"], "node": node, "value": how, "shape": tensor["shape"], "dtype": dtype})  # fmt: skip
+        self._tell_input(name, tensor, node, how)
         return value
+
+    def _tell_input(self, name: str, tensor: Mapping[str, Any], node: str, how: str) -> None:
+        buffer = tensor["name"] or tensor["memory"]
+        form = {"shape": tensor["shape"], "dtype": tensor["dtype"]}
+        self._inputs.append({"parameter": name, "buffer": buffer, "node": node, "value": how, **form})
 
     def _in_form(self, value: Any, tensor: dict[str, Any]) -> Any:
         """A buffer's value in the shape in which the launch sees its memory, which may have another order of dimensions."""
@@ -362,18 +365,11 @@ class _Kernel:
         wanted = self._request.get("program")
         recorder = self._recorder(regions) if wanted is not None and self._request["step"] else None
         ran, problem = self._run(arguments, programs, checks, recorder)
-        outputs: list[dict[str, Any]] = []
         recorded = _program(wanted) if wanted else programs[0]
-        if not problem:
-            if starts and ran == total:
-                self._keep(starts, regions)
-            outputs = self._compared(arguments, regions)
-            if ran == total:
-                outputs += self._completed(regions)
-                self._left_unwritten(regions, checks)
-            if recorder is None and self._is_worth_recording(outputs, checks):
-                recorded = programs[checks.non_finite[0]] if checks.non_finite else recorded
-                recorder = self._record(recorded)
+        outputs = [] if problem else self._outputs(arguments, regions, checks, starts, ran == total)
+        if recorder is None and not problem and self._is_worth_recording(outputs, checks):
+            recorded = programs[checks.non_finite[0]] if checks.non_finite else recorded
+            recorder = self._record(recorded)
         if recorder is not None:
             self._first_break(recorder, recorded, checks)
         stopped = "" if ran == len(programs) else ", until the time was over"
@@ -386,6 +382,31 @@ class _Kernel:
             "problems": [_problem(each) for each in sorted(checks.problems.values(), key=lambda each: each.line)],
             **self._told(recorder, recorded), "seconds": round(time.monotonic() - began, 3),
         }  # fmt: skip
+
+    def _outputs(
+        self,
+        arguments: dict[str, Any],
+        regions: Sequence[Any],
+        checks: Checks,
+        starts: dict[str, Any],
+        is_whole: bool,
+    ) -> list[dict[str, Any]]:
+        """What the kernel wrote, beside what eager mode computes; of all programs also what nobody wrote.
+
+        Parameters
+        ----------
+        starts
+            The memory as it was before, to be kept with what it is now; empty if nothing is kept.
+        is_whole
+            Whether all programs ran.
+        """
+        if starts and is_whole:
+            self._keep(starts, regions)
+        outputs = self._compared(arguments, regions)
+        if is_whole:
+            outputs += self._completed(regions)
+            self._left_unwritten(regions, checks)
+        return outputs
 
     def _is_worth_recording(self, outputs: Sequence[Mapping[str, Any]], checks: Checks) -> bool:
         differs = any(each["measure"] and each["measure"]["differs"] for each in outputs)
@@ -506,17 +527,22 @@ class _Kernel:
             found.append(row)
         return found
 
-    def _measured(self, node: str, computed: Any, stored: Any) -> dict[str, Any]:
+    def _check_comparable(self, node: str) -> None:
+        """Raises LookupError if eager mode has no counterpart of what the kernel computes from what it got."""
         if "script" in self._request:
             raise LookupError("nothing in eager mode is its counterpart; it was checked only")
         if not node or node not in self._graph.names:
             raise LookupError("no node of the graph is known for it")
         read = accesses_of(self._request["text"]).read
-        if made := [
-            each["buffer"] for each in self._inputs
-            if each["value"] == "made" and each["node"] not in self._graph.names and each["parameter"] in read
-        ]:  # fmt: skip
-            raise LookupError(f"{made[0]}, which the kernel reads, is not a node of the graph, so its value was made")
+        for given in self._inputs:
+            if given["value"] == "made" and given["node"] not in self._graph.names and given["parameter"] in read:
+                buffer = given["buffer"]
+                raise LookupError(
+                    f"{buffer}, which the kernel reads, is not a node of the graph, so its value was made"
+                )
+
+    def _measured(self, node: str, computed: Any, stored: Any) -> dict[str, Any]:
+        self._check_comparable(node)
         eager = self._graph.value(node)
         if why := self._graph.made.get(node):
             raise LookupError(f"{node} cannot be computed in eager mode: {why}")
