@@ -60,4 +60,4 @@ def test_a_step_of_the_optimizer_that_needs_more_than_the_backward() -> None:
     needs = fitting.needs_of(FORWARD, BACKWARD, 50 * GB, 50 * GB, 100 * GB, (50 * GB, 50 * GB), step=50 * GB)
     assert (needs.step, needs.total) == (50 * GB, (50 + 50 + 100 + 2 + 50) * GB)
     line = next(line for line in fitting.stage_text(needs, 85 * GB, "h100").split("\n") if line.startswith("step"))
-    assert line.split() == [*"step of the optimizer, at its peak".split(), "50", "GB"]
+    assert line.split() == [*["step", "of", "the", "optimizer,", "at", "its", "peak"], "50", "GB"]

@@ -178,13 +178,13 @@ def accesses_of(text: str) -> Access:
 
 
 def parts_of_results(output_code: str) -> dict[str, tuple[str, int]]:
-    """Buffer → the buffer of a library's result that it is a part of, and which part."""
+    """Buffer → the buffer of the library's result that contains it, and the number of the part."""
     found = re.findall(r"^\s*(\w+) = (\w+)\[(\d+)\]$", output_code, re.MULTILINE)
     return {part: (whole, int(index)) for part, whole, index in found}
 
 
 def wholes_of_parts(output_code: str) -> dict[str, tuple[str, int]]:
-    """Buffer → the buffer that it is a part of, and where it begins: what several kernels write in parts."""
+    """Buffer → the buffer that contains it, and its first element there: what several kernels write in parts."""
     return {each["part"]: (each["whole"], int(each["offset"])) for each in _ALIAS.finditer(output_code)}
 
 

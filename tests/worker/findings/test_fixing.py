@@ -32,25 +32,6 @@ def f(x):
 
 f(torch.randn(4, requires_grad=True))
 """
-SAVED = """\
-import os
-import torch
-
-os.environ.setdefault("SCALE", "3")
-x = torch.ones(4)
-
-
-def scaled(x):
-    return x * float(os.environ["SCALE"])
-
-
-saved = torch.compile(scaled, fullgraph=True).aot_compile(((x,), {}))
-saved.save_compiled_function("saved")
-saved(x)
-with open("saved", "rb") as file:
-    loaded = torch.compiler.load_compiled_function(file)
-loaded(x)
-"""
 FORMS = {
     "branch": BRANCH,
     "item": "import torch\n\n@torch.compile\ndef f(x):\n    return x * x.mean().item()\n\nf(torch.ones(4))\n",
@@ -527,12 +508,3 @@ def test_a_decision_that_a_chain_makes_one_of_tensors_went_both_ways(tmp_path: P
     (chain,) = [one for one in tried.candidates if one.fix.title.startswith("Keep it a tensor; then compute both")]
     assert chain.proof.status is (Status.VERIFIED if bound < 1 else Status.UNPROVEN), chain.proof
     assert bound < 1 or "is false on all inputs" in chain.proof.reason
-
-
-@pytest.mark.nightly
-def test_a_constant_of_a_saved_function_is_repaired(tmp_path: Path, in_the_shared_worker: None) -> None:
-    script = write(tmp_path, SAVED)
-    data = json.loads(run_cli_forked("fix", script, "--json", cwd=tmp_path).stdout)
-    found = [(one["code"], one["candidates"][0]["status"]) for one in data["findings"]]
-    assert found == [("not-portable", "verified")]
-    assert '+_VALUE = torch.tensor(float(os.environ["SCALE"]))' in data["diff"]

@@ -48,7 +48,7 @@ class EagerGraph:
     noise
         By how much of itself each result is disturbed.
     forward
-        Of a backward graph: the forward graph, some of whose nodes are its inputs by the same names.
+        The forward graph, for a backward graph: some of its nodes are inputs there, by the same names.
     """
 
     def __init__(self, text: str, known: Mapping[str, Any], *, is_wide: bool = False, noise: float = 0.0, forward: EagerGraph | None = None) -> None:  # fmt: skip
