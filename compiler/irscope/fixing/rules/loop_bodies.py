@@ -14,7 +14,9 @@ from irscope.protocol import Edit, Finding, Position, Range
 _UNROLLED = "unrolled-loop"
 _CODES = ("recompile-value", "recompile-condition", _UNROLLED)
 _TITLE = "Compile the body of the loop, not the loop"
-_CAVEAT = "Each turn is a call of the graph, and nothing is fused across turns. What stands outside of the loop is plain Python."
+_CAVEAT = (
+    "Each turn is a call of the graph, and nothing is fused across turns. What is outside of the loop is plain Python."
+)
 _LENGTHS = {"range", "len", "enumerate", "zip", "reversed"}
 _ODD: tuple[type[ast.AST], ...] = (
     ast.Return, ast.Break, ast.Continue, ast.Delete, ast.Lambda, ast.Import, ast.ImportFrom, ast.NamedExpr, *Definition,

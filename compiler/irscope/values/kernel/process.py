@@ -360,13 +360,13 @@ class _Kernel:
         began, total = time.monotonic(), _count(self._grid)
         arguments, regions = self._memory()
         checks = Checks(list(regions), current_line)
-        starts = self._starts(regions)
+        starts = self._memory_before(regions)
         programs, which = self._chosen(total)
         wanted = self._request.get("program")
         recorder = self._recorder(regions) if wanted is not None and self._request["step"] else None
         ran, problem = self._run(arguments, programs, checks, recorder)
         recorded = programs[0]
-        outputs = [] if problem else self._outputs(arguments, regions, checks, starts, ran == total)
+        outputs = [] if problem else self._results(arguments, regions, checks, starts, ran == total)
         if recorder is None and not problem and self._is_worth_recording(outputs, checks):
             recorded = programs[checks.non_finite[0]] if checks.non_finite else recorded
             recorder = self._record(recorded)
@@ -383,11 +383,11 @@ class _Kernel:
             **self._told(recorder, recorded), "seconds": round(time.monotonic() - began, 3),
         }  # fmt: skip
 
-    def _starts(self, regions: Sequence[Any]) -> dict[str, Any]:
+    def _memory_before(self, regions: Sequence[Any]) -> dict[str, Any]:
         """The memory before the kernel runs, by parameter; empty if nothing is to be kept."""
         return {region.argument: region.storage.clone() for region in regions} if self._request.get("keep") else {}
 
-    def _outputs(
+    def _results(
         self,
         arguments: dict[str, Any],
         regions: Sequence[Any],
