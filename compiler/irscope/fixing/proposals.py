@@ -15,8 +15,6 @@ from irscope.fixing.texts import edits_between
 from irscope.protocol import Edit, Finding, Fix
 from irscope.usercode.left_out import left_out
 
-_log = logging.getLogger(__name__)
-
 THEN = "; then "
 """Between the titles of a chain of fixes."""
 
@@ -47,8 +45,8 @@ def proposals(finding: Finding, text: str) -> tuple[Fix, ...]:
             candidates.extend(rule.propose(source, finding))
         except ValueError:
             continue  # a change cannot be made in this text
-        except Exception:  # noqa: BLE001  the others may still help
-            _log.exception("The rule %s failed", rule.name)
+        except Exception:
+            logging.getLogger(__name__).exception("The rule %s failed", rule.name)  # made here: scripts list loggers
     candidates.sort(key=lambda candidate: candidate.last)
     first: dict[str, Proposal] = {}
     for candidate in candidates:
