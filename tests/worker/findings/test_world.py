@@ -446,12 +446,13 @@ def test_a_compile_that_explodes(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_the_call_of_a_layer_of_pytorch_leads_to_its_kernels(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("name", "line"), [("encoder_lines", 7), ("llama_lines", 12)])
+def test_the_call_of_a_librarys_model_leads_to_its_kernels(
+    name: str, line: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The user's line has no operation of its own: all of them are in a module of torch.nn that is compiled directly."""
-    script, store = SCRIPTS / "encoder_lines.py", tmp_path / "runs.db"
+    """The user's line has no operation of its own: all are in modules of torch.nn, or in a library's model."""
+    script, store = SCRIPTS / f"{name}.py", tmp_path / "runs.db"
     ran = run_captured(script, store, lane=Lane.DEEP)
-    assert main(["show", ran.report.run, "--line", f"{script}:7", "--store", str(store)]) == 0
+    assert main(["show", ran.report.run, "--line", f"{script}:{line}", "--store", str(store)]) == 0
     text = capsys.readouterr().out
     assert "cpp_fused_" in text and "0/0" in text
