@@ -134,6 +134,28 @@ def test_what_py_spy_prints(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert (found.line, found.function, found.collective, found.unknown) == (3, "f", "all_reduce", "")
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"rank": "zero"},
+        {"rank": 0, "machine": 7},
+        {"rank": 0, "waiting": [["0", 1]]},
+        {"rank": 0, "threads": {"MainThread": [["/train.py"]]}},
+        {
+            "rank": 0,
+            "threads": {"MainThread": [[f"{TORCH}/_dynamo/convert_frame.py", 1, "f"]]},
+            "compile": {"seconds": "x"},
+        },
+        {"rank": 0, "reached": {"0": 1e400}},
+    ],
+)
+def test_an_answer_of_another_form_is_none(monkeypatch: pytest.MonkeyPatch, said: dict[str, Any]) -> None:
+    monkeypatch.setattr(attaching, "_answer_of", lambda pid: said)
+    (found,) = states_of([os.getpid()])
+    assert (found.rank, found.unknown) == (None, "Its answer is not one of irscope's.")
+
+
 def test_a_process_that_is_gone() -> None:
     with pytest.raises(LookupError, match="No process has the number 4194999"):
         processes_of(4194999)

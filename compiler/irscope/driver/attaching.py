@@ -101,7 +101,7 @@ def _scripts(pids: Sequence[int]) -> list[int]:
 
 def _answer_of(pid: int) -> dict[str, Any] | None:
     """What a rank says of itself; None if it does not answer."""
-    with contextlib.suppress(OSError, ValueError), socket.socket(socket.AF_UNIX) as connection:
+    with contextlib.suppress(OSError, ValueError, RecursionError), socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(_ANSWER_SECONDS)
         connection.connect(address_of(pid))
         if user_at(connection)[0] != pid:  # another program has taken the name
@@ -115,16 +115,31 @@ def _answer_of(pid: int) -> dict[str, Any] | None:
 
 
 def _answered(pid: int, answer: Mapping[str, Any]) -> RankState:
+    """What a rank said; its script may say anything in its place."""
+    try:
+        return _read(pid, answer)
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
+        return RankState(pid, unknown="Its answer is not one of irscope's.")
+
+
+def _read(pid: int, answer: Mapping[str, Any]) -> RankState:
+    """Raises various errors for what is no answer."""
     threads = {str(name): [_frame(each) for each in stack] for name, stack in dict(answer.get("threads") or {}).items()}
     compile, phase = answer.get("compile"), _phase(threads)
     words = ""
     if phase:
         words = phase if not isinstance(compile, dict) else _compiling(compile, phase)
     return _state(
-        pid, answer.get("rank"), int(answer.get("world") or 0), tuple(answer.get("machine") or ()), threads, words,
-        groups=dict(answer.get("groups") or {}), reached=dict(answer.get("reached") or {}),
-        waiting=tuple(Waiting(*row) for row in answer.get("waiting") or ()), run=str(answer.get("run") or ""),
+        pid, int(answer["rank"]), int(answer.get("world") or 0), tuple(map(int, answer.get("machine") or ())), threads, words,
+        groups={str(name): [*map(int, ranks)] for name, ranks in dict(answer.get("groups") or {}).items()},
+        reached={str(name): int(number) for name, number in dict(answer.get("reached") or {}).items()},
+        waiting=tuple(map(_waiting, answer.get("waiting") or ())), run=str(answer.get("run") or ""),
     )  # fmt: skip
+
+
+def _waiting(row: Sequence[Any]) -> Waiting:
+    group, number, operation, sizes, since, file, line = row
+    return Waiting(str(group), int(number), str(operation), str(sizes), int(since), str(file), int(line))
 
 
 def _frame(each: Sequence[Any]) -> Frame:

@@ -45,7 +45,7 @@ class _CodeIsWritten(BaseException):
 
 
 def autograd_hook() -> Hook:
-    """Starts autograd while there is no device, so that copies of the process can run it.
+    """Lets a copy of the process run a backward: autograd begins before it sees a device.
 
     In its first backward autograd starts a thread for each device that it sees, and then refuses to run in a copy.  A
     fake mode in a build for CUDA shows it a device that is not there.

@@ -436,6 +436,32 @@ def test_a_hint_is_tried_by_its_fix(
     assert {hint.standing for hint in untried} == {Standing.NOT_TRIED}
 
 
+KEYS = """
+class TensorDict:
+    def __init__(self, tensors, batch_size):
+        self._tensordict, self.batch_size = dict(tensors), batch_size
+
+    def __getitem__(self, key):
+        return self._tensordict[key]
+
+    def __setitem__(self, key, value):
+        self._tensordict[key] = value
+"""
+"""What a TensorDict keeps its tensors in."""
+
+
+def test_the_number_of_keys_of_a_dictionary_that_is_written(tmp_path: Path) -> None:
+    library = tmp_path / "site-packages" / "tensordict"
+    library.mkdir(parents=True)
+    (library / "__init__.py").write_text(KEYS)
+    script = SCRIPTS / "td_keys.py"
+    ran = run_captured(script, tmp_path / "runs.db", env={"PYTHONPATH": str(library.parent)})
+    (finding,) = [finding for finding in ran.report.findings if finding.kind == "recompilation"]
+    assert (finding.code, finding.count, finding.range.start.line) == ("recompile-value", 5, 6)
+    assert "number of keys" in finding.message and "`select(...)`" in finding.hints[0]
+    assert not any("loop" in hint or "torch.stack" in hint for hint in finding.hints)
+
+
 @pytest.mark.nightly
 def test_a_compile_that_explodes(tmp_path: Path) -> None:
     """Each step inlines the two before it, so Inductor goes through the first ones again and again."""

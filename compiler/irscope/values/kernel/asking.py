@@ -248,7 +248,7 @@ class ScriptKernel:
         return {"script": self.script, "launch": self.launch}
 
     def request(self) -> dict[str, Any]:
-        """As `StoredKernel.request`; there is no graph to compare with."""
+        """What `irscope.values.kernel.process` is asked to run, without a graph to compare with."""
         return {
             "script": os.path.abspath(self.script), "argv": list(self.arguments), "kernel": self.name, "launch": self.launch,
             "graph": "", "nodes": {}, "known": [], "seconds": SECONDS, "memory": MEMORY, "step": False,
