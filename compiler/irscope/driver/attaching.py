@@ -123,7 +123,7 @@ def _answered(pid: int, answer: Mapping[str, Any]) -> RankState:
 
 
 def _read(pid: int, answer: Mapping[str, Any]) -> RankState:
-    """Raises various errors for what is no answer."""
+    """Raises LookupError, TypeError, ValueError and others where a part is missing or wrong."""
     threads = {str(name): [_frame(each) for each in stack] for name, stack in dict(answer.get("threads") or {}).items()}
     compile, phase = answer.get("compile"), _phase(threads)
     words = ""
