@@ -15,46 +15,9 @@ from typing import Any
 
 import pytest
 from support import IRSCOPE, lines_marked, run_cli, write
+from truth import CASES
 
-HANGS = """\
-import os, sys, time
-import torch
-import torch.distributed as dist
-
-dist.init_process_group("gloo")
-rank, case = dist.get_rank(), sys.argv[1]
-
-
-def slow(graph, inputs):
-    time.sleep(60)  # slow
-    return graph
-
-
-@torch.compile(backend=slow)
-def step(x):  # step
-    return x.sin() + 1
-
-
-def spin():
-    while True: pass  # spin
-
-
-x = torch.ones(4)
-for _ in range(3):
-    dist.all_reduce(x)
-if case == "dead" and rank == 0:
-    time.sleep(60)  # asleep
-if rank == 1:
-    if case == "loop":
-        spin()
-    elif case == "compile":
-        step(x)
-    elif case == "mismatch":
-        dist.broadcast(x, 0)  # broadcast
-    elif case == "dead":
-        os._exit(7)
-dist.all_reduce(x)  # all
-"""
+HANGS = (CASES / "hangs" / "hangs.py").read_text(encoding="utf-8")
 IN_TIME = 120
 """Seconds for a job to begin to hang."""
 
