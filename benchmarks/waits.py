@@ -1,6 +1,7 @@
 """Who waits for whom: a planted sleep on one rank, and what irscope says of it.
 
     .venv/bin/python benchmarks/waits.py [--ranks 4] [--backend gloo] [--steps 20] [--rounds 3] [--sleeps MS …]
+        [--width 256] [--layers 2]
 
 Rank `--late` sleeps 5, 20 and 50 ms in each step, at a line of its own.  Printed is a row of the table in docs/ranks.md for
 each sleep: the median of the steps that irscope names, its error, the rank and the line, and what capturing costs: the
@@ -27,6 +28,7 @@ import torch.distributed as dist
 import torch.nn as nn
 
 backend, milliseconds, late, steps = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+width, layers = int(sys.argv[5]), int(sys.argv[6])
 dist.init_process_group(backend)
 rank = dist.get_rank()
 device = "cpu"
@@ -34,9 +36,9 @@ if backend == "nccl":
     device = f"cuda:{os.environ['LOCAL_RANK']}"
     torch.cuda.set_device(device)
 torch.manual_seed(0)
-net = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 256)).to(device)
+net = nn.Sequential(*(one for _ in range(layers) for one in (nn.Linear(width, width), nn.ReLU()))).to(device)
 step = torch.compile(lambda x: net(x).square().mean(), backend="eager")
-x, spent = torch.randn(32, 256, device=device), []
+x, spent = torch.randn(width // 8, width, device=device), []
 
 
 def wait_a_little():
@@ -74,6 +76,8 @@ def main() -> None:
     parser.add_argument("--backend", default="gloo")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--width", type=int, default=256, help="of the layers, and eight times the batch")
+    parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--late", type=int, default=-1)
     parser.add_argument("--sleeps", type=float, nargs="*", default=[5.0, 20.0, 50.0], metavar="MS")
     options = parser.parse_args()
@@ -83,9 +87,10 @@ def main() -> None:
         script = Path(folder, "waits.py")
         script.write_text(SCRIPT, encoding="utf-8")
         number = ["--nproc-per-node", str(options.ranks)]
+        after = [str(late), str(options.steps), str(options.width), str(options.layers)]
 
         def captured(milliseconds: float) -> tuple[dict[str, Any], str]:
-            given = [options.backend, str(milliseconds), str(late), str(options.steps)]
+            given = [options.backend, str(milliseconds), *after]
             command = [
                 *IRSCOPE,
                 "run",
@@ -102,7 +107,7 @@ def main() -> None:
 
         def plain() -> float:
             launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", *number, str(script)]
-            given = [options.backend, "0", str(late), str(options.steps)]
+            given = [options.backend, "0", *after]
             return seconds_of_step(subprocess.run([*launch, *given], capture_output=True, text=True, check=True).stdout)
 
         for milliseconds in options.sleeps:
@@ -118,6 +123,7 @@ def main() -> None:
             if not found:
                 print(f"sleep {milliseconds:.0f} ms: no row; gaps: {report['capture_gaps']}")
         rounds = [(seconds_of_step(captured(0.0)[1]), plain()) for _ in range(options.rounds)]
+        print(f"step: {statistics.median(other for _, other in rounds) * 1e3:.2f} ms without irscope")
         print("overhead of a step:", ", ".join(f"{mine / other:.3f}" for mine, other in rounds))
         print(f"median {statistics.median(mine / other for mine, other in rounds):.3f}")
 
