@@ -317,6 +317,15 @@ def readable_size(source: str) -> str:
     return re.sub(r"\.size\(\)\[(\d+)\]", r".shape[\1]", readable(source))
 
 
+_NAMELESS = "__meta_utils_unknown_tensor"
+"""What PyTorch calls a tensor that has no source, as one that a back end makes fake by itself (torch 2.11 to 2.14)."""
+
+
+def is_nameless(source: str) -> bool:
+    """Whether a source is of a tensor that nobody named: neither the user's code nor a guard knows it."""
+    return source.startswith(_NAMELESS)
+
+
 def _of_global_state(text: str, frames: tuple[tuple[str, int], ...]) -> FailedGuard:
     states = text.partition(":")[2].split()
     any_of_them = "global state of PyTorch changed (grad mode, autocast, default dtype, …)"

@@ -545,6 +545,8 @@ export interface RankItem {
   memory: number | null;
   /** Other ranks that compiled the same, as `1-22, 24-39`; empty for none. */
   alike: string;
+  /** How many those are. */
+  others: number;
   /** For the processes of one script, which have numbers and no ranks: which one it is. */
   process: string;
 }

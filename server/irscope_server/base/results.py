@@ -174,7 +174,7 @@ class RunTree:
     compiles: tuple[CompileItem, ...]
     gaps: tuple[Gap, ...]
     ranks: int
-    """How many ranks of its job have a run; 0 for a run of one process, and for a rank that is not the first."""
+    """How many ranks its job has; 0 for a run of one process, and for a rank that is not the first."""
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,8 @@ class RankItem:
     """Bytes at the peak of its largest program; null without a memory plan."""
     alike: str
     """Other ranks that compiled the same, as ``1-22, 24-39``; empty for none."""
+    others: int
+    """How many those are."""
     process: str
     """For the processes of one script, which have numbers and no ranks: which one it is."""
 
@@ -274,6 +276,7 @@ def _item(one: RankReport) -> RankItem:
         sent,
         one.memory,
         spans(one.alike),
+        len(one.alike),
         one.process,
     )
 

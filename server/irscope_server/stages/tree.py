@@ -51,7 +51,7 @@ def run_tree(run: RunSummary, report: Report, uri_of: UriOf, text_of: TextOf) ->
             _compile_item(report, compile, kernels.get(compile.id, ()), uri_of, text_of) for compile in report.compiles
         ),
         tuple(Gap(gap.what, gap.why) for gap in report.capture_gaps),
-        len(report.ranks),
+        0 if not report.ranks else report.world or len(report.ranks),
     )
 
 

@@ -20,7 +20,7 @@ const row = (sign, left, right, line = 4) => ({ sign, left, right, leftLine: lin
 /** @param {number} rank @param {string} alike */
 const rank = (rank, alike = "") => ({
   rank, run: `rank-${rank}`, outcome: "completed", compiles: 2, kernels: 30, collectives: 4, sentBytes: rank === 2 ? null : 123_456_789,
-  memory: rank === 1 ? null : 3.2e9, alike,
+  memory: rank === 1 ? null : 3.2e9, alike, others: alike === "" ? 0 : 840,
 }); // prettier-ignore
 const ROWS = [
   row("skipped", "12", ""),
@@ -124,7 +124,8 @@ describe("the ranks of a job in a page of their own", () => {
   }
 
   it("says what differs, leads to each place, and puts another rank beside the first", async () => {
-    const { page, frame, asked, close } = await open("dark", 1340, { ...JOB, ranks: [rank(0), rank(1), rank(2)] });
+    const { page, frame, asked, close } = await open("dark", 1340, { ...JOB, ranks: [rank(0, "3-842"), rank(1), rank(2)] });
+    await frame.getByText("rank 0 and 840 like it, beside").waitFor();
     await frame.getByText("1 of 2 compiles differs").waitFor();
     const details = frame.locator("details");
     assert.deepEqual(await details.evaluateAll((all) => all.map((each) => each.hasAttribute("open"))), [true, false]);

@@ -30,7 +30,8 @@ def test_an_engine_s_recompilation_leads_to_the_request(tmp_path: Path) -> None:
     assert script == (0, "serve.py", 0)
     assert sorted((title, compiles) for _, title, compiles in workers) == [("Worker-0", 3), ("Worker-1", 3)]
     assert "2 processes that it started compiled something" in report.outcome.message
-    (finding,) = [one for one in report.findings if one.kind == "recompilation"]
+    (finding,) = report.findings
+    assert finding.kind == "recompilation"
     assert finding.ranks == (1, 2) and "size 4 → 7 in dimension 0" in finding.message
     assert any(
         Path(one.file).name == "worker.py" and one.range.start.line == line_of("worker.py", "step")
@@ -42,6 +43,9 @@ def test_an_engine_s_recompilation_leads_to_the_request(tmp_path: Path) -> None:
         assert [store.report(one.run).outcome.message for one in report.ranks[1:]] == [
             "The process ran to its end."
         ] * 2
+        for one in report.ranks[1:]:  # Inductor compiles the pieces before and after attention
+            stages = [stage.id for stage in store.report(one.run).compiles[0].stages]
+            assert {"0/0/output-code", "0/0/output-code-2"} <= {*stages}
 
 
 @pytest.mark.nightly

@@ -13,7 +13,7 @@ from irscope.internals.loaded_artifacts import saving_hook
 from irscope.ir.artifacts.contents import ArtifactError
 from irscope.ir.artifacts.kinds import kind_of, open_artifact
 from irscope.ir.artifacts.portability import NOT_PORTABLE, made_constants
-from irscope.ir.guard_text import readable_size
+from irscope.ir.guard_text import is_nameless, readable_size
 from irscope.protocol import Finding, RecompilationFacts, Related, Severity
 from irscope.usercode.source import range_of_node
 from irscope.usercode.user_files import is_user_file
@@ -38,6 +38,8 @@ def detect(moment: Moment) -> Iterator[Finding]:
     facts = moment.record.facts
     value = str(facts.get("value", "?"))
     sources = [readable_size(str(source)) for source in facts.get("sources") or ()]
+    if sources and all(map(is_nameless, sources)):
+        return  # a back end's own: no other value leads to a recompilation
     fixed, before = (value, *sources, facts.get("symbol")), moment.known.notes.setdefault(KIND.id, {})
     if before.setdefault((moment.record.compile, fixed), moment.record.attempt) != moment.record.attempt:
         return

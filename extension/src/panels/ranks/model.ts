@@ -56,10 +56,12 @@ export function choices({ ranks, first }: Ranks): { value: string; text: string 
   const noun = nounOf(ranks);
   return ranks
     .filter(({ rank }) => rank !== first)
-    .map(({ rank, alike }) => ({
-      value: String(rank),
-      text: alike === "" ? `${noun} ${rank}` : `${noun} ${rank}, for ${shortened(alike)}, too`,
-    }));
+    .map((one) => ({ value: String(one.rank), text: nameOf(one, noun) }));
+}
+
+/** `rank 0`, or `rank 0 and 1,022 like it` where its run stands for others. */
+export function nameOf({ rank, others }: RankItem, noun: string): string {
+  return others === 0 ? `${noun} ${rank}` : `${noun} ${rank} and ${units.count(others)} like it`;
 }
 
 /** `2 of 5 compiles differ`. */

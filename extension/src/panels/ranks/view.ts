@@ -24,6 +24,7 @@ import {
   compileText,
   differs,
   headsOf,
+  nameOf,
   nounOf,
   OVERLAP_HEADS,
   overlapCells,
@@ -75,9 +76,10 @@ class RanksView implements View {
       return;
     }
     const { first, other } = result;
-    if (other !== null) {
+    const item = result.ranks.find(({ rank }) => rank === first);
+    if (other !== null && item !== undefined) {
       this.toolbar.append(
-        h("span", { class: "dim" }, `${nounOf(result.ranks)} ${first} beside`),
+        h("span", { class: "dim" }, `${nameOf(item, nounOf(result.ranks))}, beside`),
         select("Beside the first rank", choices(result), String(other), (rank) => {
           this.other = rank;
           this.refresh();
