@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from irscope.events.stack import call_in
 from irscope.findings.kinds.compiled_code_error import CHECK, KIND, TYPE_CHECK
+from irscope.findings.out_of_memory import out_of_memory
 from irscope.findings.type_checks import hints_for, library_of
 from irscope.internals.compiled_frames import call_around, compiled_frame, function_around, outermost_call
 from irscope.pipelines.registry import role_of, stage_kind
@@ -47,8 +48,15 @@ class _Failed:
 
 
 def finding_of(store: Store, report: Report, raised: Raised) -> Finding | None:
-    """The finding of what ended a script; None if that was not compiled code."""
+    """The finding of what ended a script; None if that was neither compiled code nor a lack of memory."""
     codes = _output_codes(store, report)
+    found = _inside_compiled(store, report, raised, codes)
+    return found if raised.memory is None else out_of_memory(raised.memory, raised, found, store, report, codes)
+
+
+def _inside_compiled(
+    store: Store, report: Report, raised: Raised, codes: Mapping[str, tuple[Compile, str]]
+) -> Finding | None:
     compiled = {(compile.file, compile.function): compile for compile in report.compiles}
     at = compiled_frame(raised.stack, codes.keys(), compiled.keys())
     if at is None:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from irscope.findings.kinds import memory_at_peak
 from irscope.measures.tree import PathPart, PathTree
-from irscope.profiling.step_memory import GRAPHS, SAVED, VARIABLES, VIEW, ZEROS, StepMemory
+from irscope.profiling.buffer_places import SAVED
+from irscope.profiling.step_memory import GRAPHS, VARIABLES, VIEW, ZEROS, StepMemory
 from irscope.protocol import Finding, Report
 from irscope.usercode.source import parse, range_of_line, range_of_node
 from irscope.usercode.user_files import is_user_file

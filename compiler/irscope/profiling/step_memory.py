@@ -7,36 +7,23 @@ a line of the output code, which names the buffer; the run knows what that is fo
 
 from __future__ import annotations
 
-import math
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from irscope.measures.compiled import module_parts
-from irscope.measures.memory import Buffer, Writer, buffers_of, writers_of
-from irscope.measures.splitting import parts_of
 from irscope.measures.tree import NO_TREE, Measure, Path, PathPart, PathTree, tree_of
-from irscope.pipelines.registry import role_of
+from irscope.profiling.buffer_places import GRADIENTS, BufferPlaces, Call
 from irscope.profiling.span_roles import Role as SpanRole
 from irscope.profiling.span_roles import role_of_span
-from irscope.protocol import Compile, Report, StageRef
-from irscope.provenance import chain
-from irscope.provenance.kernel_paths import KernelPaths
+from irscope.protocol import Report
 from irscope.store.store import Store
 from irscope.usercode.user_files import is_package_file, is_torch_file, is_user_file
 from irscope.vocabulary.records import dataclass
-from irscope.vocabulary.stages import Role
 from irscope.vocabulary.visible import bounded
 
 MEASURES = (Measure("at the peak", "bytes"), Measure("blocks", "count"))
-SAVED, GRADIENTS, OUTPUTS, TEMPORARIES = (
-    "saved for the backward",
-    "gradients",
-    "outputs of graphs",
-    "temporaries of graphs",
-)
 EAGER, EAGER_BACKWARD, OPTIMIZER = "eager operators", "eager backward", "temporaries of the optimizer"
 HELD, WORKSPACE, UNNAMED = "held from before the step", "workspaces of cuBLAS", "not known"
 """What no variable of Python is known to hold, such as what autograd keeps; what the allocator counts beyond all blocks."""
@@ -44,9 +31,7 @@ VARIABLES, ZEROS = "variables", "zeros for outputs without a gradient"
 OF_MODULES = ("parameters", GRADIENTS, "buffers of modules")
 VIEW, GRAPHS = "a small view of it is used", "with the graph of its backward"
 """Why a block is held though little of it is needed."""
-_OF_PLAN = {"kept": SAVED, "temporary": TEMPORARIES, "borrowed": TEMPORARIES}
 _MOST_ROWS, _MOST_POINTS, _MOST_BYTES = 400, 400, 1 << 60
-_ASSIGNED = re.compile(r"\s*(\w+) = ")
 
 
 class WrongFacts(ValueError):
@@ -169,7 +154,7 @@ def step_memory(facts: Any, store: Store, report: Report) -> StepMemory:
         raise WrongFacts("the memory of a step: a span is around itself")
     if any(not -1 <= block.span < len(spans) or abs(block.bytes) > _MOST_BYTES for block in blocks):
         raise WrongFacts("the memory of a step: a block has no span")
-    return _Step(blocks, held, in_use if is_device else None, _Spans(spans), _Places(store, report)).memory(
+    return _Step(blocks, held, in_use if is_device else None, _Spans(spans), BufferPlaces(store, report)).memory(
         what, is_device
     )
 
@@ -187,7 +172,7 @@ class _Step:
     """Replays the blocks of a step."""
 
     def __init__(
-        self, blocks: list[_Block], held: dict[int, _Held], in_use: int | None, spans: _Spans, places: _Places
+        self, blocks: list[_Block], held: dict[int, _Held], in_use: int | None, spans: _Spans, places: BufferPlaces
     ) -> None:
         self._blocks, self._spans, self._places = blocks, spans, places
         made: set[int] = set()
@@ -254,14 +239,6 @@ def _innermost(frames: Path) -> tuple[str, int]:
     return (frames[-1].file, frames[-1].line) if frames else ("", 0)
 
 
-class _Call(NamedTuple):
-    """A line of output code that is running."""
-
-    compile: str
-    is_backward: bool
-    line: int
-
-
 class _Spans:
     """What is around a block."""
 
@@ -282,7 +259,7 @@ class _Spans:
     def _region(self, at: int) -> str:
         return next((role_of_span(span.name, "")[1] for number, span in self._outward(at) if self._roles[number] is SpanRole.REGION), "")  # fmt: skip
 
-    def call(self, at: int) -> _Call | None:
+    def call(self, at: int) -> Call | None:
         """The line of output code around a block; None if it is not in a compiled graph."""
         line, is_inside, compile = 0, False, ""
         for number, span in self._outward(at):
@@ -293,9 +270,9 @@ class _Spans:
                 is_inside = True
             elif role is SpanRole.REGION:
                 compile = role_of_span(span.name, "")[1]
-                return _Call(compile, False, line) if is_inside else None
+                return Call(compile, False, line) if is_inside else None
             elif role is SpanRole.BACKWARD:
-                return _Call(self._compiles.get(span.sequence, ""), True, line) if is_inside else None
+                return Call(self._compiles.get(span.sequence, ""), True, line) if is_inside else None
         return None
 
     def kind(self, at: int) -> str:
@@ -330,99 +307,6 @@ class _Spans:
             return f"{'backward' if call.is_backward else 'forward'} of {call.compile or 'a graph'}"
         name = next((span.name for _, span in self._outward(at) if span.name.startswith("Optimizer.step#")), "")
         return name.removeprefix("Optimizer.step#") or self.kind(at)
-
-
-class _Place(NamedTuple):
-    kind: str
-    buffer: str
-    module: str
-    stage: str
-    modules: Path
-    frames: Path
-
-
-class _Plan(NamedTuple):
-    """An output code with what is planned of its buffers."""
-
-    compile: Compile
-    code: StageRef
-    lines: list[str]
-    buffers: dict[str, Buffer]
-    writers: Mapping[str, Writer]
-    reused: dict[str, str]
-    """The buffer that takes over the memory of another one."""
-
-
-class _Places:
-    """The buffers of a run, by the lines of output code that allocate them."""
-
-    def __init__(self, store: Store, report: Report) -> None:
-        self._store, self._report, self._paths = store, report, KernelPaths(store, report)
-        self._plans: dict[tuple[str, bool], _Plan] = {}
-        for compile in report.compiles:
-            for code in compile.stages:
-                if role_of(code.name) is Role.CODE and not code.target:
-                    key = compile.id.partition("#")[0], chain.is_backward(code)
-                    self._plans[key] = self._plan(compile, code)
-
-    def _plan(self, compile: Compile, code: StageRef) -> _Plan:
-        run = self._report.run
-        lines = self._store.stage_text(run, code.id).split("\n")
-        side = chain.is_backward(code)
-        stages = [one for one in compile.stages if chain.is_backward(one) == side and not one.target]
-        try:
-            plan = next(one for one in stages if role_of(one.name) is Role.MEMORY)
-            buffers = {one.name: one for one in buffers_of(self._store, run, compile, plan)}
-            writers = writers_of(self._store, run, compile, plan)
-        except (
-            StopIteration,
-            LookupError,
-            TypeError,
-            ValueError,
-            AttributeError,
-        ):  # a cache gave the code, or an older store
-            buffers, writers = {}, {}
-        reused = {one.of: one.name for one in buffers.values() if one.how == "reuse"}
-        return _Plan(compile, code, lines, buffers, writers, reused)
-
-    def of(self, call: _Call, peak: _Call | None) -> _Place | None:
-        """What a line of output code allocates; `peak` is the line that runs at the peak."""
-        plan = self._plans.get((call.compile, call.is_backward))
-        if plan is None or not 0 < call.line <= len(plan.lines):
-            return None
-        match = _ASSIGNED.match(plan.lines[call.line - 1])
-        name = match[1] if match else ""
-        if peak is None or peak[:2] != call[:2]:
-            until: float = math.inf
-        else:
-            until = _step_of(plan, peak.line)
-        seen = {name}
-        while (after := plan.reused.get(name, "")) and after not in seen and plan.buffers[after].first <= until:
-            name = after
-            seen.add(name)
-        buffer, writer = plan.buffers.get(name), plan.writers.get(name)
-        kind = TEMPORARIES
-        if buffer is not None:
-            kind = _OF_PLAN.get(buffer.category) or (GRADIENTS if call.is_backward else OUTPUTS)
-        modules, frames = self._path(plan, writer)
-        return _Place(kind, name, buffer.module if buffer else "", plan.code.id, modules, frames)
-
-    def _path(self, plan: _Plan, writer: Writer | None) -> tuple[Path, Path]:
-        callers = plan.compile.backward_callers if chain.is_backward(plan.code) else plan.compile.callers
-        program = plan.compile.program or plan.compile.function_name
-        try:
-            nodes = self._paths.nodes_of(plan.compile, plan.code, writer.origins if writer else (), tuple)
-            part = max(parts_of(nodes, program, callers, None), key=lambda one: (one.is_main, one.seconds))
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):  # data from elsewhere
-            part = parts_of((), program, callers, None)[0]
-        return part.modules, part.frames
-
-
-def _step_of(plan: _Plan, line: int) -> float:
-    """The step of a plan in which a line of output code allocates."""
-    match = _ASSIGNED.match(plan.lines[line - 1]) if 0 < line <= len(plan.lines) else None
-    buffer = plan.buffers.get(match[1]) if match else None
-    return buffer.first if buffer else math.inf
 
 
 def _largest(rows: Sequence[HeldBlock]) -> Iterator[HeldBlock]:

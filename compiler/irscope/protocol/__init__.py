@@ -72,10 +72,12 @@ from irscope.protocol.report import CompileOutcome as CompileOutcome
 from irscope.protocol.report import Cost as Cost
 from irscope.protocol.report import FileLines as FileLines
 from irscope.protocol.report import Finding as Finding
+from irscope.protocol.report import HeldTensor as HeldTensor
 from irscope.protocol.report import Kernel as Kernel
 from irscope.protocol.report import Origin as Origin
 from irscope.protocol.report import Outcome as Outcome
 from irscope.protocol.report import OutcomeKind as OutcomeKind
+from irscope.protocol.report import OutOfMemory as OutOfMemory
 from irscope.protocol.report import Raised as Raised
 from irscope.protocol.report import RankReport as RankReport
 from irscope.protocol.report import Related as Related

@@ -91,6 +91,39 @@ class StackFrame:
 
 
 @dataclass(frozen=True)
+class HeldTensor:
+    """Memory that a tensor holds when there is not enough: its bytes, what it is for, its name, and the file of the frame
+    whose variable it is; empty if it is not one of a frame."""
+
+    bytes: int
+    kind: str
+    name: str
+    file: str = ""
+
+
+@dataclass(frozen=True)
+class OutOfMemory:
+    """There was not enough memory for an allocation.
+
+    Parameters
+    ----------
+    asked
+        Bytes that were to be allocated; None if PyTorch does not say it.
+    is_device
+        Whether it was the memory of a GPU.
+    held
+        The tensors that held most, the largest first.
+    held_bytes
+        All that is known to be held.
+    """
+
+    asked: int | None
+    is_device: bool
+    held: tuple[HeldTensor, ...]
+    held_bytes: int
+
+
+@dataclass(frozen=True)
 class Raised:
     """What ended a script: an exception, or a signal with its name as the type."""
 
@@ -99,6 +132,7 @@ class Raised:
     stack: tuple[StackFrame, ...]
     """The outermost frame first."""
     is_signal: bool = False
+    memory: OutOfMemory | None = None
 
 
 @dataclass(frozen=True)

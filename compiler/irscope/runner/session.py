@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import sys
 import types
@@ -157,6 +158,10 @@ class Session:
             ):  # an exception of the script's may raise where it is asked for a text
                 place = None if raised is None else place_of(raised)
                 told = None if raised is None else raised_of(raised)
+                if raised is not None and told is not None and isinstance(raised, RuntimeError):
+                    from irscope.runner.out_of_memory import out_of_memory  # here: most scripts end well
+
+                    told = dataclasses.replace(told, memory=out_of_memory(raised))
             ended = ScriptEnded(exit_code, bounded(error), told, place)
             last_words.say(ended)
             self._messages.send(ended)

@@ -24,7 +24,7 @@ from irscope.profiling.step_memory import GRAPHS, HELD, VARIABLES, VIEW, WORKSPA
 from irscope.protocol import CaptureGap
 
 _MOST_HELD, _MOST_ITEMS, _LONGEST_NAME = 20_000, 10_000, 200
-_OWN = "irscope's own"
+_OWN, OTHERS = "irscope's own", "other tensors"
 _WORKSPACES = (4096 * 8 * 1024, 4096 * 2 * 1024 + 16 * 8 * 1024)
 """What PyTorch gives cuBLAS for each of its threads, in bytes: on Hopper and later, and before (CUDABlas.cpp of 2.11)."""
 Held = tuple[int, str, str, str]
@@ -146,11 +146,11 @@ def held_now(device: bool, own: Iterable[Any], freed: Freed) -> tuple[list[list[
     steps = (
         *((tensor, _OWN, "") for tensor in own),
         *_of_modules(modules), *_of_optimizers(torch, everything), *_of_variables(torch),
-        *((each, "other tensors", "") for each in everything if issubclass(type(each), torch.Tensor)),
+        *((each, OTHERS, "") for each in everything if issubclass(type(each), torch.Tensor)),
     )  # fmt: skip
     held: dict[int, Held] = {}
     for tensor, kind, name in steps:
-        if is_the_scripts(tensor) and tensor.is_cuda == device and (storage := _storage_of(tensor)):
+        if is_the_scripts(tensor) and tensor.is_cuda == device and (storage := storage_of(tensor)):
             address, size = storage
             why = VIEW if 2 * tensor.numel() * tensor.element_size() <= size else ""
             held.setdefault(address, (size, kind, name[:_LONGEST_NAME], GRAPHS if _has_graph(tensor, kind) else why))
@@ -176,7 +176,7 @@ def _with_all_blocks(torch: Any, held: Mapping[int, Held]) -> dict[int, Held]:
     return found
 
 
-def _storage_of(tensor: Any) -> tuple[int, int] | None:
+def storage_of(tensor: Any) -> tuple[int, int] | None:
     """The address and the bytes of what a tensor is stored in; None if it has no storage."""
     try:
         storage = tensor.untyped_storage()
