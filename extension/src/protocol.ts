@@ -64,7 +64,7 @@ export interface RunTree {
   torch: string | null;
   compiles: CompileItem[];
   gaps: CaptureGap[];
-  /** How many ranks of its job have a run; 0 for a run of one process, and for a rank that is not the first. */
+  /** How many ranks its job has; 0 for a run of one process, and for a rank that is not the first. */
   ranks: number;
 }
 
