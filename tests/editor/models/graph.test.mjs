@@ -57,7 +57,7 @@ function modelOf(nodes) {
     details: ["f32[2]"],
     dtypes: ["f32"],
     devices: ["cpu"],
-    modules: modules.map((module) => ({ path: module === "" ? [] : module.split("."), type: "M" })),
+    modules: modules.map((path) => ({ path: path === "" ? [] : path.split("."), type: path.endsWith("layers") ? "" : "M" })), // A list is not called.
     files: ["file:///a%20b.py"],
     targets: [],
   });
@@ -133,6 +133,29 @@ describe("a graph is folded", () => {
     assert.ok(!open.has(forest.clusters[2].item), "a run of layers is closed at first");
     const all = graph.openAtFirst(forest, model.count, 24, () => 1);
     assert.equal(all.size, forest.clusters.length, "and opened with all");
+  });
+
+  it("with two layers as one, also where one has more operations and others are between them", () => {
+    const model = modelOf([
+      ["x", "placeholder", []],
+      ["q0", "mm", ["x"], "net.layers.0.attn"],
+      ["r0", "relu", ["q0"], "net.layers.0.attn"],
+      ["s0", "sum", ["r0"], "net.layers.0"],
+      ["between", "add", ["s0"], undefined, { home: "net.layers" }],
+      ["q1", "mm", ["between"], "net.layers.1.attn"],
+      ["r1", "relu", ["q1"], "net.layers.1.attn"],
+      ["t1", "tanh", ["r1"], "net.layers.1.attn"],
+      ["s1", "sum", ["t1"], "net.layers.1"],
+      ["a", "mm", ["s1"], "net.head.0"],
+      ["b", "relu", ["a"], "net.head.0"],
+      ["c", "mm", ["b"], "net.head.1.inner"],
+      ["d", "relu", ["c"], "net.head.1.inner"],
+      ["output", "output", ["d"]],
+    ]);
+    const forest = graph.fold(model, "module");
+    const named = (/** @type {string} */ wanted) => forest.clusters.find((/** @type {any} */ { name }) => name === wanted);
+    assert.deepEqual([named("layers").type, named("layers").repeats], ["M ×2", 2]);
+    assert.deepEqual([named("head").type, named("head").repeats], ["", 0], "these two have not the same in them");
   });
 
   it("with what has no module where the server says that it is drawn", () => {
