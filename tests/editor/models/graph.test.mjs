@@ -57,7 +57,10 @@ function modelOf(nodes) {
     details: ["f32[2]"],
     dtypes: ["f32"],
     devices: ["cpu"],
-    modules: modules.map((path) => ({ path: path === "" ? [] : path.split("."), type: path.endsWith("layers") ? "" : "M" })), // A list is not called.
+    modules: modules.map((path) => ({
+      path: path === "" ? [] : path.split("."),
+      type: path.endsWith("layers") ? "" : "M",
+    })), // A list is not called.
     files: ["file:///a%20b.py"],
     targets: [],
   });
@@ -153,7 +156,8 @@ describe("a graph is folded", () => {
       ["output", "output", ["d"]],
     ]);
     const forest = graph.fold(model, "module");
-    const named = (/** @type {string} */ wanted) => forest.clusters.find((/** @type {any} */ { name }) => name === wanted);
+    const named = (/** @type {string} */ wanted) =>
+      forest.clusters.find((/** @type {any} */ { name }) => name === wanted);
     assert.deepEqual([named("layers").type, named("layers").repeats], ["M ×2", 2]);
     assert.deepEqual([named("head").type, named("head").repeats], ["", 0], "these two have not the same in them");
   });

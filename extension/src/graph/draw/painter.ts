@@ -31,9 +31,10 @@ export interface Marks {
 
 /** Letters smaller than this many pixels are not drawn. */
 const SMALLEST_TEXT = 4.5;
-/** Names of modules are never smaller than this; what has no room for some letters of this size has none. */
+/** Names of modules are never smaller than this. */
 const NAME_PIXELS = 10;
-const LEAST_NAME_PIXELS = 26;
+/** A name that is longer than its box is wide may go beyond it, up to here. */
+const BEYOND_PIXELS = 160;
 /** Where a second line would be smaller than this, the first has its place, too. */
 const SMALLEST_SECOND = 5.5;
 const LARGEST_TITLE = 24;
@@ -79,7 +80,7 @@ export class Painter {
     const [size, line] = [NAME_PIXELS / scale, (NAME_PIXELS + 3) / scale];
     const taken: { x: number; y: number; width: number; height: number }[] = [];
     for (const box of this.small) {
-      const room = box.width - 8 / scale;
+      const room = Math.max(box.width - 8 / scale, BEYOND_PIXELS / scale);
       const { title, sub } = labels.of(box.item);
       const name = labels.within(title, room, size);
       const [, whole = ""] = /^((?!\d+ nodes?$).*?)(?: · |$)/.exec(sub) ?? [];
@@ -111,7 +112,7 @@ export class Painter {
   /** Whether a cluster's name is drawn over the picture, since its own letters would be too small. */
   private isSmall(box: Box, scale: number): boolean {
     const isSmall = 12 * scale < NAME_PIXELS;
-    if (isSmall && box.width * scale >= LEAST_NAME_PIXELS) {
+    if (isSmall) {
       this.small.push(box);
     }
     return isSmall;

@@ -264,7 +264,7 @@ function listenToPage(): void {
   buttons.collapse.addEventListener("click", () => void panel?.collapseAll());
   buttons.zoomIn.addEventListener("click", () => panel?.view.camera.zoom(1.3));
   buttons.zoomOut.addEventListener("click", () => panel?.view.camera.zoom(1 / 1.3));
-  buttons.fit.addEventListener("click", () => panel?.view.camera.glide(panel.view.camera.fitting()));
+  buttons.fit.addEventListener("click", () => panel?.view.camera.fit());
   buttons.svg.addEventListener("click", () => save(saveSvg));
   buttons.dotShown.addEventListener("click", () => save((shown) => saveDot(shown, "shown")));
   buttons.dotWhole.addEventListener("click", () => save((shown) => saveDot(shown, "whole")));
