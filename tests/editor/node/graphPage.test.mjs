@@ -381,6 +381,22 @@ describe("the graph panel in a page", () => {
     assert.equal(await panel.locator("#details").isHidden(), true, "nor selected");
   });
 
+  it("is fitted again when its room changes, until somebody moves it", async () => {
+    const { page, panel } = await open("dark");
+    const scale = async () => Number(await panel.locator("#canvas[data-nodes][data-scale]").getAttribute("data-scale"));
+    const before = await scale();
+    const resized = async (/** @type {number} */ height) => {
+      await page.setViewportSize({ width: 900, height });
+      await panel.waitForFunction((wanted) => /** @type {any} */ (globalThis).innerHeight === wanted, height);
+      return until(scale, (now) => !Number.isNaN(now), "the picture is at rest");
+    };
+    await page.setViewportSize({ width: 900, height: 420 });
+    const smaller = await until(scale, (now) => now < before, "all of it is in view in less room");
+    await panel.locator("#zoom-in").click();
+    const chosen = await until(scale, (now) => now > smaller, "it zooms in");
+    assert.equal(await resized(700), chosen, "what somebody chose is kept");
+  });
+
   it("exports the picture as SVG and the graph as DOT, with foreign text as text", async () => {
     const { page, panel, said } = await open("light");
     await panel.locator("#compare").selectOption({ label: "tidy" });

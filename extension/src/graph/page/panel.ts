@@ -283,16 +283,15 @@ export class GraphPanel {
     if (first === undefined) {
       return;
     }
-    if (nodes.length > MOST_LANDED) {
-      this.highlight(nodes); // The call of a whole model: what is in it stays folded.
-      return;
+    // What the call of a whole model became stays folded.
+    if (nodes.length <= MOST_LANDED) {
+      const closed = closedAround(this.forest, this.model.count, nodes, this.open, MOST_BELOW);
+      if (closed.length > 0) {
+        closed.forEach((item) => this.open.add(item));
+        await this.arrange();
+      }
+      this.select(first);
     }
-    const closed = closedAround(this.forest, this.model.count, nodes, this.open, MOST_BELOW);
-    if (closed.length > 0) {
-      closed.forEach((item) => this.open.add(item));
-      await this.arrange();
-    }
-    this.select(first);
     this.highlight(nodes);
   }
 
@@ -305,7 +304,8 @@ export class GraphPanel {
     const { scene, camera } = this.view;
     if (scene !== undefined) {
       const boxes = new Set(nodes.flatMap((node) => boxOf(scene, this.forest, node) ?? []));
-      this.view.mark({ linked: boxes });
+      // Where nearly all came from one line, as from the call of a model, an outline tells nothing apart.
+      this.view.mark({ linked: nodes.length > MOST_LANDED && nodes.length > this.model.count / 2 ? new Set() : boxes });
       this.page.canvas.dataset["linked"] = String(boxes.size);
       const [first] = boxes;
       if (
