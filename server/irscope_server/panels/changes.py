@@ -172,7 +172,8 @@ async def changes(context: ReadContext, params: ChangesParams) -> Encoded:
         if since is None:
             through = "" if report.pipeline == DEFAULT_PIPELINE else f" through {report.pipeline}"
             first = f"This is the first {lane.value} run of this script{through} that is kept."
-            reason = f"{first} Change the code and run it again."
+            goes_on = mine is not None and mine.outcome is None
+            reason = f"{report.outcome.message} {first}" if goes_on else f"{first} Change the code and run it again."
             return _nothing(item, items, reason)
         diff = diff_runs(store, since.run, params.run)
         whole = mine is None or ran_whole(mine)
