@@ -9,7 +9,7 @@ export interface Place {
   height: number;
 }
 
-const SMALLEST_SCALE = 0.01;
+const SMALLEST_SCALE = 0.001;
 const LARGEST_SCALE = 5;
 /** How much smaller than where all of it is in view the picture can be made. */
 const FARTHEST = 2;
