@@ -237,6 +237,8 @@ describe("the graph panel in a page", () => {
     await panel.locator("#search").press("Enter");
     await panel.locator("#details-facts", { hasText: "moves" }).waitFor();
     assert.doesNotMatch(await panel.locator("#details-facts").innerText(), /lower bound/i);
+    const ran = await panel.locator("#target option:disabled").innerText();
+    assert.equal(ran, "this CPU (used by the run): Profile This File measures it");
     await panel.getByLabel("Estimate for").selectOption("a device");
     assert.match(await legend.innerText(), /^Lower bound on a device\. This graph ran on cpu\.\s+≤ /);
     assert.match(await panel.locator("#details-facts").innerText(), /lower bound on a device\s+3\.07 µs/i);
