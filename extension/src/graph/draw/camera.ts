@@ -23,7 +23,7 @@ export const isCalm = (): boolean => window.matchMedia("(prefers-reduced-motion:
 export class Camera {
   private current: View = { x: 0, y: 0, scale: 1 };
   private moving = 0;
-  /** What is shown until somebody moves it, whatever room there is: all, or what is shown at the start. */
+  /** What is shown until the user moves it, whatever room there is: all, or what is shown at the start. */
   private kept: "whole" | "start" | undefined;
 
   constructor(
@@ -93,7 +93,7 @@ export class Camera {
     return this.kept === "start" ? undefined : (this.kept ?? this.current);
   }
 
-  /** Goes back there, and to what is shown as long as nobody has moved it when the room is another one. */
+  /** Goes back to what `rest` said. */
   restore(rest: View | "whole" | undefined): void {
     if (rest === undefined) {
       this.start();

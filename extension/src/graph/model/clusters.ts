@@ -167,7 +167,7 @@ function runAt(parts: Part[], from: number): Draft[] {
   return run;
 }
 
-/** What layers of one kind have in common: the modules in them; where there are none, how many operations. */
+/** What layers of one kind have in common: the modules in them; if they have none, how many operations. */
 function kindOf({ calls, children }: Draft): string {
   return children.size === 0 ? String(calls) : [...children.keys()].sort().join("|");
 }

@@ -182,9 +182,7 @@ function offerTargets(): void {
   const isMeasured = !devices.includes("cpu") || gpu !== "" || ranOn !== "";
   page.target.replaceChildren(
     h("option", { value: "" }, "choose a device"),
-    ...targets.map(({ name }) =>
-      h("option", { value: name }, name === ranOn ? `${name} (used by the run)` : name),
-    ),
+    ...targets.map(({ name }) => h("option", { value: name }, name === ranOn ? `${name} (used by the run)` : name)),
     ...(isMeasured ? [] : [h("option", { disabled: true }, unmeasured)]),
   );
   page.target.value = panel?.model.target?.name ?? "";
