@@ -141,6 +141,7 @@ def test_an_input_that_only_the_backward_uses_is_of_its_modules() -> None:
         ("L['self'].layers[0].norm", ("self", "layers", "0", "norm")),
         ("G['model'].encoder._modules.layer", ("model", "encoder", "layer")),
         ("L['self']._modules['a.b'].c", ("self", "a.b", "c")),
+        ("L['args'][0].model.layers[1]", ("self", "model", "layers", "1")),
         ("plain", ("plain",)),
         ("", ("",)),
         ("L['self']" + ".a" * 5000, ("self", *["a"] * 99)),

@@ -98,6 +98,7 @@ class ProgressTeller:
 
 
 def _where(compile: Compile) -> str:
+    name = compile.program or compile.function_name
     if not compile.file:
-        return f"{compile.function_name}, {compile.id}"
-    return f"{compile.function_name} ({os.path.basename(compile.file)}:{compile.line}, {compile.id})"
+        return f"{name}, {compile.id}"
+    return f"{name} ({os.path.basename(compile.file)}:{compile.line}, {compile.id})"

@@ -24,6 +24,7 @@ _MOST_NEIGHBOURS = 16
 
 def split_module(path: str, kind: str) -> tuple[Path, str]:
     """``G['model'].encoder.layer.0`` → (model, encoder, layer, 0), with the module's class."""
+    path = path.replace(_WRAPPED, COMPILED_MODULE[0], 1) if path.startswith(_WRAPPED) else path
     if plain := _PLAIN_PATH.fullmatch(path):  # most are, and a large model has ten thousand
         return (plain[1], *(part for part in plain[2].split(".")[1:] if part not in _INNER))[:_DEEPEST], kind
     head, *rest = [match[1] or match[2] for match in _SEGMENT.finditer(path)] or [path]
@@ -40,7 +41,9 @@ def attribute_path(path: str) -> str:
     return ".".join(rest if path.startswith(COMPILED_MODULE) else [head, *rest])
 
 
-COMPILED_MODULE = ("L['self']", "L['fn']", "L['mod']")
+_WRAPPED = "L['args'][0]"
+"""The module where a decorator is around its ``forward``, as in Transformers: ``def wrapper(*args, **kwargs)``."""
+COMPILED_MODULE = ("L['self']", "L['fn']", "L['mod']", _WRAPPED)
 """How Dynamo names the module whose ``forward`` it compiles."""
 _INNER = ("_modules", "__dict__")
 

@@ -64,11 +64,11 @@ def newest_of_each_pipeline(db: sqlite3.Connection, script: str) -> list[RunSumm
     return _summaries(db, f"id IN (SELECT id FROM ({newest})) {NEWEST_FIRST}", *names, Lane.DEEP.value)
 
 
-def newest_with(db: sqlite3.Connection, table: str, script: str) -> str | None:
-    """The newest run of a script that has a row in a table; None if there is none."""
-    names = _names_of(db, script)
+def newest_with(db: sqlite3.Connection, table: str, script: str | None) -> str | None:
+    """The newest run of a script, or of any, that has a row in a table; None if there is none."""
+    names = [] if script is None else _names_of(db, script)
     row = db.execute(
-        f"SELECT id FROM runs WHERE {_is_script(names)} AND id IN (SELECT run FROM {table}) {NEWEST_FIRST} LIMIT 1",
+        f"SELECT id FROM runs WHERE {_is_script(names) if names else 1} AND id IN (SELECT run FROM {table}) {NEWEST_FIRST} LIMIT 1",
         names,
     ).fetchone()
     return None if row is None else from_json(str, row[0])

@@ -196,8 +196,8 @@ class StoreReader:
         return None if text is None else json.loads(text)
 
     @reading
-    def newest_profiled(self, script: str) -> str | None:
-        """The newest run of a script that a profile was kept with; None if there is none."""
+    def newest_profiled(self, script: str | None) -> str | None:
+        """The newest run of a script, or of any, that a profile was kept with; None if there is none."""
         return newest_with(self._db, "profiles", script)
 
     @reading

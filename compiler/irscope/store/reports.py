@@ -29,6 +29,10 @@ from irscope.store.costs import with_costs
 from irscope.store.file import transaction
 from irscope.store.places import without_numbers
 from irscope.store.repeats import without_repeats
+from irscope.system.processes import is_running
+
+WRITER = "writer"
+"""The process that records a run, among what is kept of how it was run: as long as it is there the run goes on."""
 
 
 def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Report:
@@ -64,7 +68,7 @@ def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Rep
             run=run,
             script=from_json(str, row[0]),
             torch=None if row[1] is None else from_json(str, row[1]),
-            outcome=outcome_in(row[2]) or _unfinished(max(0.0, time.time() - row[3])),
+            outcome=outcome_in(row[2]) or _unfinished(max(0.0, time.time() - row[3]), row[5]),
             compiles=compiles,
             findings=with_costs(without_repeats(findings), compiles),
             kernels=tuple(kernel for kernel in kernels if not kernel.target),
@@ -114,13 +118,11 @@ def _facts(db: sqlite3.Connection, table: str, run: str) -> list[str]:
     return [facts for (facts,) in db.execute(f"SELECT facts FROM {table} WHERE run = ? ORDER BY position", (run,))]
 
 
-def _unfinished(seconds: float) -> Outcome:
-    return Outcome(
-        OutcomeKind.CANCELLED,
-        None,
-        "The run has not ended, or it was killed before its end was recorded.",
-        seconds,
-    )
+def _unfinished(seconds: float, how: str) -> Outcome:
+    process = facts.get(WRITER) if isinstance(facts := json.loads(how), dict) else None
+    goes_on = isinstance(process, int) and is_running(process)
+    message = "The run has not ended, or it was killed before its end was recorded."
+    return Outcome(OutcomeKind.CANCELLED, None, "The run is going on." if goes_on else message, seconds)
 
 
 def outcome_in(text: str | None) -> Outcome | None:

@@ -49,6 +49,7 @@ from irscope.store.file import (
 from irscope.store.places import with_numbers
 from irscope.store.reader import StoreReader, made_texts
 from irscope.store.recovery import is_damage
+from irscope.store.reports import WRITER
 from irscope.store.texts import NO_TEXT, Texts
 from irscope.store.upkeep import KEEP_BYTES, KEEP_RUNS, Upkeep
 from irscope.vocabulary.stages import KERNELS
@@ -168,7 +169,8 @@ class Store(StoreReader):
         """
         pipeline = pipeline.encode("utf-8", "backslashreplace").decode()
         run = time.strftime("%Y%m%d-%H%M%S-", time.localtime()) + secrets.token_hex(3)
-        row = (run, script, json.dumps({**(how or {}), "args": list(args)}), lane.value, time.time(), source, pipeline)
+        kept = json.dumps({**(how or {}), "args": list(args), WRITER: os.getpid()})
+        row = (run, script, kept, lane.value, time.time(), source, pipeline)
         try:
             self._insert_run(row, is_made)
         except sqlite3.Error as error:

@@ -58,7 +58,8 @@ export async function showGraph(services: Services): Promise<void> {
   }
   const open = vscode.window.activeTextEditor?.document.uri.toString() ?? "";
   const shown = found.stages.find((stage) => stage.isGraph && sameUri(stage.uri, open));
-  const graphs = largestFirst(found.stages.filter(({ role }) => role === "graph"));
+  const all = found.stages.filter(({ role }) => role === "graph");
+  const graphs = likelyFirst(all, await landings(services, all, place));
   const pick = (): Promise<Choice> => pickStage(graphs, vscode.l10n.t("Show FX Graph"), vscode.l10n.t("Which graph?"));
   const stage = shown ?? (graphs.length === 1 ? graphs[0] : (await pick()).stage);
   if (stage !== undefined && stage !== ANOTHER_PIPELINE) {
@@ -69,13 +70,15 @@ export async function showGraph(services: Services): Promise<void> {
   }
 }
 
-/** The graphs of the compile with the largest one come first, which is the one that is asked for most. */
-function largestFirst(graphs: CompileStageItem[]): CompileStageItem[] {
+/** The graphs of compiles that have the line at the cursor come first, and of these the compile with the largest one. */
+function likelyFirst(graphs: CompileStageItem[], landed: { stage: CompileStageItem }[]): CompileStageItem[] {
   const most = new Map<string, number>();
   for (const { compile, nodes } of graphs) {
     most.set(compile, Math.max(most.get(compile) ?? 0, nodes ?? 0));
   }
-  return [...graphs].sort((a, b) => (most.get(b.compile) ?? 0) - (most.get(a.compile) ?? 0));
+  const there = new Set(landed.map(({ stage }) => stage.compile));
+  const rank = ({ compile }: CompileStageItem): number => (most.get(compile) ?? 0) + (there.has(compile) ? 1e9 : 0);
+  return [...graphs].sort((a, b) => rank(b) - rank(a));
 }
 
 /** What autotuning tried: at the operators of the line at the cursor; if it has none, of a compile that is chosen. */

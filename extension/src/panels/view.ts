@@ -2,7 +2,7 @@
 
 import { Age } from "./age";
 import * as bridge from "./bridge";
-import { button, h } from "./dom";
+import { button, h, rich } from "./dom";
 import type { Place } from "../protocol";
 import type { Subject } from "./messages";
 import { capital, fileName, placeText } from "./text";
@@ -103,8 +103,8 @@ export function notice(text: string, detail = "", action?: HTMLElement): HTMLEle
   return h(
     "div",
     { class: "notice", role: "status" },
-    h("p", { class: "notice-text" }, text),
-    detail !== "" && h("p", { class: "notice-detail" }, detail),
+    h("p", { class: "notice-text" }, ...rich(text)),
+    detail !== "" && h("p", { class: "notice-detail" }, ...rich(detail)),
     action,
   );
 }

@@ -22,7 +22,7 @@ def targets(cpu: Peaks | None) -> tuple[EstimateTarget, ...]:
     Parameters
     ----------
     cpu
-        The machine's own CPU, where a profile of the script measured it.
+        The machine's own CPU, where a profile measured it.
     """
     return tuple(
         EstimateTarget(
@@ -35,10 +35,11 @@ def targets(cpu: Peaks | None) -> tuple[EstimateTarget, ...]:
 
 
 def cpu_of(store: Store, script: str) -> Peaks | None:
-    """What the newest profile of a script measured of the CPU; None if none did."""
-    profiled = store.newest_profiled(script)
-    profile = stored_profile(store, profiled) if profiled is not None else None
-    if profile is None or profile.cpu_peaks is None:
-        return None
-    moved, worked = profile.cpu_peaks
-    return Peaks(THIS_CPU, moved, {"float32": worked})
+    """What the newest profile of a script measured of the CPU, or else that of another script; None if none did."""
+    for wanted in (script, None):
+        profiled = store.newest_profiled(wanted)
+        profile = stored_profile(store, profiled) if profiled is not None else None
+        if profile is not None and profile.cpu_peaks is not None:
+            moved, worked = profile.cpu_peaks
+            return Peaks(THIS_CPU, moved, {"float32": worked})
+    return None

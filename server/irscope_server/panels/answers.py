@@ -94,6 +94,8 @@ def compile_choices(report: Report, uri_of: UriOf, role: Role | None = None) -> 
 
 def why_empty(report: Report, what: str) -> str:
     """Why a run has none of something, and what to do; as sentences."""
+    if report.outcome.kind is OutcomeKind.CANCELLED:  # also one that goes on
+        return f"{report.outcome.message} It has {f'no {what}' if report.compiles else 'compiled nothing'} so far."
     if not report.compiles:
         return f"Nothing was compiled in this run. {report.outcome.message}".strip()
     return (

@@ -10,7 +10,7 @@ from irscope.findings.registry import kind_of
 from irscope.measures.tree import difference
 from irscope.profiling.changes import ProfileDiff, profile_diff
 from irscope.profiling.run_trees import RUN_TREES
-from irscope.protocol import LIBRARY, Compile, Finding, Kernel, Report, Severity, StageRef
+from irscope.protocol import LIBRARY, Compile, Finding, Kernel, Lane, Report, RunSummary, Severity, StageRef
 from irscope.store.store import Store
 from irscope.vocabulary import units
 from irscope.vocabulary.lanes import DEFAULT_PIPELINE
@@ -170,10 +170,7 @@ async def changes(context: ReadContext, params: ChangesParams) -> Encoded:
 
     def read(store: Store, report: Report) -> ChangesResult:
         if since is None:
-            through = "" if report.pipeline == DEFAULT_PIPELINE else f" through {report.pipeline}"
-            first = f"This is the first {lane.value} run of this script{through} that is kept."
-            reason = f"{first} Change the code and run it again."
-            return _nothing(item, items, reason)
+            return _nothing(item, items, _why_alone(report, lane, mine))
         diff = diff_runs(store, since.run, params.run)
         whole = mine is None or ran_whole(mine)
         uri_of = context.uri_of
@@ -273,6 +270,14 @@ def _choices(diff: TunedDiff | None, uri_of: UriOf) -> tuple[ChangedChoice, ...]
 
 def _generated(kernels: _Kernels) -> int:
     return sum(kernel.language != LIBRARY for kernel in kernels)
+
+
+def _why_alone(report: Report, lane: Lane, summary: RunSummary | None) -> str:
+    through = "" if report.pipeline == DEFAULT_PIPELINE else f" through {report.pipeline}"
+    first = f"This is the first {lane.value} run of this script{through} that is kept."
+    if summary is not None and summary.outcome is None:
+        return f"{report.outcome.message} {first}"
+    return f"{first} Change the code and run it again."
 
 
 def _about(diff: RunDiff, after: Report, whole: bool) -> str:

@@ -99,7 +99,7 @@ class PipelineStage:
 
 @dataclass(frozen=True)
 class KernelCount:
-    """How many kernels of a language there are."""
+    """How many kernels of a language there are; of libraries' how many calls."""
 
     language: str
     count: int
@@ -146,7 +146,10 @@ async def pipeline(context: ReadContext, params: PipelineParams) -> Encoded:
                 report.run, report.pipeline, None, choices, (), (), why_empty(report, "stages"), None, rank
             )
         stages = tuple(_Strip(store, report, compile).stages())
-        languages = Counter(kernel.language for kernel in report.kernels if kernel.compile == compile.id)
+        languages: Counter[str] = Counter()
+        for kernel in report.kernels:
+            if kernel.compile == compile.id:
+                languages[kernel.language] += 1 if kernel.is_generated else kernel.calls
         kernels = tuple(KernelCount(language, count) for language, count in languages.most_common())
         reason = "" if stages else why_empty(report, "stages of this compile")
         end = _end(store, report, compile, context.uri_of)

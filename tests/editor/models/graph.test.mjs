@@ -8,7 +8,7 @@ const MODULES = [
   "panels/ahead",
   ...["clusters", "grouping", "links", "model", "search"].map((name) => `graph/model/${name}`),
   ...["far", "scene"].map((name) => `graph/layout/${name}`),
-  ...["colours", "dot", "labels", "pens"].map((name) => `graph/draw/${name}`),
+  ...["colours", "dot", "labels", "names", "pens"].map((name) => `graph/draw/${name}`),
   ...["navigation", "opening"].map((name) => `graph/page/${name}`),
 ];
 
@@ -57,7 +57,10 @@ function modelOf(nodes) {
     details: ["f32[2]"],
     dtypes: ["f32"],
     devices: ["cpu"],
-    modules: modules.map((module) => ({ path: module === "" ? [] : module.split("."), type: "M" })),
+    modules: modules.map((path) => ({
+      path: path === "" ? [] : path.split("."),
+      type: path.endsWith("layers") ? "" : "M",
+    })), // A list is not called.
     files: ["file:///a%20b.py"],
     targets: [],
   });
@@ -133,6 +136,30 @@ describe("a graph is folded", () => {
     assert.ok(!open.has(forest.clusters[2].item), "a run of layers is closed at first");
     const all = graph.openAtFirst(forest, model.count, 24, () => 1);
     assert.equal(all.size, forest.clusters.length, "and opened with all");
+  });
+
+  it("with two layers as one, also where one has more operations and others are between them", () => {
+    const model = modelOf([
+      ["x", "placeholder", []],
+      ["q0", "mm", ["x"], "net.layers.0.attn"],
+      ["r0", "relu", ["q0"], "net.layers.0.attn"],
+      ["s0", "sum", ["r0"], "net.layers.0"],
+      ["between", "add", ["s0"], undefined, { home: "net.layers" }],
+      ["q1", "mm", ["between"], "net.layers.1.attn"],
+      ["r1", "relu", ["q1"], "net.layers.1.attn"],
+      ["t1", "tanh", ["r1"], "net.layers.1.attn"],
+      ["s1", "sum", ["t1"], "net.layers.1"],
+      ["a", "mm", ["s1"], "net.head.0"],
+      ["b", "relu", ["a"], "net.head.0"],
+      ["c", "mm", ["b"], "net.head.1.inner"],
+      ["d", "relu", ["c"], "net.head.1.inner"],
+      ["output", "output", ["d"]],
+    ]);
+    const forest = graph.fold(model, "module");
+    const named = (/** @type {string} */ wanted) =>
+      forest.clusters.find((/** @type {any} */ { name }) => name === wanted);
+    assert.deepEqual([named("layers").type, named("layers").repeats], ["M ×2", 2]);
+    assert.deepEqual([named("head").type, named("head").repeats], ["", 0], "these two have not the same in them");
   });
 
   it("with what has no module where the server says that it is drawn", () => {
@@ -474,6 +501,54 @@ describe("a graph is folded", () => {
     const colours = graph.colouring(model, "bytes", "dark");
     assert.deepEqual([0, 1, 2, 3].map(colours.of), [0, 2, 4, -1]);
     assert.equal(colours.text(2), "100 kB");
+  });
+
+  it("names stay legible however small their boxes are, and none covers another", () => {
+    const at = [
+      [0, 0, "net", "Net · 90 nodes"],
+      [4, 20, "embedding", "Embedding · 4 nodes"],
+      [160, 20, "layers", "Block ×12 · 80 nodes"],
+      [4, 80, "a_head_with_a_very_long_name_that_is_cut", "Linear · 2 nodes"],
+    ];
+    const boxes = at.map(([x, y], item) => ({ item, x, y, width: 150, height: 50 }));
+    const cut = (/** @type {string} */ text, /** @type {number} */ room) =>
+      text.slice(0, Math.max(2, Math.floor(room)));
+    const labels = {
+      of: (/** @type {number} */ item) => ({ title: at[item]?.[2], sub: at[item]?.[3] }),
+      within: (/** @type {string} */ text, /** @type {number} */ room, /** @type {number} */ size) =>
+        cut(text, room / (0.6 * size)),
+      widthIn: (/** @type {string} */ text, /** @type {number} */ size) => text.length * 0.6 * size,
+    };
+    for (const scale of [0.8, 0.3, 0.1]) {
+      /** @type {any[]} */
+      const texts = [];
+      /** @type {any[]} */
+      const places = [];
+      const pen = {
+        text: (
+          /** @type {string} */ text,
+          /** @type {number} */ _x,
+          /** @type {number} */ _y,
+          /** @type {any} */ how,
+        ) => texts.push([text, how.size * scale]),
+        rect: (
+          /** @type {number} */ x,
+          /** @type {number} */ y,
+          /** @type {number} */ width,
+          /** @type {number} */ height,
+        ) => places.push({ x, y, width, height }),
+      };
+      graph.drawNames(pen, boxes, labels, {}, scale);
+      assert.ok(texts.every((/** @type {any[]} */ [, size]) => Math.abs(size - 10) < 1e-9));
+      const said = texts.map((/** @type {any[]} */ [text]) => text);
+      assert.ok(said.includes("net") && said.includes("layers") && said.includes("Block ×12"), `${scale}: ${said}`);
+      for (const [at, one] of places.entries()) {
+        for (const other of places.slice(at + 1)) {
+          const isBeside = one.x + one.width <= other.x || other.x + other.width <= one.x;
+          assert.ok(isBeside || one.y + one.height <= other.y || other.y + other.height <= one.y, `${scale}: ${said}`);
+        }
+      }
+    }
   });
 
   it("no two kernels have one colour, and those with most nodes have those of the palette", () => {

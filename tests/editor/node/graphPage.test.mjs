@@ -237,6 +237,8 @@ describe("the graph panel in a page", () => {
     await panel.locator("#search").press("Enter");
     await panel.locator("#details-facts", { hasText: "moves" }).waitFor();
     assert.doesNotMatch(await panel.locator("#details-facts").innerText(), /lower bound/i);
+    const ran = await panel.locator("#target option:disabled").innerText();
+    assert.equal(ran, "this CPU (used by the run): Profile This File measures it");
     await panel.getByLabel("Estimate for").selectOption("a device");
     assert.match(await legend.innerText(), /^Lower bound on a device\. This graph ran on cpu\.\s+≤ /);
     assert.match(await panel.locator("#details-facts").innerText(), /lower bound on a device\s+3\.07 µs/i);
@@ -379,6 +381,22 @@ describe("the graph panel in a page", () => {
     );
     assert.equal(await panel.locator("#canvas").getAttribute("data-boxes"), boxes, "nothing was opened beneath them");
     assert.equal(await panel.locator("#details").isHidden(), true, "nor selected");
+  });
+
+  it("is fitted again when its room changes, until somebody moves it", async () => {
+    const { page, panel } = await open("dark");
+    const scale = async () => Number(await panel.locator("#canvas[data-nodes][data-scale]").getAttribute("data-scale"));
+    const before = await scale();
+    const resized = async (/** @type {number} */ height) => {
+      await page.setViewportSize({ width: 900, height });
+      await panel.waitForFunction((wanted) => /** @type {any} */ (globalThis).innerHeight === wanted, height);
+      return until(scale, (now) => !Number.isNaN(now), "the picture is at rest");
+    };
+    await page.setViewportSize({ width: 900, height: 420 });
+    const smaller = await until(scale, (now) => now < before, "all of it is in view in less room");
+    await panel.locator("#zoom-in").click();
+    const chosen = await until(scale, (now) => now > smaller, "it zooms in");
+    assert.equal(await resized(700), chosen, "what somebody chose is kept");
   });
 
   it("exports the picture as SVG and the graph as DOT, with foreign text as text", async () => {

@@ -104,6 +104,8 @@ describe("the pipeline in a page of its own", () => {
     const [chooser, search] = await Promise.all(boxes);
     assert.ok(chooser && search && Math.abs(chooser.y - search.y) < 6, "one row is above the cards");
     assert.ok(search.x + search.width <= 400);
+    const tops = (/** @type {Element[]} */ tabs) => new Set(tabs.map((tab) => tab.getBoundingClientRect().top)).size;
+    assert.equal(await frame.locator(".tabs button").evaluateAll(tops), 1, "and one row has all tabs");
     const inner = page.frames().find((each) => each !== page.mainFrame());
     assert.ok(inner);
     assert.deepEqual(await violations(inner, OF_THE_PAGE_AROUND), []);

@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 from irscope.ir.graphs import edges_of, parse_graph
 from irscope.ir.nodes import NodeFacts, Source, Value
-from irscope.ir.roofline import Peaks
-from irscope.protocol import Compile, CompileOutcome, Kernel, Lane, Outcome, OutcomeKind, StageRef
+from irscope.ir.roofline import THIS_CPU, Peaks
+from irscope.profiling.profile import CudaGraphs, Profile
+from irscope.protocol import Compile, CompileOutcome, Kernel, Lane, Outcome, OutcomeKind, StageRef, to_json
 from irscope.store.store import Store
 from irscope_server.base.archive import Archive
 from irscope_server.base.params import GraphParams, StageParams
 from irscope_server.graph.answers import GraphKernels
 from irscope_server.graph.columns import ADDED, CHANGED, REMOVED, SAME, columns, compared
 from irscope_server.graph.requests import GraphCache, graph, graph_kernels, versions_of
-from irscope_server.graph.targets import targets
+from irscope_server.graph.targets import cpu_of, targets
 from made import GRAPH
 from shapes import graph_misfits, misfits
 
@@ -207,6 +208,16 @@ def server(tmp_path: Path) -> Any:
         store.put_kernel(run, Kernel("cpp_fused_sin_0", "cpp", "0/0", "0/0/output-code", ()))
         store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "", 1.0))
     return SimpleNamespace(archive=Archive(path), graphs=GraphCache(), uri_of=uri_of, run=run)
+
+
+def test_the_cpu_is_the_one_that_a_profile_of_the_script_or_of_another_one_measured(tmp_path: Path) -> None:
+    with Store(str(tmp_path / "runs.db")) as store:
+        run = store.create_run("/w/other.py", (), Lane.DEEP, "")
+        assert cpu_of(store, "/w/a.py") is None
+        store.put_profile(
+            run, to_json(Profile("r", 1, 0.0, 1.0, 0.0, (), (), (), CudaGraphs(0, 0), cpu_peaks=(2.0, 3.0)))
+        )
+        assert cpu_of(store, "/w/a.py") == Peaks(THIS_CPU, 2.0, {"float32": 3.0})
 
 
 async def test_what_a_pass_did(server: Any) -> None:

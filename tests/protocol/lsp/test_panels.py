@@ -102,10 +102,24 @@ async def test_the_pipeline_of_a_training_step(start_editor: StartEditor, stored
     ours = [stages[track, "kernel"].count for track in ("forward", "backward")]
     assert sum(ours) == sum(kernel.language != "extern" for kernel in kernels)
     assert {one.language: one.count for one in found.kernels} == {
-        language: sum(kernel.language == language for kernel in kernels) for language in ("cpp", "extern")
+        "cpp": sum(kernel.language == "cpp" for kernel in kernels),
+        "extern": sum(kernel.calls for kernel in kernels if kernel.language == "extern"),
     }
     assert {entry.title for entry in stages["shared", "dynamo-graph"].beside} >= {"Guards", "Symbolic trace"}
     assert [entry.title for entry in stages["backward", "output-code"].beside] == ["Memory plan (backward)"]
+
+
+async def test_a_run_that_goes_on_says_so_where_there_is_nothing_yet(start_editor: StartEditor, tmp_path: Path) -> None:
+    """The process that records it is this one."""
+    with Store(str(tmp_path / "runs.db")) as store:
+        run = store.create_run("/w/a.py", (), Lane.DEEP, "")
+        editor = await start_editor(playing=True, options={"storePath": store.path, "run": {"onSave": "off"}})
+        for method in ("pipeline", "memory", "phases"):
+            found = await editor.request(f"irscope/{method}", run=run)
+            assert found.reason == "The run is going on. It has compiled nothing so far."
+        first = await editor.request("irscope/changes", run=run)
+        assert first.reason == "The run is going on. This is the first deep run of this script that is kept."
+        assert (await editor.request("irscope/findings", run=run)).standing == "The run is going on."
 
 
 @pytest.mark.worker

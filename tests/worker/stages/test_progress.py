@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,10 @@ def test_frames_are_counted_as_they_come_and_say_when_they_come_again(compile: C
     teller = ProgressTeller(told.append, DYNAMO_PHASES)
     teller.phase("dynamo_start", compile)
     teller.phase("dynamo_guards", compile)
-    assert [one.text for one in told] == ["tracing frame 1 again (1): f (model.py:7, 3/1)"]
+    teller.phase("dynamo_start", dataclasses.replace(compile, function="wrapper.wrapped", program="Llama"))
+    again = "tracing frame 1 again (1)"
+    names = [": f (model.py:7, 3/1)", ": Llama (model.py:7, 3/1)"]
+    assert [one.text for one in told] == [again + name for name in names], "by the name of what the user passed"
 
 
 def test_forward_and_backward_are_told_apart(compile: Compile) -> None:

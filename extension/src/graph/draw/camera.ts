@@ -9,8 +9,10 @@ export interface Place {
   height: number;
 }
 
-const SMALLEST_SCALE = 0.01;
+const SMALLEST_SCALE = 0.001;
 const LARGEST_SCALE = 5;
+/** How much smaller than where all of it is in view the picture can be made. */
+const FARTHEST = 2;
 const READABLE_SCALE = 0.7;
 /** At the start all is in view; a graph of which nothing could be read then begins at its top. */
 const LEAST_AT_START = 0.3;
@@ -21,6 +23,8 @@ export const isCalm = (): boolean => window.matchMedia("(prefers-reduced-motion:
 export class Camera {
   private current: View = { x: 0, y: 0, scale: 1 };
   private moving = 0;
+  /** What is shown until the user moves it, whatever room there is: all, or what is shown at the start. */
+  private kept: "whole" | "start" | undefined;
 
   constructor(
     private readonly canvas: HTMLElement,
@@ -50,6 +54,7 @@ export class Camera {
 
   set(view: View): void {
     cancelAnimationFrame(this.moving);
+    this.kept = undefined;
     this.apply(view);
   }
 
@@ -61,6 +66,7 @@ export class Camera {
   /** Goes there in a moment, so that the eye can follow. */
   glide(to: View): void {
     cancelAnimationFrame(this.moving);
+    this.kept = undefined;
     if (isCalm()) {
       this.apply(to);
       return;
@@ -82,8 +88,34 @@ export class Camera {
     this.moving = requestAnimationFrame(step);
   }
 
-  /** The whole picture. */
-  fitting(): View {
+  /** Where it is to be when the page is made again. */
+  get rest(): View | "whole" | undefined {
+    return this.kept === "start" ? undefined : (this.kept ?? this.current);
+  }
+
+  /** Goes back to what `rest` said. */
+  restore(rest: View | "whole" | undefined): void {
+    if (rest === undefined) {
+      this.start();
+    } else {
+      this.set(rest === "whole" ? this.fitting() : rest);
+      this.kept = rest === "whole" ? rest : undefined;
+    }
+  }
+
+  resized(): void {
+    if (this.kept !== undefined && this.width > 0) {
+      this.restore(this.rest);
+    }
+  }
+
+  /** Shows the whole picture. */
+  fit(): void {
+    this.glide(this.fitting());
+    this.kept = "whole";
+  }
+
+  private fitting(): View {
     const { width, height } = this.picture();
     const scale = Math.min(this.width / (width + 40), this.height / (height + 40), 1.25);
     return {
@@ -96,19 +128,18 @@ export class Camera {
   /** The whole picture where its names can be read then, else its top. */
   start(): void {
     const view = this.fitting();
-    if (view.scale >= LEAST_AT_START) {
-      this.set(view);
-      return;
-    }
     const x = this.picture().width / 2 - this.width / READABLE_SCALE / 2;
-    this.set({ x, y: -16, scale: READABLE_SCALE });
+    this.set(view.scale >= LEAST_AT_START ? view : { x, y: -16, scale: READABLE_SCALE });
+    this.kept = "start";
   }
 
   /** Zooms about a point of the canvas in pixels; its middle when none is given. */
   zoom(factor: number, at?: { x: number; y: number }): void {
     const { x, y, scale } = this.current;
     const point = at ?? { x: this.width / 2, y: this.height / 2 };
-    const next = Math.min(Math.max(scale * factor, SMALLEST_SCALE), LARGEST_SCALE);
+    // Farther away than all of it there is nothing more to see, and no name could be read.
+    const least = Math.min(scale, this.fitting().scale / FARTHEST);
+    const next = Math.min(Math.max(scale * factor, least), LARGEST_SCALE);
     this.set({ x: x + point.x / scale - point.x / next, y: y + point.y / scale - point.y / next, scale: next });
   }
 

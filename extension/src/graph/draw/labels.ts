@@ -23,6 +23,7 @@ const CLUSTER_MARGIN = 36;
 export class Labels {
   private readonly labels = new Map<number, Label>();
   private readonly widths = new Map<string, number>();
+  private readonly cut = new Map<string, string>();
   private readonly compositions = new Map<number, number[]>();
   private readonly measure: CanvasRenderingContext2D;
 
@@ -81,7 +82,11 @@ export class Labels {
 
   /** As much of a name as has room, and its width, both at a size of its letters. */
   within(text: string, room: number, size: number): string {
-    return this.shortened(text, true, (room * 12) / size);
+    const units = Math.floor((room * 12) / size);
+    const key = `${units}|${text}`; // It is asked for in each frame.
+    const known = this.cut.get(key) ?? this.shortened(text, true, units);
+    this.cut.set(key, known);
+    return known;
   }
 
   widthIn(text: string, size: number): number {

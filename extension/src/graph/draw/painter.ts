@@ -4,6 +4,7 @@ import { ADDED, CHANGED, GONE } from "../model/model";
 import type { Colouring } from "./colours";
 import type { Far } from "../layout/far";
 import type { Labels } from "./labels";
+import { drawNames, NAME_PIXELS } from "./names";
 import type { Pen } from "./pens";
 import { HEADER, type Box, type Scene, type Wire } from "../layout/scene";
 import { mixed, type Theme } from "./theme";
@@ -29,11 +30,8 @@ export interface Marks {
   far: Far[];
 }
 
-/** Letters smaller than this many pixels are not drawn. */
-const SMALLEST_TEXT = 4.5;
-/** Names of modules are never smaller than this; what has no room for some letters of this size has none. */
-const NAME_PIXELS = 10;
-const LEAST_NAME_PIXELS = 26;
+/** A title whose letters would be smaller than this many pixels is cut. */
+const SMALLEST_TEXT = 6;
 /** Where a second line would be smaller than this, the first has its place, too. */
 const SMALLEST_SECOND = 5.5;
 const LARGEST_TITLE = 24;
@@ -69,49 +67,14 @@ export class Painter {
     this.tint = (this.theme.lightness === "dark" ? 0.16 : 0.12) * (isFar ? 2.5 : 1);
     this.small = [];
     this.inside(pen, scene.root, marks, scale, seen);
-    this.names(pen, scale);
+    drawNames(pen, this.small, this.labels, this.theme, scale);
     this.selection(pen, marks, scale);
-  }
-
-  /** The names of clusters whose own letters would be too small, over the picture: outer ones first, where there is room. */
-  private names(pen: Pen, scale: number): void {
-    const { theme, labels } = this;
-    const [size, line] = [NAME_PIXELS / scale, (NAME_PIXELS + 3) / scale];
-    const taken: { x: number; y: number; width: number; height: number }[] = [];
-    for (const box of this.small) {
-      const room = box.width - 8 / scale;
-      const { title, sub } = labels.of(box.item);
-      const name = labels.within(title, room, size);
-      const [, whole = ""] = /^((?!\d+ nodes?$).*?)(?: · |$)/.exec(sub) ?? [];
-      const first = labels.widthIn(name, size);
-      const widthWith = (text: string): number => first + size / 2 + labels.widthIn(text, size);
-      const kinds = name === title && whole !== "" ? [whole, whole.replace(/, call \d+$/, "")] : [];
-      const kind = kinds.find((text) => widthWith(text) <= room);
-      const width = (kind === undefined ? first : widthWith(kind)) + 4 / scale;
-      const place = { x: box.x + 2 / scale, y: box.y + 1 / scale, width, height: line };
-      const isFree = taken.every(
-        (other) =>
-          place.x >= other.x + other.width ||
-          place.x + place.width <= other.x ||
-          place.y >= other.y + other.height ||
-          place.y + place.height <= other.y,
-      );
-      if (isFree) {
-        taken.push(place);
-        const [x, y] = [place.x + 2 / scale, place.y + 0.8 * line];
-        pen.rect(place.x, place.y, place.width, place.height, 2 / scale, { fill: theme.cluster });
-        pen.text(name, x, y, { size, colour: theme.ink, font: theme.sans, bold: true });
-        if (kind !== undefined) {
-          pen.text(kind, x + first + size / 2, y, { size, colour: theme.muted, font: theme.sans });
-        }
-      }
-    }
   }
 
   /** Whether a cluster's name is drawn over the picture, since its own letters would be too small. */
   private isSmall(box: Box, scale: number): boolean {
     const isSmall = 12 * scale < NAME_PIXELS;
-    if (isSmall && box.width * scale >= LEAST_NAME_PIXELS) {
+    if (isSmall) {
       this.small.push(box);
     }
     return isSmall;
@@ -281,10 +244,12 @@ export class Painter {
     const { theme, labels } = this;
     const { title } = labels.of(box.item);
     const room = box.width - indent - 6;
-    const size = Math.min(LARGEST_TITLE, Math.max(12, (12 * room) / Math.max(labels.widthOf(title, true), 1)));
-    if (size * scale >= SMALLEST_TEXT) {
+    const whole = Math.min(LARGEST_TITLE, (12 * room) / Math.max(labels.widthOf(title, true), 1));
+    const size = Math.max(12, whole, SMALLEST_TEXT / scale);
+    if (size <= height) {
       const base = box.y + height / 2 + size * 0.36;
-      pen.text(title, box.x + indent, base, { size, colour: theme.ink, font: theme.sans, bold: true });
+      const text = labels.within(title, room, size);
+      pen.text(text, box.x + indent, base, { size, colour: theme.ink, font: theme.sans, bold: true });
     }
   }
 

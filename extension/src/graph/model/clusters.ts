@@ -44,8 +44,9 @@ const CALL_NUMBER = /@(\d+)(?=\.|$)/g;
 /** More children than this are grouped once more. */
 export const MOST_CHILDREN = 80;
 const CHUNK = 40;
-/** So many layers of one kind are folded into one. */
+/** So many layers of one kind are folded into one; where they are all there is in a module, two are enough. */
 const LEAST_REPEATS = 3;
+const LEAST_ALONE = 2;
 
 interface Draft {
   name: string;
@@ -142,7 +143,10 @@ function withRepeats(parts: Part[], parent: Draft): Part[] {
   return found;
 }
 
-/** Neighbours of one class with as many operations, whose names end with a number. */
+/**
+ * Neighbours of one class with the same modules in them, whose names end with a number. They need not have as many
+ * operations: the first layer of a forward graph keeps other values for the backward than the second.
+ */
 function runAt(parts: Part[], from: number): Draft[] {
   const run: Draft[] = [];
   for (let at = from; at < parts.length; at += 1) {
@@ -154,7 +158,7 @@ function runAt(parts: Part[], from: number): Draft[] {
       part.type !== first.type ||
       part.type === "" ||
       !/\d(@\d+)?$/.test(part.name) ||
-      callsIn(part) !== callsIn(first)
+      kindOf(part) !== kindOf(first)
     ) {
       break;
     }
@@ -163,8 +167,9 @@ function runAt(parts: Part[], from: number): Draft[] {
   return run;
 }
 
-function callsIn({ calls, children }: Draft): number {
-  return [...children.values()].reduce((all, child) => all + callsIn(child), calls);
+/** What layers of one kind have in common: the modules in them; if they have none, how many operations. */
+function kindOf({ calls, children }: Draft): string {
+  return children.size === 0 ? String(calls) : [...children.keys()].sort().join("|");
 }
 
 /** `layers.0` and `layers.31` → `layers.0–31`. */
@@ -233,10 +238,12 @@ class Numbering {
         const child = this.make(part.name, part.key, part.type, cluster);
         cluster.children.push(child.item);
         const inner = partsOf(part);
-        const [layer] = inner;
-        if (typeof layer === "object" && inner.length >= LEAST_REPEATS && runAt(inner, 0).length === inner.length) {
-          child.repeats = inner.length;
-          child.type = `${layer.type} ×${inner.length}`;
+        // Between the layers of a list there may be operations that are in none, as a sum of gradients is.
+        const layers = part.type === "" ? inner.filter((each) => typeof each === "object") : inner;
+        const [layer] = layers;
+        if (typeof layer === "object" && layers.length >= LEAST_ALONE && runAt(layers, 0).length === layers.length) {
+          child.repeats = layers.length;
+          child.type = `${layer.type} ×${layers.length}`;
         }
         this.fill(child, inner, 0);
         child.last = this.order.length;

@@ -3,8 +3,8 @@
 import type { FusionDecision } from "../../protocol";
 import { pathOf, type Forest } from "../model/clusters";
 import * as units from "../../units";
-import type { Labels } from "../draw/labels";
-import { CALL, decoded, type Model } from "../model/model";
+import { inputName, type Labels } from "../draw/labels";
+import { CALL, decoded, PLACEHOLDER, type Model } from "../model/model";
 import { h, setText } from "../../panels/dom";
 import { symbolText } from "../../panels/symbols";
 import type { Page } from "./page";
@@ -151,8 +151,8 @@ function links(title: string, nodes: number[], model: Model, ways: Ways, why = "
   const list = nodes.slice(0, MOST_LINKS).map((node) => {
     const link = h(
       "button",
-      { type: "button", class: "link", title: `${model.op(node)} ${model.detail(node)}` },
-      model.name(node),
+      { type: "button", class: "link", title: `${model.name(node)} ${model.op(node)} ${model.detail(node)}` },
+      model.kind(node) === PLACEHOLDER ? inputName(model.name(node)) : model.name(node),
     );
     link.addEventListener("click", () => ways.select(node));
     return link;

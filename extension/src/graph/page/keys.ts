@@ -92,7 +92,7 @@ function onPicture(panel: GraphPanel, event: KeyboardEvent, scene: Scene, box: B
   } else if (event.key === "-" || event.key === "PageDown") {
     camera.zoom(1 / ZOOM_STEP);
   } else if (event.key === "0") {
-    camera.glide(camera.fitting());
+    camera.fit();
   } else if (event.key === "k" || event.key === "K") {
     panel.showKernel();
   } else {

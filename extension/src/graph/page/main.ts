@@ -172,14 +172,18 @@ function offerChoices(): void {
   page.only.setAttribute("aria-pressed", String(state.only === true));
 }
 
-/** The devices that times can be estimated for. The one that ran is chosen at first, if it is one of them. */
+/**
+ * The devices that times can be estimated for. The one that ran is chosen at first, if it is one of them. A CPU that ran
+ * is in the list also before a profile has measured it, and says what it takes.
+ */
 function offerTargets(): void {
-  const targets = panel?.model.graph.targets ?? [];
+  const { targets = [], devices = [], ranOn = "", gpu = "" } = panel?.model.graph ?? {};
+  const unmeasured = "this CPU (used by the run): Profile This File measures it";
+  const isMeasured = !devices.includes("cpu") || gpu !== "" || ranOn !== "";
   page.target.replaceChildren(
     h("option", { value: "" }, "choose a device"),
-    ...targets.map(({ name }) =>
-      h("option", { value: name }, name === panel?.model.graph.ranOn ? `${name} (used by the run)` : name),
-    ),
+    ...targets.map(({ name }) => h("option", { value: name }, name === ranOn ? `${name} (used by the run)` : name)),
+    ...(isMeasured ? [] : [h("option", { disabled: true }, unmeasured)]),
   );
   page.target.value = panel?.model.target?.name ?? "";
   page.targetLabel.hidden = page.colour.value !== "time";
@@ -264,7 +268,7 @@ function listenToPage(): void {
   buttons.collapse.addEventListener("click", () => void panel?.collapseAll());
   buttons.zoomIn.addEventListener("click", () => panel?.view.camera.zoom(1.3));
   buttons.zoomOut.addEventListener("click", () => panel?.view.camera.zoom(1 / 1.3));
-  buttons.fit.addEventListener("click", () => panel?.view.camera.glide(panel.view.camera.fitting()));
+  buttons.fit.addEventListener("click", () => panel?.view.camera.fit());
   buttons.svg.addEventListener("click", () => save(saveSvg));
   buttons.dotShown.addEventListener("click", () => save((shown) => saveDot(shown, "shown")));
   buttons.dotWhole.addEventListener("click", () => save((shown) => saveDot(shown, "whole")));

@@ -28,6 +28,8 @@ const BOXES_AT_FIRST = 24;
 const CHANGES_AT_FIRST = 110;
 const MOST_BOXES = 1500;
 const MOST_BELOW = 400;
+/** Lines with more nodes than this are not looked for one by one. */
+const MOST_LANDED = 40;
 
 export class GraphPanel {
   readonly view: GraphView;
@@ -72,11 +74,7 @@ export class GraphPanel {
     const { selected = "", view } = state; // Kept before the first picture changes them.
     this.dress();
     await this.arrange();
-    if (view === undefined) {
-      this.view.camera.start();
-    } else {
-      this.view.camera.set(view);
-    }
+    this.view.camera.restore(view);
     const item = itemsByKey.get(selected) ?? this.model.graph.nodes.name.indexOf(selected);
     this.select(item >= 0 ? item : undefined, { reveals: false });
     this.showSearch();
@@ -227,7 +225,7 @@ export class GraphPanel {
     const top = this.selected === undefined ? undefined : pathOf(this.forest, this.model.count, this.selected)[0]?.item;
     this.select(top ?? this.selected, { reveals: false });
     await this.arrange();
-    this.view.camera.glide(this.view.camera.fitting());
+    this.view.camera.fit();
   }
 
   async expandBelow(item: number): Promise<void> {
@@ -285,12 +283,15 @@ export class GraphPanel {
     if (first === undefined) {
       return;
     }
-    const closed = closedAround(this.forest, this.model.count, nodes, this.open, MOST_BELOW);
-    if (closed.length > 0) {
-      closed.forEach((item) => this.open.add(item));
-      await this.arrange();
+    // What the call of a whole model became stays folded.
+    if (nodes.length <= MOST_LANDED) {
+      const closed = closedAround(this.forest, this.model.count, nodes, this.open, MOST_BELOW);
+      if (closed.length > 0) {
+        closed.forEach((item) => this.open.add(item));
+        await this.arrange();
+      }
+      this.select(first);
     }
-    this.select(first);
     this.highlight(nodes);
   }
 
@@ -303,7 +304,8 @@ export class GraphPanel {
     const { scene, camera } = this.view;
     if (scene !== undefined) {
       const boxes = new Set(nodes.flatMap((node) => boxOf(scene, this.forest, node) ?? []));
-      this.view.mark({ linked: boxes });
+      // Where nearly all came from one line, as from the call of a model, an outline tells nothing apart.
+      this.view.mark({ linked: nodes.length > MOST_LANDED && nodes.length > this.model.count / 2 ? new Set() : boxes });
       this.page.canvas.dataset["linked"] = String(boxes.size);
       const [first] = boxes;
       if (

@@ -4,11 +4,11 @@ import type { Change } from "../../panels/ahead";
 import type { Subject } from "../../panels/messages";
 import type { Grouping } from "../model/grouping";
 import type { ColourMode } from "../draw/colours";
-import type { View } from "../draw/painter";
+import type { Camera } from "../draw/camera";
 
 export interface State {
   subject: Subject;
-  view: View | undefined;
+  view: Camera["rest"];
   /** Name of a node, or key of a cluster. */
   selected: string;
   search: string;

@@ -7,7 +7,7 @@ import { Minimap } from "../draw/minimap";
 import { transition } from "../draw/motion";
 import { Outline } from "./outline";
 import type { Page } from "./page";
-import { Painter, type Marks, type View } from "../draw/painter";
+import { Painter, type Marks } from "../draw/painter";
 import { CanvasPen } from "../draw/pens";
 import type { Scene } from "../layout/scene";
 import type { Theme } from "../draw/theme";
@@ -31,7 +31,7 @@ export class GraphView {
 
   constructor(
     private readonly page: Page,
-    private readonly onRest: (view: View) => void,
+    private readonly onRest: (view: Camera["rest"]) => void,
   ) {
     this.context = page.picture.getContext("2d", { alpha: false }) as CanvasRenderingContext2D;
     page.picture.style.visibility = "hidden"; // Without alpha it is black until something is drawn.
@@ -124,7 +124,7 @@ export class GraphView {
         return; // The camera's position before the first picture is not kept.
       }
       this.page.canvas.dataset["scale"] = this.camera.view.scale.toFixed(4);
-      this.onRest(this.camera.view);
+      this.onRest(this.camera.rest);
     }, REST_MS);
   }
 
@@ -177,6 +177,9 @@ export class GraphView {
     if (picture.width !== width || picture.height !== height) {
       picture.width = width;
       picture.height = height;
+      if (this.scene !== undefined) {
+        this.camera.resized();
+      }
       this.paint();
     }
   }

@@ -148,6 +148,7 @@ function showTab(tab: Tab, focus: boolean): void {
     each.setAttribute("aria-selected", String(name === tab));
     each.tabIndex = name === tab ? 0 : -1;
   }
+  tabs.get(tab)?.scrollIntoView({ block: "nearest", inline: "nearest" });
   page.setAttribute("aria-labelledby", `tab-${tab}`);
   showPage();
   if (focus) {

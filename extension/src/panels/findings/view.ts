@@ -84,7 +84,7 @@ class FindingsView implements View {
     this.filter.hidden = data.groups.length === 0;
     if (data.groups.length === 0) {
       this.shownCount.textContent = "";
-      this.body.replaceChildren(notice("No findings.", data.standing, data.seconds === 0 ? runButton() : undefined));
+      this.body.replaceChildren(notice(data.standing, "No findings.", data.seconds === 0 ? runButton() : undefined));
       return;
     }
     const groups = shownGroups(data, this.filter.value, this.hiddenBox.checked, this.sort);
