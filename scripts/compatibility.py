@@ -2,6 +2,7 @@
 
     npm run test:versions                                        all `VERSIONS`, and writes the table into docs/versions.md
     python scripts/compatibility.py own 2.9.1 2.15.0             makes the environments, runs, prints a table
+    python scripts/compatibility.py 2.15.0@3.13                  with another Python, which is there as python3.13
     python scripts/compatibility.py 2.15.0=path/to/python …      takes environments that are there
     python scripts/compatibility.py … --write                    writes the table into docs/versions.md
 
@@ -43,7 +44,7 @@ from irscope.driver.environments import install_torch
 ROOT = Path(__file__).resolve().parents[1]
 CASES = ROOT / "tests" / "cases"
 REPORTS = ROOT / "out" / "capture"
-VERSIONS = ("own", "2.9.0", "2.11.0", "2.12.1", "2.14.1", "2.15.0")
+VERSIONS = ("own", "2.9.1", "2.11.0", "2.12.1", "2.14.1", "2.15.0", "2.15.0@3.10", "2.15.0@3.12", "2.15.0@3.13")
 BREAKS = "graph breaks of the cases at their line"
 RECOMPILES = "recompilations of the cases"
 TESTS = "capture tests"
@@ -101,14 +102,15 @@ class Seen:
 def environment(spec: str, folder: Path) -> str:
     """The interpreter of a version, in a new virtual environment if none is named; PyTorch is there for the CPU alone, in
     the way of `irscope env create`."""
-    version, _, python = spec.partition("=")
+    named, _, python = spec.partition("=")
     if python:
         return python
-    home = folder / f"torch-{version}"
+    version, _, base = named.partition("@")
+    home = folder / f"torch-{named}"
     python = str(home / "bin" / "python")
     if not (home / "made").exists():
-        print(f"… making an environment with torch {version}", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+        print(f"… making an environment with torch {named}", flush=True)
+        subprocess.run([f"python{base}" if base else sys.executable, "-m", "venv", str(home)], check=True)
         install_torch(python, f"torch=={version}", ["numpy"], print)
         (home / "made").touch()
     return python
@@ -229,12 +231,12 @@ def table(columns: dict[str, Column]) -> list[str]:
 
 def place(version: str, measure: str) -> tuple[bool, list[int]]:
     """Sorts columns: the measure, then from old to new."""
-    return version != measure, [int(number) for number in re.findall(r"\d+", version.partition("+")[0])]
+    return version != measure, [int(number) for number in re.findall(r"\d+", re.sub(r"\+\w+", "", version))]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("versions", nargs="*", metavar="own|VERSION[=PYTHON]", default=VERSIONS)
+    parser.add_argument("versions", nargs="*", metavar="own|VERSION[@PYTHON][=PATH]", default=VERSIONS)
     parser.add_argument(
         "--keep", metavar="DIR", help="where the environments are made and kept (default: a temporary folder)"
     )
@@ -295,9 +297,12 @@ def main() -> int:
 
 
 def full_version(python: str) -> str:
-    """With its build, as torch itself tells it: ``2.15.0+cu132``."""
-    command = [python, "-c", "import torch; print(torch.__version__)"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    """With its build, as torch itself tells it: ``2.15.0+cu132``, and with another Python than ours ``2.15.0+cu132-py3.13``."""
+    command = [python, "-c", "import sys, torch; print(torch.__version__, *sys.version_info[:2])"]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    version, *numbers = told[-3:]
+    minor = tuple(map(int, numbers))
+    return version if minor == sys.version_info[:2] else f"{version}-py{'.'.join(numbers)}"
 
 
 if __name__ == "__main__":

@@ -72,6 +72,9 @@ class Artifact:
         The parts of each key of the FX graph cache: ``[digest] name: value``.
     lowered
         The post-grad graph of each entry, by its key in the FX graph cache; of a saved function, by its title.
+    compiled
+        For each entry the texts of its stages in their order: the event of PyTorch's structured trace that has the same
+        text, and the text.
     code
         ``(file, line, function, code)`` of the user's lines that the nodes of a program came from.
     """
@@ -92,5 +95,6 @@ class Artifact:
     weights: dict[str, dict[str, str]] = field(default_factory=dict)
     keys: dict[str, list[str]] = field(default_factory=dict)
     lowered: dict[str, str] = field(default_factory=dict)
+    compiled: list[list[tuple[str, str]]] = field(default_factory=list)
     code: list[tuple[str, int, str, str]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
