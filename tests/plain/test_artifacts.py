@@ -561,6 +561,52 @@ def test_lines_that_a_graph_came_from_are_compared_with_the_source(tmp_path: Pat
     assert list(dict.fromkeys(one.what for one in fit(artifact).differences)) == said
 
 
+CODE = """\
+# AOT ID: ['0_inference']
+from torch._inductor.async_compile import AsyncCompile
+async_compile = AsyncCompile()
+cpp_fused_add_mul_sin_0 = async_compile.cpp_pybinding(['const float*', 'float*'], r'''
+extern "C" void kernel(const float* in_ptr0, float* out_ptr0) {}
+''')
+def call(args):
+    cpp_fused_add_mul_sin_0(arg0_1, buf0)
+    return (buf0, )
+"""
+
+
+class Compiled:
+    """Has the fields that entries of PyTorch's caches have."""
+
+    def __init__(self, **fields: Any) -> None:
+        vars(self).update(fields)
+
+
+def test_the_entries_of_a_cache_are_the_stages_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = tmp_path / "module.py"
+    code.write_text("def f(x):\n    y = x.sin() * 2.0\n    return y + 1\n")
+    graph = GRAPH.replace("FILE", str(code))
+    made = {"inductor_post_grad_graph_str": graph, "source_code": CODE, "_fx_graph_cache_debug_lines": ["[a] b: c"]}
+    inductor = mega((b"fkey", pickle.dumps(Compiled(**made, _fx_graph_cache_key="fkey"))))
+    forward = Compiled(aot_forward_graph_str=graph, compiled_fw=Compiled(cache_info=("fkey", [])))
+    autograd = mega((b"akey", pickle.dumps(forward)), kind=b"aot_autograd")
+    body = inductor[4:] + autograd[12:]
+    file, store = tmp_path / "mega", str(tmp_path / "runs.db")
+    file.write_bytes(zlib.crc32(body).to_bytes(4, "big") + body)
+    assert main(["open", str(file), "--store", store, "--json"]) == 0
+    run = json.loads(capsys.readouterr().out)["run"]
+    assert main(["show", run, "--store", store, "--json"]) == 0
+    (compile,) = json.loads(capsys.readouterr().out)["compiles"]
+    assert (compile["function"], compile["file"], compile["graph_ops"]) == ("f", str(code), 3)
+    assert [stage["name"] for stage in compile["stages"]] == [
+        "inference-graph",
+        "post-grad-graph",
+        "output-code",
+        "kernel",
+    ]
+    assert main(["show", run, "--store", store, "--line", f"{code}:3"]) == 0
+    assert "aten.add.Tensor" in capsys.readouterr().out
+
+
 # --- vLLM's cache -------------------------------------------------------------------------------------------------------
 
 FACTORS = {

@@ -277,7 +277,10 @@ def _tensor(value: Any) -> dict[str, str] | None:
 def _take_graphs(value: Any, title: str, artifact: Artifact) -> None:
     """The graphs, kernels and keys of a compiled graph, or of an entry that has some."""
     texts: list[tuple[str, str]] = []
+    named: list[str] = []  # the entries of the FX graph cache that one of the AOTAutograd cache names
     for here in walk(value):
+        if isinstance(here, str) and here in artifact.lowered:
+            named.append(artifact.lowered[here])
         if not isinstance(here, Record):
             continue
         texts += _take_texts(here, title, artifact)
@@ -290,8 +293,10 @@ def _take_graphs(value: Any, title: str, artifact: Artifact) -> None:
             names = [name for name in walk(devices.args) if isinstance(name, str)]
             if names:
                 artifact.made_for.setdefault("device", ", ".join(names))
-    if texts:
-        artifact.compiled.append(texts)
+    parts = [group for group in artifact.compiled if any(text in named for _, text in group)]
+    artifact.compiled = [group for group in artifact.compiled if group not in parts]
+    if texts or parts:
+        artifact.compiled.append(list(dict.fromkeys([*texts, *(pair for group in parts for pair in group)])))
 
 
 def _take_texts(compiled: Record, title: str, artifact: Artifact) -> Iterator[tuple[str, str]]:
