@@ -179,7 +179,7 @@ class Column:
         self.cells = {TESTS: self.cells[TESTS]} if TESTS in self.cells else {}
         self.cells |= dict.fromkeys(sorted(seen.stages), "yes")
         self.cells[BREAKS], self.cells[RECOMPILES] = (
-            f"{found} of {all_}" for found, all_ in (seen.breaks, seen.recompiles)
+            f"{found}/{all_}" for found, all_ in (seen.breaks, seen.recompiles)
         )
         self.lists[GAPS] = sorted(seen.gaps)
 

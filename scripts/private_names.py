@@ -2,7 +2,7 @@
 
     python scripts/private_names.py --source DIR
 
-``DIR`` is a checkout, or the folder that has an installed ``torch`` in it; nothing of it is imported.  The names are
+``DIR`` is a checkout, or the folder that has an installed ``torch`` in it; it is not imported.  The names are
 those of the declarations in `irscope.internals`: what a `PrivateName` is, where a `FrameLook` looks, and what the
 function of a `Hook` reads of its module.  What it reads of an object whose class is not written there is not checked,
 nor are names of C.  The exit code is 1 if a name is missing: its hook leaves a capture gap in that version.

@@ -29,17 +29,11 @@ def print_artifact(options: argparse.Namespace, kind: Kind) -> int:
     except ArtifactError as error:
         complain(f"irscope: {printable(str(error))}")
         return 3
-    with Store(options.store) as store:
-        found = fit(artifact, store, store.find_run(options.run)) if options.run else fit(artifact)
-        if run := open_as_run(artifact, store):
-            keep_trails(store, run)
-            store.tidy(run)
-    if options.trust:
-        try:
-            found = judge(artifact, options.trust, options.script, found)
-        except TrustError as error:
-            complain(f"irscope: {printable(str(error))}")
-            return 3
+    try:
+        found, run = _compared(artifact, options)
+    except TrustError as error:
+        complain(f"irscope: {printable(str(error))}")
+        return 3
     lines = artifact_lines(artifact, found, Paint(sys.stdout), options.all and not options.json)
     if run:
         lines.append(f"Its stages are the run {run}: irscope show")
@@ -49,6 +43,16 @@ def print_artifact(options: argparse.Namespace, kind: Kind) -> int:
     else:
         to_stdout(lines)
     return 0
+
+
+def _compared(artifact: Artifact, options: argparse.Namespace) -> tuple[Fit, str]:
+    """What differs here, and the ID of the run with its stages.  Raises TrustError and LookupError."""
+    with Store(options.store) as store:
+        found = fit(artifact, store, store.find_run(options.run)) if options.run else fit(artifact)
+        if run := open_as_run(artifact, store):
+            keep_trails(store, run)
+            store.tidy(run)
+    return judge(artifact, options.trust, options.script, found) if options.trust else found, run
 
 
 def artifact_lines(artifact: Artifact, found: Fit, paint: Paint, is_all: bool = False) -> list[str]:

@@ -66,15 +66,16 @@ def starts(
     with tempfile.TemporaryDirectory(prefix="irscope-starts-", ignore_cleanup_errors=True) as folder:
         caches = os.path.join(folder, "mega-cache")
         for name, cache, load, save in (
+            (ARTIFACT, "third", "", ""),  # first, since it is the one that may not even begin
             (COLD, "first", "", caches),
             (WARM, "first", "", ""),
             (CACHES, "second", caches, ""),
-            (ARTIFACT, "third", "", ""),
         ):
             command = other if name is ARTIFACT else (script, *arguments)
             if command:
                 on_start(name)
                 found.append(_start(name, python, command, cwd, os.path.join(folder, cache), load, save))
+    found.sort(key=lambda start: start.name is ARTIFACT)
     return found
 
 

@@ -93,7 +93,7 @@ class Artifact:
     lowered
         The post-grad graph of each entry, by its key in the FX graph cache; of a saved function, by its title.
     keyed, newest
-        Of vLLM's cache: what its keys were made of, the oldest first, and the newest key of those that were opened.
+        What vLLM computed its keys from, the oldest first, and the newest key that was opened.
     compiled
         For each entry the texts of its stages in their order: the event of PyTorch's structured trace that has the same
         text, and the text.

@@ -279,9 +279,8 @@ def _take_graphs(value: Any, title: str, artifact: Artifact) -> None:
     texts: list[tuple[str, str]] = []
     named: list[str] = []  # the entries of the FX graph cache that one of the AOTAutograd cache names
     for here in walk(value):
-        if isinstance(here, str) and here in artifact.lowered:
-            named.append(artifact.lowered[here])
         if not isinstance(here, Record):
+            named += [artifact.lowered[here]] if isinstance(here, str) and here in artifact.lowered else []
             continue
         texts += _take_texts(here, title, artifact)
         lines, key = here.get("_fx_graph_cache_debug_lines"), here.get("_fx_graph_cache_key")
@@ -293,10 +292,15 @@ def _take_graphs(value: Any, title: str, artifact: Artifact) -> None:
             names = [name for name in walk(devices.args) if isinstance(name, str)]
             if names:
                 artifact.made_for.setdefault("device", ", ".join(names))
+    _join(texts, named, artifact)
+
+
+def _join(texts: list[tuple[str, str]], named: list[str], artifact: Artifact) -> None:
+    """Adds an entry with the texts of those that it names, by their post-grad graphs."""
     parts = [group for group in artifact.compiled if any(text in named for _, text in group)]
     artifact.compiled = [group for group in artifact.compiled if group not in parts]
-    if texts or parts:
-        artifact.compiled.append(list(dict.fromkeys([*texts, *(pair for group in parts for pair in group)])))
+    if joined := dict.fromkeys([*texts, *(pair for group in parts for pair in group)]):
+        artifact.compiled.append(list(joined))
 
 
 def _take_texts(compiled: Record, title: str, artifact: Artifact) -> Iterator[tuple[str, str]]:

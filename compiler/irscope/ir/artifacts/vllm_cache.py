@@ -1,4 +1,4 @@
-"""vLLM's cache of compiled models: a folder for each key, and in it what the key was made of.
+"""vLLM's cache of compiled models: a folder for each key, with the factors of the key in it.
 
 The layout is from vLLM's published source: ``KEY/rank_R_D/PREFIX/cache_key_factors.json`` has what the key is the digest of
 (``env``, ``config``, ``compiler``, ``code``) or, before all of it was written, the digests of these four.
@@ -29,7 +29,7 @@ def is_vllm_cache(path: str, _: bytes) -> bool:
 
 
 def read_vllm_cache(path: str, artifact: Artifact) -> None:
-    """Reads what the keys were made of; of one key's folder also those of the folders beside it."""
+    """Reads the factors of the keys. The folder of one key is compared with the folders beside it, which are read, too."""
     path = os.path.abspath(path)
     is_one = any(_RANK.fullmatch(name) for name in os.listdir(path))
     found: list[Keyed] = []
