@@ -44,9 +44,7 @@ def used_in(file: Path) -> Iterator[Used]:
     }  # fmt: skip
 
     def text(node: ast.expr | None) -> str:
-        value = (
-            node.value if isinstance(node, ast.Constant) else known.get(node.id) if isinstance(node, ast.Name) else ""
-        )
+        value = getattr(node, "value", "") if not isinstance(node, ast.Name) else known.get(node.id)
         return value if isinstance(value, str) else ""
 
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
@@ -72,52 +70,48 @@ def _function(node: ast.expr, tree: ast.Module, parents: dict[ast.AST, ast.AST])
         inner = node.body.func if isinstance(node.body, ast.Call) else None
         return _function(inner, tree, parents) or node if isinstance(inner, ast.Name) else node
     name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-    around: ast.AST | None = node
+    around = parents.get(node)
     while around is not None:
-        around = parents.get(around)
-        for other in ast.walk(around) if around is not None else ():
+        for other in ast.walk(around):
             if isinstance(other, ast.FunctionDef) and other.name == name:
                 return other
+        around = parents.get(around)
     return None
 
 
 def _read(function: Function) -> set[tuple[str, ...]]:
     """The ways that a function reads from the module that it gets, its first parameter but for ``self``."""
-    names = [argument.arg for argument in function.args.args if argument.arg != "self"]
-    if not names:
-        return {()}
-    aliases: dict[str, tuple[str, ...]] = {names[0]: ()}
+    first = next((one.arg for one in function.args.args if one.arg != "self"), "")
+    aliases: dict[str, tuple[str, ...]] = {first: ()}
 
     def way(node: ast.AST) -> tuple[str, ...] | None:
-        match node:
-            case ast.Name(id=name):
-                return aliases.get(name)
-            case ast.Subscript(
-                value=ast.Attribute(value=base, attr="__dict__"), slice=ast.Constant(value=str() as name)
-            ):
-                return None if (before := way(base)) is None else (*before, name)
-            case ast.Call(
-                func=ast.Name(id="getattr" | "replace_attribute"), args=[base, ast.Constant(value=str() as name), *rest]
-            ):
-                is_sure = not rest or ast.unparse(node.func) == "replace_attribute"
-                return None if (before := way(base)) is None or not is_sure else (*before, name)
-            case ast.Attribute(value=base, attr=name) if not name.startswith("__"):
-                return None if (before := way(base)) is None else (*before, name)
-        return None
+        base, name = _step(node)
+        before = aliases.get(name) if base is None else way(base)
+        return before if base is None or before is None else (*before, name)
 
-    found = {()}
-    for node in ast.walk(function):  # statements come before what is inside of those after them
-        if (
-            isinstance(node, (ast.Assign, ast.AnnAssign))
-            and node.value is not None
-            and (chain := way(node.value)) is not None
-        ):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            aliases |= {target.id: chain for target in targets if isinstance(target, ast.Name)}
     for node in ast.walk(function):
-        if chain := way(node):
-            found.add(chain)
-    return found
+        value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+        if value is not None and (chain := way(value)) is not None:
+            aliases |= {
+                name.id: chain
+                for name in ast.iter_child_nodes(node)
+                if isinstance(name, ast.Name) and name is not value
+            }
+    return {(), *(chain for node in ast.walk(function) if (chain := way(node)))}
+
+
+def _step(node: ast.AST) -> tuple[ast.AST | None, str]:
+    """What an expression reads of something, and of what; of nothing: a name."""
+    match node:
+        case ast.Subscript(ast.Attribute(base, "__dict__"), ast.Constant(str() as name)):
+            return base, name
+        case ast.Call(ast.Name("replace_attribute"), [base, ast.Constant(str() as name), _]):
+            return base, name
+        case ast.Call(ast.Name("getattr"), [base, ast.Constant(str() as name)]):
+            return base, name
+        case ast.Attribute(base, name) if not name.startswith("__"):
+            return base, name
+    return None, node.id if isinstance(node, ast.Name) else ""
 
 
 class Tree:
@@ -146,23 +140,18 @@ class Tree:
         classes = [node for node in found if isinstance(node, ast.ClassDef)]
         if not classes or len(chain) == 1:
             return bool(found)
-        members = [_members(node, body) for node in classes]
-        return any(names is None or chain[1] in names for names in members)
+        return any(chain[1] in _members(node, body, chain[1]) for node in classes)
 
 
-def _members(node: ast.ClassDef, module: ast.Module) -> set[str] | None:
-    """The attributes of a class and its bases; None if a base is written elsewhere."""
+def _members(node: ast.ClassDef, module: ast.Module, wanted: str) -> set[str]:
+    """The attributes of a class and its bases; with what is wanted if a base is written elsewhere."""
     found = {name for names, _ in _defined(node.body) for name in names}
     found |= {
         part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
     }
-    for base in node.bases:
-        name = ast.unparse(base).partition("[")[0]
+    for name in (ast.unparse(base).partition("[")[0] for base in node.bases):
         classes = [one for one in module.body if isinstance(one, ast.ClassDef) and one.name == name and one is not node]
-        inherited = _members(classes[0], module) if classes else set() if name in ("object", "Generic") else None
-        if inherited is None:
-            return None
-        found |= inherited
+        found |= _members(classes[0], module, wanted) if classes else {wanted} - {"" if name != "Generic" else wanted}
     return found
 
 

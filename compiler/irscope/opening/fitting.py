@@ -19,6 +19,7 @@ from irscope.ir.artifacts.functions import Function, function_of
 from irscope.ir.artifacts.inputs import WORDS, likeness, unfit
 from irscope.ir.artifacts.portability import made_constants
 from irscope.ir.artifacts.reading import VECTORS
+from irscope.ir.artifacts.vllm_cache import key_changes
 from irscope.opening.made_graphs import Difference as Difference
 from irscope.opening.made_graphs import changed_lines, distance, functions_of, graph_changes, is_other
 from irscope.pipeline_captures.inductor.cache_keys import load_key
@@ -75,7 +76,7 @@ def fit(artifact: Artifact, store: Store | None = None, run: str = "") -> Fit:
     for difference in changed_lines(artifact, compared):  # what the source of a function has told is told once
         if not artifact.sources or not {(difference.file, difference.line), (difference.file, difference.what)} & said:
             found.append(difference)
-    found += _of_keyed(artifact, compared)
+    found += [Difference(what, file, int(file != "")) for what, file in key_changes(artifact, compared)]
     if store is not None:
         found += _of_run(artifact, store, run, compared, left)
     elif artifact.inputs or artifact.keys:
@@ -244,38 +245,6 @@ def _globals(tree: ast.Module) -> dict[str, ast.expr]:
             if isinstance(target, ast.Name) and value is not None:
                 found[target.id] = value
     return found
-
-
-# --- other keys ---------------------------------------------------------------------------------------------------------
-
-
-def _of_keyed(artifact: Artifact, compared: list[str]) -> Iterator[Difference]:
-    """What differs between the newest key of vLLM's cache and the nearest of those before it."""
-    told: set[str] = set()
-    for one in (keyed for keyed in artifact.keyed if keyed.key == artifact.newest):
-        others = [other for other in artifact.keyed if other.part == one.part and other.key != one.key]
-        others = [other for other in others if other.time <= one.time] or others
-        if not others:
-            continue
-        other = min(others, key=lambda other: len(_changed_factors(other.factors, one.factors)))
-        compared.append(
-            f"the key {one.key} ({one.part}) with {count(len(others), 'other key')}; {other.key} is the nearest"
-        )
-        names = _changed_factors(other.factors, one.factors)
-        known = {name.partition(".")[0].partition("[")[0] for name in names}
-        for name in names:
-            if name.removesuffix("_hash") in known - {name}:
-                continue  # what it is the digest of is told
-            was, now = (factors.get(name, "not set") for factors in (other.factors, one.factors))
-            what = f"`{name}` was {was} in the key {other.key} and is {now} in {one.key}."
-            if what not in told:
-                told.add(what)
-                file = name.partition("[")[2].partition("]")[0]
-                yield Difference(what, file, 1) if os.path.isfile(file) else Difference(what)
-
-
-def _changed_factors(before: dict[str, str], now: dict[str, str]) -> list[str]:
-    return [name for name in {**before, **now} if before.get(name) != now.get(name)]
 
 
 # --- a run --------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from irscope.ir.artifacts.contents import Artifact, Keyed, Part
+from irscope.vocabulary.units import count
 
 _FACTORS, _GRAPH = "cache_key_factors.json", "computation_graph.py"
 _RANK = re.compile(r"rank_\d+_\d+")
@@ -98,3 +99,35 @@ def _take(folder: str, keyed: Keyed, artifact: Artifact) -> None:
             if entry.name == _GRAPH and entry.stat().st_size < _MOST_BYTES:
                 with open(entry.path, encoding="utf-8", errors="replace") as stream:
                     artifact.graphs[f"{keyed.key}/{keyed.part} graph before it is split"] = stream.read()
+
+
+def key_changes(artifact: Artifact, compared: list[str]) -> Iterator[tuple[str, str]]:
+    """What differs between the newest key and the nearest of those before it, each once, with the file that has changed."""
+    told: dict[str, str] = {}
+    for one in (keyed for keyed in artifact.keyed if keyed.key == artifact.newest):
+        others = [other for other in artifact.keyed if other.part == one.part and other.key != one.key]
+        others = [other for other in others if other.time <= one.time] or others
+        if not others:
+            continue
+        other = min(others, key=lambda other: len(_changed(other, one)))
+        compared.append(
+            f"the key {one.key} ({one.part}) with {count(len(others), 'other key')}; {other.key} is the nearest"
+        )
+        names = _changed(other, one)
+        for name in names:
+            if any(
+                re.match(re.escape(name.removesuffix("_hash")) + r"[.\[]", part)
+                for part in names
+                if name.endswith("_hash")
+            ):
+                continue  # what it is the digest of is told
+            was, now = (keyed.factors.get(name, "not set") for keyed in (other, one))
+            file = name.partition("[")[2].partition("]")[0]
+            what = f"`{name}` was {was} in the key {other.key} and is {now} in {one.key}."
+            told.setdefault(what, file if os.path.isfile(file) else "")
+    yield from told.items()
+
+
+def _changed(before: Keyed, now: Keyed) -> list[str]:
+    both = {**before.factors, **now.factors}
+    return [name for name in both if before.factors.get(name) != now.factors.get(name)]
