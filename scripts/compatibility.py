@@ -44,7 +44,7 @@ from irscope.driver.environments import install_torch
 ROOT = Path(__file__).resolve().parents[1]
 CASES = ROOT / "tests" / "cases"
 REPORTS = ROOT / "out" / "capture"
-VERSIONS = ("own", "2.9.1", "2.11.0", "2.12.1", "2.14.1", "2.15.0", "2.15.0@3.10", "2.15.0@3.12", "2.15.0@3.13")
+VERSIONS = ("own", "2.9.1", "2.11.0", "2.12.1", "2.14.1", "2.15.0", "2.14.1@3.10", "2.15.0@3.12", "2.15.0@3.13")
 BREAKS = "graph breaks of the cases at their line"
 RECOMPILES = "recompilations of the cases"
 TESTS = "capture tests"
@@ -158,9 +158,9 @@ def look(python: str, folder: Path) -> Seen:
 
 
 GAPS, FAIL, UNFINISHED = (
-    "Capture gaps of",
-    "Capture tests that fail with",
-    "Modules of capture tests that did not come to their end with",
+    "Capture gaps",
+    "Capture tests that fail",
+    "Modules of capture tests that did not come to their end",
 )
 
 
@@ -202,9 +202,10 @@ def columns_of(page: str) -> dict[str, Column]:
     for names, *cells in rows[2:]:
         for one, cell in zip(columns.values(), cells, strict=True):
             one.cells |= dict.fromkeys(names.split(", "), cell)
-    for title, version, items in re.findall(r"^([^|\n-].*) (\S+):\n\n((?:- .*\n)+)", made, re.MULTILINE):
-        if version in columns:
-            columns[version].lists[title] = [item[2:] for item in items.splitlines()]
+    for title, items in re.findall(rf"^({GAPS}|{FAIL}|{UNFINISHED}):\n\n((?:- .*\n)+)", made, re.MULTILINE):
+        for item, versions in re.findall(r"^- (.*) \(([^()\n]+)\)$", items, re.MULTILINE):
+            for version in filter(columns.__contains__, versions.split(", ")):
+                columns[version].lists.setdefault(title, []).append(item)
     return columns
 
 
@@ -222,10 +223,13 @@ def table(columns: dict[str, Column]) -> list[str]:
     ]
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     lines.insert(1, "|---" * (len(columns) + 1) + "|")
-    for version, one in columns.items():
-        for title, items in one.lists.items():
-            if items:
-                lines += ["", f"{title} {version}:", "", *(f"- {item}" for item in items)]
+    for title in (GAPS, FAIL, UNFINISHED):
+        items = dict.fromkeys(item for one in columns.values() for item in one.lists.get(title, ()))
+        have = {
+            item: [version for version, one in columns.items() if item in one.lists.get(title, ())] for item in items
+        }
+        if have:
+            lines += ["", f"{title}:", "", *(f"- {item} ({', '.join(versions)})" for item, versions in have.items())]
     return lines
 
 
