@@ -136,40 +136,29 @@ class Tree:
             return bool(functions) and words.issuperset(chain[1:])
         if not chain or file.parent.joinpath(chain[0]).is_dir() or file.with_name(f"{chain[0]}.py").is_file():
             return True
-        found = [node for names, node in _defined(body.body) if chain[0] in names or "*" in names]
-        classes = [node for node in found if isinstance(node, ast.ClassDef)]
-        if not classes or len(chain) == 1:
-            return bool(found)
+        names = _defined(body)
+        classes = [node for node in ast.walk(body) if isinstance(node, ast.ClassDef) and node.name == chain[0]]
+        if len(chain) == 1 or not classes:
+            return not names.isdisjoint((chain[0], "*"))
         return any(chain[1] in _members(node, body, chain[1]) for node in classes)
 
 
 def _members(node: ast.ClassDef, module: ast.Module, wanted: str) -> set[str]:
     """The attributes of a class and its bases; with what is wanted if a base is written elsewhere."""
-    found = {name for names, _ in _defined(node.body) for name in names}
-    found |= {
-        part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
-    }
+    found = _defined(node)
     for name in (ast.unparse(base).partition("[")[0] for base in node.bases):
         classes = [one for one in module.body if isinstance(one, ast.ClassDef) and one.name == name and one is not node]
-        found |= _members(classes[0], module, wanted) if classes else {wanted} - {"" if name != "Generic" else wanted}
+        found |= _members(classes[0], module, wanted) if classes else {wanted if name != "Generic" else ""}
     return found
 
 
-def _defined(body: list[ast.stmt]) -> Iterator[tuple[set[str], ast.AST]]:
-    """The names that statements define, also those under conditions."""
-    for node in body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield {node.name}, node
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield {(alias.asname or alias.name).partition(".")[0] for alias in node.names}, node
-        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-            yield (
-                {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)},
-                node,
-            )
-        else:
-            for field in ("body", "orelse", "handlers", "finalbody"):
-                yield from _defined(getattr(node, field, []))
+def _defined(body: ast.AST) -> set[str]:
+    """The names that are defined, imported or assigned in a module or a class."""
+    nodes = list(ast.walk(body))
+    found = {one.name for one in nodes if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+    found |= {(one.asname or one.name).partition(".")[0] for one in nodes if isinstance(one, ast.alias)}
+    stored = (one for one in nodes if isinstance(one, (ast.Name, ast.Attribute)) and isinstance(one.ctx, ast.Store))
+    return found | {one.id if isinstance(one, ast.Name) else one.attr for one in stored}
 
 
 def missing_in(source: Path) -> tuple[list[Used], int]:
