@@ -2,6 +2,7 @@
 
     npm run test:versions                                        all `VERSIONS`, and writes the table into docs/versions.md
     python scripts/compatibility.py own 2.9.1 2.15.0             makes the environments, runs, prints a table
+    python scripts/compatibility.py 2.15.0@3.13                  with another Python, which is there as python3.13
     python scripts/compatibility.py 2.15.0=path/to/python …      takes environments that are there
     python scripts/compatibility.py … --write                    writes the table into docs/versions.md
 
@@ -43,7 +44,7 @@ from irscope.driver.environments import install_torch
 ROOT = Path(__file__).resolve().parents[1]
 CASES = ROOT / "tests" / "cases"
 REPORTS = ROOT / "out" / "capture"
-VERSIONS = ("own", "2.9.0", "2.11.0", "2.12.1", "2.14.1", "2.15.0")
+VERSIONS = ("own", "2.9.1", "2.11.0", "2.12.1", "2.14.1", "2.15.0", "2.14.1@3.10", "2.15.0@3.12", "2.15.0@3.13")
 BREAKS = "graph breaks of the cases at their line"
 RECOMPILES = "recompilations of the cases"
 TESTS = "capture tests"
@@ -101,14 +102,15 @@ class Seen:
 def environment(spec: str, folder: Path) -> str:
     """The interpreter of a version, in a new virtual environment if none is named; PyTorch is there for the CPU alone, in
     the way of `irscope env create`."""
-    version, _, python = spec.partition("=")
+    named, _, python = spec.partition("=")
     if python:
         return python
-    home = folder / f"torch-{version}"
+    version, _, base = named.partition("@")
+    home = folder / f"torch-{named}"
     python = str(home / "bin" / "python")
     if not (home / "made").exists():
-        print(f"… making an environment with torch {version}", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+        print(f"… making an environment with torch {named}", flush=True)
+        subprocess.run([f"python{base}" if base else sys.executable, "-m", "venv", str(home)], check=True)
         install_torch(python, f"torch=={version}", ["numpy"], print)
         (home / "made").touch()
     return python
@@ -156,9 +158,9 @@ def look(python: str, folder: Path) -> Seen:
 
 
 GAPS, FAIL, UNFINISHED = (
-    "Capture gaps of",
-    "Capture tests that fail with",
-    "Modules of capture tests that did not come to their end with",
+    "Capture gaps",
+    "Capture tests that fail",
+    "Modules of capture tests that did not come to their end",
 )
 
 
@@ -177,7 +179,7 @@ class Column:
         self.cells = {TESTS: self.cells[TESTS]} if TESTS in self.cells else {}
         self.cells |= dict.fromkeys(sorted(seen.stages), "yes")
         self.cells[BREAKS], self.cells[RECOMPILES] = (
-            f"{found} of {all_}" for found, all_ in (seen.breaks, seen.recompiles)
+            f"{found}/{all_}" for found, all_ in (seen.breaks, seen.recompiles)
         )
         self.lists[GAPS] = sorted(seen.gaps)
 
@@ -200,9 +202,10 @@ def columns_of(page: str) -> dict[str, Column]:
     for names, *cells in rows[2:]:
         for one, cell in zip(columns.values(), cells, strict=True):
             one.cells |= dict.fromkeys(names.split(", "), cell)
-    for title, version, items in re.findall(r"^([^|\n-].*) (\S+):\n\n((?:- .*\n)+)", made, re.MULTILINE):
-        if version in columns:
-            columns[version].lists[title] = [item[2:] for item in items.splitlines()]
+    for title, items in re.findall(rf"^({GAPS}|{FAIL}|{UNFINISHED}):\n\n((?:- .*\n)+)", made, re.MULTILINE):
+        for item, versions in re.findall(r"^- (.*) \(([^()\n]+)\)$", items, re.MULTILINE):
+            for version in filter(columns.__contains__, versions.split(", ")):
+                columns[version].lists.setdefault(title, []).append(item)
     return columns
 
 
@@ -220,21 +223,24 @@ def table(columns: dict[str, Column]) -> list[str]:
     ]
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     lines.insert(1, "|---" * (len(columns) + 1) + "|")
-    for version, one in columns.items():
-        for title, items in one.lists.items():
-            if items:
-                lines += ["", f"{title} {version}:", "", *(f"- {item}" for item in items)]
+    for title in (GAPS, FAIL, UNFINISHED):
+        items = dict.fromkeys(item for one in columns.values() for item in one.lists.get(title, ()))
+        have = {
+            item: [version for version, one in columns.items() if item in one.lists.get(title, ())] for item in items
+        }
+        if have:
+            lines += ["", f"{title}:", "", *(f"- {item} ({', '.join(versions)})" for item, versions in have.items())]
     return lines
 
 
 def place(version: str, measure: str) -> tuple[bool, list[int]]:
     """Sorts columns: the measure, then from old to new."""
-    return version != measure, [int(number) for number in re.findall(r"\d+", version.partition("+")[0])]
+    return version != measure, [int(number) for number in re.findall(r"\d+", re.sub(r"\+\w+", "", version))]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("versions", nargs="*", metavar="own|VERSION[=PYTHON]", default=VERSIONS)
+    parser.add_argument("versions", nargs="*", metavar="own|VERSION[@PYTHON][=PATH]", default=VERSIONS)
     parser.add_argument(
         "--keep", metavar="DIR", help="where the environments are made and kept (default: a temporary folder)"
     )
@@ -295,9 +301,12 @@ def main() -> int:
 
 
 def full_version(python: str) -> str:
-    """With its build, as torch itself tells it: ``2.15.0+cu132``."""
-    command = [python, "-c", "import torch; print(torch.__version__)"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    """With its build, as torch itself tells it: ``2.15.0+cu132``, and with another Python than ours ``2.15.0+cu132-py3.13``."""
+    command = [python, "-c", "import sys, torch; print(torch.__version__, *sys.version_info[:2])"]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    version, *numbers = told[-3:]
+    minor = tuple(map(int, numbers))
+    return version if minor == sys.version_info[:2] else f"{version}-py{'.'.join(numbers)}"
 
 
 if __name__ == "__main__":

@@ -559,3 +559,104 @@ def test_lines_that_a_graph_came_from_are_compared_with_the_source(tmp_path: Pat
     artifact = Artifact("a", "", "")
     artifact.lowered["key"] = GRAPH.replace("FILE", str(path))
     assert list(dict.fromkeys(one.what for one in fit(artifact).differences)) == said
+
+
+CODE = """\
+# AOT ID: ['0_inference']
+from torch._inductor.async_compile import AsyncCompile
+async_compile = AsyncCompile()
+cpp_fused_add_mul_sin_0 = async_compile.cpp_pybinding(['const float*', 'float*'], r'''
+extern "C" void kernel(const float* in_ptr0, float* out_ptr0) {}
+''')
+def call(args):
+    cpp_fused_add_mul_sin_0(arg0_1, buf0)
+    return (buf0, )
+"""
+
+
+class Compiled:
+    """Has the fields that entries of PyTorch's caches have."""
+
+    def __init__(self, **fields: Any) -> None:
+        vars(self).update(fields)
+
+
+def test_the_entries_of_a_cache_are_the_stages_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = tmp_path / "module.py"
+    code.write_text("def f(x):\n    y = x.sin() * 2.0\n    return y + 1\n")
+    graph = GRAPH.replace("FILE", str(code))
+    made = {"inductor_post_grad_graph_str": graph, "source_code": CODE, "_fx_graph_cache_debug_lines": ["[a] b: c"]}
+    inductor = mega((b"fkey", pickle.dumps(Compiled(**made, _fx_graph_cache_key="fkey"))))
+    forward = Compiled(aot_forward_graph_str=graph, compiled_fw=Compiled(cache_info=("fkey", [])))
+    autograd = mega((b"akey", pickle.dumps(forward)), kind=b"aot_autograd")
+    body = inductor[4:] + autograd[12:]
+    file, store = tmp_path / "mega", str(tmp_path / "runs.db")
+    file.write_bytes(zlib.crc32(body).to_bytes(4, "big") + body)
+    assert main(["open", str(file), "--store", store, "--json"]) == 0
+    run = json.loads(capsys.readouterr().out)["run"]
+    assert main(["show", run, "--store", store, "--json"]) == 0
+    (compile,) = json.loads(capsys.readouterr().out)["compiles"]
+    assert (compile["function"], compile["file"], compile["graph_ops"]) == ("f", str(code), 3)
+    assert [stage["name"] for stage in compile["stages"]] == [
+        "inference-graph",
+        "post-grad-graph",
+        "output-code",
+        "kernel",
+    ]
+    assert main(["show", run, "--store", store, "--line", f"{code}:3"]) == 0
+    assert "aten.add.Tensor" in capsys.readouterr().out
+
+
+# --- vLLM's cache -------------------------------------------------------------------------------------------------------
+
+FACTORS = {
+    "env": {"VLLM_TARGET_DEVICE": "cuda"},
+    "config": {"model_config": {"dtype": "torch.bfloat16", "max_model_len": 4096}},
+    "config_hash": "aa",
+    "compiler": {"torch": "2.14.1"},
+    "compiler_hash": "bb",
+    "code": [{"path": "CODE", "sha256": "1"}],
+    "code_hash": "cc",
+}
+
+
+def vllm_key(root: Path, key: str, when: int, factors: dict[str, Any]) -> Path:
+    """A folder as vLLM writes it for one key, of one rank."""
+    folder = root / "torch_compile_cache" / key / "rank_0_0" / "backbone"
+    folder.mkdir(parents=True)
+    file = folder / "cache_key_factors.json"
+    file.write_text(json.dumps(factors))
+    os.utime(file, (when, when))
+    (folder / "computation_graph.py").write_text("class GraphModule: ...")
+    return file
+
+
+def test_the_part_of_vllms_key_that_changed_is_named(tmp_path: Path) -> None:
+    code = tmp_path / "llama.py"
+    code.write_text("x = 1\n")
+    factors = json.loads(json.dumps(FACTORS).replace("CODE", str(code)))
+    longer = {
+        **factors,
+        "config": {"model_config": {"dtype": "torch.bfloat16", "max_model_len": 8192}},
+        "config_hash": "a2",
+    }
+    edited = {**longer, "code": [{"path": str(code), "sha256": "2"}], "code_hash": "c2"}
+    for when, (key, facts) in enumerate((("first", factors), ("longer", longer), ("edited", edited)), 1):
+        vllm_key(tmp_path, key, when, facts)
+    (found,) = fit(read(tmp_path / "torch_compile_cache")).differences
+    assert found.what == f'`code[{code}].sha256` was "1" in the key longer and is "2" in edited.'
+    assert (found.file, found.line) == (str(code), 1)
+    (found,) = fit(read(tmp_path / "torch_compile_cache" / "longer")).differences
+    assert found.what == "`config.model_config.max_model_len` was 4096 in the key first and is 8192 in longer."
+    assert "graph before it is split" in next(iter(read(tmp_path / "torch_compile_cache" / "longer").graphs))
+
+
+def test_factors_of_vllm_that_are_damaged_or_elsewhere_are_left_out(tmp_path: Path) -> None:
+    damaged, link = vllm_key(tmp_path, "damaged", 1, {}), vllm_key(tmp_path, "link", 2, {})
+    damaged.write_text('{"env": [' + "[" * 100_000)
+    link.unlink()
+    link.symlink_to("/etc/passwd")
+    vllm_key(tmp_path, "good", 3, FACTORS)
+    artifact = read(tmp_path / "torch_compile_cache")
+    assert [one.key for one in artifact.keyed] == ["good"] and not fit(artifact).differences
+    assert len(artifact.problems) == 1

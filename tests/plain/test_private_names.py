@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from private_names import missing_in
 
 ROOT = Path(__file__).parents[2]
 INTERNALS = ROOT / "compiler" / "irscope" / "internals"
@@ -183,3 +185,25 @@ def test_the_walk_lets_public_names_be(source: str) -> None:
 def test_the_walk_sees_imports_in_functions() -> None:
     source = "def f():\n    from irscope.findings import book\nimport irscope.runner.main\nfrom irscope import store\n"
     assert {room for _, room in rooms_imported(ast.parse(source))} == {"findings", "runner", "store"}
+
+
+NEWER = {"torch._precompile"}
+"""Modules that the torch of the tests does not have yet: their hooks wait for them."""
+
+
+@pytest.mark.nightly
+def test_each_declared_name_is_in_the_torch_of_the_tests() -> None:
+    missing, count = missing_in(Path(importlib.metadata.distribution("torch").locate_file("")))  # type: ignore[arg-type]
+    assert [name for name in missing if name.module not in NEWER] == []
+    assert count > 200
+
+
+def test_a_name_that_is_gone_is_named(tmp_path: Path) -> None:
+    installed = Path(importlib.metadata.distribution("torch").locate_file("torch"))  # type: ignore[arg-type]
+    (tmp_path / "torch" / "_inductor").mkdir(parents=True)
+    text = (installed / "_inductor" / "codecache.py").read_text()
+    kept = tmp_path / "torch" / "_inductor" / "codecache.py"
+    for gone, expected in (("", 0), ("def _lookup_graph(", 1)):
+        kept.write_text(text.replace(gone, "def _looked_up(") if gone else text)
+        missing, _ = missing_in(tmp_path)
+        assert sum(name.chain == ("FxGraphCache", "_lookup_graph") for name in missing) == expected

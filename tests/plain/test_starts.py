@@ -2,9 +2,12 @@
 
 import sys
 import time
+from collections.abc import Sequence
 
+import pytest
 from irscope.cli.starting import start_lines
 from irscope.cli.text import Paint
+from irscope.driver import starts as driver
 from irscope.driver.starts import Start
 from irscope.internals.start_times import _OF_EVENT, PARTS, _Clock
 
@@ -39,4 +42,23 @@ def test_starts_are_shown_side_by_side() -> None:
         ["C++", "and", "Triton", "compilers", "20.00", "s", "1.00", "s", "19.00", "s"],
         ["from", "process", "begin", "to", "the", "end", "23.00", "s", "4.50", "s", "18.50", "s"],
         ["not", "told", "apart:", "phases", "of", "a", "compile"],
+    ]
+
+
+def test_the_script_that_loads_an_artifact_begins_first_and_is_shown_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = []
+
+    def start(name: str, python: str, command: Sequence[str], *_: object) -> Start:
+        begun.append((name, *command))
+        return Start(name, {}, ())
+
+    monkeypatch.setattr(driver, "_start", start)
+    found = driver.starts("python", "bert.py", ["2"], None, lambda _: None, ["serve.py", "--fast"])
+    assert begun[0] == ("artifact", "serve.py", "--fast")
+    assert begun[1:] == [(name, "bert.py", "2") for name in ("cold", "warm", "Mega-Cache")]
+    assert [one.name for one in found] == ["cold", "warm", "Mega-Cache", "artifact"]
+    assert [one.name for one in driver.starts("python", "bert.py", [], None, lambda _: None)] == [
+        "cold",
+        "warm",
+        "Mega-Cache",
     ]

@@ -10,8 +10,10 @@ from irscope.cli.text import Paint, short_path, to_stdout
 from irscope.driver.saved_guards import TrustError, judge
 from irscope.ir.artifacts.contents import Artifact, ArtifactError
 from irscope.ir.artifacts.kinds import Kind, open_artifact
+from irscope.opening.artifact_run import open_as_run
 from irscope.opening.fitting import Fit, fit, not_portable
 from irscope.protocol import to_json
+from irscope.provenance.trails import keep_trails
 from irscope.store.store import Store
 from irscope.system.streams import complain
 from irscope.vocabulary.units import count, size
@@ -27,24 +29,30 @@ def print_artifact(options: argparse.Namespace, kind: Kind) -> int:
     except ArtifactError as error:
         complain(f"irscope: {printable(str(error))}")
         return 3
-    if options.run:
-        with Store(options.store) as store:
-            found = fit(artifact, store, store.find_run(options.run))
-    else:
-        found = fit(artifact)
-    if options.trust:
-        try:
-            found = judge(artifact, options.trust, options.script, found)
-        except TrustError as error:
-            complain(f"irscope: {printable(str(error))}")
-            return 3
+    try:
+        found, run = _compared(artifact, options)
+    except TrustError as error:
+        complain(f"irscope: {printable(str(error))}")
+        return 3
+    lines = artifact_lines(artifact, found, Paint(sys.stdout), options.all and not options.json)
+    if run:
+        lines.append(f"Its stages are the run {run}: irscope show")
     if options.json:
-        text = "\n".join(artifact_lines(artifact, found, Paint(sys.stdout)))
         facts = {**to_json(artifact), "fit": to_json(found), "not_portable": to_json(not_portable(artifact))}
-        print(json.dumps({**facts, "text": text}, indent=1))
+        print(json.dumps({**facts, "run": run, "text": "\n".join(lines)}, indent=1))
     else:
-        to_stdout(artifact_lines(artifact, found, Paint(sys.stdout), options.all))
+        to_stdout(lines)
     return 0
+
+
+def _compared(artifact: Artifact, options: argparse.Namespace) -> tuple[Fit, str]:
+    """What differs here, and the ID of the run with its stages.  Raises TrustError and LookupError."""
+    with Store(options.store) as store:
+        found = fit(artifact, store, store.find_run(options.run)) if options.run else fit(artifact)
+        if run := open_as_run(artifact, store):
+            keep_trails(store, run)
+            store.tidy(run)
+    return judge(artifact, options.trust, options.script, found) if options.trust else found, run
 
 
 def artifact_lines(artifact: Artifact, found: Fit, paint: Paint, is_all: bool = False) -> list[str]:

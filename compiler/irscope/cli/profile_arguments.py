@@ -41,6 +41,10 @@ def add_to(profile: argparse.ArgumentParser) -> None:
         help="measure instead where the time of a start goes, from the begin of the process to the end of the script: with "
         "empty caches, with those of the start before, and with `load_cache_artifacts` (three runs of the script)",
     )  # fmt: skip
+    profile.add_argument(
+        "--artifact", metavar="COMMAND", default="",
+        help="with --start: also start this script (with its arguments, as one word), which loads an artifact",
+    )  # fmt: skip
     profile.add_argument("--all", action="store_true", help="print every row of each table")
     profile.add_argument(
         "--without-breaks", action="store_true",

@@ -79,7 +79,7 @@ def report_lines(report: Report, paint: Paint) -> list[str]:
     lines: list[str] = []
     if not report.ranks and (standing.causes or standing.state is State.CLEAN):  # else the end says it all
         words = {each: text.format(short_path(report.script)) for each, text in _NEXT.items()}
-        said = sentence(standing, report.outcome.message, words if os.path.isfile(report.script) else None)
+        said = sentence(standing, report.outcome.message, words if is_script(report.script) else None)
         lines += [*(paint(line, _STANDING_STYLE[standing.state], "bold") for line in _wrapped(said, "")), ""]
     for finding in causes_only(report.findings):
         lines += [*finding_lines(finding, paint, report.members), ""]
@@ -96,6 +96,11 @@ def report_lines(report: Report, paint: Paint) -> list[str]:
     for why in report.may_differ:
         lines.append(paint("may differ from a full run: ", "magenta") + printable(why))
     return [*lines, _closing(report, paint)]
+
+
+def is_script(path: str) -> bool:
+    """Whether a run can be made again: what was opened from elsewhere has a path, too."""
+    return path.endswith((".py", ".ipynb")) and os.path.isfile(path)
 
 
 def finding_lines(finding: Finding, paint: Paint, members: tuple[str, str] = ("rank", "ranks")) -> list[str]:

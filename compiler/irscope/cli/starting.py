@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 
 from irscope.cli.running import entry_of
@@ -27,8 +28,9 @@ def profile_start(options: argparse.Namespace) -> int:
         return 2
     try:
         found = starts(
-            options.python, script, options.args, options.cwd, lambda name: complain(f"irscope: {name} start")
-        )
+            options.python, script, options.args, options.cwd, lambda name: complain(f"irscope: {name} start"),
+            shlex.split(options.artifact),
+        )  # fmt: skip
     except StartError as error:
         complain(f"irscope: {printable(str(error))}")
         return 3

@@ -1,4 +1,4 @@
-"""Starts of a script, each in a fresh process: with empty caches, with those of the start before, and with an artifact."""
+"""Starts of a script, each in a fresh process: with empty caches, with those of the start before, and with artifacts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irscope.vocabulary.records import dataclass
 
 _BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "boot.py")
 _SECONDS = 3600.0
-COLD, WARM, ARTIFACT = "cold", "warm", "Mega-Cache"
+COLD, WARM, CACHES, ARTIFACT = "cold", "warm", "Mega-Cache", "artifact"
 
 
 class StartError(Exception):
@@ -45,30 +45,45 @@ class Start:
 
 
 def starts(
-    python: str, script: str, arguments: Sequence[str], cwd: str | None, on_start: Callable[[str], None]
+    python: str,
+    script: str,
+    arguments: Sequence[str],
+    cwd: str | None,
+    on_start: Callable[[str], None],
+    other: Sequence[str] = (),
 ) -> list[Start]:
     """Measures a cold start, a warm one, and one in which `torch.compiler.load_cache_artifacts` loads the first one's caches
-    into empty folders.  Raises StartError."""
+    into empty folders.
+
+    Parameters
+    ----------
+    other
+        Another script with its arguments, which loads an artifact: it is started with empty folders, too.
+
+    Raises StartError.
+    """
     found = []
     with tempfile.TemporaryDirectory(prefix="irscope-starts-", ignore_cleanup_errors=True) as folder:
         caches = os.path.join(folder, "mega-cache")
         for name, cache, load, save in (
+            (ARTIFACT, "third", "", ""),  # first, since it is the one that may not even begin
             (COLD, "first", "", caches),
             (WARM, "first", "", ""),
-            (ARTIFACT, "second", caches, ""),
+            (CACHES, "second", caches, ""),
         ):
-            on_start(name)
-            found.append(_start(name, python, script, arguments, cwd, os.path.join(folder, cache), load, save))
+            command = other if name is ARTIFACT else (script, *arguments)
+            if command:
+                on_start(name)
+                found.append(_start(name, python, command, cwd, os.path.join(folder, cache), load, save))
+    found.sort(key=lambda start: start.name is ARTIFACT)
     return found
 
 
-def _start(
-    name: str, python: str, script: str, arguments: Sequence[str], cwd: str | None, cache: str, load: str, save: str
-) -> Start:
+def _start(name: str, python: str, command: Sequence[str], cwd: str | None, cache: str, load: str, save: str) -> Start:
     env = {**without_debugger(os.environ), "TORCHINDUCTOR_CACHE_DIR": cache}
     env["TRITON_CACHE_DIR"] = os.path.join(cache, "triton")
     request = {
-        "script": os.path.abspath(script), "arguments": list(arguments), "began": time.time(), "load": load, "save": save,
+        "script": os.path.abspath(command[0]), "arguments": list(command[1:]), "began": time.time(), "load": load, "save": save,
     }  # fmt: skip
     try:
         done = run_bounded([python, _BOOT, "start"], _SECONDS, text=json.dumps(request), cwd=cwd, env=env)

@@ -12,19 +12,26 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from irscope.internals.frames import FrameLook
+from irscope.internals.frames import FrameLook, callers
 from irscope.internals.modes import unseen
+from irscope.internals.names import PrivateName
 
 _REASONS = "get_and_maybe_log_recompilation_reasons"
 _GUARDS = "torch/_dynamo/guards.py"
+_WHAT = "which older compile is the nearest to a call that is compiled again"
 ENTRIES = FrameLook(
-    what="which older compile is the nearest to a call that is compiled again",
+    what=_WHAT,
     function=_REASONS,
     file=_GUARDS,
     local="cache_entries",
     fits=lambda value: isinstance(value, Sequence) and all(hasattr(_root(entry), "get_leaf_guards") for entry in value),
-    versions="2.13 and 2.14",
+    versions="2.13 to 2.15",
 )
+_CALLED = FrameLook(
+    what=_WHAT, function=_REASONS, file=_GUARDS, local="frame", fits=lambda value: hasattr(value, "f_code"),
+    versions="2.9 to 2.12",
+)  # fmt: skip
+_KEPT = PrivateName(_WHAT, "torch._C._dynamo.eval_frame", "_debug_get_cache_entry_list", "2.9 to 2.12")
 _MOST_MANAGERS = 20_000
 MISSING = object()
 """What `value_of` returns for what it does not find."""
@@ -42,7 +49,7 @@ def failing_guards(variables: Mapping[str, Any], value_of: ValueOf) -> list[list
     value_of
         The value of a guard's source (``L['x']``) at the call, or `MISSING`.
     """
-    entries = ENTRIES.find() or ()
+    entries = _entries()
     known: dict[str, Any] = {}
 
     def look_up(source: str) -> Any:
@@ -51,6 +58,15 @@ def failing_guards(variables: Mapping[str, Any], value_of: ValueOf) -> list[list
         return known[source]
 
     return [list(failing(_root(entry), variables, look_up)) for entry in entries]
+
+
+def _entries() -> Sequence[Any]:
+    """The older compiles.  Before torch 2.13 PyTorch walks along them, so those of the code are asked for."""
+    frame = next(filter(_CALLED.is_at, callers()), None)
+    if frame is None or "cache_entries" in frame.f_code.co_varnames:
+        return ENTRIES.find() or ()
+    called, kept = _CALLED.read(frame), _KEPT.find()
+    return kept(called.f_code) if called is not None and kept is not None else ()
 
 
 def _root(entry: Any) -> Any:

@@ -130,6 +130,7 @@ def _run(script: str, arguments: list[str], saved: _Saved) -> str:
     ahead: Any = importlib.import_module("torch._dynamo.aot_compile")
     own = os.path.dirname(os.path.abspath(torch.__file__))
     call_of = ahead.AOTCompiledFunction.__call__
+    wrapper: Any = importlib.import_module("torch._dynamo.eval_frame").OptimizedModule
 
     def caller(frame: types.FrameType | None) -> types.FrameType | None:
         while frame is not None and (frame.f_code.co_filename.startswith(own) or frame.f_code.co_filename == __file__):
@@ -137,7 +138,8 @@ def _run(script: str, arguments: list[str], saved: _Saved) -> str:
         return frame
 
     def profile(frame: types.FrameType, event: str, _: Any) -> None:
-        if event == "call" and saved.is_of(frame.f_code):
+        # The wrapper that torch.compile makes of a module is called by the same code as the module in it.
+        if event == "call" and saved.is_of(frame.f_code) and not isinstance(frame.f_locals.get("self"), wrapper):
             sys.setprofile(None)
             try:
                 saved.judge(dict(frame.f_locals), frame.f_globals, caller(frame.f_back))

@@ -94,11 +94,11 @@ def _is_launch(node: Any) -> bool:
 def _seen_by_dynamo(module: types.ModuleType) -> Undo:
     has_triton: Any = module.has_triton
 
-    def has_triton_for_all() -> bool:
+    def has_triton_for_all(*args: Any, **kwargs: Any) -> bool:
         asking = next(callers()).f_code.co_filename.replace("\\", "/")
         if any(part in asking for part in _IN_GRAPHS):
             return bool(module.has_triton_package())
-        return bool(has_triton())
+        return bool(has_triton(*args, **kwargs))
 
     answer: Any = functools.wraps(has_triton)(has_triton_for_all)
     answer.cache_clear = has_triton.cache_clear  # `device_stand_in` forgets what was answered before

@@ -19,6 +19,7 @@ from irscope.ir.artifacts.functions import Function, function_of
 from irscope.ir.artifacts.inputs import WORDS, likeness, unfit
 from irscope.ir.artifacts.portability import made_constants
 from irscope.ir.artifacts.reading import VECTORS
+from irscope.ir.artifacts.vllm_cache import key_changes
 from irscope.opening.made_graphs import Difference as Difference
 from irscope.opening.made_graphs import changed_lines, distance, functions_of, graph_changes, is_other
 from irscope.pipeline_captures.inductor.cache_keys import load_key
@@ -75,6 +76,7 @@ def fit(artifact: Artifact, store: Store | None = None, run: str = "") -> Fit:
     for difference in changed_lines(artifact, compared):  # what the source of a function has told is told once
         if not artifact.sources or not {(difference.file, difference.line), (difference.file, difference.what)} & said:
             found.append(difference)
+    found += [Difference(what, file, int(file != "")) for what, file in key_changes(artifact, compared)]
     if store is not None:
         found += _of_run(artifact, store, run, compared, left)
     elif artifact.inputs or artifact.keys:

@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from irscope.capture.run_book import RunBook
@@ -39,6 +39,7 @@ from irscope.store.run_writer import RunWriter
 from irscope.store.store import Store
 from irscope.usercode.source import digest_of, line_text, read_source
 from irscope.usercode.user_files import is_user_file
+from irscope.vocabulary.lanes import DEFAULT_PIPELINE
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.suggestions import listed
 from irscope.vocabulary.visible import bounded
@@ -114,32 +115,40 @@ def open_rank(
     OSError
         It cannot be read.
     """
-    started, warnings = time.monotonic(), Warnings(spec.strict)
+    warnings = Warnings(spec.strict)
     with _log_of(spec, warnings) as log:
-        path = bounded(os.path.abspath(spec.path))
-        how: dict[str, object] = {"entry": ENTRY, "target": path, "cwd": os.getcwd(), "variables": []}
-        if spec.world:
-            how |= {"world": spec.world, "rank": spec.rank}
-        run = store.create_run(path, (), Lane.DEEP, "", how, is_made=False)
-        try:
-            reading = _Reading(run, store, Paths(spec.roots), warnings, on_message)
+        how: dict[str, object] = {"world": spec.world, "rank": spec.rank} if spec.world else {}
+        with new_run(spec.path, store, how) as run:
+            reading = Reading(run, store, Paths(spec.roots), warnings, on_message)
             reading.take_all(read_records(log, warnings))
             if not reading.seen:
                 raise TraceError(f"{spec.path} has no record of PyTorch's structured trace that can be read.")
             if log.others and not spec.world:
                 others = f"Name one to open it (--log NAME): {listed(log.others)}."
                 reading.book.gap(CaptureGap("other logs beside this one", others))
-            reading.end()
-            seconds = round(time.monotonic() - started, 3)
-            store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, None, "The trace was read to its end.", seconds))
-            store.make_newest(run)
-        except BaseException:
-            store.delete(run)
-            raise
+            reading.end(_NOT_HERE)
     return run, reading.rank
 
 
-class _Reading:
+@contextlib.contextmanager
+def new_run(
+    path: str, store: Store, how: Mapping[str, object], pipeline: str = DEFAULT_PIPELINE, what: str = "trace"
+) -> Iterator[str]:
+    """A run that is made of what is at a path, of which nothing is left in the store if that fails."""
+    started, path = time.monotonic(), bounded(os.path.abspath(path))
+    how = {"entry": ENTRY, "target": path, "cwd": os.getcwd(), "variables": [], **how}
+    run = store.create_run(path, (), Lane.DEEP, "", how, pipeline, is_made=False)
+    try:
+        yield run
+        seconds = round(time.monotonic() - started, 3)
+        store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, None, f"The {what} was read to its end.", seconds))
+        store.make_newest(run)
+    except BaseException:
+        store.delete(run)
+        raise
+
+
+class Reading:
     """Feeds the records of one log."""
 
     def __init__(
@@ -258,8 +267,8 @@ class _Reading:
             if here != frame["loc"].split("\n")[0].strip():
                 self._other_text.add(file)
 
-    def end(self) -> None:
-        """All has been read."""
+    def end(self, not_here: CaptureGap) -> None:
+        """All has been read; ``not_here`` is what it never has."""
         book = self.book
         for gap in self._warnings.gaps():
             book.gap(gap)
@@ -272,7 +281,7 @@ class _Reading:
                     f"{listed(candidates)}. Name the folder (--source-root).",
                 )
             )
-        book.gap(_NOT_HERE)
+        book.gap(not_here)
         book.close()
         self._store.set_torch(self._run, self._torch)
         if pieces := self._pieces.folded():

@@ -32,13 +32,12 @@ async function open(services: Services, trace: vscode.Uri | undefined, against?:
   );
   if (text !== "") {
     await showArtifact(text, places);
-    return;
-  }
-  if (run === null) {
+  } else if (run === null) {
     void showProblem(services, message);
-    return;
   }
-  await services.tree.reveal(run);
+  if (run !== null) {
+    await services.tree.reveal(run);
+  }
 }
 
 async function showArtifact(text: string, places: ArtifactPlace[]): Promise<void> {

@@ -42,10 +42,13 @@ async def open_trace(server: IrscopeServer, params: OpenTraceParams) -> OpenTrac
         lines = told.decode("utf-8", "replace").strip().split("\n")
         return OpenTraceResult(None, lines[-1].removeprefix("irscope: ") or "The trace cannot be opened.")
     report = json.loads(out)
-    if "fit" in report:  # a compiled artifact, which was not unpickled
-        places = [*report["fit"]["differences"], *report["not_portable"]]
-        return OpenTraceResult(None, "", report["text"], tuple(ArtifactPlace(**one) for one in places if one["line"]))
-    if not isinstance(run := report.get("run"), str) or "script" not in report:
+    run, is_artifact = report.get("run"), "fit" in report  # a compiled artifact was not unpickled
+    if not isinstance(run, str) or not (is_artifact or "script" in report):
         return OpenTraceResult(None, _NOT_A_RUN)
-    server.tell("irscope/runsChanged", RunsChanged(run, params.uri, running=False))
-    return OpenTraceResult(run, "")
+    if run:
+        server.tell("irscope/runsChanged", RunsChanged(run, params.uri, running=False))
+    if not is_artifact:
+        return OpenTraceResult(run, "")
+    places = [*report["fit"]["differences"], *report["not_portable"]]
+    marked = tuple(ArtifactPlace(**one) for one in places if one["line"])
+    return OpenTraceResult(run or None, "", report["text"], marked)

@@ -139,6 +139,42 @@ def test_guards_are_judged_by_the_calls_of_a_script(made: Path, size: int, expec
     assert all(guard["line"] in (0, 6, 10) for guard in found["guards"])
 
 
+SHIFT = """\
+import sys, torch
+
+
+class Shift(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.register_buffer("table", torch.arange(size).float())
+
+    def forward(self, x):
+        return x[:, None] + self.table[None]
+
+
+if __name__ == "__main__":
+    shift, x = torch.compile(Shift(int(sys.argv[1])), fullgraph=True), torch.ones(4)
+    if sys.argv[2:]:
+        shift.forward.aot_compile(((x,), {})).save_compiled_function(sys.argv[2])
+    else:
+        shift(x)
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("size", "expected"), [(6, []), (7, ["`self.table.shape[0]` was 6 when it was made and is 7."])]
+)
+def test_what_torch_compile_makes_of_a_module_is_not_taken_for_it(
+    tmp_path: Path, size: int, expected: list[str]
+) -> None:
+    (tmp_path / "shift.py").write_text(SHIFT)
+    subprocess.run([sys.executable, "shift.py", "6", "saved"], cwd=tmp_path, check=True, timeout=300)
+    digest = hashlib.sha256((tmp_path / "saved").read_bytes()).hexdigest()
+    found = irscope(tmp_path, "open", "saved", "--trust", digest, "--script", f"shift.py {size}")
+    assert [one["what"] for one in found["fit"]["differences"]] == expected
+
+
 LOAD = {
     "mega": """\
 import sys, torch, torch._inductor.config, step

@@ -51,7 +51,7 @@ function _shtab_irscope_using
 end
 
 set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view attach mcp values diverge kernel watch completion
-set -g _shtab_irscope_opts_with_value --against --arguments --around --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --launch --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --program --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --replay-memory --reproducer --rounds --run --script --seconds --severity --source-root --stage --steady-calls --store --target --than --theme --timeout --traces --trust --tuned --world --write-baseline -m -o
+set -g _shtab_irscope_opts_with_value --against --arguments --around --artifact --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --launch --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --program --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --replay-memory --reproducer --rounds --run --script --seconds --severity --source-root --stage --steady-calls --store --target --than --theme --timeout --traces --trust --tuned --world --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -183,6 +183,7 @@ complete -c irscope -n '_shtab_irscope_using profile' -l inputs -x -d 'with --mo
 complete -c irscope -n '_shtab_irscope_using profile' -l calls -x -d 'calls of each program'
 complete -c irscope -n '_shtab_irscope_using profile' -l memory -d 'also measure the memory of one step at its peak: what is held, why, and by which line and module'
 complete -c irscope -n '_shtab_irscope_using profile' -l start -d 'measure instead where the time of a start goes, from the begin of the process to the end of the script: with empty caches, with those of the start before, and with `load_cache_artifacts` (three runs of the script)'
+complete -c irscope -n '_shtab_irscope_using profile' -l artifact -x -d 'with --start: also start this script (with its arguments, as one word), which loads an artifact'
 complete -c irscope -n '_shtab_irscope_using profile' -l all -d 'print every row of each table'
 complete -c irscope -n '_shtab_irscope_using profile' -l without-breaks -d 'also run the script with each graph break and recompilation removed by a fix that `irscope fix` verifies, and measure the difference (minutes)'
 complete -c irscope -n '_shtab_irscope_using profile' -l against -x -d 'also time each graph between breaks through these pipelines, with commas, beside Inductor: onnx,openvino (minutes)'

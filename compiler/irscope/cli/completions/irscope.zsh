@@ -297,6 +297,7 @@ _shtab_irscope_profile_options=(
   "--calls[calls of each program]:N:"
   "--memory[also measure the memory of one step at its peak\: what is held, why, and by which line and module]"
   "--start[measure instead where the time of a start goes, from the begin of the process to the end of the script\: with empty caches, with those of the start before, and with \`load_cache_artifacts\` (three runs of the script)]"
+  "--artifact[with --start\: also start this script (with its arguments, as one word), which loads an artifact]:COMMAND:"
   "--all[print every row of each table]"
   "--without-breaks[also run the script with each graph break and recompilation removed by a fix that \`irscope fix\` verifies, and measure the difference (minutes)]"
   "--against[also time each graph between breaks through these pipelines, with commas, beside Inductor\: onnx,openvino (minutes)]:NAMES:"

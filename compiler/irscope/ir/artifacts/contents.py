@@ -7,6 +7,26 @@ from dataclasses import field
 from irscope.vocabulary.records import dataclass
 
 
+@dataclass(frozen=True)
+class Keyed:
+    """What one part of a model was compiled under in vLLM's cache.
+
+    Parameters
+    ----------
+    key, part
+        The folder of the key, and the rank and the name of the part of the model.
+    time
+        When, in seconds.
+    factors
+        What the key is the digest of, by name (``config.model_config.dtype``).
+    """
+
+    key: str
+    part: str
+    time: float
+    factors: dict[str, str]
+
+
 class ArtifactError(Exception):
     """An artifact cannot be read; the message says why."""
 
@@ -72,6 +92,11 @@ class Artifact:
         The parts of each key of the FX graph cache: ``[digest] name: value``.
     lowered
         The post-grad graph of each entry, by its key in the FX graph cache; of a saved function, by its title.
+    keyed, newest
+        What vLLM computed its keys from, the oldest first, and the newest key that was opened.
+    compiled
+        For each entry the texts of its stages in their order: the event of PyTorch's structured trace that has the same
+        text, and the text.
     code
         ``(file, line, function, code)`` of the user's lines that the nodes of a program came from.
     """
@@ -92,5 +117,8 @@ class Artifact:
     weights: dict[str, dict[str, str]] = field(default_factory=dict)
     keys: dict[str, list[str]] = field(default_factory=dict)
     lowered: dict[str, str] = field(default_factory=dict)
+    keyed: list[Keyed] = field(default_factory=list)
+    newest: str = ""
+    compiled: list[list[tuple[str, str]]] = field(default_factory=list)
     code: list[tuple[str, int, str, str]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from irscope.ir.artifacts import reading
 from irscope.ir.artifacts.contents import Artifact, ArtifactError
+from irscope.ir.artifacts.vllm_cache import is_vllm_cache, read_vllm_cache
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.suggestions import listed
 
@@ -91,6 +92,10 @@ KINDS = (
         "A graph whose key differs is compiled again. Nothing is raised or printed.",
     ),
     Kind(
+        "vLLM's cache of compiled models", is_vllm_cache, read_vllm_cache,
+        "vLLM compiles the model again into the folder of another key. Nothing is raised.",
+    ),
+    Kind(
         "folder of compile caches", _is_cache_folder, reading.read_folder,
         "A graph or a kernel whose key differs is compiled again. Nothing is raised or printed.",
     ),
@@ -107,6 +112,7 @@ KINDS = (
         "Inputs that do not meet its constraints raise. It has no compiled kernels: compiling it is not saved.",
     ),
 )  # fmt: skip
+_OF_FOLDERS = (is_vllm_cache, _is_cache_folder)
 
 
 def kind_of(path: str) -> Kind | None:
@@ -120,12 +126,12 @@ def kind_of(path: str) -> Kind | None:
         It cannot be read.
     """
     if os.path.isdir(path):
-        return next((kind for kind in KINDS if kind.matches is _is_cache_folder and kind.matches(path, b"")), None)
+        return next((kind for kind in KINDS if kind.matches in _OF_FOLDERS and kind.matches(path, b"")), None)
     if not os.path.isfile(path):
         return None
     with open(path, "rb") as file:
         head = file.read(_HEAD)
-    found = next((kind for kind in KINDS if kind.matches is not _is_cache_folder and kind.matches(path, head)), None)
+    found = next((kind for kind in KINDS if kind.matches not in _OF_FOLDERS and kind.matches(path, head)), None)
     if found is None and (is_pickle(head) or _is_zip(head)):
         what = "pickle" if is_pickle(head) else "ZIP archive"
         kinds = listed([kind.label for kind in KINDS])

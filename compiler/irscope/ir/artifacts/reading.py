@@ -38,12 +38,14 @@ _EXAMPLE = re.compile(
 VECTORS = "CPU vectors"
 _MOST_NAME, _MOST_NESTED = 300, 50
 _TEXTS = {
-    "aot_joint_graph_str": "joint graph",
-    "aot_forward_graph_str": "forward graph",
-    "aot_backward_graph_str": "backward graph",
-    "inductor_post_grad_graph_str": "post-grad graph",
-    "source_code": "output code",
+    "aot_joint_graph_str": ("joint graph", "aot_joint_graph"),
+    "aot_forward_graph_str": ("forward graph", "aot_forward_graph"),
+    "aot_backward_graph_str": ("backward graph", "aot_backward_graph"),
+    "inductor_post_grad_graph_str": ("post-grad graph", "inductor_post_grad_graph"),
+    "source_code": ("output code", "inductor_output_code"),
+    "inductor_provenance_stack_traces_str": ("", "inductor_provenance_tracking_kernel_stack_traces"),
 }
+"""By field of a compiled graph its title, and the event of the trace with the same text."""
 _OF_SYSTEM = {
     "python_version": "Python",
     "torch_version": "PyTorch",
@@ -274,10 +276,13 @@ def _tensor(value: Any) -> dict[str, str] | None:
 
 def _take_graphs(value: Any, title: str, artifact: Artifact) -> None:
     """The graphs, kernels and keys of a compiled graph, or of an entry that has some."""
+    texts: list[tuple[str, str]] = []
+    named: list[str] = []  # the entries of the FX graph cache that one of the AOTAutograd cache names
     for here in walk(value):
         if not isinstance(here, Record):
+            named += [artifact.lowered[here]] if isinstance(here, str) and here in artifact.lowered else []
             continue
-        _take_texts(here, title, artifact)
+        texts += _take_texts(here, title, artifact)
         lines, key = here.get("_fx_graph_cache_debug_lines"), here.get("_fx_graph_cache_key")
         if isinstance(lines, list) and isinstance(key, str):
             artifact.keys[key] = [line for line in lines if isinstance(line, str)]
@@ -287,13 +292,25 @@ def _take_graphs(value: Any, title: str, artifact: Artifact) -> None:
             names = [name for name in walk(devices.args) if isinstance(name, str)]
             if names:
                 artifact.made_for.setdefault("device", ", ".join(names))
+    _join(texts, named, artifact)
 
 
-def _take_texts(compiled: Record, title: str, artifact: Artifact) -> None:
-    """The printed graphs of a compiled graph, and its output code with the kernels in it."""
-    for field, name in _TEXTS.items():
+def _join(texts: list[tuple[str, str]], named: list[str], artifact: Artifact) -> None:
+    """Adds an entry with the texts of those that it names, by their post-grad graphs."""
+    parts = [group for group in artifact.compiled if any(text in named for _, text in group)]
+    artifact.compiled = [group for group in artifact.compiled if group not in parts]
+    if joined := dict.fromkeys([*texts, *(pair for group in parts for pair in group)]):
+        artifact.compiled.append(list(joined))
+
+
+def _take_texts(compiled: Record, title: str, artifact: Artifact) -> Iterator[tuple[str, str]]:
+    """Takes in the printed graphs of a compiled graph and its output code with the kernels in it; yields them by event."""
+    for field, (name, event) in _TEXTS.items():
         text = compiled.get(field)
         if not isinstance(text, str) or not text:
+            continue
+        yield event, text
+        if not name:
             continue
         name = _free(f"{title}{name}", artifact.graphs)
         artifact.graphs[name] = text
