@@ -12,6 +12,7 @@ import logging
 import math
 import re
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
@@ -41,6 +42,8 @@ class Choice:
         What a call took; None if it could not be timed.
     why_not
         Why it could not, if that is known.
+    estimate
+        Seconds by a model of a device that is not here; None: there is none.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Choice:
     description: str
     seconds: float | None
     why_not: str = ""
+    estimate: float | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,10 @@ class Tuned:
         ``float32[64, 128]`` of each input.
     errors
         What was logged while the choices were timed, in order.
+    why
+        Why one of the choices is taken though nothing is timed; empty: they were timed.
+    chosen
+        Its number, from 0.
     """
 
     operator: str
@@ -77,6 +85,8 @@ class Tuned:
     inputs: tuple[str, ...]
     choices: tuple[Choice, ...]
     errors: tuple[str, ...]
+    why: str = ""
+    chosen: int = 0
 
 
 @dataclass(frozen=True)
@@ -102,7 +112,8 @@ class Padded:
 def tuning_hooks(tuned: Callable[[Tuned], None], padded: Callable[[Padded], None]) -> list[Hook]:
     """Reports each choice that Inductor makes by timing, also one whose times were in its cache.
 
-    The receivers must not raise.  A stand-in for a device that is not here times nothing, so nothing is reported of it.
+    The receivers must not raise.  A stand-in for a device that is not here times nothing: what `choose_again` takes is
+    reported with why.
     """
     return [
         Hook("what autotuning tried", _SELECT, _VERSIONS, functools.partial(_watch_templates, tuned)),
@@ -138,7 +149,7 @@ def option_name(name: str, description: str) -> str:
 
 def _watch_templates(tuned: Callable[[Tuned], None], select: Any) -> Undo:
     cls = select.AlgorithmSelectorCache
-    choose, time_one = cls.do_autotuning, cls.benchmark_choice
+    choose, time_one, select_one = cls.do_autotuning, cls.benchmark_choice, cls.__call__
     failures: dict[str, str] = {}
     if choose.__module__ != select.__name__:
         return lambda: None
@@ -150,14 +161,14 @@ def _watch_templates(tuned: Callable[[Tuned], None], select: Any) -> Undo:
             timings = choose(self, name, nodes, layout, gens, key, choices, *args, **kwargs)
         if timings:
             found = tuple(_choice(choice, milliseconds, failures) for choice, milliseconds in timings.items())
-            node = current_node()
-            tuned(
-                Tuned(
-                    name, template_key(name, str(key)), _name_of(node), _stack_of(node), tuple(map(_shape, nodes)),
-                    found, tuple(errors),
-                )
-            )  # fmt: skip
+            tuned(_tuned(name, nodes, key, next(iter(timings)), found, tuple(errors)))
         return timings
+
+    do_autotuning.report = tuned  # type: ignore[attr-defined]  # for `choose_again`, which takes its place
+
+    def __call__(self: Any, name: str, choices: Any, *args: Any, **kwargs: Any) -> Any:
+        _nodes.update(dict.fromkeys(choices, current_node()))
+        return select_one(self, name, choices, *args, **kwargs)
 
     def benchmark_choice(_: Any, choice: Any, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -168,10 +179,21 @@ def _watch_templates(tuned: Callable[[Tuned], None], select: Any) -> Undo:
 
     return undo_all(
         [
+            replace_attribute(cls, "__call__", __call__),
             replace_attribute(cls, "do_autotuning", do_autotuning),
             replace_attribute(cls, "benchmark_choice", classmethod(benchmark_choice)),
         ]
     )
+
+
+_nodes: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+"""By choice the node that it is for: many are timed later, when fusions are decided."""
+
+
+def _tuned(name: str, nodes: Any, key: Any, choice: Any, found: tuple[Choice, ...], *rest: Any) -> Tuned:
+    node = _nodes.get(choice) or current_node()
+    shapes = tuple(map(_shape, nodes))
+    return Tuned(name, template_key(name, str(key)), _name_of(node), _stack_of(node), shapes, found, *rest)
 
 
 def _choice(choice: Any, milliseconds: float, failures: dict[str, str]) -> Choice:
@@ -268,13 +290,20 @@ def _watch_padding(padded: Callable[[Padded], None], pad: Any) -> Undo:
 
 
 class Replay(Protocol):
-    """What another machine has chosen; see `irscope.pipeline_captures.inductor.tuning.Choices`."""
+    """What another machine has chosen, and what is taken where it has not; see
+    `irscope.pipeline_captures.inductor.target_choices`."""
 
     def template(self, key: str) -> dict[str, float | None] | None:
         """Times in seconds by option; None if it has not chosen for this key."""
 
     def padding(self, key: str) -> bool | None:
         """Whether it pads; None if it has not chosen for this key."""
+
+    def estimate(self, sizes: tuple[int, ...], dtype: str, itemsize: int, options: dict[str, str]) -> float | None:
+        """Seconds of a template for matrices of ``batch, rows, columns, inner``; None: not known."""
+
+    def number(self, name: str) -> int | None:
+        """Which choice the user wants, counted from 1; None: the first."""
 
 
 _EPILOGUE_MS = 0.001
@@ -283,13 +312,14 @@ template of Triton's that is the fastest, and no slower template is taken for it
 
 
 def choose_again(replay: Replay, is_template: Callable[[Any], bool], open_choices: list[str]) -> None:
-    """From now on in this process nothing is timed: what ``replay`` knows is chosen, else a fixed option.
+    """From now on in this process nothing is timed: what ``replay`` knows is chosen, else what is best without a clock.
 
-    Where it is not known, that is the first of Triton's templates, whose fusions Inductor believes in, and no padding; and
-    ``open_choices`` gets a text for the user.
+    Where it is not known, that is the template of Triton's with the least estimate, whose fusions Inductor believes in,
+    for FlexAttention PyTorch's own default for the device, and no padding; and ``open_choices`` gets a text for the user.
     """
     select, pad, ir, scheduler = (sys.modules[f"torch._inductor.{name}"] for name in _TIMING)
     milliseconds: dict[Any, float] = {}  # by choice, in the order in which they were asked for
+    report = getattr(select.AlgorithmSelectorCache.do_autotuning, "report", None)
 
     def do_autotuning(_: Any, name: str, inputs: Any, layout: Any, gen: Any, key: Any, choices: Any, *__: Any, **___: Any) -> Any:  # fmt: skip
         known = replay.template(template_key(name, str(key))) or {}
@@ -297,9 +327,18 @@ def choose_again(replay: Replay, is_template: Callable[[Any], bool], open_choice
         if any(each is not None for each in seconds):
             found = {choice: math.inf if s is None else _MS * s for choice, s in zip(choices, seconds, strict=True)}
         else:
-            ordered = sorted(choices, key=lambda choice: not is_template(choice))
-            open_choices.append(f"one of {len(ordered)} templates for {name}")
-            found = {choice: 1.0 + number for number, choice in enumerate(ordered)}
+            ranked, why = _ranked(replay, is_template, name, inputs, layout, choices)
+            chosen = (replay.number(name) or 1) - 1
+            chosen, why = (chosen, f"--config {chosen + 1}") if 0 < chosen < len(ranked) else (0, why)
+            open_choices.append(f"one of {len(ranked)} templates for {name}")
+            found = {choice: 1.0 + number for number, (choice, _) in enumerate(ranked)}
+            found[ranked[chosen][0]] = 0.5
+            if report is not None:
+                listed = tuple(
+                    Choice(str(choice.name), type(choice).__name__, str(getattr(choice, "description", "") or ""), None, "", estimate)
+                    for choice, estimate in ranked
+                )  # fmt: skip
+                report(_tuned(name, inputs, key, ranked[0][0], listed, (), why, chosen))
         milliseconds.update(found)
         return dict(found)
 
@@ -329,3 +368,51 @@ def choose_again(replay: Replay, is_template: Callable[[Any], bool], open_choice
         (scheduler.Scheduler, "benchmark_codegened_module", lambda *_, **__: (swapped[-1], "")),
     ):
         replace_attribute(holder, name, instead)
+
+
+_FLEX = {
+    "flex_attention": "get_flex_attention_fwd_configs",
+    "flex_attention_backward": "get_flex_attention_bwd_configs",
+}
+_OPTION = re.compile(r"(\w+)=('[^']*'|[^,]+)")
+_LIKE_MM = ("mm", "addmm", "bmm", "baddbmm")
+
+
+def _ranked(
+    replay: Replay, is_template: Callable[[Any], bool], name: str, inputs: Any, layout: Any, choices: Any
+) -> tuple[list[tuple[Any, float | None]], str]:
+    """The choices with their estimates in seconds, the one to take first, and why it is."""
+    options = {choice: dict(_OPTION.findall(str(getattr(choice, "description", "") or ""))) for choice in choices}
+    templates = [choice for choice in choices if is_template(choice)]
+    others = [(choice, None) for choice in choices if not is_template(choice)]
+    if name in _FLEX and (default := _default_of_flex(name, inputs)) is not None:
+        templates.sort(key=lambda choice: any(options[choice].get(key) != value for key, value in default.items()))
+        return [(choice, None) for choice in templates] + others, "PyTorch's own default for this GPU"
+    estimates: dict[Any, float | None] = dict.fromkeys(templates)
+    if name in _LIKE_MM:
+        with contextlib.suppress(Exception):  # of sizes that are not known, or of a layout that is not as expected
+            sizevars = sys.modules["torch._inductor.virtualized"].V.graph.sizevars
+            hint = getattr(sizevars, "optimization_hint", None) or sizevars.size_hint  # until torch 2.11
+            *batch, rows, columns = (int(hint(size)) for size in layout.size)
+            sizes = (math.prod(batch), rows, columns, int(hint(inputs[-2].get_size()[-1])))
+            dtype = inputs[-2].get_dtype()
+            for choice in templates:
+                estimates[choice] = replay.estimate(
+                    sizes, str(dtype).removeprefix("torch."), dtype.itemsize, options[choice]
+                )
+    templates.sort(key=lambda choice: math.inf if (known := estimates[choice]) is None else known)
+    why = "the least estimate" if any(estimates.values()) else "the first of Triton's templates"
+    return [(choice, estimates[choice]) for choice in templates] + others, why
+
+
+def _default_of_flex(name: str, inputs: Any) -> dict[str, str] | None:
+    """The configuration that PyTorch takes without max-autotune, as the description of a choice has it."""
+    try:
+        config, virtualized = (sys.modules[f"torch._inductor.{module}"] for module in ("config", "virtualized"))
+        with config.patch(max_autotune=False):
+            (default, *_) = getattr(virtualized.V.choices, _FLEX[name])(
+                int(inputs[0].get_size()[-1]), inputs[0].get_dtype(), "cuda"
+            )
+        return {key.upper() if key.startswith("block") else key: str(value) for key, value in vars(default).items()}
+    except Exception:  # noqa: BLE001  then the first is taken, which says so
+        return None

@@ -14,6 +14,8 @@ Its data is ``{"operators": […]}``, in the order in which they were decided, e
               padding, first the matrices as they are
 ``chosen``    the number of the choice; null if none could be timed
 ``errors``    what was logged, if it is not known which choice it is about
+``why``       for a device that is not here, where nothing is timed: why the choice is taken
+``estimates`` with ``why``: seconds of each choice by a model of the device (`irscope.targets.tiles`); null: not known
 ============  ==========================================================================================================
 """
 
@@ -75,12 +77,13 @@ def operator_data(tuned: Tuned) -> dict[str, Any]:
     each = dict(zip(map(id, unknown), logged, strict=True)) if len(logged) == len(unknown) else {}
     ordered = sorted(tuned.choices, key=lambda one: (one.seconds is None, one.seconds or 0.0))[:_MOST_CHOICES]
     is_known = bool(each) or not unknown
+    predicted = {"why": tuned.why, "estimates": [one.estimate for one in ordered]} if tuned.why else {}
     return {
         "decision": TEMPLATE, "operator": tuned.operator, "node": tuned.node, "file": file, "line": line,
         "inputs": list(tuned.inputs), "key": tuned.key,
         "choices": [_choice_data(one, one.why_not or each.get(id(one), "")) for one in ordered],
-        "chosen": 0 if ordered and ordered[0].seconds is not None else None,
-        "errors": [] if is_known else logged[:_MOST_ERRORS],
+        "chosen": tuned.chosen if ordered and (tuned.why or ordered[0].seconds is not None) else None,
+        "errors": [] if is_known else logged[:_MOST_ERRORS], **predicted,
     }  # fmt: skip
 
 
@@ -136,9 +139,23 @@ def _operator_text(one: dict[str, Any]) -> str:
     if len(timed) > 1 and not is_padding:
         head += f", {ratio(timed[1]['seconds'] / timed[0]['seconds'])} to the next"
     width = max((len(each["name"]) for each in ordered), default=0)
+    if one.get("why"):
+        return "\n".join([f"{head}, not timed; number {one['chosen'] + 1} is taken: {one['why']}", *_numbered(one, width), ""])
     rows = [f"  {each['name']:{width}}  {_seconds(each, timed)}  {_about(each)}".rstrip() for each in ordered]
     errors = [f"  logged: {text}" for text in one["errors"]]
     return "\n".join([head, *(rows if timed or not is_padding else []), *errors, ""])
+
+
+def _numbered(one: dict[str, Any], width: int) -> list[str]:
+    """The choices of a device that is not here, in the order in which ``--config`` counts them."""
+    estimates = ["" if each is None else f"~{duration(each)}" for each in one["estimates"]]
+    options = [each["description"].split(", ") for each in one["choices"] if each["description"]]
+    shared = set(options[0]).intersection(*options[1:]) if len(options) > 1 else set()
+    return [
+        f"  {number:>3}  {each['name']:{width}}  {estimate:>9}  "
+        + ", ".join(part for part in _about(each).split(", ") if part not in shared)
+        for number, (each, estimate) in enumerate(zip(one["choices"], estimates, strict=True), 1)
+    ]
 
 
 def _seconds(each: dict[str, Any], timed: Sequence[dict[str, Any]]) -> str:

@@ -31,6 +31,7 @@ from irscope.pipeline_captures.inductor import cuda_graphs
 from irscope.pipeline_captures.inductor.kernel_resources import slow_kernel, spills_of
 from irscope.pipeline_captures.inductor.kernels import Kernels
 from irscope.pipeline_captures.inductor.missing_triton import why_missing
+from irscope.pipeline_captures.inductor.target_choices import number_of
 from irscope.pipeline_captures.inductor.triton import TritonKernel, files_in
 from irscope.pipeline_captures.inductor.triton_stages import lowered_stages
 from irscope.pipelines.inductor.stages import CUDA_GRAPHS, KERNEL
@@ -125,7 +126,7 @@ def work(
             file.flush()
             return
         why = f"{type(error).__name__}: {str(error).strip()}"
-        if "triton" in why.lower():
+        if target.kind != CPU:
             why = why_missing() or why
     if open_choices:
         counted = [f"{text} ({count}×)" if count > 1 else text for text, count in Counter(open_choices).items()]
@@ -187,13 +188,15 @@ def _compile_kernels(book: RunBook, rows: Rows, target: Target, until: float) ->
 
 
 def _compile_kernel(book: RunBook, rows: Rows, target: Target, kernel: Kernel, text: str) -> None:
-    stage, made = kernel.stage, compiled_kernel(kernel.name, text)
+    made = compiled_kernel(kernel.name, text, number_of(book.request.configs, kernel.name) or 1)
+    stage = kernel.stage
     compiled = TritonKernel(
         name=kernel.name,
         files=files_in(made.folder, made.function),
         source_file=made.file,
         config=made.config,
-        configs=made.configs,
+        configs=len(made.configs),
+        options=made.configs,
     )
     compiled = dataclasses.replace(compiled, facts=spills_of(compiled.files))
     backward = "/kernel-backward" in stage

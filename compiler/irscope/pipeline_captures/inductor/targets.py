@@ -29,6 +29,7 @@ from irscope.internals.hooks import Hook
 from irscope.pipeline_captures.inductor import fitting, target_child
 from irscope.pipeline_captures.inductor.kernels import Kernels
 from irscope.pipeline_captures.inductor.missing_triton import why_missing
+from irscope.pipeline_captures.inductor.target_choices import TargetChoices
 from irscope.pipeline_captures.inductor.target_launches import MOST, Launches, compile_kernel
 from irscope.pipelines.inductor.stages import MEMORY_FIT, MEMORY_PLAN
 from irscope.protocol import (
@@ -111,7 +112,7 @@ class Targets:
         if compile is not None:
             self._book.caught(functools.partial(self._weigh, str(compile), args))
         for target in self._targets if compile is not None else ():
-            replay = self._replay_for(target)
+            replay = TargetChoices(target, self._replay_for(target), self._book.request.configs)
             work = functools.partial(compile_for, original, program, args, kwargs, replay, target.kind != CPU)
             self._book.caught(functools.partial(self._begin, target, str(compile), work))
         if self._book.request.fake:
