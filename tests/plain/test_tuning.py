@@ -155,7 +155,11 @@ def test_without_a_clock_the_least_estimate_is_taken_and_all_choices_are_reporte
     cache = inductor["select_algorithm"].AlgorithmSelectorCache
     cache.do_autotuning = lambda *_: None
     cache.do_autotuning.report = reported.append
-    options = [Option("mm"), Option("triton_mm_7", "BLOCK_M=64, EVEN_K=True"), Option("triton_mm_8", "BLOCK_M=128, EVEN_K=True")]
+    options = [
+        Option("mm"),
+        Option("triton_mm_7", "BLOCK_M=64, EVEN_K=True"),
+        Option("triton_mm_8", "BLOCK_M=128, EVEN_K=True"),
+    ]
     choose_again(Estimated({}, {}), lambda one: one.name.startswith("triton"), [])
     dtype = type("bfloat16", (), {"itemsize": 2, "__str__": lambda _: "torch.bfloat16"})()
     matrix = types.SimpleNamespace(get_size=lambda: [256, 512], get_dtype=lambda: dtype)
@@ -164,7 +168,11 @@ def test_without_a_clock_the_least_estimate_is_taken_and_all_choices_are_reporte
         times = cache().do_autotuning(name, [matrix, matrix], layout, None, "[9]", options)
         assert min(times, key=times.__getitem__) is first
     least, wanted = reported
-    assert [(one.name, one.estimate) for one in least.choices] == [("triton_mm_8", 1 / 128), ("triton_mm_7", 1 / 64), ("mm", None)]
+    assert [(one.name, one.estimate) for one in least.choices] == [
+        ("triton_mm_8", 1 / 128),
+        ("triton_mm_7", 1 / 64),
+        ("mm", None),
+    ]
     assert (least.chosen, least.why, wanted.chosen, wanted.why) == (0, "the least estimate", 1, "--config 2")
     data = operator_data(wanted)
     assert data["chosen"] == 1 and stage_text([data]).split("\n")[:3] == [

@@ -140,7 +140,9 @@ def _operator_text(one: dict[str, Any]) -> str:
         head += f", {ratio(timed[1]['seconds'] / timed[0]['seconds'])} to the next"
     width = max((len(each["name"]) for each in ordered), default=0)
     if one.get("why"):
-        return "\n".join([f"{head}, not timed; number {one['chosen'] + 1} is taken: {one['why']}", *_numbered(one, width), ""])
+        return "\n".join(
+            [f"{head}, not timed; number {one['chosen'] + 1} is taken: {one['why']}", *_numbered(one, width), ""]
+        )
     rows = [f"  {each['name']:{width}}  {_seconds(each, timed)}  {_about(each)}".rstrip() for each in ordered]
     errors = [f"  logged: {text}" for text in one["errors"]]
     return "\n".join([head, *(rows if timed or not is_padding else []), *errors, ""])

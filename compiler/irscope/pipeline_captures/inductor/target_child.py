@@ -23,6 +23,8 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope.capture.run_book import RunBook
+from irscope.findings import signals
+from irscope.findings.kinds.missed_fusion import refusals_of
 from irscope.internals import cpu_stand_in, fake_run, restarts
 from irscope.internals.device_stand_in import become, open_choices
 from irscope.internals.target_cuda_graphs import decided
@@ -45,6 +47,7 @@ from irscope.protocol import (
     StageWritten,
     StoreWrite,
     encode_message,
+    to_json,
 )
 from irscope.targets.catalogue import CPU, Target
 from irscope.targets.properties import properties_of
@@ -81,6 +84,11 @@ class Rows:
         if isinstance(message, (StageWritten, DataWritten, KernelsWritten, GapSeen)):
             self.write(encode_message(message))
 
+    def signal(self, name: str, compile: str | None, *data: Any, payload: str = "") -> None:
+        """Takes what a schedule has kept apart; all other findings are about the parent's own run."""
+        if name == signals.FUSED and (refusals := refusals_of(data[0])):
+            self.write({"apart": to_json(refusals)})
+
 
 def work(
     book: RunBook,
@@ -109,6 +117,7 @@ def work(
     gc.freeze()  # what the script has is neither looked through nor copied for it
     rows, why = Rows(file), ""
     book.go_on_in_child(rows.keep, target.name)
+    book.findings.signal = rows.signal  # type: ignore[method-assign]
     kernels.same_graph(f"{compile}/{target.name}", compile)
     fake_run.leave_in_child()
     try:

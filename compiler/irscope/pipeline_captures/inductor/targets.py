@@ -22,6 +22,7 @@ from typing import Any
 
 from irscope.capture.run_book import RunBook
 from irscope.findings import signals
+from irscope.findings.kinds.missed_fusion import Refusal
 from irscope.internals import fake_run, restarts, run_memory, triton_on_cpu
 from irscope.internals.device_stand_in import Compile as CompileProgram
 from irscope.internals.device_stand_in import autograd_hook, compile_for, each_program_hook, prepare_for_next
@@ -45,6 +46,7 @@ from irscope.protocol import (
     StageWritten,
     StoreWrite,
     decode_message,
+    from_json,
 )
 from irscope.targets.catalogue import CPU, Target, catalogue
 
@@ -225,6 +227,9 @@ class Targets:
                 code, what, stage = map(str, row["slow"])
                 places = lines.get(stage, ())
                 self._book.findings.signal(signals.KERNEL_IS_SLOW, child.compile, target, (code, what, stage, places))
+            if "apart" in row:
+                refusals = [from_json(Refusal, each) for each in row["apart"]]
+                self._book.findings.signal(signals.FUSION_PREDICTED, child.compile, target, refusals)
             if "skip" in row:
                 self._book.findings.signal(signals.CUDA_GRAPH_PREDICTED, child.compile, target, str(row["skip"]))
 
