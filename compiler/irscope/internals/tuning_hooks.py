@@ -7,13 +7,14 @@ machine has chosen can be chosen again for it on another one (`irscope.pipeline_
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import logging
 import math
 import re
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
@@ -327,17 +328,14 @@ def choose_again(replay: Replay, is_template: Callable[[Any], bool], open_choice
         if any(each is not None for each in seconds):
             found = {choice: math.inf if s is None else _MS * s for choice, s in zip(choices, seconds, strict=True)}
         else:
-            ranked, why = _ranked(replay, is_template, name, inputs, layout, choices)
-            chosen = (replay.number(name) or 1) - 1
-            chosen, why = (chosen, f"--config {chosen + 1}") if 0 < chosen < len(ranked) else (0, why)
+            ranked, chosen, why = _ranked(replay, is_template, name, inputs, layout, choices)
             open_choices.append(f"one of {len(ranked)} templates for {name}")
             found = {choice: 1.0 + number for number, (choice, _) in enumerate(ranked)}
             found[ranked[chosen][0]] = 0.5
             if report is not None:
                 listed = tuple(
-                    Choice(str(choice.name), type(choice).__name__, str(getattr(choice, "description", "") or ""), None, "", estimate)
-                    for choice, estimate in ranked
-                )  # fmt: skip
+                    dataclasses.replace(_choice(choice, math.inf, {}), estimate=estimate) for choice, estimate in ranked
+                )
                 report(_tuned(name, inputs, key, ranked[0][0], listed, (), why, chosen))
         milliseconds.update(found)
         return dict(found)
@@ -380,29 +378,38 @@ _LIKE_MM = ("mm", "addmm", "bmm", "baddbmm")
 
 def _ranked(
     replay: Replay, is_template: Callable[[Any], bool], name: str, inputs: Any, layout: Any, choices: Any
-) -> tuple[list[tuple[Any, float | None]], str]:
-    """The choices with their estimates in seconds, the one to take first, and why it is."""
+) -> tuple[list[tuple[Any, float | None]], int, str]:
+    """The choices with their estimates in seconds, the best first, the number of the one to take, and why it is."""
     options = {choice: dict(_OPTION.findall(str(getattr(choice, "description", "") or ""))) for choice in choices}
-    templates = [choice for choice in choices if is_template(choice)]
-    others = [(choice, None) for choice in choices if not is_template(choice)]
-    if name in _FLEX and (default := _default_of_flex(name, inputs)) is not None:
-        templates.sort(key=lambda choice: any(options[choice].get(key) != value for key, value in default.items()))
-        return [(choice, None) for choice in templates] + others, "PyTorch's own default for this GPU"
-    estimates: dict[Any, float | None] = dict.fromkeys(templates)
-    if name in _LIKE_MM:
-        with contextlib.suppress(Exception):  # of sizes that are not known, or of a layout that is not as expected
-            sizevars = sys.modules["torch._inductor.virtualized"].V.graph.sizevars
-            hint = getattr(sizevars, "optimization_hint", None) or sizevars.size_hint  # until torch 2.11
-            *batch, rows, columns = (int(hint(size)) for size in layout.size)
-            sizes = (math.prod(batch), rows, columns, int(hint(inputs[-2].get_size()[-1])))
-            dtype = inputs[-2].get_dtype()
-            for choice in templates:
-                estimates[choice] = replay.estimate(
-                    sizes, str(dtype).removeprefix("torch."), dtype.itemsize, options[choice]
-                )
-    templates.sort(key=lambda choice: math.inf if (known := estimates[choice]) is None else known)
-    why = "the least estimate" if any(estimates.values()) else "the first of Triton's templates"
-    return [(choice, estimates[choice]) for choice in templates] + others, why
+    estimates: dict[Any, float | None] = {choice: None for choice in choices if is_template(choice)}
+    default = _default_of_flex(name, inputs) if name in _FLEX else None
+    if default is not None:
+        why = "PyTorch's own default for this GPU"
+        ordered = sorted(
+            estimates, key=lambda choice: any(options[choice].get(key) != value for key, value in default.items())
+        )
+    else:
+        if name in _LIKE_MM:
+            with contextlib.suppress(Exception):  # of sizes that are not known, or of a layout that is not as expected
+                estimates.update(_estimates(replay, inputs, layout, {choice: options[choice] for choice in estimates}))
+        why = "the least estimate" if any(estimates.values()) else "the first of Triton's templates"
+        ordered = sorted(estimates, key=lambda choice: estimates[choice] or math.inf)
+    ordered += [choice for choice in choices if choice not in estimates]
+    ranked = [(choice, estimates.get(choice)) for choice in ordered]
+    number = replay.number(name) or 0
+    return (ranked, number - 1, f"--config {number}") if 1 <= number <= len(ranked) else (ranked, 0, why)
+
+
+def _estimates(
+    replay: Replay, inputs: Any, layout: Any, options: Mapping[Any, dict[str, str]]
+) -> dict[Any, float | None]:
+    sizevars = sys.modules["torch._inductor.virtualized"].V.graph.sizevars
+    hint = getattr(sizevars, "optimization_hint", None) or sizevars.size_hint  # until torch 2.11
+    *batch, rows, columns = (int(hint(size)) for size in layout.size)
+    sizes = (math.prod(batch), rows, columns, int(hint(inputs[-2].get_size()[-1])))
+    dtype = inputs[-2].get_dtype()
+    named = str(dtype).removeprefix("torch.")
+    return {choice: replay.estimate(sizes, named, dtype.itemsize, each) for choice, each in options.items()}
 
 
 def _default_of_flex(name: str, inputs: Any) -> dict[str, str] | None:

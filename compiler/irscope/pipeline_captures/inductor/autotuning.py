@@ -120,7 +120,7 @@ def stage_text(operators: Sequence[dict[str, Any]]) -> str:
 
     `irscope.provenance.elements` finds the operators in it.
     """
-    return "\n".join(_operator_text(one) for one in operators)
+    return "\n".join(_untimed_text(one) if one.get("why") else _operator_text(one) for one in operators)
 
 
 def _operator_text(one: dict[str, Any]) -> str:
@@ -139,25 +139,25 @@ def _operator_text(one: dict[str, Any]) -> str:
     if len(timed) > 1 and not is_padding:
         head += f", {ratio(timed[1]['seconds'] / timed[0]['seconds'])} to the next"
     width = max((len(each["name"]) for each in ordered), default=0)
-    if one.get("why"):
-        return "\n".join(
-            [f"{head}, not timed; number {one['chosen'] + 1} is taken: {one['why']}", *_numbered(one, width), ""]
-        )
     rows = [f"  {each['name']:{width}}  {_seconds(each, timed)}  {_about(each)}".rstrip() for each in ordered]
     errors = [f"  logged: {text}" for text in one["errors"]]
     return "\n".join([head, *(rows if timed or not is_padding else []), *errors, ""])
 
 
-def _numbered(one: dict[str, Any], width: int) -> list[str]:
+def _untimed_text(one: dict[str, Any]) -> str:
     """The choices of a device that is not here, in the order in which ``--config`` counts them."""
+    place = f" at {one['file']}:{one['line']}" if one["file"] else ""
+    head = f"{one['operator']}({', '.join(one['inputs'])}){place}: {count(len(one['choices']), 'choice')}, not timed"
     estimates = ["" if each is None else f"~{duration(each)}" for each in one["estimates"]]
     options = [each["description"].split(", ") for each in one["choices"] if each["description"]]
     shared = set(options[0]).intersection(*options[1:]) if len(options) > 1 else set()
-    return [
+    width = max(len(each["name"]) for each in one["choices"])
+    rows = [
         f"  {number:>3}  {each['name']:{width}}  {estimate:>9}  "
         + ", ".join(part for part in _about(each).split(", ") if part not in shared)
         for number, (each, estimate) in enumerate(zip(one["choices"], estimates, strict=True), 1)
     ]
+    return "\n".join([f"{head}; number {one['chosen'] + 1} is taken: {one['why']}", *rows, ""])
 
 
 def _seconds(each: dict[str, Any], timed: Sequence[dict[str, Any]]) -> str:
