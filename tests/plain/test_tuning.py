@@ -93,6 +93,9 @@ def test_what_is_no_choice_is_left_out(tmp_path: Path, choice: Any) -> None:
 class Unknown(Choices):
     """What was chosen, and no model of the device."""
 
+    def estimate(self, sizes: tuple[int, ...], dtype: str, itemsize: int, options: dict[str, str]) -> float | None:
+        return None
+
     def number(self, name: str) -> int | None:
         return None
 

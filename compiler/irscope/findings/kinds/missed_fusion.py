@@ -133,8 +133,8 @@ _LEAST, _SHARE = 1 << 20, 0.75
 
 
 def _materialized(nodes: Any) -> Iterator[Refusal]:
-    """Of the calls into libraries that multiply matrices those with an operand of at least 1 MiB that a kernel has written
-    from at most three quarters as many bytes."""
+    """Calls into libraries that multiply matrices, and have an operand of at least 1 MiB that a kernel has written from at
+    most three quarters as many bytes."""
     writer = {name: node for node in nodes for name in node.get_buffer_names() if not node.is_extern()}
     for node in nodes:
         call = str(getattr(node.node, "python_kernel_name", None) or "") if node.is_extern() else ""
