@@ -88,35 +88,36 @@ def is_backward() -> bool:
 def computed_by(node: Any) -> set[Any]:
     """The nodes of the post-grad graph that an IR node computes.
 
-    Inductor's ``origins`` also has what a node reads, if that was not in memory yet when the node was made, and what reads
-    the node.  A call into a library and a template read memory only, so another kernel computes it.
+    Inductor's ``origins`` also has what a node reads, if that was not in memory yet when the node was made, and the
+    launch that reads the node.  A call into a library and a template read memory only, so another kernel computes it.
     """
     origins = set(getattr(node, "origins", ()))
     ir: Any = sys.modules["torch._inductor.ir"]
     if isinstance(node, (ir.InputsKernel, ir.TemplateBuffer)):
         buffers = [lowered_graph().try_get_buffer(name) for name in _inputs_of(node)]
         read = {each for buffer in buffers for each in getattr(buffer, "origins", ())}
-        # An output of a call that has several reads that call; what a launch reads has the launch among its origins.
+        if not isinstance(node, ir.UserDefinedTritonKernel):
+            return origins - read or origins  # an output of a call that has several reads that call
         return origins - read or {each for each in origins if not any(each in one.all_input_nodes for one in origins)}
     if len(origins) < 2 or not isinstance(node, ir.ComputedBuffer):
         return origins
-    # What a library call or a launch reads comes into memory while that is lowered, which then counts as its origin.
-    return origins - {by for reader in _readers().get(node.get_name(), ()) for by in computed_by(reader)} or origins
+    # What a launch reads comes into memory while that is lowered, which then counts as its origin.
+    return origins - {by for launch in _launches().get(node.get_name(), ()) for by in computed_by(launch)} or origins
 
 
-_readers_of: weakref.WeakKeyDictionary[Any, tuple[int, dict[str, list[Any]]]] = weakref.WeakKeyDictionary()
+_launches_of: weakref.WeakKeyDictionary[Any, tuple[int, dict[str, list[Any]]]] = weakref.WeakKeyDictionary()
 
 
-def _readers() -> dict[str, list[Any]]:
-    """By the name of a buffer the calls, launches and templates of the graph that is being lowered which read it."""
+def _launches() -> dict[str, list[Any]]:
+    """By the name of a buffer the launches of the user's kernels that read it, in the graph that is being lowered."""
     graph, ir = lowered_graph(), sys.modules["torch._inductor.ir"]
-    count, found = _readers_of.get(graph, (-1, {}))
+    count, found = _launches_of.get(graph, (-1, {}))
     if count != len(graph.operations):
         found = {}
         for each in graph.operations:
-            for name in _inputs_of(each) if isinstance(each, (ir.InputsKernel, ir.TemplateBuffer)) else ():
+            for name in _inputs_of(each) if isinstance(each, ir.UserDefinedTritonKernel) else ():
                 found.setdefault(name, []).append(each)
-        _readers_of[graph] = len(graph.operations), found
+        _launches_of[graph] = len(graph.operations), found
     return found
 
 
