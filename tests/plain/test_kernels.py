@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from facts import a_kernel
 from irscope.ir import kernels
-from irscope.ir.graphs import parse_graph
+from irscope.ir.graph_statements import GraphNode
+from irscope.ir.graphs import Graph, parse_graph
 from irscope.ir.kernels import kernels_in, origins_from_comments, origins_from_stacks
 from irscope.protocol import Origin, library_calls
 from irscope.usercode import user_files as usercode
@@ -105,6 +106,20 @@ def test_origins_from_stacks() -> None:
         "extern_kernels.mm": (Origin(MODEL, 9),),
         "cpp_fused_mul_relu_sum_threshold_backward_0": (Origin(MODEL, 10), Origin(MODEL, 9)),
     }
+
+
+def test_the_lines_of_a_score_mod_are_those_of_its_template() -> None:
+    call = Origin("/w/train.py", 9)
+    nodes = [
+        GraphNode("score_mod_0", "get_attr", "score_mod_0", "", (), 1),
+        GraphNode("flex", "call", "torch.ops.higher_order.flex_attention", "", ("q", "score_mod_0"), 2, Origin("/t/f.py", 7)),
+        GraphNode("score_mod_0.tanh", "call", "torch.tanh", "", (), 3, Origin("/w/train.py", 3)),
+        GraphNode("other.sin", "call", "torch.sin", "", (), 4, Origin("/w/train.py", 4)),
+    ]  # fmt: skip
+    told = {"triton_tem_fused_flex_attention_0": (call,), "triton_poi_fused_mul_1": (call,)}
+    found = kernels.with_inlined(told, Graph(tuple(nodes)))
+    assert found == {**told, "triton_tem_fused_flex_attention_0": (call, Origin("/w/train.py", 3))}
+    assert kernels.with_inlined(told, None) == told
 
 
 def test_stacks_of_earlier_output_code_are_passed_over() -> None:

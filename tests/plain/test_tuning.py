@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 from facts import a_compile, a_stage
-from irscope.driver.targets import tuned_of
+from irscope.driver.targets import configs_of, tuned_of
 from irscope.internals.tuning_hooks import choose_again, name_of_option, template_key
+from irscope.pipeline_captures.inductor.autotuning import operator_data, stage_text
 from irscope.pipeline_captures.inductor.tuning import choices_of
 from irscope.protocol import Choices, Lane
 from irscope.store.store import Store
+from irscope.targets.catalogue import catalogue
+from irscope.targets.tiles import Product, Tile, estimate
 
 LIBRARY, TEMPLATE = "mm", "triton_mm BLOCK_M=64"
 MM = {
@@ -87,6 +90,27 @@ def test_what_is_no_choice_is_left_out(tmp_path: Path, choice: Any) -> None:
         assert choices_of(store, ("H100",)) == Choices({}, {})
 
 
+class Unknown(Choices):
+    """What was chosen, and no model of the device."""
+
+    def estimate(self, sizes: tuple[int, ...], dtype: str, itemsize: int, options: dict[str, str]) -> float | None:
+        return None
+
+    def number(self, name: str) -> int | None:
+        return None
+
+
+class Estimated(Choices):
+    """Knows nothing; larger blocks take less time, and the second choice of ``bmm`` is wanted."""
+
+    def estimate(self, sizes: tuple[int, ...], dtype: str, itemsize: int, options: dict[str, str]) -> float | None:
+        assert (sizes, dtype, itemsize) == ((1, 256, 128, 512), "bfloat16", 2)
+        return 1.0 / int(options["BLOCK_M"])
+
+    def number(self, name: str) -> int | None:
+        return 2 if name == "bmm" else None
+
+
 class Option:
     def __init__(self, name: str, description: str = "") -> None:
         self.name, self.description = name, description
@@ -110,7 +134,7 @@ def test_what_is_known_is_chosen_again_and_the_rest_is_open(inductor: dict[str, 
     open_choices: list[str] = []
     options = [Option("mm"), Option("triton_mm_7", "BLOCK_M=64"), Option("triton_mm_8", "BLOCK_M=32")]
     assert [name_of_option(one) for one in options] == ["mm", "triton_mm BLOCK_M=64", "triton_mm BLOCK_M=32"]
-    known = Choices({template_key("mm", "[8]"): {LIBRARY: 1e-5, TEMPLATE: 2e-5}}, {"(7, 7)": True})
+    known = Unknown({template_key("mm", "[8]"): {LIBRARY: 1e-5, TEMPLATE: 2e-5}}, {"(7, 7)": True})
     choose_again(known, lambda one: one.name.startswith("triton"), open_choices)
     choose = inductor["select_algorithm"].AlgorithmSelectorCache().do_autotuning
     times = choose("mm", [], None, None, "[8]", options)
@@ -121,6 +145,60 @@ def test_what_is_known_is_chosen_again_and_the_rest_is_open(inductor: dict[str, 
     pads = inductor["fx_passes.pad_mm"].get_cached_should_pad
     assert (pads("(7, 7)"), pads("(9, 9)")) == (True, False)
     assert open_choices == ["one of 3 templates for mm", "whether to pad a matrix"]
+
+
+def test_without_a_clock_the_least_estimate_is_taken_and_all_choices_are_reported(
+    inductor: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = types.SimpleNamespace(optimization_hint=int)
+    graph = types.SimpleNamespace(sizevars=sizes, current_node=None)
+    virtualized = types.SimpleNamespace(V=types.SimpleNamespace(graph=graph))
+    monkeypatch.setitem(sys.modules, "torch._inductor.virtualized", virtualized)
+    reported: list[Any] = []
+    cache = inductor["select_algorithm"].AlgorithmSelectorCache
+    cache.do_autotuning = lambda *_: None
+    cache.do_autotuning.report = reported.append
+    options = [
+        Option("mm"),
+        Option("triton_mm_7", "BLOCK_M=64, EVEN_K=True"),
+        Option("triton_mm_8", "BLOCK_M=128, EVEN_K=True"),
+    ]
+    choose_again(Estimated({}, {}), lambda one: one.name.startswith("triton"), [])
+    dtype = type("bfloat16", (), {"itemsize": 2, "__str__": lambda _: "torch.bfloat16"})()
+    matrix = types.SimpleNamespace(get_size=lambda: [256, 512], get_dtype=lambda: dtype)
+    layout = types.SimpleNamespace(size=[256, 128])
+    for name, first in (("mm", options[2]), ("bmm", options[1])):
+        times = cache().do_autotuning(name, [matrix, matrix], layout, None, "[9]", options)
+        assert min(times, key=times.__getitem__) is first
+    least, wanted = reported
+    assert [(one.name, one.estimate) for one in least.choices] == [
+        ("triton_mm_8", 1 / 128),
+        ("triton_mm_7", 1 / 64),
+        ("mm", None),
+    ]
+    assert (least.chosen, least.why, wanted.chosen, wanted.why) == (0, "the least estimate", 1, "--config 2")
+    data = operator_data(wanted)
+    assert data["chosen"] == 1 and stage_text([data]).split("\n")[:3] == [
+        "bmm(bfloat16[256, 512], bfloat16[256, 512]): 3 choices, not timed; number 2 is taken: --config 2",
+        "    1  triton_mm_8   ~7.81 ms  BLOCK_M=128", "    2  triton_mm_7   ~15.6 ms  BLOCK_M=64",
+    ]  # fmt: skip
+
+
+def test_an_estimate_prefers_blocks_that_fit_the_device() -> None:
+    h100, product = catalogue().named("h100"), Product(1, 4096, 4096, 4096, "bfloat16", 2)
+    large, small = estimate(h100, product, Tile(128, 128, 64, 4, 3)), estimate(h100, product, Tile(32, 32, 16, 2, 1))
+    assert large and small and 2 * 4096**3 / 989e12 < large < small / 5
+    assert estimate(h100, product, Tile(128, 128, 128, 8, 4)) is None  # 256 KiB of shared memory
+    few = Product(1, 64, 64, 8192, "bfloat16", 2)
+    assert (estimate(h100, few, Tile(64, 64, 64, 4, 5)) or 0) < (estimate(h100, few, Tile(64, 64, 64, 4, 2)) or 0)
+
+
+def test_a_configuration_is_chosen_by_its_number() -> None:
+    assert configs_of("", "") == {} and configs_of("3", "h100") == {"": 3}
+    assert configs_of("mm=2,triton_per_fused_0=4", "h100") == {"mm": 2, "triton_per_fused_0": 4}
+    for given, target in (("3", ""), ("mm", "h100"), ("0", "h100"), ("mm=99999", "h100")):
+        with pytest.raises(LookupError, match="--config"):
+            configs_of(given, target)
 
 
 def test_a_store_of_choices_must_be_there(tmp_path: Path) -> None:

@@ -61,6 +61,10 @@ def add_to(run: Parser) -> None:
         help="with --target: choose again what the real device has chosen by timing, in the newest runs of this run store",
     )  # fmt: skip
     run.add_argument(
+        "--config", metavar="[NAME=]N",
+        help="with --target: take the N-th of the choices that `irscope show --autotuning` lists, of all or of an operator or kernel",
+    )  # fmt: skip
+    run.add_argument(
         "--fake", action="store_true",
         help="with --target: tensors have shapes and no storage, so that a model larger than the memory can be compiled; "
         "where the script needs a value it gets zeros, and that is a finding",

@@ -16,7 +16,7 @@ from irscope.cli.limits import budget_of_flags
 from irscope.cli.progress import ProgressLine
 from irscope.cli.rank_arguments import TORCHRUN
 from irscope.driver.driver import RunSpec, execute
-from irscope.driver.targets import fake_of, machine_code_of, targets_of, tuned_of
+from irscope.driver.targets import configs_of, fake_of, machine_code_of, targets_of, tuned_of
 from irscope.pipelines.registry import pipeline_named
 from irscope.protocol import CaptureGap, EntryKind, GapSeen, Lane, Message, ModelCall, Outcome, OutcomeKind, Started
 from irscope.store.store import Store
@@ -99,6 +99,7 @@ def _spec_of(options: argparse.Namespace) -> RunSpec:
         model=model,
         targets=targets_of(target, pipeline, Lane(options.lane)),
         tuned=tuned_of(options.tuned or "", target),
+        configs=configs_of(options.config or "", target),
         fake=fake_of(options.fake, target),
         machine_code=machine_code_of(options.machine_code, target),
     )

@@ -105,6 +105,8 @@ class RunSpec:
         Names of devices that code is generated for, too.
     tuned
         Path of a run store with choices by timing; see `RunRequest.tuned`.
+    configs
+        See `RunRequest.configs`.
     fake
         Whether tensors have no storage; see `RunRequest.fake`.
     machine_code
@@ -151,6 +153,7 @@ class RunSpec:
     evidence: str = ""
     trial: bool = False
     tuned: str = ""
+    configs: Mapping[str, int] = field(default_factory=dict)
     fake: bool = False
     machine_code: bool = True
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -416,6 +419,7 @@ def _request_of_script(run: str, spec: RunSpec, store: Store, pipeline: Pipeline
         evidence=spec.evidence,
         trial=spec.trial,
         tuned=spec.tuned,
+        configs=dict(spec.configs),
         choices=_choices(spec),
         earlier=_earlier(run, spec, store, pipeline),
         fake=spec.fake,

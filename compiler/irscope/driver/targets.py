@@ -7,6 +7,8 @@ import os
 from irscope.pipelines.base import Pipeline
 from irscope.vocabulary.lanes import Lane
 
+_MOST_CONFIGS = 10_000
+
 
 def targets_of(given: str, pipeline: Pipeline, lane: Lane) -> tuple[str, ...]:
     """The names of ``h100,a100``; none of an empty text.  Raises LookupError for one that the pipeline generates no code
@@ -29,6 +31,21 @@ def tuned_of(file: str, targets: str) -> str:
     if file and not os.path.isfile(file):
         raise LookupError(f"File not found: {file}. --tuned names the run store of a run on the real device.")
     return os.path.abspath(file) if file else ""
+
+
+def configs_of(given: str, targets: str) -> dict[str, int]:
+    """The numbers of ``3`` or ``mm=3,triton_per_fused_sum_0=2`` by name.  Raises LookupError."""
+    if given and not targets:
+        raise LookupError("--config needs --target: it chooses among what a device would time.")
+    found: dict[str, int] = {}
+    for part in filter(None, given.split(",")):
+        name, _, number = part.rpartition("=")
+        if not number.strip().isdecimal() or not 1 <= int(number) <= _MOST_CONFIGS:
+            raise LookupError(
+                f"--config takes a number from `irscope show --autotuning`, as in 3 or mm=3,bmm=2, not {part!r}."
+            )
+        found[name.strip()] = int(number)
+    return found
 
 
 def fake_of(wanted: bool, targets: str) -> bool:

@@ -12,6 +12,8 @@ payload is that of the trace's record."""
 CUDA_GRAPH_PREDICTED = "cuda-graph-predicted"
 """A device that is not here would run a graph, or a part of it, without CUDA graphs.  Data: the name of the target, and
 the reason as PyTorch words it, with the user's stack."""
+FUSION_PREDICTED = "fusion-predicted"
+"""Inductor has scheduled a graph for a device that is not here.  Data: the name of the target, and the refusals."""
 KERNEL_IS_SLOW = "kernel-is-slow"
 VALUE_NEEDED = "value-needed"
 """A script on tensors without storage needs a value.  Data: what needs it."""

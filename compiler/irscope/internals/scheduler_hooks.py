@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -56,6 +58,7 @@ def scheduler_hooks(
             Hook(f"the nodes of kernels ({module})", module, _VERSIONS, functools.partial(_wrap_provenance, counted))
             for module in (_HOME, *_USERS)
         ),
+        Hook("a kernel's lines without those of what reads it", "torch._inductor.ir", "2.11 to 2.15", _wrap_stacks),
         Hook(
             "the nodes of library calls that PyTorch has no handle for",
             "torch._inductor.scheduler",
@@ -85,17 +88,42 @@ def is_backward() -> bool:
 def computed_by(node: Any) -> set[Any]:
     """The nodes of the post-grad graph that an IR node computes.
 
-    Inductor's ``origins`` also has what a node reads, if that was not in memory yet when the node was made.  A call into a
-    library and a template read memory only, so another kernel computes it.
+    Inductor's ``origins`` also has what a node reads, if that was not in memory yet when the node was made, and the
+    launch that reads the node.  A call into a library and a template read memory only, so another kernel computes it.
     """
     origins = set(getattr(node, "origins", ()))
     ir: Any = sys.modules["torch._inductor.ir"]
-    if not isinstance(node, (ir.InputsKernel, ir.TemplateBuffer)):
+    if isinstance(node, (ir.InputsKernel, ir.TemplateBuffer)):
+        buffers = [lowered_graph().try_get_buffer(name) for name in _inputs_of(node)]
+        read = {each for buffer in buffers for each in getattr(buffer, "origins", ())}
+        if not isinstance(node, ir.UserDefinedTritonKernel):
+            return origins - read or origins  # an output of a call that has several reads that call
+        return origins - read or {each for each in origins if not any(each in one.all_input_nodes for one in origins)}
+    if len(origins) < 2 or not isinstance(node, ir.ComputedBuffer):
         return origins
-    given = [each for one in node.inputs for each in (one if isinstance(one, (list, tuple)) else (one,))]
-    buffers = [lowered_graph().try_get_buffer(each.get_name()) for each in given]
-    read = {each for buffer in buffers for each in getattr(buffer, "origins", ())}
-    return origins - read or origins  # an output of a call that has several reads that call
+    # What a launch reads comes into memory while that is lowered, which then counts as its origin.
+    return origins - {by for launch in _launches().get(node.get_name(), ()) for by in computed_by(launch)} or origins
+
+
+_launches_of: weakref.WeakKeyDictionary[Any, tuple[int, dict[str, list[Any]]]] = weakref.WeakKeyDictionary()
+
+
+def _launches() -> dict[str, list[Any]]:
+    """By the name of a buffer the launches of the user's kernels that read it, in the graph that is being lowered."""
+    graph, ir = lowered_graph(), sys.modules["torch._inductor.ir"]
+    count, found = _launches_of.get(graph, (-1, {}))
+    if count != len(graph.operations):
+        found = {}
+        for each in graph.operations:
+            for name in _inputs_of(each) if isinstance(each, ir.UserDefinedTritonKernel) else ():
+                found.setdefault(name, []).append(each)
+        _launches_of[graph] = len(graph.operations), found
+    return found
+
+
+def _inputs_of(node: Any) -> list[str]:
+    """The names of what a call into a library, a launch or a template reads."""
+    return [each.get_name() for one in node.inputs for each in (one if isinstance(one, (list, tuple)) else (one,))]
 
 
 def schedule_text(nodes: Any) -> str:
@@ -129,6 +157,28 @@ def _wrap_provenance(call: Callable[..., None], module: types.ModuleType) -> Und
     tracked._irscope_original = original  # type: ignore[attr-defined]
     setattr(module, _PROVENANCE, tracked)
     return lambda: setattr(module, _PROVENANCE, original)
+
+
+def _wrap_stacks(ir: types.ModuleType) -> Undo:
+    """PyTorch tells the stacks of all origins; those of what a node does not compute are left out."""
+    original = getattr(ir.IRNode, "get_stack_traces", None)
+    if original is None:  # torch 2.9 tells none
+        return lambda: None
+
+    @functools.wraps(original)
+    def get_stack_traces(self: Any) -> Any:
+        origins, computed = self.origins, None
+        with contextlib.suppress(Exception):  # of a node that is not part of a graph yet
+            computed = computed_by(self)
+        if computed is None or len(computed) == len(origins):
+            return original(self)
+        object.__setattr__(self, "origins", type(origins)(each for each in origins if each in computed))
+        try:
+            return original(self)
+        finally:
+            object.__setattr__(self, "origins", origins)
+
+    return replace_attribute(ir.IRNode, "get_stack_traces", get_stack_traces)
 
 
 def _wrap_externs(call: Callable[..., None], told: Callable[[], int], scheduler: types.ModuleType) -> Undo:

@@ -20,6 +20,9 @@ def bytes_accessed(node: Any, reads: bool) -> dict[str, int]:
     found: dict[str, int] = {}
     for name, size in {**_by_inductor(node, reads), **(_constants(node) if reads else {})}.items():
         elements = _addressed(node, name, reads)
+        if reads and _is_read_by_template(node, name):
+            whole = _hint(lowered_graph().get_numel(name)) * _item_size(name)
+            size, elements = size if whole == math.inf else whole, math.inf
         found[name] = int(size if elements == math.inf else min(size, elements * _item_size(name)))
     return found
 
@@ -58,6 +61,15 @@ def _addressed(node: Any, name: str, reads: bool) -> float:
             indexed_by = _integers_read(part) if is_indirect else frozenset()
             found[dep.index, tuple(dep.size), indexed_by] = _runs(part) if is_indirect else _hint(dep.get_numel())
     return sum(found.values()) if found else math.inf
+
+
+def _is_read_by_template(node: Any, name: str) -> bool:
+    """Whether a template reads a buffer: to its own dependencies it reads all operands in the order of its result."""
+    templates: Any = sys.modules["torch._inductor.ir"].TemplateBuffer
+    return any(
+        isinstance(part.node, templates) and any(str(dep.name) == name for dep in part.read_writes.reads)
+        for part in node.get_nodes()
+    )
 
 
 def _runs(part: Any) -> float:

@@ -36,18 +36,21 @@ class CompiledKernel:
     file
         The file of its source, which the locations in its stages name.
     config, configs
-        The configuration that was compiled, as printed, and between how many a real device would choose by timing.
+        The configuration that was compiled, as printed, and those between which a real device would choose by timing.
     """
 
     folder: str
     function: str
     file: str
     config: str
-    configs: int
+    configs: tuple[str, ...]
 
 
-def compiled_kernel(name: str, source: str) -> CompiledKernel:
-    """Compiles the first configuration of a kernel.  Raises NotCompiledError, and what Triton raises."""
+def compiled_kernel(name: str, source: str, number: int = 1) -> CompiledKernel:
+    """Compiles a configuration of a kernel, counted from 1; the first if it has not that many.
+
+    Raises NotCompiledError, and what Triton raises.
+    """
     helpers = _HELPERS.get()
     helpers.set_driver_to_gpu = helpers.set_driver_to_cpu = lambda: None  # the driver is the stand-in already
     # With the empty lines that it has in output code, so that the lines in its stages are those of a real run's.
@@ -55,10 +58,10 @@ def compiled_kernel(name: str, source: str) -> CompiledKernel:
     tuner: Any = getattr(module, name, None) or _tuner_in(module)
     if not tuner.configs:
         raise NotCompiledError("it has no configuration")
-    chosen = tuner.configs[0]
+    chosen = tuner.configs[number - 1 if number <= len(tuner.configs) else 0]
     made = tuner._precompile_config(chosen)
     folder = os.path.join(triton_cache_folder(tuner.triton_meta.get("device", 0)), _FOLDER_OF.get()(made.kernel.hash))
-    return CompiledKernel(folder, tuner.fn.__name__, str(tuner.filename), str(chosen), len(tuner.configs))
+    return CompiledKernel(folder, tuner.fn.__name__, str(tuner.filename), str(chosen), tuple(map(str, tuner.configs)))
 
 
 def _tuner_in(module: Any) -> Any:

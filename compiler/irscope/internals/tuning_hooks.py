@@ -7,12 +7,14 @@ machine has chosen can be chosen again for it on another one (`irscope.pipeline_
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import logging
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from irscope.internals.hooks import Hook, Undo, replace_attribute, undo_all
@@ -41,6 +43,8 @@ class Choice:
         What a call took; None if it could not be timed.
     why_not
         Why it could not, if that is known.
+    estimate
+        Seconds by a model of a device that is not here; None: there is none.
     """
 
     name: str
@@ -48,6 +52,7 @@ class Choice:
     description: str
     seconds: float | None
     why_not: str = ""
+    estimate: float | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,10 @@ class Tuned:
         ``float32[64, 128]`` of each input.
     errors
         What was logged while the choices were timed, in order.
+    why
+        Why one of the choices is taken though nothing is timed; empty: they were timed.
+    chosen
+        Its number, from 0.
     """
 
     operator: str
@@ -77,6 +86,8 @@ class Tuned:
     inputs: tuple[str, ...]
     choices: tuple[Choice, ...]
     errors: tuple[str, ...]
+    why: str = ""
+    chosen: int = 0
 
 
 @dataclass(frozen=True)
@@ -102,7 +113,8 @@ class Padded:
 def tuning_hooks(tuned: Callable[[Tuned], None], padded: Callable[[Padded], None]) -> list[Hook]:
     """Reports each choice that Inductor makes by timing, also one whose times were in its cache.
 
-    The receivers must not raise.  A stand-in for a device that is not here times nothing, so nothing is reported of it.
+    The receivers must not raise.  A stand-in for a device that is not here times nothing: what `choose_again` takes is
+    reported with why.
     """
     return [
         Hook("what autotuning tried", _SELECT, _VERSIONS, functools.partial(_watch_templates, tuned)),
@@ -138,7 +150,7 @@ def option_name(name: str, description: str) -> str:
 
 def _watch_templates(tuned: Callable[[Tuned], None], select: Any) -> Undo:
     cls = select.AlgorithmSelectorCache
-    choose, time_one = cls.do_autotuning, cls.benchmark_choice
+    choose, time_one, select_one = cls.do_autotuning, cls.benchmark_choice, cls.__call__
     failures: dict[str, str] = {}
     if choose.__module__ != select.__name__:
         return lambda: None
@@ -150,14 +162,14 @@ def _watch_templates(tuned: Callable[[Tuned], None], select: Any) -> Undo:
             timings = choose(self, name, nodes, layout, gens, key, choices, *args, **kwargs)
         if timings:
             found = tuple(_choice(choice, milliseconds, failures) for choice, milliseconds in timings.items())
-            node = current_node()
-            tuned(
-                Tuned(
-                    name, template_key(name, str(key)), _name_of(node), _stack_of(node), tuple(map(_shape, nodes)),
-                    found, tuple(errors),
-                )
-            )  # fmt: skip
+            tuned(_tuned(name, nodes, key, next(iter(timings)), found, tuple(errors)))
         return timings
+
+    do_autotuning.report = tuned  # type: ignore[attr-defined]  # for `choose_again`, which takes its place
+
+    def __call__(self: Any, name: str, choices: Any, *args: Any, **kwargs: Any) -> Any:
+        _nodes.update(dict.fromkeys(choices, current_node()))
+        return select_one(self, name, choices, *args, **kwargs)
 
     def benchmark_choice(_: Any, choice: Any, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -168,10 +180,21 @@ def _watch_templates(tuned: Callable[[Tuned], None], select: Any) -> Undo:
 
     return undo_all(
         [
+            replace_attribute(cls, "__call__", __call__),
             replace_attribute(cls, "do_autotuning", do_autotuning),
             replace_attribute(cls, "benchmark_choice", classmethod(benchmark_choice)),
         ]
     )
+
+
+_nodes: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+"""By choice the node that it is for: many are timed later, when fusions are decided."""
+
+
+def _tuned(name: str, nodes: Any, key: Any, choice: Any, found: tuple[Choice, ...], *rest: Any) -> Tuned:
+    node = _nodes.get(choice) or current_node()
+    shapes = tuple(map(_shape, nodes))
+    return Tuned(name, template_key(name, str(key)), _name_of(node), _stack_of(node), shapes, found, *rest)
 
 
 def _choice(choice: Any, milliseconds: float, failures: dict[str, str]) -> Choice:
@@ -268,13 +291,20 @@ def _watch_padding(padded: Callable[[Padded], None], pad: Any) -> Undo:
 
 
 class Replay(Protocol):
-    """What another machine has chosen; see `irscope.pipeline_captures.inductor.tuning.Choices`."""
+    """What another machine has chosen, and what is taken where it has not; see
+    `irscope.pipeline_captures.inductor.target_choices`."""
 
     def template(self, key: str) -> dict[str, float | None] | None:
         """Times in seconds by option; None if it has not chosen for this key."""
 
     def padding(self, key: str) -> bool | None:
         """Whether it pads; None if it has not chosen for this key."""
+
+    def estimate(self, sizes: tuple[int, ...], dtype: str, itemsize: int, options: dict[str, str]) -> float | None:
+        """Seconds of a template for matrices of ``batch, rows, columns, inner``; None: not known."""
+
+    def number(self, name: str) -> int | None:
+        """Which choice the user wants, counted from 1; None: the first."""
 
 
 _EPILOGUE_MS = 0.001
@@ -283,13 +313,14 @@ template of Triton's that is the fastest, and no slower template is taken for it
 
 
 def choose_again(replay: Replay, is_template: Callable[[Any], bool], open_choices: list[str]) -> None:
-    """From now on in this process nothing is timed: what ``replay`` knows is chosen, else a fixed option.
+    """From now on in this process nothing is timed: what ``replay`` knows is chosen, else what is best without a clock.
 
-    Where it is not known, that is the first of Triton's templates, whose fusions Inductor believes in, and no padding; and
-    ``open_choices`` gets a text for the user.
+    Where it is not known, that is the template of Triton's with the least estimate, whose fusions Inductor believes in,
+    for FlexAttention PyTorch's own default for the device, and no padding; and ``open_choices`` gets a text for the user.
     """
     select, pad, ir, scheduler = (sys.modules[f"torch._inductor.{name}"] for name in _TIMING)
     milliseconds: dict[Any, float] = {}  # by choice, in the order in which they were asked for
+    report = getattr(select.AlgorithmSelectorCache.do_autotuning, "report", None)
 
     def do_autotuning(_: Any, name: str, inputs: Any, layout: Any, gen: Any, key: Any, choices: Any, *__: Any, **___: Any) -> Any:  # fmt: skip
         known = replay.template(template_key(name, str(key))) or {}
@@ -297,9 +328,15 @@ def choose_again(replay: Replay, is_template: Callable[[Any], bool], open_choice
         if any(each is not None for each in seconds):
             found = {choice: math.inf if s is None else _MS * s for choice, s in zip(choices, seconds, strict=True)}
         else:
-            ordered = sorted(choices, key=lambda choice: not is_template(choice))
-            open_choices.append(f"one of {len(ordered)} templates for {name}")
-            found = {choice: 1.0 + number for number, choice in enumerate(ordered)}
+            ranked, chosen, why = _ranked(replay, is_template, name, inputs, layout, choices)
+            open_choices.append(f"one of {len(ranked)} templates for {name}")
+            found = {choice: 1.0 + number for number, (choice, _) in enumerate(ranked)}
+            found[ranked[chosen][0]] = 0.5
+            if report is not None:
+                listed = tuple(
+                    dataclasses.replace(_choice(choice, math.inf, {}), estimate=estimate) for choice, estimate in ranked
+                )
+                report(_tuned(name, inputs, key, ranked[0][0], listed, (), why, chosen))
         milliseconds.update(found)
         return dict(found)
 
@@ -329,3 +366,60 @@ def choose_again(replay: Replay, is_template: Callable[[Any], bool], open_choice
         (scheduler.Scheduler, "benchmark_codegened_module", lambda *_, **__: (swapped[-1], "")),
     ):
         replace_attribute(holder, name, instead)
+
+
+_FLEX = {
+    "flex_attention": "get_flex_attention_fwd_configs",
+    "flex_attention_backward": "get_flex_attention_bwd_configs",
+}
+_OPTION = re.compile(r"(\w+)=('[^']*'|[^,]+)")
+_LIKE_MM = ("mm", "addmm", "bmm", "baddbmm")
+
+
+def _ranked(
+    replay: Replay, is_template: Callable[[Any], bool], name: str, inputs: Any, layout: Any, choices: Any
+) -> tuple[list[tuple[Any, float | None]], int, str]:
+    """The choices with their estimates in seconds, the best first, the number of the one to take, and why it is."""
+    options = {choice: dict(_OPTION.findall(str(getattr(choice, "description", "") or ""))) for choice in choices}
+    estimates: dict[Any, float | None] = {choice: None for choice in choices if is_template(choice)}
+    default = _default_of_flex(name, inputs) if name in _FLEX else None
+    if default is not None:
+        why = "PyTorch's own default for this GPU"
+        ordered = sorted(
+            estimates, key=lambda choice: any(options[choice].get(key) != value for key, value in default.items())
+        )
+    else:
+        if name in _LIKE_MM:
+            with contextlib.suppress(Exception):  # of sizes that are not known, or of a layout that is not as expected
+                estimates.update(_estimates(replay, inputs, layout, {choice: options[choice] for choice in estimates}))
+        why = "the least estimate" if any(estimates.values()) else "the first of Triton's templates"
+        ordered = sorted(estimates, key=lambda choice: estimates[choice] or math.inf)
+    ordered += [choice for choice in choices if choice not in estimates]
+    ranked = [(choice, estimates.get(choice)) for choice in ordered]
+    number = replay.number(name) or 0
+    return (ranked, number - 1, f"--config {number}") if 1 <= number <= len(ranked) else (ranked, 0, why)
+
+
+def _estimates(
+    replay: Replay, inputs: Any, layout: Any, options: Mapping[Any, dict[str, str]]
+) -> dict[Any, float | None]:
+    sizevars = sys.modules["torch._inductor.virtualized"].V.graph.sizevars
+    hint = getattr(sizevars, "optimization_hint", None) or sizevars.size_hint  # until torch 2.11
+    *batch, rows, columns = (int(hint(size)) for size in layout.size)
+    sizes = (math.prod(batch), rows, columns, int(hint(inputs[-2].get_size()[-1])))
+    dtype = inputs[-2].get_dtype()
+    named = str(dtype).removeprefix("torch.")
+    return {choice: replay.estimate(sizes, named, dtype.itemsize, each) for choice, each in options.items()}
+
+
+def _default_of_flex(name: str, inputs: Any) -> dict[str, str] | None:
+    """The configuration that PyTorch takes without max-autotune, as the description of a choice has it."""
+    try:
+        config, virtualized = (sys.modules[f"torch._inductor.{module}"] for module in ("config", "virtualized"))
+        with config.patch(max_autotune=False):
+            (default, *_) = getattr(virtualized.V.choices, _FLEX[name])(
+                int(inputs[0].get_size()[-1]), inputs[0].get_dtype(), "cuda"
+            )
+        return {key.upper() if key.startswith("block") else key: str(value) for key, value in vars(default).items()}
+    except Exception:  # noqa: BLE001  then the first is taken, which says so
+        return None

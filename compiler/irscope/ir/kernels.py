@@ -165,6 +165,33 @@ def origins_from_stacks(payload: str, output_code: str) -> dict[str, tuple[Origi
     return {name: tuple(found) for name, found in origins.items()}
 
 
+_INLINED = re.compile(r"higher_order\.(?P<name>flex_attention)\b")
+
+
+def with_inlined(origins: Mapping[str, tuple[Origin, ...]], graph: Graph | None) -> dict[str, tuple[Origin, ...]]:
+    """Kernel name → user lines, with those of the functions that an operator's template has in itself: of
+    ``score_mod`` and ``mask_mod`` PyTorch tells no stacks.
+
+    Parameters
+    ----------
+    graph
+        Dynamo's graph, whose text has the graphs of these functions, too.
+    """
+    found = dict(origins)
+    nodes = graph.nodes if graph is not None else ()
+    for node in nodes:
+        if (operator := _INLINED.search(node.target)) is None:
+            continue
+        inside = tuple(f"{name}." for name in node.inputs)
+        lines = dict.fromkeys(
+            each.origin for each in nodes if each.origin and each.op == "call" and each.name.startswith(inside)
+        )
+        for name, own in origins.items():
+            if operator["name"] in name:
+                found[name] = tuple(dict.fromkeys((*own, *(line for line in lines if is_user_file(line.file)))))
+    return found
+
+
 def origins_from_comments(output_code: str, graph: Graph | None) -> dict[str, tuple[Origin, ...]]:
     """Kernel name → user lines by the comments in output code, which name nodes of the dynamo graph.
 

@@ -200,6 +200,8 @@ class RunRequest:
     """Whether it must change nothing outside of that folder, or of the folder of ``rounds`` (`irscope.runner.trial`)."""
     tuned: str = ""
     """Path of a run store: what a device of ``targets`` has chosen by timing there is chosen again for it; empty: none."""
+    configs: dict[str, int] = field(default_factory=dict)
+    """By the name of an operator or kernel which of its configurations targets take, counted from 1; empty name: of all."""
     choices: dict[str, Choices] = field(default_factory=dict)
     """What was chosen there, by the name of the target; without those of which the store has no run."""
     earlier: tuple[EarlierStage, ...] = ()

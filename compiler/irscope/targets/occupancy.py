@@ -10,7 +10,10 @@ from __future__ import annotations
 from irscope.targets.catalogue import Target
 from irscope.vocabulary.records import dataclass
 
-_BLOCKS = {"7.0": 32, "7.5": 16, "8.0": 32, "8.6": 16, "8.7": 16, "8.9": 24, "9.0": 32, "10.0": 32, "12.0": 24}
+_BLOCKS = {
+    "7.0": 32, "7.5": 16, "8.0": 32, "8.6": 16, "8.7": 16, "8.8": 16, "8.9": 24, "9.0": 32, "10.0": 32, "10.3": 32,
+    "11.0": 24, "12.0": 24, "12.1": 24,
+}  # fmt: skip
 _REGISTER_UNIT, _PARTS, _OWN_SHARED, _SHARED_UNIT = 256, 4, 1024, 128
 _WITHOUT_OWN_SHARED = ("7.0", "7.5")
 

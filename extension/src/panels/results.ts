@@ -487,7 +487,7 @@ export interface PipelineStage {
   quiet: QuietPass[];
 }
 
-/** How many kernels of a language there are. */
+/** How many kernels of a language there are; of libraries' how many calls. */
 export interface KernelCount {
   language: string;
   count: number;

@@ -15,7 +15,7 @@ _TORCHRUN = (
     "nnodes", "node-rank", "master-addr", "master-port", "rdzv-backend", "rdzv-endpoint", "rdzv-id", "rdzv-conf", "max-restarts",
 )  # fmt: skip
 OPTIONS = {
-    "run": ("fake", "tuned", "no-machine-code", "no-symbolic-trace", *_LIMITS, *_BASELINES, *_TORCHRUN),
+    "run": ("fake", "tuned", "config", "no-machine-code", "no-symbolic-trace", *_LIMITS, *_BASELINES, *_TORCHRUN),
     "check": (*_LIMITS, *_BASELINES, "format", "output"),
     "verify-target": ("predicted", "untuned"),
     "compare": (*_ENTRIES, "rounds", "cwd"),

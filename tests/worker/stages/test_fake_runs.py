@@ -8,6 +8,7 @@ import pytest
 from irscope.driver.targets import fake_of, machine_code_of
 from irscope.protocol import OutcomeKind
 from irscope.store.store import Store
+from irscope.vocabulary.units import size
 from support import run_captured, write
 
 # 10¹² parameters, which no machine has the memory for.
@@ -89,11 +90,14 @@ def launch(x):
 
 @torch.compile
 def own(x):
-    return launch(x) + 1
+    return launch(x * 3) + 1
 
 @torch.compile
 def flex(q):
-    return flex_attention(q, q, q, score_mod=lambda s, b, h, i, j: s + i - j)
+    return flex_attention(q, q, q, score_mod=distance)
+
+def distance(s, b, h, i, j):
+    return s + i - j
 
 @torch.compile(dynamic=True)
 def symbolic(q, w):
@@ -114,6 +118,53 @@ def test_operators_that_call_graphs_and_kernels_of_the_user(tmp_path: Path, trit
     assert ran.report.outcome.kind is OutcomeKind.COMPLETED and ran.report.capture_gaps == ()
     kernels = {kernel.compile for kernel in ran.report.predicted_kernels if kernel.is_generated}
     assert kernels == {"0/0/h100", "1/0/h100", "2/0/h100"}
+    lines = {kernel.name: {origin.line for origin in kernel.origins} for kernel in ran.report.predicted_kernels}
+    found = [next(lines[name] for name in lines if part in name) for part in ("flex_attention", "scale", "_mul_")]
+    assert found == [{21, 24}, {12}, {17}]  # what a template has in itself is its own; what a launch reads is not
+
+
+INT8 = """\
+import torch
+import torch.nn.functional as F
+
+q, s, b = torch.zeros(4096, 1024, dtype=torch.int8), torch.zeros(4096, dtype=torch.bfloat16), torch.zeros(4096, dtype=torch.bfloat16)
+x = torch.zeros(32, 1024, dtype=torch.bfloat16)
+
+def materialized(x, q, s, b):
+    w = q.to(x.dtype) * s[:, None]
+    return F.linear(x, w, b)
+
+def one_call(x, q, s, b):
+    return x @ q.t().to(x.dtype) * s
+
+def template(x, q, s, b):
+    return x @ q.to(x.dtype) * s
+
+torch.compile(materialized)(x, q, s, b)
+torch.compile(one_call)(x, q, s, b)
+torch.compile(template, options={"max_autotune": True})(x, q.t().contiguous(), s, b)
+torch.compile(materialized, options={"max_autotune": True})(x, q, s, b)
+"""
+
+
+@pytest.mark.nightly  # four more compiles
+def test_a_weight_that_is_made_larger_before_a_library_reads_it(tmp_path: Path, triton: None) -> None:
+    ran = run_captured(
+        write(tmp_path, INT8), tmp_path / "runs.db", "deep", targets=("h100",), fake=True, machine_code=False
+    )
+    (found,) = [each for each in ran.report.findings if each.code == "materialized-operand-predicted"]
+    needed, written, scales = 4096 * 1024, 2 * 4096 * 1024, 2 * 4096
+    assert (found.range.start.line, found.related[0].range.start.line, found.compiles) == (9, 8, ("0/0",))
+    assert size(needed + scales + 2 * written) in found.message and size(needed + scales) in found.message
+    kernels = [(each.compile, each.name) for each in ran.report.predicted_kernels]
+    assert ("1/0/h100", "extern_kernels._weight_int8pack_mm") in kernels and len(
+        [k for k in kernels if k[0] == "2/0/h100"]
+    ) == 1
+    with Store(ran.store) as store:  # a template reads each operand as a whole
+        nodes = store.stage_data(ran.report.run, "0/1/h100/ir-post-fusion")["nodes"]
+        assert ["buf0", written] in nodes[-1]["reads"]
+        (operator,) = store.stage_data(ran.report.run, "2/0/h100/autotuning")["operators"]
+    assert len(operator["choices"]) > 10 and operator["why"] == "the least estimate" and operator["estimates"][0] > 0
 
 
 TWO_STEPS = """\

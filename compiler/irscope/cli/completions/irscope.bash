@@ -7,7 +7,7 @@
 
 _shtab_irscope_subparsers=(run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view attach mcp values diverge kernel watch completion)
 
-_shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --no-symbolic-trace --check-without-compile --target --tuned --fake --no-machine-code --world --ranks --nproc-per-node --nnodes --node-rank --master-addr --master-port --rdzv-backend --rdzv-endpoint --rdzv-id --rdzv-conf --max-restarts)
+_shtab_irscope_run_option_strings=(-h --help --json --store -m --pytest --model --inputs --exit-code --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --no-symbolic-trace --check-without-compile --target --tuned --config --fake --no-machine-code --world --ranks --nproc-per-node --nnodes --node-rank --master-addr --master-port --rdzv-backend --rdzv-endpoint --rdzv-id --rdzv-conf --max-restarts)
 _shtab_irscope_check_option_strings=(-h --help --fail-on --max-graphs --max-graph-breaks --max-recompiles --max-kernels --max-compile-seconds --format -o --output --lane --budget --memory-budget --output-budget --steady-calls --python --baseline --write-baseline --severity --cwd --pipeline --store)
 _shtab_irscope_pipelines_option_strings=(-h --help --json --again --python)
 _shtab_irscope_targets_option_strings=(-h --help --json)

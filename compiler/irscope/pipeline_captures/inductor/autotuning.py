@@ -14,6 +14,8 @@ Its data is ``{"operators": […]}``, in the order in which they were decided, e
               padding, first the matrices as they are
 ``chosen``    the number of the choice; null if none could be timed
 ``errors``    what was logged, if it is not known which choice it is about
+``why``       for a device that is not here, where nothing is timed: why the choice is taken
+``estimates`` with ``why``: seconds of each choice by a model of the device (`irscope.targets.tiles`); null: not known
 ============  ==========================================================================================================
 """
 
@@ -75,12 +77,13 @@ def operator_data(tuned: Tuned) -> dict[str, Any]:
     each = dict(zip(map(id, unknown), logged, strict=True)) if len(logged) == len(unknown) else {}
     ordered = sorted(tuned.choices, key=lambda one: (one.seconds is None, one.seconds or 0.0))[:_MOST_CHOICES]
     is_known = bool(each) or not unknown
+    predicted = {"why": tuned.why, "estimates": [one.estimate for one in ordered]} if tuned.why else {}
     return {
         "decision": TEMPLATE, "operator": tuned.operator, "node": tuned.node, "file": file, "line": line,
         "inputs": list(tuned.inputs), "key": tuned.key,
         "choices": [_choice_data(one, one.why_not or each.get(id(one), "")) for one in ordered],
-        "chosen": 0 if ordered and ordered[0].seconds is not None else None,
-        "errors": [] if is_known else logged[:_MOST_ERRORS],
+        "chosen": tuned.chosen if ordered and (tuned.why or ordered[0].seconds is not None) else None,
+        "errors": [] if is_known else logged[:_MOST_ERRORS], **predicted,
     }  # fmt: skip
 
 
@@ -117,7 +120,7 @@ def stage_text(operators: Sequence[dict[str, Any]]) -> str:
 
     `irscope.provenance.elements` finds the operators in it.
     """
-    return "\n".join(_operator_text(one) for one in operators)
+    return "\n".join(_untimed_text(one) if one.get("why") else _operator_text(one) for one in operators)
 
 
 def _operator_text(one: dict[str, Any]) -> str:
@@ -139,6 +142,22 @@ def _operator_text(one: dict[str, Any]) -> str:
     rows = [f"  {each['name']:{width}}  {_seconds(each, timed)}  {_about(each)}".rstrip() for each in ordered]
     errors = [f"  logged: {text}" for text in one["errors"]]
     return "\n".join([head, *(rows if timed or not is_padding else []), *errors, ""])
+
+
+def _untimed_text(one: dict[str, Any]) -> str:
+    """The choices of a device that is not here, in the order in which ``--config`` counts them."""
+    place = f" at {one['file']}:{one['line']}" if one["file"] else ""
+    head = f"{one['operator']}({', '.join(one['inputs'])}){place}: {count(len(one['choices']), 'choice')}, not timed"
+    estimates = ["" if each is None else f"~{duration(each)}" for each in one["estimates"]]
+    options = [each["description"].split(", ") for each in one["choices"] if each["description"]]
+    shared = set(options[0]).intersection(*options[1:]) if len(options) > 1 else set()
+    width = max(len(each["name"]) for each in one["choices"])
+    rows = [
+        f"  {number:>3}  {each['name']:{width}}  {estimate:>9}  "
+        + ", ".join(part for part in _about(each).split(", ") if part not in shared)
+        for number, (each, estimate) in enumerate(zip(one["choices"], estimates, strict=True), 1)
+    ]
+    return "\n".join([f"{head}; number {one['chosen'] + 1} is taken: {one['why']}", *rows, ""])
 
 
 def _seconds(each: dict[str, Any], timed: Sequence[dict[str, Any]]) -> str:

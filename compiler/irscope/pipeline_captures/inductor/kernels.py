@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from irscope.capture.run_book import RunBook
 from irscope.internals.scheduler_hooks import kernel_stacks
 from irscope.ir import own_kernels
-from irscope.ir.graphs import Graph, parse_graph
-from irscope.ir.kernels import KernelSource, kernels_in, origins_from_comments, origins_from_stacks
+from irscope.ir.graphs import Graph, inner_nodes, parse_graph
+from irscope.ir.kernels import KernelSource, kernels_in, origins_from_comments, origins_from_stacks, with_inlined
 from irscope.pipelines.inductor.stages import KERNEL, OUTPUT_CODE
 from irscope.protocol import Kernel
 from irscope.usercode.source import read_source
@@ -33,10 +33,11 @@ class Kernels:
         self._read_graphs.pop(compile, None)
 
     def dynamo_graph(self, compile: str) -> Graph | None:
-        """Dynamo's graph; None if it cannot be read."""
+        """Dynamo's graph with the nodes of those below it; None if it cannot be read."""
         if compile not in self._read_graphs:
+            text = self._graphs.pop(compile, "")
             try:
-                self._read_graphs[compile] = parse_graph(self._graphs.pop(compile, ""))
+                self._read_graphs[compile] = Graph((*parse_graph(text).nodes, *inner_nodes(text)))
             except ValueError:
                 self._read_graphs[compile] = None
         return self._read_graphs[compile]
@@ -69,6 +70,7 @@ class Kernels:
         origins = origins_from_comments(text, self.dynamo_graph(compile))
         stacks = origins_from_stacks(json.dumps(kernel_stacks()), text)
         origins |= {name: lines for name, lines in stacks.items() if lines}
+        origins = with_inlined(origins, self.dynamo_graph(compile))
         kernels = []
         suffix = output_code.rpartition(kind.name)[2]
         written = own_kernels.written_in(text)
@@ -94,7 +96,7 @@ class Kernels:
         """PyTorch has told the stacks of the newest kernels; returns these with their origins."""
         backward, text = self._newest.get(compile, (False, ""))
         key = (compile, backward)
-        origins = origins_from_stacks(payload, text)
+        origins = with_inlined(origins_from_stacks(payload, text), self.dynamo_graph(compile))
         linked = [dataclasses.replace(k, origins=origins.get(k.name) or k.origins) for k in self._kernels.get(key, [])]
         self._kernels[key] = linked
         self._book.put_kernels(linked)

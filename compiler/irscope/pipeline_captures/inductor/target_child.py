@@ -23,6 +23,8 @@ from collections.abc import Callable
 from typing import Any
 
 from irscope.capture.run_book import RunBook
+from irscope.findings import signals
+from irscope.findings.kinds.missed_fusion import refusals_of
 from irscope.internals import cpu_stand_in, fake_run, restarts
 from irscope.internals.device_stand_in import become, open_choices
 from irscope.internals.target_cuda_graphs import decided
@@ -31,6 +33,7 @@ from irscope.pipeline_captures.inductor import cuda_graphs
 from irscope.pipeline_captures.inductor.kernel_resources import slow_kernel, spills_of
 from irscope.pipeline_captures.inductor.kernels import Kernels
 from irscope.pipeline_captures.inductor.missing_triton import why_missing
+from irscope.pipeline_captures.inductor.target_choices import number_of
 from irscope.pipeline_captures.inductor.triton import TritonKernel, files_in
 from irscope.pipeline_captures.inductor.triton_stages import lowered_stages
 from irscope.pipelines.inductor.stages import CUDA_GRAPHS, KERNEL
@@ -44,6 +47,7 @@ from irscope.protocol import (
     StageWritten,
     StoreWrite,
     encode_message,
+    to_json,
 )
 from irscope.targets.catalogue import CPU, Target
 from irscope.targets.properties import properties_of
@@ -80,6 +84,11 @@ class Rows:
         if isinstance(message, (StageWritten, DataWritten, KernelsWritten, GapSeen)):
             self.write(encode_message(message))
 
+    def signal(self, name: str, compile: str | None, *data: Any, payload: str = "") -> None:
+        """Takes what a schedule has kept apart; all other findings are about the parent's own run."""
+        if name == signals.FUSED and (refusals := refusals_of(data[0])):
+            self.write({"apart": to_json(refusals)})
+
 
 def work(
     book: RunBook,
@@ -108,6 +117,7 @@ def work(
     gc.freeze()  # what the script has is neither looked through nor copied for it
     rows, why = Rows(file), ""
     book.go_on_in_child(rows.keep, target.name)
+    book.findings.signal = rows.signal  # type: ignore[method-assign]
     kernels.same_graph(f"{compile}/{target.name}", compile)
     fake_run.leave_in_child()
     try:
@@ -125,7 +135,7 @@ def work(
             file.flush()
             return
         why = f"{type(error).__name__}: {str(error).strip()}"
-        if "triton" in why.lower():
+        if target.kind != CPU:
             why = why_missing() or why
     if open_choices:
         counted = [f"{text} ({count}×)" if count > 1 else text for text, count in Counter(open_choices).items()]
@@ -187,13 +197,15 @@ def _compile_kernels(book: RunBook, rows: Rows, target: Target, until: float) ->
 
 
 def _compile_kernel(book: RunBook, rows: Rows, target: Target, kernel: Kernel, text: str) -> None:
-    stage, made = kernel.stage, compiled_kernel(kernel.name, text)
+    made = compiled_kernel(kernel.name, text, number_of(book.request.configs, kernel.name) or 1)
+    stage = kernel.stage
     compiled = TritonKernel(
         name=kernel.name,
         files=files_in(made.folder, made.function),
         source_file=made.file,
         config=made.config,
-        configs=made.configs,
+        configs=len(made.configs),
+        options=made.configs,
     )
     compiled = dataclasses.replace(compiled, facts=spills_of(compiled.files))
     backward = "/kernel-backward" in stage

@@ -22,6 +22,7 @@ from typing import Any
 
 from irscope.capture.run_book import RunBook
 from irscope.findings import signals
+from irscope.findings.kinds.missed_fusion import Refusal
 from irscope.internals import fake_run, restarts, run_memory, triton_on_cpu
 from irscope.internals.device_stand_in import Compile as CompileProgram
 from irscope.internals.device_stand_in import autograd_hook, compile_for, each_program_hook, prepare_for_next
@@ -29,6 +30,7 @@ from irscope.internals.hooks import Hook
 from irscope.pipeline_captures.inductor import fitting, target_child
 from irscope.pipeline_captures.inductor.kernels import Kernels
 from irscope.pipeline_captures.inductor.missing_triton import why_missing
+from irscope.pipeline_captures.inductor.target_choices import TargetChoices
 from irscope.pipeline_captures.inductor.target_launches import MOST, Launches, compile_kernel
 from irscope.pipelines.inductor.stages import MEMORY_FIT, MEMORY_PLAN
 from irscope.protocol import (
@@ -44,6 +46,7 @@ from irscope.protocol import (
     StageWritten,
     StoreWrite,
     decode_message,
+    from_json,
 )
 from irscope.targets.catalogue import CPU, Target, catalogue
 
@@ -111,7 +114,7 @@ class Targets:
         if compile is not None:
             self._book.caught(functools.partial(self._weigh, str(compile), args))
         for target in self._targets if compile is not None else ():
-            replay = self._replay_for(target)
+            replay = TargetChoices(target, self._replay_for(target), self._book.request.configs)
             work = functools.partial(compile_for, original, program, args, kwargs, replay, target.kind != CPU)
             self._book.caught(functools.partial(self._begin, target, str(compile), work))
         if self._book.request.fake:
@@ -224,6 +227,9 @@ class Targets:
                 code, what, stage = map(str, row["slow"])
                 places = lines.get(stage, ())
                 self._book.findings.signal(signals.KERNEL_IS_SLOW, child.compile, target, (code, what, stage, places))
+            if "apart" in row:
+                refusals = [from_json(Refusal, each) for each in row["apart"]]
+                self._book.findings.signal(signals.FUSION_PREDICTED, child.compile, target, refusals)
             if "skip" in row:
                 self._book.findings.signal(signals.CUDA_GRAPH_PREDICTED, child.compile, target, str(row["skip"]))
 

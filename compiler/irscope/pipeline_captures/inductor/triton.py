@@ -34,6 +34,8 @@ class TritonKernel:
         Block sizes and warps that Inductor chose, as printed; empty for a kernel that Inductor did not compile.
     configs
         Between how many of them Inductor still has to choose, by timing; 1 when it is decided.
+    options
+        All of its configurations, as printed, where they are known.
     facts
         What loading the binary told: registers and spills of a thread, bytes of shared memory.
     """
@@ -44,6 +46,7 @@ class TritonKernel:
     config: str = ""
     configs: int = 1
     facts: dict[str, int] | None = None
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

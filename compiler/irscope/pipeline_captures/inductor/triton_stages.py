@@ -91,6 +91,7 @@ def _of_binary(kernel: TritonKernel, kind: str, place: KernelText) -> dict[str, 
         "lines": place.lines,
         "config": kernel.config,
         "configs": kernel.configs,
+        "options": kernel.options,
         **(kernel.facts or {}),
     }
 
