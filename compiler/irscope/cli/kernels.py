@@ -8,17 +8,20 @@ import sys
 from typing import Any
 
 from irscope.cli.text import Paint, print_json, short_path, to_stdout
+from irscope.findings.kinds.kernel_check import finding_of
+from irscope.protocol.facts import KernelCheckFacts
 from irscope.store.store import Store
 from irscope.values.kernel.asking import KernelLine, ScriptKernel, StoredKernel
+from irscope.values.kernel.blocks import value_text
 from irscope.values.kernel.running import run_kernel
 from irscope.values.kernel.text import (
+    checked_text,
     inputs_text,
     output_text,
     place_of,
     problem_text,
     program_text,
     programs_text,
-    value_text,
 )
 from irscope.vocabulary.visible import printable
 
@@ -33,7 +36,23 @@ def kernel(options: argparse.Namespace) -> int:
         report = store.report(store.find_run(options.run))
         stored = StoredKernel(store, report, options.kernel, options.compile)
         answer = _answer(stored.request(options.launch - 1, values=not options.made_inputs), options)
-        return _told(stored, answer, options)
+        found = _told(stored, answer, options)
+        _keep(store, stored, answer)
+        return found
+
+
+def _keep(store: Store, stored: StoredKernel, answer: dict[str, Any]) -> None:
+    """Puts what the checks found into the run, in place of what an earlier call found in this kernel."""
+    old = [each for each in stored.report.findings if isinstance(each.facts, KernelCheckFacts) and each.facts.stage == stored.stage]  # fmt: skip
+    new = []
+    for problem in answer["problems"]:
+        if (place := stored.place(problem["line"])) is not None:
+            facts = KernelCheckFacts(
+                problem["kind"], stored.kernel.name, stored.stage, problem["line"], problem["statement"],
+                tuple(problem["nodes"]), tuple(problem["program"]), problem["argument"], problem["index"],
+            )  # fmt: skip
+            new.append(finding_of(facts, problem["message"], stored.kernel.compile, place.file, place.line))
+    store.put_checked(stored.report.run, stored.stage, checked_text(answer), old, new)
 
 
 def _answer(request: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:

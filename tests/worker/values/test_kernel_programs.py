@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from irscope.store.store import Store
 from irscope.values.kernel.asking import StoredKernel
+from irscope.values.kernel.blocks import value_text
 from irscope.values.kernel.running import run_kernels
-from irscope.values.kernel.text import output_text, problem_text, value_text
+from irscope.values.kernel.text import output_text, problem_text
 from kernel_runs import KERNEL, NAME, line_of, with_a_kernel
 from support import triton_importable
 

@@ -12,17 +12,18 @@ import os
 import random
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from irscope.ir.launches import KernelHead, accesses_of, head_of
 from irscope.values.check.measuring import measure
 from irscope.values.kernel.eager import EagerGraph
+from irscope.values.kernel.finding import Finder, Found
 from irscope.values.kernel.interpreter import Interpreter, current_line, reason_of
 from irscope.values.kernel.kernel_text import NotAKernel
 from irscope.values.kernel.launched import launch_of
 from irscope.values.kernel.memory import LEFT_UNWRITTEN, NON_FINITE, Checks, Region
-from irscope.values.kernel.recording import Recorder
+from irscope.values.kernel.recording import MOST_ELEMENTS, Recorder
 from irscope.values.run.statistics import plain
 
 _DTYPES = {
@@ -364,11 +365,12 @@ class _Kernel:
         programs, which = self._chosen(total)
         wanted = self._request.get("program")
         recorder = self._recorder(regions) if wanted is not None and self._request["step"] else None
-        ran, problem = self._run(arguments, programs, checks, recorder)
-        recorded = programs[0]
+        found = self._found_by(recorder, regions, checks)
+        ran, problem = self._run(arguments, programs, checks, found.around)
+        recorded = programs[found.rows[0]["number"]] if found.rows else programs[0]
         outputs = [] if problem else self._results(arguments, regions, checks, starts, ran == total)
-        if recorder is None and not problem and self._is_worth_recording(outputs, checks):
-            recorded = programs[checks.non_finite[0]] if checks.non_finite else recorded
+        if found.rows or (recorder is None and not problem and self._is_worth_recording(outputs, checks)):
+            recorded = programs[checks.non_finite[0]] if checks.non_finite and not found.rows else recorded
             recorder = self._record(recorded)
         if recorder is not None:
             self._first_break(recorder, recorded, checks)
@@ -379,9 +381,32 @@ class _Kernel:
             "programs": {"run": ran, "of": total, "which": which + stopped, "list": [list(each) for each in programs[:64]]},
             "inputs": self._inputs, "made_above": self._made_above, "failed": problem, "outputs": outputs,
             "made": _plain_ones({name: why or None for name, why in self._graph.made.items()}), "symbols": self._graph.symbols,
+            "found": [{**each, "program": list(programs[each["number"]])} for each in found.rows],
+            "memory": self._contents(arguments) if self._request.get("elements") else [],
             "problems": [_problem(each) for each in sorted(checks.problems.values(), key=lambda each: each.line)],
             **self._told(recorder, recorded), "seconds": round(time.monotonic() - began, 3),
         }  # fmt: skip
+
+    def _found_by(self, recorder: Recorder | None, regions: Sequence[Region], checks: Checks) -> Found:
+        """What looks for the conditions and accesses that the request asks for, else what looks on."""
+        found = Found(recorder)
+        if wanted := self._request.get("find", ()):
+            conditions = {each["line"]: each["condition"] for each in wanted if "condition" in each}
+            finder = Finder(*self._given_to_recorder(regions), conditions=conditions)
+            names = {each["memory"]: name for name, each in reversed(self._tensors.items())}
+            own = {name: (names[each["memory"]], each["offset"]) for name, each in self._tensors.items()}
+            asked = {(own[name][0], each["index"] + own[name][1]): (name, each["index"]) for each in wanted if (name := each.get("argument")) in own}  # fmt: skip
+            found.look(finder, checks, asked)
+        return found
+
+    def _contents(self, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The tensors after the programs ran, as data; the first elements of a long one."""
+        rows = []
+        for name, tensor in self._tensors.items():
+            flat = arguments[name].reshape(-1)[:MOST_ELEMENTS]
+            numbers = [plain(each) if isinstance(each, float) else int(each) for each in flat.tolist()]
+            rows.append({"parameter": name, "buffer": tensor["name"] or tensor["memory"], "shape": tensor["shape"], "dtype": tensor["dtype"], "elements": numbers})  # fmt: skip
+        return rows
 
     def _memory_before(self, regions: Sequence[Any]) -> dict[str, Any]:
         """The memory before the kernel runs, by parameter; empty if nothing is to be kept."""
@@ -435,7 +460,11 @@ class _Kernel:
         return self._some(), "the first, the last, those at the borders, and 32 that are drawn"
 
     def _run(
-        self, arguments: dict[str, Any], programs: list[tuple[int, int, int]], checks: Checks, recorder: Recorder | None
+        self,
+        arguments: dict[str, Any],
+        programs: list[tuple[int, int, int]],
+        checks: Checks,
+        around: Callable[[Callable[[], None]], None] | None,
     ) -> tuple[int, str]:
         """How many programs ran, and why one could not; empty if all could."""
         end, ran = time.monotonic() + 2 * float(self._request["seconds"]), 0
@@ -448,7 +477,7 @@ class _Kernel:
             return True
 
         try:
-            self._interpreter.run({**arguments, **self._numbers}, self._grid, programs, checks, go_on, recorder)
+            self._interpreter.run({**arguments, **self._numbers}, self._grid, programs, checks, go_on, around)
         except Exception as error:  # noqa: BLE001  the program's own failure
             return ran, f"Program {programs[max(ran - 1, 0)]}, line {_line_of(error)}: {reason_of(error)}"
         return ran, ""
@@ -462,16 +491,17 @@ class _Kernel:
             )
         return time.monotonic() - began
 
-    def _recorder(self, regions: Sequence[Region]) -> Recorder:
+    def _given_to_recorder(self, regions: Sequence[Region]) -> tuple[Any, Any, Callable[[int], str]]:
         def words(address: int) -> str:
             for region in regions:
                 if region.base <= address < region.base + max(region.storage.numel(), 1):
                     return f"{region.argument}[{(address - region.base) // region.size}]"
             return "outside of all tensors"
 
-        return Recorder(
-            self._interpreter.tree, self._interpreter.code, words, elements=bool(self._request.get("elements"))
-        )
+        return self._interpreter.tree, self._interpreter.code, words
+
+    def _recorder(self, regions: Sequence[Region]) -> Recorder:
+        return Recorder(*self._given_to_recorder(regions), elements=bool(self._request.get("elements")))
 
     def _record(self, program: tuple[int, int, int]) -> Recorder:
         """Runs one program once more, on fresh memory."""
