@@ -367,10 +367,9 @@ class _Kernel:
         recorder = self._recorder(regions) if wanted is not None and self._request["step"] else None
         found = self._found_by(recorder, regions, checks)
         ran, problem = self._run(arguments, programs, checks, found.around)
-        recorded = programs[found.rows[0]["number"]] if found.rows else programs[0]
         outputs = [] if problem else self._results(arguments, regions, checks, starts, ran == total)
-        if found.rows or (recorder is None and not problem and self._is_worth_recording(outputs, checks)):
-            recorded = programs[checks.non_finite[0]] if checks.non_finite and not found.rows else recorded
+        recorded = programs[next((each["number"] for each in found.rows), next(iter(checks.non_finite), 0))]
+        if recorder is None and (found.rows or (not problem and self._is_worth_recording(outputs, checks))):
             recorder = self._record(recorded)
         if recorder is not None:
             self._first_break(recorder, recorded, checks)
@@ -382,7 +381,7 @@ class _Kernel:
             "inputs": self._inputs, "made_above": self._made_above, "failed": problem, "outputs": outputs,
             "made": _plain_ones({name: why or None for name, why in self._graph.made.items()}), "symbols": self._graph.symbols,
             "found": [{**each, "program": list(programs[each["number"]])} for each in found.rows],
-            "memory": self._contents(arguments) if self._request.get("elements") else [],
+            "memory": self._contents(arguments),
             "problems": [_problem(each) for each in sorted(checks.problems.values(), key=lambda each: each.line)],
             **self._told(recorder, recorded), "seconds": round(time.monotonic() - began, 3),
         }  # fmt: skip
@@ -402,7 +401,7 @@ class _Kernel:
     def _contents(self, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The tensors after the programs ran, as data; the first elements of a long one."""
         rows = []
-        for name, tensor in self._tensors.items():
+        for name, tensor in self._tensors.items() if self._request.get("elements") else ():
             flat = arguments[name].reshape(-1)[:MOST_ELEMENTS]
             numbers = [plain(each) if isinstance(each, float) else int(each) for each in flat.tolist()]
             rows.append({"parameter": name, "buffer": tensor["name"] or tensor["memory"], "shape": tensor["shape"], "dtype": tensor["dtype"], "elements": numbers})  # fmt: skip

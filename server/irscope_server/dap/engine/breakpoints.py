@@ -205,13 +205,17 @@ class Stops:
             if compile == start.compile:
                 numbers = numbers[first:] if forward else numbers[: first + 1]
             for number in numbers if forward else reversed(numbers):
-                here = [number]
-                if (compile, number) != (start.compile, start.section) or forward:  # its programs come after it
-                    here += self._programs_of(compile, number)
-                if compile == start.compile and start.section in here:
-                    at = here.index(start.section)
-                    here = here[at:] if forward else here[: at + 1]
-                yield from ((compile, each) for each in (here if forward else reversed(here)))
+                yield from ((compile, each) for each in self._with_programs(compile, number, start, forward))
+
+    def _with_programs(self, compile: int, number: int, start: PlaceInRun, forward: bool) -> Sequence[int]:
+        """A stage, and the programs of a kernel after it, from the place on where that is in one of them."""
+        found = [number]
+        if forward or (compile, number) != (start.compile, start.section):
+            found += self._programs_of(compile, number)
+        if compile == start.compile and start.section in found:
+            at = found.index(start.section)
+            found = found[at:] if forward else found[: at + 1]
+        return found if forward else found[::-1]
 
     def _programs_of(self, compile: int, number: int) -> list[int]:
         """The programs of a kernel in which something may stop; the kernel is run to find them."""
