@@ -56,21 +56,29 @@ def _keep(store: Store, stored: StoredKernel, answer: dict[str, Any]) -> None:
 
 
 def _answer(request: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    return run_kernel(options.python, {**request, "program": options.program, "step": options.step})
+    return run_kernel(
+        options.python, {**request, "program": options.program, "step": options.step, "find": options.watch}
+    )
 
 
 def _told(kernel: StoredKernel | ScriptKernel, answer: dict[str, Any], options: argparse.Namespace) -> int:
-    for problem in answer["problems"]:
-        problem["message"] = problem_text(problem)
-        problem["statement"], line = place_of(kernel, problem["line"])
-        place = kernel.place(problem["line"])
-        problem["nodes"], problem["place"] = list(line.nodes), f"{place.file}:{place.line}" if place else ""
+    _describe(kernel, answer)
     if options.json:
         print_json({**kernel.named, **answer})
     else:
         _print(kernel, answer, Paint(sys.stdout))
     differs = any(each["measure"] and each["measure"]["differs"] for each in answer["outputs"])
     return int(bool(answer["problems"] or answer["failed"]) or differs)
+
+
+def _describe(kernel: StoredKernel | ScriptKernel, answer: dict[str, Any]) -> None:
+    """Adds to each problem, and to each access that was asked for, its words, its statement and the user's line."""
+    for problem in answer["problems"]:
+        problem["message"] = problem_text(problem)
+    for problem in (*answer["problems"], *answer["found"]):
+        problem["statement"], line = place_of(kernel, problem["line"])
+        place = kernel.place(problem["line"])
+        problem["nodes"], problem["place"] = list(line.nodes), f"{place.file}:{place.line}" if place else ""
 
 
 def _print(stored: StoredKernel | ScriptKernel, answer: dict[str, Any], paint: Paint) -> None:
@@ -93,6 +101,9 @@ def _print(stored: StoredKernel | ScriptKernel, answer: dict[str, Any], paint: P
         lines.append(paint(printable(problem["message"]), "red"))
         lines.append(f"  {problem['line']:>4}  {printable(problem['statement'])}")
         lines.append(paint(f"        {printable(problem['place'])}", "dim"))
+    for access in answer["found"]:
+        told = f"program {program_text(access['program'])} {access['kind']}s {access['argument']}[{access['index']}]"
+        lines += [printable(told), f"  {access['line']:>4}  {printable(access['statement'])}", paint(f"        {printable(access['place'])}", "dim")]  # fmt: skip
     if not answer["problems"] and not answer["failed"]:
         lines.append("No access outside of a tensor, no read of memory that nothing wrote, no race, no new value that is not finite.")  # fmt: skip
     to_stdout(lines)

@@ -29,8 +29,8 @@ class Finder(Recorder):
         super().__init__(*given, elements=True)
         self._conditions = conditions
         self._times: Counter[int] = Counter()
-        self.found: list[int] = []
-        """Lines whose condition was met, of the program that ran last."""
+        self.found: dict[int, int] = {}
+        """Lines whose condition was met in the program that ran last, and how often it had executed the line before."""
 
     def __call__(self, run: Callable[[], None]) -> None:
         """Runs a program."""
@@ -47,7 +47,7 @@ class Finder(Recorder):
         if (condition := self._conditions.get(line)) is not None and line not in self.found:
             with contextlib.suppress(BadExpression):  # a name that has no value yet
                 if evaluate(condition, lambda name: block_facts(self.described(name, names[name], names))):
-                    self.found.append(line)
+                    self.found[line] = self._times[line] - 1
 
 
 class Found:
@@ -67,18 +67,24 @@ class Found:
     def look(self, finder: Finder, checks: Checks, asked: Mapping[tuple[str, int], tuple[str, int]]) -> None:
         """Looks from now on, also for accesses of elements: of the memory, with the parameter and index that are asked for."""
 
-        def add(line: int, **row: Any) -> None:
+        def add(line: int, times: int, **row: Any) -> None:
             if len(self.rows) < _MOST_FOUND:
-                self.rows.append({**row, "number": checks.number, "line": line, "times": finder.times(line)})
+                self.rows.append({**row, "number": checks.number, "line": line, "times": times})
 
         def run(program: Callable[[], None]) -> None:
             finder(program)
-            for line in finder.found:
-                add(line, kind="condition")
+            for line, times in finder.found.items():
+                add(line, times, kind="condition")
 
         def touched(argument: str, index: int, kind: str) -> None:
             name, element = asked[argument, index]
-            add(checks.line(), kind="read" if kind == "read" else "write", argument=name, index=element)
+            add(
+                line := checks.line(),
+                finder.times(line),
+                kind="read" if kind == "read" else "write",
+                argument=name,
+                index=element,
+            )
 
         checks.watched = {name: frozenset(at for other, at in asked if other == name) for name, _ in asked}
         checks.touched = touched
