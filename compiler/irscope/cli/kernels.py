@@ -9,8 +9,11 @@ from typing import Any
 
 from irscope.cli.text import Paint, print_json, short_path, to_stdout
 from irscope.findings.kinds.kernel_check import finding_of
+from irscope.ir.cpp_kernels import is_cpp
+from irscope.lowering.cpp import sanitized
 from irscope.protocol.facts import KernelCheckFacts
 from irscope.store.store import Store
+from irscope.system.commands import temporary_folder
 from irscope.values.kernel.asking import KernelLine, ScriptKernel, StoredKernel
 from irscope.values.kernel.blocks import value_text
 from irscope.values.kernel.running import run_kernel
@@ -56,9 +59,13 @@ def _keep(store: Store, stored: StoredKernel, answer: dict[str, Any]) -> None:
 
 
 def _answer(request: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    return run_kernel(
-        options.python, {**request, "program": options.program, "step": options.step, "find": options.watch}
-    )
+    request = {**request, "program": options.program, "step": options.step, "find": options.watch}
+    if not is_cpp(request.get("text", "")):
+        return run_kernel(options.python, request)
+    with temporary_folder() as folder:  # what other kernels give it is computed in eager mode
+        library, env = sanitized(request["text"], options.python, folder)
+        whole = {**request, "library": library, "step": False, "find": [], "before": [], "after": [], "memory": 0}
+        return run_kernel(options.python, whole, env)
 
 
 def _told(kernel: StoredKernel | ScriptKernel, answer: dict[str, Any], options: argparse.Namespace) -> int:

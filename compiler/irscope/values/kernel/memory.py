@@ -20,6 +20,8 @@ NEVER_WRITTEN = "never-written"
 RACE = "race"
 NON_FINITE = "non-finite"
 LEFT_UNWRITTEN = "left-unwritten"
+UNDEFINED = "undefined"
+"""Of C++: behaviour that the language does not define."""
 _NOBODY = -1
 _SEVERAL = -2
 

@@ -23,6 +23,7 @@ from irscope.values.kernel.interpreter import Interpreter, current_line, reason_
 from irscope.values.kernel.kernel_text import NotAKernel
 from irscope.values.kernel.launched import launch_of
 from irscope.values.kernel.memory import LEFT_UNWRITTEN, NON_FINITE, Checks, Region
+from irscope.values.kernel.native import NativeKernel
 from irscope.values.kernel.recording import MOST_ELEMENTS, Recorder
 from irscope.values.run.statistics import plain
 
@@ -46,7 +47,8 @@ def main() -> None:
     with open(request_path, encoding="utf-8") as file:
         request = json.load(file)
     os.environ["TRITON_INTERPRET"] = "1"
-    _limit_memory(int(request["memory"]))
+    if int(request["memory"]):  # a sanitizer reserves more than there is
+        _limit_memory(int(request["memory"]))
     with contextlib.redirect_stdout(sys.stderr):
         answer = [_answer(each) for each in request["requests"]]
     with open(answer_path, "w", encoding="utf-8") as file:
@@ -64,7 +66,12 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     try:
         import numpy  # noqa: F401
         import torch
-        import triton
+
+        version = ""
+        if "library" not in request:
+            import triton
+
+            version = triton.__version__
     except ImportError as error:
         return {"missing": error.name or "triton"}
     with contextlib.suppress(ImportError):
@@ -74,7 +81,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         if "script" in request:
             request, given = launch_of(request)
         own = {key: request[key] for key in ("file", "text") if "script" in request}
-        return {**_Kernel(request, given).answer(), **own, "triton": triton.__version__}
+        return {**_Kernel(request, given).answer(), **own, "triton": version}
     except NotAKernel as error:
         return {"error": str(error)}
     except MemoryError:
@@ -112,7 +119,11 @@ class _Kernel:
         self._values: dict[str, Any] = {}
         self._starts = {name: self._start(name, tensor) for name, tensor in self._tensors.items()}
         self._grid = self._grid_of()
-        self._interpreter = Interpreter(request["text"], self._head.name, self._constants)
+        self._interpreter: Interpreter | NativeKernel = (
+            NativeKernel(request["library"], self._head.parameters)
+            if self._head.heuristic == "cpp"
+            else Interpreter(request["text"], self._head.name, self._constants)
+        )
 
     def _is_pointer(self, name: str) -> bool:
         return str(self._head.signature.get(name, "*")).startswith("*")
@@ -335,6 +346,8 @@ class _Kernel:
     # --- programs ---------------------------------------------------------------------------------------------------
 
     def _grid_of(self) -> tuple[int, int, int]:
+        if self._head.heuristic == "cpp":
+            return 1, 1, 1
         if self._request.get("grid"):
             return _three(self._request["grid"])
         if self._grid_arguments:
@@ -437,6 +450,8 @@ class _Kernel:
         return outputs
 
     def _is_worth_recording(self, outputs: Sequence[Mapping[str, Any]], checks: Checks) -> bool:
+        if isinstance(self._interpreter, NativeKernel):
+            return False
         differs = any(each["measure"] and each["measure"]["differs"] for each in outputs)
         return differs or bool(checks.non_finite) or bool(self._request["step"])
 

@@ -14,6 +14,7 @@ WORDS: Mapping[str, str] = {
     "out-of-bounds-write": "writes outside of {argument}: element {index}",
     "never-written": "reads memory that nothing wrote: {argument}[{index}]",
     "left-unwritten": "leaves elements of {argument} without a value: {index}",
+    "undefined": "does what C++ does not define: {message}",
     "race": "{message}: {argument}[{index}]",
     "non-finite": "makes the first value that is not finite: {argument} ({message})",
 }
