@@ -1,4 +1,4 @@
-"""Inductor's C++ kernels as text: their parameters, what they store, and a copy that tells of the first value that is not finite.
+"""Inductor's C++ kernels as text: their parameters, what they store, and a copy that reports the first value that is not finite.
 
 A store may come from elsewhere, and a kernel is compiled and executed.  So it may call only what Inductor's kernels call.
 """
@@ -48,7 +48,7 @@ def parameters_of(text: str) -> dict[str, str]:
 
 
 def watched(text: str) -> str:
-    """The kernel at the same lines, which tells of the first value that is not finite that it stores.
+    """The kernel at the same lines, which reports the first value that is not finite that it stores.
 
     Raises LookupError for a text that has what no kernel of Inductor's has.
     """

@@ -68,7 +68,7 @@ class Elements:
         return Elements([_quietly(operate, *pair) for pair in pairs], live)
 
     def __bool__(self) -> bool:
-        """Of a single element its own truth.  Raises BadExpression for several."""
+        """Whether a single element is true.  Raises BadExpression for several."""
         if len(self.numbers) != 1:
             raise BadExpression(f"{len(self.numbers)} elements are neither true nor false: add .any() or .all()")
         return bool(self.numbers[0])

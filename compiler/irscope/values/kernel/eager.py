@@ -65,7 +65,7 @@ class EagerGraph:
         """Inputs that describe the blocks of a mask → ``all``, ``none`` or ``each``, and the number of blocks."""
         self.inputs: list[str] = []
         self.result = ""
-        """The node that it returns, if that is one."""
+        """The node that it returns; empty if it returns several."""
         self.symbols: dict[str, int] = {}
         self.values: dict[str, Any] = {}
         self.made: dict[str, str] = {}

@@ -21,7 +21,7 @@ RACE = "race"
 NON_FINITE = "non-finite"
 LEFT_UNWRITTEN = "left-unwritten"
 UNDEFINED = "undefined"
-"""Of C++: behaviour that the language does not define."""
+"""Behaviour that C++ does not define."""
 _NOBODY = -1
 _SEVERAL = -2
 

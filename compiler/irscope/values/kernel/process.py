@@ -380,9 +380,9 @@ class _Kernel:
         recorder = self._recorder(regions) if wanted is not None and self._request["step"] else None
         found = self._found_by(recorder, regions, checks)
         ran, problem = self._run(arguments, programs, checks, found.around)
-        outputs = [] if problem else self._results(arguments, regions, checks, starts, ran == total)
+        outputs = self._results(arguments, regions, checks, starts, ran == total) if not problem else []
         recorded = programs[next((each["number"] for each in found.rows), next(iter(checks.non_finite), 0))]
-        if recorder is None and (found.rows or (not problem and self._is_worth_recording(outputs, checks))):
+        if recorder is None and self._is_worth_recording(outputs, checks, found, problem):
             recorder = self._record(recorded)
         if recorder is not None:
             self._first_break(recorder, recorded, checks)
@@ -449,11 +449,13 @@ class _Kernel:
             self._left_unwritten(regions, checks)
         return outputs
 
-    def _is_worth_recording(self, outputs: Sequence[Mapping[str, Any]], checks: Checks) -> bool:
-        if isinstance(self._interpreter, NativeKernel):
+    def _is_worth_recording(
+        self, outputs: Sequence[Mapping[str, Any]], checks: Checks, found: Found, problem: str
+    ) -> bool:
+        if isinstance(self._interpreter, NativeKernel) or (problem and not found.rows):
             return False
         differs = any(each["measure"] and each["measure"]["differs"] for each in outputs)
-        return differs or bool(checks.non_finite) or bool(self._request["step"])
+        return differs or bool(found.rows) or bool(checks.non_finite) or bool(self._request["step"])
 
     def _told(self, recorder: Recorder | None, program: tuple[int, int, int]) -> dict[str, Any]:
         if recorder is None:
