@@ -77,4 +77,5 @@ def test_what_the_sanitizers_find(old: str, new: str, kind: str, line: int, tmp_
         "nodes": {"buf0": "log"}, "known": [], "seconds": 60.0, "memory": 0, "step": False,
     }  # fmt: skip
     answer = run_kernel(sys.executable, request, env)
-    assert [(each["kind"], each["line"]) for each in answer["problems"]] == [(kind, line)]
+    found = [(each["kind"], each["line"]) for each in answer["problems"]]
+    assert (kind, line) in found and (kind == "out-of-bounds-read" or len(found) == 1)  # what is read there may be NaN
