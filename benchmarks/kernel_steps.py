@@ -47,7 +47,13 @@ with torch.no_grad():
     softmax(torch.randn(8, 4096))
     total(torch.randn(10_000, 64))
 """
-BOUNDS = {"step p99, ms": 10.0, "step back p99, ms": 10.0, "memory of 10,000 programs, MB": 500.0}
+BOUNDS = {
+    "step p99, ms": 10.0,
+    "step back p99, ms": 10.0,
+    "step, processor time p99, ms": 10.0,
+    "step back, processor time p99, ms": 10.0,
+    "memory of 10,000 programs, MB": 500.0,
+}
 _MEMORY = """\
 import json, resource, sys
 from irscope.values.kernel.running import run_kernels
@@ -107,15 +113,24 @@ def _steps(store: Path, kernel: str, count: int) -> dict[str, list[float]]:
         target = client.ask("gotoTargets", source=source, line=1)["targets"][0]["id"]
         client.ask("goto", threadId=thread, targetId=target)
         client.event("stopped")
-        taken["step in"].append(_timed(client, "stepIn", thread))
+        begun = time.perf_counter()
+        thread = client.move("stepIn", thread)["threadId"]  # the program's own
+        taken["step in"].append(time.perf_counter() - begun)
         name, after = "step", "next"
         for _ in range(count):
             before = client.top(thread)["line"], client.top(thread)["name"]
+            busy = _busy(client)
             taken[name].append(_timed(client, after, thread))
+            taken.setdefault(f"{name}, processor time", []).append(_busy(client) - busy)
             if (client.top(thread)["line"], client.top(thread)["name"]) == before:  # the program ends or begins here
                 name, after = ("step back", "stepBack") if name == "step" else ("step", "next")
         client.ask("disconnect")
     return taken
+
+
+def _busy(client: Client) -> float:
+    """Seconds of processor time that the adapter has taken; on a loaded machine the rest is waiting."""
+    return int(Path(f"/proc/{client.process.pid}/schedstat").read_text().split()[0]) / 1e9
 
 
 def _timed(client: Client, move: str, thread: int) -> float:

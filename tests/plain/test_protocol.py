@@ -175,7 +175,7 @@ def test_a_value_outside_its_enum() -> None:
 DOCUMENTED: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
-        RunStanding, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, SymbolFacts, protocol.Cost, protocol.Fix, protocol.Edit, protocol.Related, protocol.BreakFacts, protocol.RecompilationFacts, protocol.NonFiniteFacts, protocol.VaryingSize, protocol.Resumed, StepMemory, HeldBlock,
+        RunStanding, protocol.Outcome, protocol.Compile, protocol.StageRef, protocol.Finding, SymbolFacts, protocol.Cost, protocol.Fix, protocol.Edit, protocol.Related, protocol.BreakFacts, protocol.RecompilationFacts, protocol.NonFiniteFacts, protocol.KernelCheckFacts, protocol.VaryingSize, protocol.Resumed, StepMemory, HeldBlock,
         protocol.RankReport, protocol.RuntimeCollective, protocol.Collective, protocol.CollectiveOverlap, protocol.OverlapMove, protocol.BucketSplit, protocol.CollectiveWait, protocol.Piece,
         protocol.Range, protocol.Position, protocol.Kernel, protocol.FileLines, protocol.Origin, protocol.CaptureGap, protocol.RunSummary,
         LineTrail, CalledCompile, LineStep, StageElement, GraphNode, GuardList, Guard,

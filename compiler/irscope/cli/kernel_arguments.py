@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from typing import Any
 
 from irscope.cli.numbers import whole_number
 from irscope.cli.shared_arguments import add_json_and_store
@@ -33,9 +35,17 @@ def add_to(kernel: argparse.ArgumentParser) -> None:
     kernel.add_argument("--program", metavar="X,Y,Z", type=_program, help="run this program alone (default: all, if they take less than 60 s)")  # fmt: skip
     kernel.add_argument("--launch", metavar="N", type=whole_number("launches", 1, 10**6), default=1, help="which of its launches (default: the first)")  # fmt: skip
     kernel.add_argument("--step", action="store_true", help="list what each statement of one program makes")
+    kernel.add_argument("--watch", metavar="ELEMENT", nargs="+", type=_element, default=[], help="list who reads and writes elements, as in out_ptr0[17]")  # fmt: skip
     kernel.add_argument("--made-inputs", action="store_true", help="make the inputs even if a run kept values")
     kernel.add_argument("--python", metavar="PATH", default=sys.executable, help="interpreter that has torch and triton (default: %(default)s)")  # fmt: skip
     kernel.set_defaults(do=("kernels", "kernel"))
+
+
+def _element(text: str) -> dict[str, Any]:
+    found = re.fullmatch(r"(\w+)\[(\d{1,15})\]", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"an element is a parameter and an index, as in out_ptr0[17]: {text!r}")
+    return {"argument": found[1], "index": int(found[2])}
 
 
 def _program(text: str) -> list[int]:

@@ -8,17 +8,23 @@ import sys
 from typing import Any
 
 from irscope.cli.text import Paint, print_json, short_path, to_stdout
+from irscope.findings.kinds.kernel_check import finding_of
+from irscope.ir.cpp_kernels import is_cpp
+from irscope.lowering.cpp import sanitized
+from irscope.protocol.facts import KernelCheckFacts
 from irscope.store.store import Store
+from irscope.system.commands import temporary_folder
 from irscope.values.kernel.asking import KernelLine, ScriptKernel, StoredKernel
+from irscope.values.kernel.blocks import value_text
 from irscope.values.kernel.running import run_kernel
 from irscope.values.kernel.text import (
+    checked_text,
     inputs_text,
     output_text,
     place_of,
     problem_text,
     program_text,
     programs_text,
-    value_text,
 )
 from irscope.vocabulary.visible import printable
 
@@ -33,25 +39,53 @@ def kernel(options: argparse.Namespace) -> int:
         report = store.report(store.find_run(options.run))
         stored = StoredKernel(store, report, options.kernel, options.compile)
         answer = _answer(stored.request(options.launch - 1, values=not options.made_inputs), options)
-        return _told(stored, answer, options)
+        found = _told(stored, answer, options)
+        _keep(store, stored, answer)
+        return found
+
+
+def _keep(store: Store, stored: StoredKernel, answer: dict[str, Any]) -> None:
+    """Puts what the checks found into the run, in place of what an earlier call found in this kernel."""
+    old = [each for each in stored.report.findings if isinstance(each.facts, KernelCheckFacts) and each.facts.stage == stored.stage]  # fmt: skip
+    new = []
+    for problem in answer["problems"]:
+        if (place := stored.place(problem["line"])) is not None:
+            facts = KernelCheckFacts(
+                problem["kind"], stored.kernel.name, stored.stage, problem["line"], problem["statement"],
+                tuple(problem["nodes"]), tuple(problem["program"]), problem["argument"], problem["index"],
+            )  # fmt: skip
+            new.append(finding_of(facts, problem["message"], stored.kernel.compile, place.file, place.line))
+    store.put_checked(stored.report.run, stored.stage, checked_text(answer), old, new)
 
 
 def _answer(request: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    return run_kernel(options.python, {**request, "program": options.program, "step": options.step})
+    request = {**request, "program": options.program, "step": options.step, "find": options.watch}
+    if not is_cpp(request.get("text", "")):
+        return run_kernel(options.python, request)
+    with temporary_folder() as folder:  # what other kernels give it is computed in eager mode
+        library, env = sanitized(request["text"], options.python, folder)
+        whole = {**request, "library": library, "step": False, "find": [], "before": [], "after": [], "memory": 0}
+        return run_kernel(options.python, whole, env)
 
 
 def _told(kernel: StoredKernel | ScriptKernel, answer: dict[str, Any], options: argparse.Namespace) -> int:
-    for problem in answer["problems"]:
-        problem["message"] = problem_text(problem)
-        problem["statement"], line = place_of(kernel, problem["line"])
-        place = kernel.place(problem["line"])
-        problem["nodes"], problem["place"] = list(line.nodes), f"{place.file}:{place.line}" if place else ""
+    _describe(kernel, answer)
     if options.json:
         print_json({**kernel.named, **answer})
     else:
         _print(kernel, answer, Paint(sys.stdout))
     differs = any(each["measure"] and each["measure"]["differs"] for each in answer["outputs"])
     return int(bool(answer["problems"] or answer["failed"]) or differs)
+
+
+def _describe(kernel: StoredKernel | ScriptKernel, answer: dict[str, Any]) -> None:
+    """Adds to each problem, and to each access that was asked for, its words, its statement and the user's line."""
+    for problem in answer["problems"]:
+        problem["message"] = problem_text(problem)
+    for problem in (*answer["problems"], *answer["found"]):
+        problem["statement"], line = place_of(kernel, problem["line"])
+        place = kernel.place(problem["line"])
+        problem["nodes"], problem["place"] = list(line.nodes), f"{place.file}:{place.line}" if place else ""
 
 
 def _print(stored: StoredKernel | ScriptKernel, answer: dict[str, Any], paint: Paint) -> None:
@@ -74,6 +108,9 @@ def _print(stored: StoredKernel | ScriptKernel, answer: dict[str, Any], paint: P
         lines.append(paint(printable(problem["message"]), "red"))
         lines.append(f"  {problem['line']:>4}  {printable(problem['statement'])}")
         lines.append(paint(f"        {printable(problem['place'])}", "dim"))
+    for access in answer["found"]:
+        told = f"program {program_text(access['program'])} {access['kind']}s {access['argument']}[{access['index']}]"
+        lines += [printable(told), f"  {access['line']:>4}  {printable(access['statement'])}", paint(f"        {printable(access['place'])}", "dim")]  # fmt: skip
     if not answer["problems"] and not answer["failed"]:
         lines.append("No access outside of a tensor, no read of memory that nothing wrote, no race, no new value that is not finite.")  # fmt: skip
     to_stdout(lines)

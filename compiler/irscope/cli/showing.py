@@ -366,7 +366,8 @@ def _trail_lines(trail: LineTrail, codes: set[str], paint: Paint, most: int | No
 def _called_line(kernel: Kernel, paint: Paint) -> str:
     inner = kernel.innermost
     where = f", {short_path(path_in_package(inner.file))}:{inner.line}" if inner is not None else ""
-    return f"{printable(kernel.name)}  {paint(printable(f'{kernel.language}{where}'), 'dim')}"
+    told = f", {kernel.checked}" if kernel.checked else ""
+    return f"{printable(kernel.name)}  {paint(printable(f'{kernel.language}{where}{told}'), 'dim')}"
 
 
 def _called_lines(trail: LineTrail, paint: Paint, most: int | None) -> list[str]:

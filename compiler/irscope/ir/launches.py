@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
+from irscope.ir.cpp_kernels import is_cpp, parameters_of
 from irscope.vocabulary.records import dataclass
 
 _ALLOCATES = re.compile(r"^_?empty_strided(_\w+)?$")
@@ -91,6 +92,9 @@ class KernelHead:
 
 def head_of(text: str, name: str) -> KernelHead:
     """The head of a kernel.  Raises LookupError for a text that has no such function."""
+    if is_cpp(text):
+        signature = parameters_of(text)
+        return KernelHead(name, tuple(signature), frozenset(), "cpp", signature)
     try:
         functions = [each for each in ast.parse(text).body if isinstance(each, ast.FunctionDef)]
     except (SyntaxError, ValueError, RecursionError) as error:
@@ -174,6 +178,10 @@ class Access:
 
 def accesses_of(text: str) -> Access:
     """What a kernel does with the memory of its parameters, as far as its text names them."""
+    if is_cpp(text):
+        written = {name for name in parameters_of(text) if "out_ptr" in name}
+        read = {name for name in parameters_of(text) if re.search(rf"loadu\({name}\b|= {name}\[", text)}
+        return Access(frozenset(read), frozenset(written), frozenset())
     return Access(*(frozenset(form.findall(text)) for form in (_READ, _WRITTEN, _ADDED_TO)))
 
 
@@ -286,7 +294,7 @@ class _Reader:
         if text in ("assert_size_stride", "assert_tensor_metadata") and len(call.args) >= 3:
             self._asserted(*call.args[:3])
             return
-        if text.endswith(".run") and text.count(".") == 1:
+        if (text.endswith(".run") and text.count(".") == 1) or text.startswith("cpp_fused_"):
             given = tuple(self._argument(each) for each in call.args)
             self.launches.append(Launch(text.removesuffix(".run"), call.lineno, given))
         if text.endswith((".zero_", ".fill_")) and isinstance(call.func, ast.Attribute):

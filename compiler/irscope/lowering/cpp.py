@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+from typing import Any
 
 from irscope.ir.assembly import FLAGS, clean_assembly
+from irscope.ir.cpp_kernels import watched
 from irscope.ir.line_tables import KernelText, Lines
 from irscope.lowering.tools import LoweringError, in_interpreter, output_of
 from irscope.system.commands import temporary_folder
@@ -40,17 +42,44 @@ def assembly_of(text: str, python: str, instructions: str = "") -> tuple[str, Li
 def written_by_compiler(text: str, python: str, instructions: str = "") -> str:
     """All that the compiler writes for the kernel, with the command that Inductor would compile it with."""
     with temporary_folder() as work:
-        path = os.path.join(work, _FILE)
-        with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(text)
-        said = in_interpreter(python, "internals/inductor_command.py", path, *([instructions] if instructions else []))
-        command = [str(word) for word in said["command"]]
-        if shutil.which(command[0]) is None:
-            raise LoweringError(
-                f"C++ compiler not found: {command[0]}, which torch would use. "
-                "Install g++, or set the variable CXX to another compiler."
-            )
-        return output_of(_assembly_only(command, str(said["source"]), str(said["target"])), cwd=work)
+        said = _command(text, python, work, instructions)
+        return output_of(_assembly_only([str(word) for word in said["command"]], str(said["source"]), str(said["target"])), cwd=work)  # fmt: skip
+
+
+def sanitized(text: str, python: str, folder: str) -> tuple[str, dict[str, str]]:
+    """A shared library of the kernel with address and undefined-behaviour sanitizers, and the variables that its process needs.
+
+    Raises LookupError for a text that has what no kernel has, LoweringError if it cannot be compiled.
+    """
+    said = _command(watched(text), python, folder)
+    library, kept = os.path.join(folder, "kernel.so"), {str(said["source"]): _FILE, str(said["target"]): "kernel.so"}
+    words = [kept.get(word, word) for word in map(str, said["command"])]
+    words = [word for word in words if not word.startswith(("-O", "-ffast-math", "-DNDEBUG"))]
+    output_of([*words, *_SANITIZERS], cwd=folder)
+    preload = [output_of([words[0], f"-print-file-name={name}"]).strip() for name in ("libasan.so", "libubsan.so")]
+    return library, {
+        "LD_PRELOAD": " ".join(preload), "ASAN_OPTIONS": "halt_on_error=0:detect_leaks=0", "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
+
+
+_SANITIZERS = (
+    "-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fsanitize-recover=address,undefined",
+    "-fno-sanitize=vptr,alignment",
+)  # fmt: skip
+
+
+def _command(text: str, python: str, folder: str, instructions: str = "") -> dict[str, Any]:
+    """What Inductor would compile a text with, which is written to a folder.  Raises LoweringError without a compiler."""
+    path = os.path.join(folder, _FILE)
+    with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(text)
+    said: dict[str, Any] = in_interpreter(python, "internals/inductor_command.py", path, *([instructions] if instructions else []))  # fmt: skip
+    if shutil.which(str(said["command"][0])) is None:
+        raise LoweringError(
+            f"C++ compiler not found: {said['command'][0]}, which torch would use. "
+            "Install g++, or set the variable CXX to another compiler."
+        )
+    return said
 
 
 def _assembly_only(command: list[str], source: str, target: str) -> list[str]:

@@ -22,6 +22,7 @@ from irscope.protocol.evidence import OneSided as OneSided
 from irscope.protocol.facts import GRAD_MODE as GRAD_MODE
 from irscope.protocol.facts import BreakFacts as BreakFacts
 from irscope.protocol.facts import FindingFacts as FindingFacts
+from irscope.protocol.facts import KernelCheckFacts as KernelCheckFacts
 from irscope.protocol.facts import NonFiniteFacts as NonFiniteFacts
 from irscope.protocol.facts import RecompilationFacts as RecompilationFacts
 from irscope.protocol.facts import VaryingSize as VaryingSize

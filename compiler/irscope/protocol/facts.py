@@ -77,4 +77,23 @@ class NonFiniteFacts:
     kind: Literal["non-finite"] = "non-finite"
 
 
-FindingFacts = Union[BreakFacts, RecompilationFacts, NonFiniteFacts]
+@dataclass(frozen=True)
+class KernelCheckFacts:
+    """Facts of what an interpreter found in a kernel."""
+
+    check: str = ""
+    """``race``, ``out-of-bounds-read``, …: the kinds of `irscope.values.kernel.memory`."""
+    kernel: str = ""
+    stage: str = ""
+    """ID of the stage that has the kernel's text; ``line``: the statement's, in it."""
+    line: int = 0
+    statement: str = ""
+    nodes: tuple[str, ...] = ()
+    """What the statement computes."""
+    program: tuple[int, ...] = ()
+    argument: str = ""
+    index: int = 0
+    kind: Literal["kernel-check"] = "kernel-check"
+
+
+FindingFacts = Union[BreakFacts, RecompilationFacts, NonFiniteFacts, KernelCheckFacts]

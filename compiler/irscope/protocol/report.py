@@ -334,6 +334,8 @@ class Kernel:
     """All lines that led to what it computes, but those of torch: from the user's call down to the innermost."""
     calls: int = 1
     """How often the code calls it, if it is an extern kernel."""
+    checked: str = ""
+    """What `irscope kernel` said of it in a few words; empty if it was not checked."""
 
     @property
     def is_generated(self) -> bool:

@@ -60,6 +60,8 @@ def report_of(db: sqlite3.Connection, run: str, sizes: Mapping[str, int]) -> Rep
         compiles = tuple(compile for compile in every if not compile.target)
         places = db.execute("SELECT facts FROM places WHERE run = ?", (run,)).fetchone()
         kernels = without_numbers(_facts(db, "kernels", run), None if places is None else places[0])
+        checked = checked_in(json.loads(row[5]))
+        kernels = [replace(each, checked=checked.get(each.stage, "")) if checked else each for each in kernels]
         findings = [from_json(Finding, json.loads(facts)) for facts in _facts(db, "findings", run)]
         gaps, may_differ = _gaps(db, run, row[6])
         world, ranks, waits = _ranks_in(row[5])
@@ -99,6 +101,12 @@ def _ranks_in(text: str) -> tuple[int, tuple[RankReport, ...], tuple[CollectiveW
         return 0, (), ()
     ranks, waits = from_json(tuple[RankReport, ...], how["ranks"]), how.get("waits", [])
     return from_json(int, how.get("world")), ranks, from_json(tuple[CollectiveWait, ...], waits)
+
+
+def checked_in(how: object) -> dict[str, str]:
+    """What checks of kernels said, by the stage that has the kernel's text."""
+    found = how.get("checked") if isinstance(how, dict) else None
+    return {str(stage): str(said) for stage, said in found.items()} if isinstance(found, dict) else {}
 
 
 def _pieces_in(text: str) -> tuple[Piece, ...]:

@@ -49,7 +49,7 @@ from irscope.store.file import (
 from irscope.store.places import with_numbers
 from irscope.store.reader import StoreReader, made_texts
 from irscope.store.recovery import is_damage
-from irscope.store.reports import WRITER
+from irscope.store.reports import WRITER, checked_in
 from irscope.store.texts import NO_TEXT, Texts
 from irscope.store.upkeep import KEEP_BYTES, KEEP_RUNS, Upkeep
 from irscope.vocabulary.stages import KERNELS
@@ -333,6 +333,14 @@ class Store(StoreReader):
             " ON CONFLICT DO UPDATE SET facts = excluded.facts",
             (run, repr(finding.cause), run, _dump(finding)),
         )
+
+    def put_checked(self, run: str, stage: str, said: str, old: Sequence[Finding], new: Sequence[Finding]) -> None:
+        """Keeps what a check of a kernel said, with its findings in place of those of an earlier check."""
+        with self.transaction():
+            self.put_facts(run, {"checked": {**checked_in(self.how_run(run)[0]), stage: said}})
+            self._db.executemany("DELETE FROM findings WHERE run = ? AND cause = ?", [(run, repr(each.cause)) for each in old])  # fmt: skip
+            for finding in new:
+                self.put_finding(run, finding)
 
     def put_gap(self, run: str, gap: CaptureGap) -> None:
         """Store a gap; the same gap is kept once."""

@@ -149,4 +149,5 @@ def _kernels_row(run: str, kernels: tuple[Kernel, ...]) -> str:
 
 def _kernel_link(run: str, kernel: Kernel) -> str:
     name = words.code_span(short_kernel(kernel.name))
-    return f"[{name}]({uri_of_stage(run, kernel.stage, kernel.language)})" if kernel.is_generated else name
+    told = f" ({kernel.checked})" if kernel.checked else ""
+    return f"[{name}]({uri_of_stage(run, kernel.stage, kernel.language)}){told}" if kernel.is_generated else name

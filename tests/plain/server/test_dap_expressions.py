@@ -5,17 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from irscope_server.dap.base.expressions import (
-    BadExpression,
-    Facts,
-    Lazy,
-    NotHere,
-    NoValueHere,
-    evaluate,
-    hits_wanted,
-    interpolate,
-    shown,
-)
+from irscope.values.expressions import NotHere, NoValueHere, evaluate, hits_wanted, interpolate, shown
+from irscope.values.facts import BadExpression, Facts, Lazy
 
 
 def lookup(name: str) -> Any:

@@ -38,6 +38,7 @@ ELSEWHERE = {
     "fake-value": "needs --fake; tests/worker/stages/test_fake_runs.py",
     "memory-at-peak": "needs a profile; tests/worker/process/test_step_memory.py makes one",
     "slow-line": "needs a GPU's measured time; tests/plain/test_slow_lines.py makes it from recordings of one",
+    "kernel-check": "needs triton; tests/worker/values/test_kernel_programs.py",
     "environment-error": "is about an interpreter and not about a script; tests/worker/process/test_bad_input.py",
     "unsupported-operator": "needs ONNX Runtime; tests/pipelines/test_onnx.py",
     "rank-divergence": "needs a run of several ranks; tests/worker/ranks/test_fake_group.py",

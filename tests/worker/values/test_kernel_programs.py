@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from irscope.cli import kernels
 from irscope.store.store import Store
 from irscope.values.kernel.asking import StoredKernel
+from irscope.values.kernel.blocks import value_text
 from irscope.values.kernel.running import run_kernels
-from irscope.values.kernel.text import output_text, problem_text, value_text
+from irscope.values.kernel.text import output_text, problem_text
 from kernel_runs import KERNEL, NAME, line_of, with_a_kernel
 from support import triton_importable
 
@@ -58,8 +62,12 @@ def answers(kernel: StoredKernel) -> Iterator[Answers]:
     with triton_importable():
         texts = [{**request, "text": with_bug(*bug)} for bug in BUGS.values()]
         one = {**request, "program": [1], "elements": True}
-        found = run_kernels(sys.executable, [*texts, one])
-    yield dict(zip([*BUGS, "one program"], found, strict=True))
+        wanted = [
+            {"argument": "out_ptr0", "index": 4}, {"argument": "in_ptr0", "index": 29},
+            {"line": line_of("tmp3 ="), "condition": "(tmp2 > 0).any() and xoffset.max > 0"}, {"line": line_of("tmp6 ="), "condition": "no_such"},
+        ]  # fmt: skip
+        found = run_kernels(sys.executable, [*texts, one, {**request, "find": wanted, "elements": True}])
+    yield dict(zip([*BUGS, "one program", "found"], found, strict=True))
 
 
 def test_a_kernel_agrees_with_its_graph(answers: Answers) -> None:
@@ -129,6 +137,36 @@ def test_the_statements_of_one_program(answers: Answers, kernel: StoredKernel) -
     assert sum(block["live"]) == 6 and len(block["elements"]) == 32
     [output] = answer["outputs"]
     assert (output["elements"], output["of"], output["measure"]["differs"]) == (1, 5, False)
+
+
+def test_who_writes_an_element_and_where_a_condition_is_met(answers: Answers) -> None:
+    """In all programs, which are four rows each."""
+    found = {(each["kind"], tuple(each["program"]), each["line"], each["times"]) for each in answers["found"]["found"]}
+    read, met, written = line_of("tl.load("), line_of("tmp3 ="), line_of("tl.store(")
+    assert found == {("read", (1, 0, 0), read, 0), ("condition", (1, 0, 0), met, 0), ("write", (1, 0, 0), written, 0)}
+    assert answers["found"]["recorded"] == [1, 0, 0]
+    memory = {each["parameter"]: each["elements"] for each in answers["found"]["memory"]}
+    assert len(memory["in_ptr0"]) == 30 and len(memory["out_ptr0"]) == 5
+
+
+def test_what_a_check_finds_is_a_finding_of_the_run(answers: Answers, kernel: StoredKernel, tmp_path: Path) -> None:
+    """At the user's line; what an earlier check of the kernel found is replaced, and the kernel says that it was checked."""
+    with_a_kernel(tmp_path / "runs.db", tmp_path)
+    with Store(str(tmp_path / "runs.db")) as store:
+        for bug, codes, told in (
+            ("a mask too wide", {"kernel-out-of-bounds-read", "kernel-out-of-bounds-write"}, "2 problems"),
+            ("a race", {"kernel-race"}, "1 problem"),
+            ("as it is", set(), "0 problems"),
+        ):
+            report = store.report(store.find_run(None))
+            stored, answer = StoredKernel(store, report, NAME), copy.deepcopy(answers[bug])
+            kernels._describe(stored, answer)
+            kernels._keep(store, stored, answer)
+            report = store.report(report.run)
+            assert {each.code for each in report.findings} >= codes
+            assert {each.code for each in report.findings} <= codes | {"kernel-left-unwritten"}
+            assert {each.range.start.line for each in report.findings} <= {5, 6}
+            assert told in report.kernels[0].checked or bug == "a race"
 
 
 def test_a_line_has_its_node_and_the_users_line(kernel: StoredKernel) -> None:

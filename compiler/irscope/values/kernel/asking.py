@@ -342,8 +342,8 @@ def _found(report: Report, name: str, compile: str | None) -> Kernel:
         names = [each.name for each in every if each.language == "triton"]
         there = f"It has: {listed(names)}." if names else "It has no Triton kernels: name a GPU with irscope run --target h100."  # fmt: skip
         raise LookupError(f"Run {report.run} has no kernel {name}. {there}{did_you_mean(name, names)}")
-    if found[0].language != "triton":
-        raise LookupError(f"{name} is not a Triton kernel ({found[0].language}): only these are interpreted.")
+    if found[0].language not in ("triton", "cpp"):
+        raise LookupError(f"{name} is a {found[0].language} kernel: only Triton and C++ kernels can be run.")
     if len({each.stage for each in found}) > 1:
         raise LookupError(f"{name} names several kernels. Choose one: {listed(each.stage for each in found)}.")
     return found[0]

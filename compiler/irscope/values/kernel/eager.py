@@ -7,6 +7,7 @@ that cannot be computed here, as one that only a GPU has, gets a value made from
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import operator
 import re
@@ -22,6 +23,7 @@ _DTYPES = {
 }  # fmt: skip
 _CLASS = re.compile(r"^(\s*)class <lambda>\(", re.MULTILINE)
 _NAMESPACES = ("aten", "prims", "quantized_decomposed")
+_OF_HIGHER_ORDER = ("flex_attention", "flex_attention_backward")
 _DANGEROUS = ("from_file", "_from_file", "save", "load")
 _FLOATS = ("float16", "bfloat16", "float32")
 _OPERATORS: Mapping[type, Callable[..., Any]] = {
@@ -57,7 +59,13 @@ class EagerGraph:
         self._known, self._is_wide, self._noise = known, is_wide, noise
         self._statements: dict[str, ast.expr] = {}
         self._annotations: dict[str, str] = {}
+        self._parts: dict[str, str] = {}
+        """Graphs that operators of this one call, by name: ``sdpa_score0`` of flex attention."""
+        self._mask: dict[str, tuple[str, int]] = {}
+        """Inputs that describe the blocks of a mask → ``all``, ``none`` or ``each``, and the number of blocks."""
         self.inputs: list[str] = []
+        self.result = ""
+        """The node that it returns; empty if it returns several."""
         self.symbols: dict[str, int] = {}
         self.values: dict[str, Any] = {}
         self.made: dict[str, str] = {}
@@ -87,9 +95,33 @@ class EagerGraph:
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
                 self._annotate(statement.target.id, statement.annotation)
                 self._statements.setdefault(statement.target.id, statement.value)
+            elif isinstance(statement, ast.Return) and isinstance(statement.value, ast.Name):
+                self.result = statement.value.id
             elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
                 if not (isinstance(statement.value, ast.Constant) and statement.value.value is None):
                     self._statements.setdefault(statement.targets[0].id, statement.value)
+
+        self._read_parts(tree)
+
+    def _read_parts(self, tree: ast.Module) -> None:
+        whole = next((each for each in tree.body if isinstance(each, ast.ClassDef)), None)
+        for part in whole.body if whole is not None else ():
+            if isinstance(part, ast.ClassDef):
+                self._parts[part.name] = ast.unparse(part)
+        for each in self._statements.values():
+            if isinstance(each, ast.Call) and ast.unparse(each.func).endswith(".higher_order.flex_attention"):
+                self._learn_mask(each.args[4] if len(each.args) > 4 else None)
+
+    def _learn_mask(self, mask: ast.expr | None) -> None:
+        """Which inputs tell the blocks of a mask: if they are made, all blocks are looked at and none is known to be full."""
+        names = (
+            [each.id if isinstance(each, ast.Name) else "" for each in mask.elts] if isinstance(mask, ast.Tuple) else []
+        )
+        for number, how in ((2, "all"), (4, "none"), (6, "all"), (8, "none")):
+            if len(names) > number + 1 and names[number + 1]:
+                found = _ANNOTATION.match(self._annotations.get(names[number + 1], ""))
+                count = self._sizes(found["shape"])[-1] if found is not None and found["shape"] else 0
+                self._mask[names[number]], self._mask[names[number + 1]] = (how, count), ("each", count)
 
     def _annotate(self, name: str, annotation: ast.expr | None) -> None:
         if isinstance(annotation, ast.Constant):
@@ -183,6 +215,10 @@ class EagerGraph:
     def made_tensor(self, name: str, shape: list[int], strides: list[int] | None, dtype: str) -> Any:
         """A tensor that depends on its name alone: normal numbers, in a vector positive ones; integers are 0 and 1."""
         torch = self._torch
+        if name in self._mask:
+            how, count = self._mask[name]
+            own_blocks = torch.arange(count) if how == "each" else torch.tensor(count if how == "all" else 0)
+            return own_blocks.to(getattr(torch, dtype)).expand(shape).contiguous()
         generator = torch.Generator().manual_seed(
             int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "big")
         )
@@ -226,6 +262,8 @@ class EagerGraph:
         if isinstance(node, ast.List | ast.Tuple):
             found = [self._evaluate(each) for each in node.elts]
             return found if isinstance(node, ast.List) else tuple(found)
+        if isinstance(node, ast.Dict):
+            return {self._evaluate(key): self._evaluate(value) for key, value in zip(node.keys, node.values, strict=True) if key is not None}  # fmt: skip
         if isinstance(node, ast.UnaryOp):
             return _OPERATORS[type(node.op)](self._evaluate(node.operand))
         if isinstance(node, ast.BinOp):
@@ -249,7 +287,15 @@ class EagerGraph:
             return float(name)
         raise LookupError(name)
 
+    def _called_part(self, name: str, *arguments: Any) -> Any:
+        """What a graph that an operator calls gives for arguments."""
+        part = EagerGraph(self._parts[name], {}, is_wide=self._is_wide)
+        part.values.update(zip(part.inputs, arguments, strict=True))
+        return part.value(part.result)
+
     def _attribute(self, text: str) -> Any:
+        if text.startswith("self.") and text[5:] in self._parts:
+            return functools.partial(self._called_part, text[5:])
         name = text.removeprefix("torch.")
         if text.startswith("torch.") and name.isidentifier():
             found = getattr(self._torch, name, None)
@@ -268,6 +314,10 @@ class EagerGraph:
         if called in ("operator.getitem", "getitem"):
             return arguments[0][arguments[1]]
         parts = called.split(".")
+        if parts[:3] == ["torch", "ops", "higher_order"] and parts[3] in _OF_HIGHER_ORDER:
+            import torch._higher_order_ops.flex_attention  # noqa: F401  registers it
+
+            return getattr(self._torch.ops.higher_order, parts[3])(*arguments, **named)
         if (
             parts[:2] != ["torch", "ops"]
             or len(parts) not in (4, 5)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -20,6 +20,8 @@ NEVER_WRITTEN = "never-written"
 RACE = "race"
 NON_FINITE = "non-finite"
 LEFT_UNWRITTEN = "left-unwritten"
+UNDEFINED = "undefined"
+"""Behaviour that C++ does not define."""
 _NOBODY = -1
 _SEVERAL = -2
 
@@ -90,6 +92,10 @@ class Checks:
     program: tuple[int, int, int] = (0, 0, 0)
     number: int = 0
     """The number of the program among those that are run."""
+    touched: Callable[[str, int, str], None] | None = None
+    """Gets each access of an element of `watched`: parameter, element, ``read`` or ``write``."""
+    watched: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """Elements of the memory by parameter."""
     non_finite: list[int] = field(default_factory=list)
     """Numbers of programs that wrote a value that is not finite."""
 
@@ -148,6 +154,10 @@ class Checks:
     def _note(self, region: Region, elements: Any, kind: str) -> None:
         if not len(elements):
             return
+        if self.touched is not None:
+            for element in self.watched.get(region.argument, ()):
+                if (elements == element).any():
+                    self.touched(region.argument, element, kind)
         if kind == "read":
             if not (known := region.written[elements]).all():
                 missing = elements[~known]

@@ -12,17 +12,19 @@ import os
 import random
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from irscope.ir.launches import KernelHead, accesses_of, head_of
 from irscope.values.check.measuring import measure
 from irscope.values.kernel.eager import EagerGraph
+from irscope.values.kernel.finding import Finder, Found
 from irscope.values.kernel.interpreter import Interpreter, current_line, reason_of
 from irscope.values.kernel.kernel_text import NotAKernel
 from irscope.values.kernel.launched import launch_of
 from irscope.values.kernel.memory import LEFT_UNWRITTEN, NON_FINITE, Checks, Region
-from irscope.values.kernel.recording import Recorder
+from irscope.values.kernel.native import NativeKernel
+from irscope.values.kernel.recording import MOST_ELEMENTS, Recorder
 from irscope.values.run.statistics import plain
 
 _DTYPES = {
@@ -45,7 +47,8 @@ def main() -> None:
     with open(request_path, encoding="utf-8") as file:
         request = json.load(file)
     os.environ["TRITON_INTERPRET"] = "1"
-    _limit_memory(int(request["memory"]))
+    if int(request["memory"]):  # a sanitizer reserves more than there is
+        _limit_memory(int(request["memory"]))
     with contextlib.redirect_stdout(sys.stderr):
         answer = [_answer(each) for each in request["requests"]]
     with open(answer_path, "w", encoding="utf-8") as file:
@@ -63,7 +66,12 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     try:
         import numpy  # noqa: F401
         import torch
-        import triton
+
+        version = ""
+        if "library" not in request:
+            import triton
+
+            version = triton.__version__
     except ImportError as error:
         return {"missing": error.name or "triton"}
     with contextlib.suppress(ImportError):
@@ -73,7 +81,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         if "script" in request:
             request, given = launch_of(request)
         own = {key: request[key] for key in ("file", "text") if "script" in request}
-        return {**_Kernel(request, given).answer(), **own, "triton": triton.__version__}
+        return {**_Kernel(request, given).answer(), **own, "triton": version}
     except NotAKernel as error:
         return {"error": str(error)}
     except MemoryError:
@@ -111,7 +119,11 @@ class _Kernel:
         self._values: dict[str, Any] = {}
         self._starts = {name: self._start(name, tensor) for name, tensor in self._tensors.items()}
         self._grid = self._grid_of()
-        self._interpreter = Interpreter(request["text"], self._head.name, self._constants)
+        self._interpreter: Interpreter | NativeKernel = (
+            NativeKernel(request["library"], self._head.parameters)
+            if self._head.heuristic == "cpp"
+            else Interpreter(request["text"], self._head.name, self._constants)
+        )
 
     def _is_pointer(self, name: str) -> bool:
         return str(self._head.signature.get(name, "*")).startswith("*")
@@ -334,6 +346,8 @@ class _Kernel:
     # --- programs ---------------------------------------------------------------------------------------------------
 
     def _grid_of(self) -> tuple[int, int, int]:
+        if self._head.heuristic == "cpp":
+            return 1, 1, 1
         if self._request.get("grid"):
             return _three(self._request["grid"])
         if self._grid_arguments:
@@ -364,11 +378,11 @@ class _Kernel:
         programs, which = self._chosen(total)
         wanted = self._request.get("program")
         recorder = self._recorder(regions) if wanted is not None and self._request["step"] else None
-        ran, problem = self._run(arguments, programs, checks, recorder)
-        recorded = programs[0]
-        outputs = [] if problem else self._results(arguments, regions, checks, starts, ran == total)
-        if recorder is None and not problem and self._is_worth_recording(outputs, checks):
-            recorded = programs[checks.non_finite[0]] if checks.non_finite else recorded
+        found = self._found_by(recorder, regions, checks)
+        ran, problem = self._run(arguments, programs, checks, found.around)
+        outputs = self._results(arguments, regions, checks, starts, ran == total) if not problem else []
+        recorded = programs[next((each["number"] for each in found.rows), next(iter(checks.non_finite), 0))]
+        if recorder is None and self._is_worth_recording(outputs, checks, found, problem):
             recorder = self._record(recorded)
         if recorder is not None:
             self._first_break(recorder, recorded, checks)
@@ -379,9 +393,32 @@ class _Kernel:
             "programs": {"run": ran, "of": total, "which": which + stopped, "list": [list(each) for each in programs[:64]]},
             "inputs": self._inputs, "made_above": self._made_above, "failed": problem, "outputs": outputs,
             "made": _plain_ones({name: why or None for name, why in self._graph.made.items()}), "symbols": self._graph.symbols,
+            "found": [{**each, "program": list(programs[each["number"]])} for each in found.rows],
+            "memory": self._contents(arguments),
             "problems": [_problem(each) for each in sorted(checks.problems.values(), key=lambda each: each.line)],
             **self._told(recorder, recorded), "seconds": round(time.monotonic() - began, 3),
         }  # fmt: skip
+
+    def _found_by(self, recorder: Recorder | None, regions: Sequence[Region], checks: Checks) -> Found:
+        """What looks for the conditions and accesses that the request asks for, else what looks on."""
+        found = Found(recorder)
+        if wanted := self._request.get("find", ()):
+            conditions = {each["line"]: each["condition"] for each in wanted if "condition" in each}
+            finder = Finder(*self._given_to_recorder(regions), conditions=conditions)
+            names = {each["memory"]: name for name, each in reversed(self._tensors.items())}
+            own = {name: (names[each["memory"]], each["offset"]) for name, each in self._tensors.items()}
+            asked = {(own[name][0], each["index"] + own[name][1]): (name, each["index"]) for each in wanted if (name := each.get("argument")) in own}  # fmt: skip
+            found.look(finder, checks, asked)
+        return found
+
+    def _contents(self, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The tensors after the programs ran, as data; the first elements of a long one."""
+        rows = []
+        for name, tensor in self._tensors.items() if self._request.get("elements") else ():
+            flat = arguments[name].reshape(-1)[:MOST_ELEMENTS]
+            numbers = [plain(each) if isinstance(each, float) else int(each) for each in flat.tolist()]
+            rows.append({"parameter": name, "buffer": tensor["name"] or tensor["memory"], "shape": tensor["shape"], "dtype": tensor["dtype"], "elements": numbers})  # fmt: skip
+        return rows
 
     def _memory_before(self, regions: Sequence[Any]) -> dict[str, Any]:
         """The memory before the kernel runs, by parameter; empty if nothing is to be kept."""
@@ -412,9 +449,13 @@ class _Kernel:
             self._left_unwritten(regions, checks)
         return outputs
 
-    def _is_worth_recording(self, outputs: Sequence[Mapping[str, Any]], checks: Checks) -> bool:
+    def _is_worth_recording(
+        self, outputs: Sequence[Mapping[str, Any]], checks: Checks, found: Found, problem: str
+    ) -> bool:
+        if isinstance(self._interpreter, NativeKernel) or (problem and not found.rows):
+            return False
         differs = any(each["measure"] and each["measure"]["differs"] for each in outputs)
-        return differs or bool(checks.non_finite) or bool(self._request["step"])
+        return differs or bool(found.rows) or bool(checks.non_finite) or bool(self._request["step"])
 
     def _told(self, recorder: Recorder | None, program: tuple[int, int, int]) -> dict[str, Any]:
         if recorder is None:
@@ -435,7 +476,11 @@ class _Kernel:
         return self._some(), "the first, the last, those at the borders, and 32 that are drawn"
 
     def _run(
-        self, arguments: dict[str, Any], programs: list[tuple[int, int, int]], checks: Checks, recorder: Recorder | None
+        self,
+        arguments: dict[str, Any],
+        programs: list[tuple[int, int, int]],
+        checks: Checks,
+        around: Callable[[Callable[[], None]], None] | None,
     ) -> tuple[int, str]:
         """How many programs ran, and why one could not; empty if all could."""
         end, ran = time.monotonic() + 2 * float(self._request["seconds"]), 0
@@ -448,7 +493,7 @@ class _Kernel:
             return True
 
         try:
-            self._interpreter.run({**arguments, **self._numbers}, self._grid, programs, checks, go_on, recorder)
+            self._interpreter.run({**arguments, **self._numbers}, self._grid, programs, checks, go_on, around)
         except Exception as error:  # noqa: BLE001  the program's own failure
             return ran, f"Program {programs[max(ran - 1, 0)]}, line {_line_of(error)}: {reason_of(error)}"
         return ran, ""
@@ -462,16 +507,17 @@ class _Kernel:
             )
         return time.monotonic() - began
 
-    def _recorder(self, regions: Sequence[Region]) -> Recorder:
+    def _given_to_recorder(self, regions: Sequence[Region]) -> tuple[Any, Any, Callable[[int], str]]:
         def words(address: int) -> str:
             for region in regions:
                 if region.base <= address < region.base + max(region.storage.numel(), 1):
                     return f"{region.argument}[{(address - region.base) // region.size}]"
             return "outside of all tensors"
 
-        return Recorder(
-            self._interpreter.tree, self._interpreter.code, words, elements=bool(self._request.get("elements"))
-        )
+        return self._interpreter.tree, self._interpreter.code, words
+
+    def _recorder(self, regions: Sequence[Region]) -> Recorder:
+        return Recorder(*self._given_to_recorder(regions), elements=bool(self._request.get("elements")))
 
     def _record(self, program: tuple[int, int, int]) -> Recorder:
         """Runs one program once more, on fresh memory."""

@@ -14,7 +14,7 @@ from irscope.vocabulary.records import dataclass
 
 MOST_STATEMENTS = 20_000
 """A program with more is recorded up to there."""
-_ELEMENTS = 4096
+MOST_ELEMENTS = 4096
 """The most elements of a block that are kept."""
 
 
@@ -42,7 +42,7 @@ class Statement:
 
 
 class Recorder:
-    """Looks on while a program runs.
+    """Looks on while a program runs, and records it; more than one program after the other.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class Recorder:
             if live.size:
                 low, high = live.min(), live.max()
                 facts["min"], facts["max"] = (float(low), float(high)) if floating else (int(low), int(high))
-        if self._elements and data.size <= _ELEMENTS:
+        if self._elements and data.size <= MOST_ELEMENTS:
             facts["elements"] = [_plain(each) for each in data.ravel().tolist()]
             if mask is not None and facts["masked"]:
                 facts["live"] = np.broadcast_to(mask, data.shape).ravel().astype(int).tolist()

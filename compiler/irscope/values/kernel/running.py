@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from typing import Any
 
 from irscope.system.commands import run_bounded, temporary_folder
@@ -16,18 +17,20 @@ TRITON = "triton==3.7.1"
 """What is installed, without its dependencies, to interpret kernels; no GPU is needed."""
 
 
-def run_kernel(python: str, request: dict[str, Any]) -> dict[str, Any]:
+def run_kernel(python: str, request: dict[str, Any], env: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The answer of `irscope.values.kernel.process` to a request.
 
     Raises LookupError with a sentence that says what to do: without triton, or if the process gives no answer.
     """
-    (answer,) = run_kernels(python, [request])
+    (answer,) = run_kernels(python, [request], env=env)
     if "error" in answer:
         raise LookupError(f"{request['kernel']} cannot be run: {answer['error']}")
     return answer
 
 
-def run_kernels(python: str, requests: list[dict[str, Any]], seconds: float = SECONDS) -> list[dict[str, Any]]:
+def run_kernels(
+    python: str, requests: list[dict[str, Any]], seconds: float = SECONDS, env: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
     """The answers to several requests, by one process; of a kernel that cannot be run it is its ``error``.
 
     Raises LookupError as `run_kernel` does.
@@ -37,7 +40,7 @@ def run_kernels(python: str, requests: list[dict[str, Any]], seconds: float = SE
         with open(asked, "w", encoding="utf-8") as file:
             json.dump({"memory": max(each["memory"] for each in requests), "requests": requests}, file)
         try:
-            done = run_bounded([python, _BOOT, "kernel", asked, answered], seconds, patient=True, env={**os.environ, "TRITON_INTERPRET": "1"})  # fmt: skip
+            done = run_bounded([python, _BOOT, "kernel", asked, answered], seconds, patient=True, env={**os.environ, **(env or {}), "TRITON_INTERPRET": "1"})  # fmt: skip
         except OSError as error:
             raise LookupError(f"{python} cannot be run: {error.strerror}.") from None
         except subprocess.TimeoutExpired:

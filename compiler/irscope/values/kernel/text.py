@@ -14,6 +14,7 @@ WORDS: Mapping[str, str] = {
     "out-of-bounds-write": "writes outside of {argument}: element {index}",
     "never-written": "reads memory that nothing wrote: {argument}[{index}]",
     "left-unwritten": "leaves elements of {argument} without a value: {index}",
+    "undefined": "does what C++ does not define: {message}",
     "race": "{message}: {argument}[{index}]",
     "non-finite": "makes the first value that is not finite: {argument} ({message})",
 }
@@ -33,23 +34,6 @@ def program_text(program: list[int]) -> str:
     while len(parts) > 1 and parts[-1] == 0:
         parts.pop()
     return f"({', '.join(map(str, parts))})"
-
-
-def value_text(value: Mapping[str, Any]) -> str:
-    """A value of a kernel in one line: ``fp32[16, 64] from -3.1 to 2.9, 12 NaN``."""
-    if value["kind"] == "number":
-        return str(value["value"])
-    if value["kind"] == "pointer":
-        return f"pointer to {value['to']}"
-    if value["kind"] == "other":
-        return str(value["type"])
-    shape = f"[{', '.join(map(str, value['shape']))}]" if value["shape"] else ""
-    told = f"{value['dtype']}{shape}"
-    if value["min"] is not None:
-        same = value["min"] == value["max"]
-        told += f" {number(value['min'])}" if same else f" from {number(value['min'])} to {number(value['max'])}"
-    told += "".join(f", {value[key]} {word}" for key, word in (("nan", "NaN"), ("inf", "infinite")) if value[key])
-    return told + (f", {value['masked']} of {value['count']} masked out" if value["masked"] else "")
 
 
 def inputs_text(answer: Mapping[str, Any]) -> str:
@@ -80,6 +64,16 @@ def programs_text(answer: Mapping[str, Any]) -> str:
     if programs["run"] == programs["of"]:
         return f"All {count(programs['of'], 'program')} ran (grid {grid}; {blocks or 'no block sizes'})."
     return f"{programs['run']} of {programs['of']} programs ran: {programs['which']} (grid {grid}; {blocks})."
+
+
+def checked_text(answer: Mapping[str, Any]) -> str:
+    """That a kernel was checked, in a few words."""
+    programs, found = answer["programs"], len(answer["problems"])
+    part = "" if programs["run"] == programs["of"] else f" in {programs['run']} of {programs['of']} programs"
+    if answer["failed"]:
+        return "its check failed"
+    differs = any(each["measure"] and each["measure"]["differs"] for each in answer["outputs"])
+    return f"checked{part}: {count(found, 'problem')}{', differs from eager mode' if differs else ''}"
 
 
 def place_of(kernel: StoredKernel | ScriptKernel, line: int) -> tuple[str, KernelLine]:

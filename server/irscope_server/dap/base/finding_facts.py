@@ -7,8 +7,7 @@ from typing import Any
 
 from irscope.protocol import Finding
 from irscope.symbolic.trace import Outcome
-
-from irscope_server.dap.base.expressions import Facts
+from irscope.values.facts import Facts
 
 _MEANS = {
     "graph-break": "Dynamo cannot trace this: the graph ends before it",

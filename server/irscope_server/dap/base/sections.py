@@ -15,10 +15,10 @@ from irscope.pipelines.registry import role_of, stage_kind
 from irscope.protocol import Compile, Finding, Kernel, Origin, Report, StageRef
 from irscope.provenance import Element, Provenance
 from irscope.store.store import Store
+from irscope.values.facts import Facts
 from irscope.vocabulary.stages import Role
 
 from irscope_server.base.words import stage_title
-from irscope_server.dap.base.expressions import Facts
 
 SOURCE = "source"
 """The name of the stage that is the user's own code."""

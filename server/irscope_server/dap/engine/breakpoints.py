@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import bisect
 import fnmatch
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from irscope.findings.kinds.divergence import KIND
+from irscope.findings.kinds.kernel_check import KIND as CHECKED
 from irscope.ir.graphs import GraphNode
 from irscope.protocol import Finding
+from irscope.values.expressions import NoValueHere, check, evaluate, hits_wanted, interpolate
+from irscope.values.facts import BadExpression
 
-from irscope_server.dap.base.expressions import BadExpression, NoValueHere, check, evaluate, hits_wanted, interpolate
 from irscope_server.dap.base.sections import Section
 from irscope_server.dap.engine.names import Names
-from irscope_server.dap.engine.programs import ProgramSection
+from irscope_server.dap.engine.programs import Programs, ProgramSection
 from irscope_server.dap.engine.recording import PlaceInRun, Recording
 from irscope_server.dap.engine.values import RunValues
 from irscope_server.dap.trace.traces import Code, TraceSection
@@ -62,6 +65,10 @@ class Breakpoint:
     log: str = ""
     hit_condition: str = ""
     hits: int = 0
+    access: tuple[str, int, tuple[str, ...]] | None = None
+    """For an element of a kernel's memory: the parameter, its index, and ``read``, ``write`` or both."""
+    program: tuple[int, ...] | None = None
+    """For the beginning of a program of the kernel that `stage` is."""
     within: Callable[[Section], Sequence[int]] | None = None
     wrong: str = ""
     """Why it can never stop; empty if it can."""
@@ -88,6 +95,10 @@ class Breakpoint:
             return self._called(section)
         if self.instruction is not None:
             return section.by_instruction.get(self.instruction, ()) if isinstance(section, TraceSection) else ()
+        if self.access is not None or self.program is not None:
+            if not isinstance(section, ProgramSection) or section.kernel.stage.id != self.stage:
+                return ()
+            return section.accessing(*self.access) if self.access is not None else (0,) if section.program == self.program else ()  # fmt: skip
         if self.stage:
             return section.marked(self.stage, self.spot)
         if self.within is not None:
@@ -140,6 +151,7 @@ class Stops:
     each_stage: bool = False
     each_pass: bool = False
     values: RunValues | None = None
+    programs: Programs | None = None
 
     def __post_init__(self) -> None:
         self._marks: dict[tuple[int, int], dict[int, list[Breakpoint]]] = {}
@@ -187,14 +199,52 @@ class Stops:
         tracks = self.recording.tracks
         compiles: Sequence[int] = range(start.compile, len(tracks)) if forward else range(start.compile, -1, -1)
         program = self.recording.section(start)
+        first = program.number if isinstance(program, ProgramSection) else start.section
         for compile in compiles[:1] if single else compiles:
-            sections = range(len(tracks[compile].sections))
-            if compile == start.compile and isinstance(program, ProgramSection):  # then on from its kernel
-                yield compile, start.section
-                sections = sections[program.number + 1 :] if forward else sections[: program.number + 1]
-            elif compile == start.compile:
-                sections = sections[start.section :] if forward else sections[: start.section + 1]
-            yield from ((compile, number) for number in (sections if forward else reversed(sections)))
+            numbers = range(len(tracks[compile].sections))
+            if compile == start.compile:
+                numbers = numbers[first:] if forward else numbers[: first + 1]
+            for number in numbers if forward else reversed(numbers):
+                yield from ((compile, each) for each in self._with_programs(compile, number, start, forward))
+
+    def _with_programs(self, compile: int, number: int, start: PlaceInRun, forward: bool) -> Sequence[int]:
+        """A stage, and the programs of a kernel after it, from the place on where that is in one of them."""
+        found = [number]
+        if forward or (compile, number) != (start.compile, start.section):
+            found += self._programs_of(compile, number)
+        if compile == start.compile and start.section in found:
+            at = found.index(start.section)
+            found = found[at:] if forward else found[: at + 1]
+        return found if forward else found[::-1]
+
+    def _programs_of(self, compile: int, number: int) -> list[int]:
+        """The programs of a kernel in which something may stop; the kernel is run to find them."""
+        place = PlaceInRun(compile, number, 0)
+        if self.programs is None or not self.programs.can_enter(place):
+            return []
+        section = self.recording.section(place)
+        wanted: list[dict[str, Any]] = []
+        for each in self.breakpoints:
+            if each.stage != section.stage.id or each.wrong:
+                continue
+            if each.program is not None:
+                self._try(functools.partial(self.programs.enter, place, each.program), section)
+            elif each.access is not None:
+                wanted.append({"argument": each.access[0], "index": each.access[1]})
+            elif each.condition and 0 <= each.spot < len(section.spots):
+                wanted.append({"line": section.spots[each.spot].line, "condition": each.condition})
+        if wanted or CHECKED.id in self.kinds:
+            self._try(functools.partial(self.programs.find, place, wanted), section)
+        return self.programs.of_kernel(place)
+
+    def _try(self, run: Callable[[], object], section: Section) -> None:
+        """Runs a kernel; why it cannot be run is told once."""
+        try:
+            run()
+        except LookupError as error:
+            if (section.stage.id, "") not in self._complained:
+                self._complained.add((section.stage.id, ""))
+                self.log(f"{section.title}: {error.args[0] if error.args else error}")
 
     def _ahead(self, compile: int, number: int, here: int | None, forward: bool) -> Sequence[int]:
         spots = sorted({*self._marks_of(compile, number), *self._others(compile, number)})

@@ -14,10 +14,11 @@ from irscope.ir.guards import guards_of
 from irscope.ir.nodes import Value
 from irscope.pipelines.registry import role_of
 from irscope.protocol import Finding, Kernel
+from irscope.values.expressions import NotHere
+from irscope.values.facts import Facts, Lazy
 from irscope.vocabulary.stages import Role
 
 from irscope_server.dap.base.dtypes import DTYPES
-from irscope_server.dap.base.expressions import Facts, Lazy, NotHere
 from irscope_server.dap.base.finding_facts import finding_facts, outcome_facts
 from irscope_server.dap.base.sections import Section
 from irscope_server.dap.engine.programs import ProgramSection
@@ -115,6 +116,8 @@ class Lookup:
             return getattr(self, f"_{name}")()
         if name in self._section.nodes:
             return node_facts(self._section, name)
+        if re.search(rf"^\s*{re.escape(name)}\b.* = ", self._section.text, re.MULTILINE) and self._section.kernels:
+            raise NotHere(f"{name} has a value in a program of the kernel: step in")
         if name == "torch":
             raise LookupError("torch stands for its dtypes here: torch.bfloat16")
         what = "a node of this stage" if self._trace is None else "a local of this function"

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope_server.dap.base.expressions import Facts, Lazy
+from irscope.values.facts import Facts, Lazy
+
 from irscope_server.dap.base.finding_facts import outcome_facts
 from irscope_server.dap.base.sections import Section
 from irscope_server.dap.engine.names import node_facts

@@ -15,12 +15,12 @@ from typing import Any
 from irscope.findings.kinds.divergence import KIND, finding_of
 from irscope.protocol import Finding
 from irscope.store.value_file import folder_of
+from irscope.values.facts import Facts, Lazy
 from irscope.values.run.client import ValueProcess, ValueProcessError
 from irscope.values.run.expressions import names_in
 from irscope.values.run.reading import StoredValues, divergences, stored_values
 from irscope.values.run.text import number, picture_lines, summary
 
-from irscope_server.dap.base.expressions import Facts, Lazy
 from irscope_server.dap.base.sections import DAMAGED
 from irscope_server.dap.engine.links import Links
 from irscope_server.dap.engine.recording import PlaceInRun, Recording

@@ -17,7 +17,7 @@ from irscope.usercode.user_files import is_package_file, is_user_file
 from irscope_server.dap.base.sections import Section, SourceSection, Spot, real
 from irscope_server.dap.engine import source_steps
 from irscope_server.dap.engine.links import Links
-from irscope_server.dap.engine.programs import Programs, ProgramSection
+from irscope_server.dap.engine.programs import FIRST_THREAD, Programs, ProgramSection
 from irscope_server.dap.engine.recording import PlaceInRun, Recording
 from irscope_server.dap.trace import steps as tracesteps
 from irscope_server.dap.trace.traces import TraceSection
@@ -54,30 +54,39 @@ class Granularity(enum.Enum):
 
 
 class Walker:
-    """The places of all threads.  A thread is named by the number of its compile."""
+    """The places of all threads.  A thread is named by the number of its compile, or by that of a program of a kernel."""
 
     def __init__(self, recording: Recording, links: Links) -> None:
         self._recording, self._links = recording, links
-        self._places = [PlaceInRun(number, 0, 0) for number in range(len(recording.tracks))]
+        self._places: dict[int, PlaceInRun] = {}
         self._came_from: dict[PlaceInRun, PlaceInRun] = {}
         self.programs = Programs(recording)
         self.just_my_code = True
         """Whether steps go past frames of libraries."""
 
-    def place(self, compile: int) -> PlaceInRun:
-        """The place of the thread of a compile."""
-        return self._places[compile]
+    def place(self, thread: int) -> PlaceInRun:
+        """The place of a thread; of one that is gone the beginning of the run."""
+        if thread in self._places:
+            return self._places[thread]
+        program = thread - FIRST_THREAD
+        if 0 <= program < len(self.programs.entered):
+            return self.programs.entered[program]
+        return PlaceInRun(thread if thread < len(self._recording.tracks) else 0, 0, 0)
 
     def put(self, place: PlaceInRun) -> None:
-        """Moves the thread of the place's compile there, by whatever way."""
-        self._places[place.compile] = place
+        """Moves the thread of the place there, by whatever way."""
+        self._set(place)
         self._came_from.clear()
+
+    def _set(self, place: PlaceInRun) -> None:
+        self._places[self.programs.thread_of(place)] = place
 
     # --- steps --------------------------------------------------------------------------------------------------------
 
-    def over(self, compile: int, by: Granularity = Granularity.STATEMENT) -> Step:
+    def over(self, thread: int, by: Granularity = Granularity.STATEMENT) -> Step:
         """The next spot of the stage, then the next stage."""
-        place = self._places[compile]
+        place = self.place(thread)
+        compile = place.compile
         if (trace := self._trace(place)) is not None:
             step = self._past_libraries(
                 trace, place.spot, lambda at: tracesteps.over(trace, at, by_line=by is not Granularity.INSTRUCTION)
@@ -109,9 +118,10 @@ class Walker:
         section = self._recording.section(place)
         return section if isinstance(section, TraceSection) and section.walk is not None else None
 
-    def back(self, compile: int, by: Granularity = Granularity.STATEMENT) -> Step:
+    def back(self, thread: int, by: Granularity = Granularity.STATEMENT) -> Step:
         """The opposite of `over`."""
-        place = self._places[compile]
+        place = self.place(thread)
+        compile = place.compile
         if (trace := self._trace(place)) is not None:
             step = self._past_libraries(
                 trace, place.spot, lambda at: tracesteps.back(trace, at, by_line=by is not Granularity.INSTRUCTION)
@@ -139,30 +149,31 @@ class Walker:
                 before = earlier
         return self._arrive(before, place, "This compile begins here.")
 
-    def into(self, compile: int, target: PlaceInRun | None = None, by: Granularity = Granularity.STATEMENT) -> Step:
+    def into(self, thread: int, target: PlaceInRun | None = None, by: Granularity = Granularity.STATEMENT) -> Step:
         """Down to what the spot became; to the next stage where that is not known.
 
         In a symbolic trace into the function that is called and inlined, else down to the node that is made.
         """
-        place = self._places[compile]
+        place = self.place(thread)
+        compile = place.compile
         if target is None and self._program(place) is not None:
-            return self.over(compile, by)
+            return self.over(thread, by)
         if target is None and self.programs.can_enter(place):
             return self._enter(place)
-        below = target or self._past_library_call(place, next(iter(self.targets(compile, by)), None))
+        below = target or self._past_library_call(place, next(iter(self.targets(thread, by)), None))
         if below is not None and below.section == place.section:
             return self._arrive(below, place, "")
         if below is None and self._trace(place) is not None:
-            return self.over(compile, by)
+            return self.over(thread, by)
         if below is not None:
-            self._places[compile] = below
+            self._set(below)
             if not self._recording.section(place).stage.passed:
                 self._came_from[below] = place
             return Step(below)
         if self._leads_on(place):
             return self._arrive(PlaceInRun(compile, place.section + 1, 0), place, "")
         why = self._links.fate(place)
-        step = self.over(compile)
+        step = self.over(thread)
         return Step(
             step.place,
             step.note or f"It has no counterpart in a later stage{f' ({why})' if why else ''}: stepped over.",
@@ -187,7 +198,7 @@ class Walker:
             return self._arrive(
                 below or self.after(place), place, str(error.args[0] if error.args else error), always=True
             )
-        self._places[place.compile] = inside
+        self._set(inside)
         self._came_from[inside] = place
         return Step(inside)
 
@@ -231,9 +242,10 @@ class Walker:
         known = self._recording.spot(place).element is not None
         return not known or sections[place.section + 1].stage.id.startswith(f"{sections[place.section].stage.id}/")
 
-    def out(self, compile: int) -> Step:
+    def out(self, thread: int) -> Step:
         """Up to what the spot came from; to the function where that is not known."""
-        place = self._places[compile]
+        place = self.place(thread)
+        compile = place.compile
         trace = self._trace(place)
         if trace is not None and place not in self._came_from:
             if (left := tracesteps.out(trace, place.spot)) is not None:
@@ -243,14 +255,16 @@ class Walker:
             above = PlaceInRun(compile, 0, self._source_spot(place) or 0)
         if above is None:
             return Step(place, "This is your own source line: no stage comes before it.")
-        self._places[compile] = above
+        self._set(above)
         return Step(above)
 
-    def targets(self, compile: int, by: Granularity = Granularity.STATEMENT) -> tuple[PlaceInRun, ...]:
+    def targets(self, thread: int, by: Granularity = Granularity.STATEMENT) -> tuple[PlaceInRun, ...]:
         """What a step in can lead to."""
-        place = self._places[compile]
+        place = self.place(thread)
+        compile = place.compile
         if (trace := self._trace(place)) is None:
-            return self._links.children(place)
+            known = self.programs.of_kernel(place) if self.programs.can_enter(place) else ()
+            return (*(PlaceInRun(compile, number, 0) for number in known), *self._links.children(place))
         by_line = by is not Granularity.INSTRUCTION
         called = [
             PlaceInRun(compile, place.section, step) for step in tracesteps.calls(trace, place.spot, by_line=by_line)
@@ -303,12 +317,13 @@ class Walker:
 
     # --- the call stack -----------------------------------------------------------------------------------------------
 
-    def stack(self, compile: int) -> list[Level]:
+    def stack(self, thread: int) -> list[Level]:
         """The place at hand, the same operation in each earlier stage, the user's line, and the lines that called it.
 
         Where there is a symbolic trace the last ones are the functions that Dynamo was in when it made the operation.
         """
-        place: PlaceInRun | None = self._places[compile]
+        place: PlaceInRun | None = self.place(thread)
+        compile = self.place(thread).compile
         levels: list[Level] = []
         lines: tuple[Origin, ...] = ()
         while place is not None and place.section > 0:

@@ -16,13 +16,15 @@ from typing import Any, ClassVar
 from irscope.findings.registry import all_kinds
 from irscope.ir.graph_statements import ORIGIN_HEAD
 from irscope.pipelines.registry import stage_kind
+from irscope.values.expressions import check
+from irscope.values.facts import BadExpression
 from irscope.vocabulary.findings import FindingKind
 
-from irscope_server.dap.base.expressions import BadExpression, check
 from irscope_server.dap.base.sections import Section, call_names, real
 from irscope_server.dap.engine.breakpoints import Breakpoint
 from irscope_server.dap.engine.columns import Expression
 from irscope_server.dap.engine.disassembly import Bytecode
+from irscope_server.dap.engine.programs import ProgramSection
 from irscope_server.dap.engine.recording import Recording
 from irscope_server.dap.protocol.session import Debuggee, Session, State
 from irscope_server.dap.protocol.wire import Arguments, Body, RequestFailed, WrongMessage
@@ -44,6 +46,12 @@ FILTERS = [
     }
     for id, kind in KINDS.items()
 ]
+
+
+_ELEMENT = re.compile(r"(\w{1,100})\[\s*(\d{1,15})\s*\]")
+_ACCESSES = {"read": ("read",), "write": ("write",), "readWrite": ("read", "write")}
+_PROGRAM = re.compile(r"(\w+)\s*\(\s*(\d{1,9}(?:\s*,\s*\d{1,9}){0,2})\s*\)")
+"""A program of a kernel as a function breakpoint names it: ``triton_poi_fused_add_0(3, 0)``."""
 
 
 @dataclass
@@ -70,6 +78,8 @@ class BreakpointRequests:
         "setBreakpoints": _ALWAYS,
         "setFunctionBreakpoints": _ALWAYS,
         "setInstructionBreakpoints": _ALWAYS,
+        "setDataBreakpoints": _ALWAYS,
+        "dataBreakpointInfo": _STOPPED,
         "setExceptionBreakpoints": _ALWAYS,
         "breakpointLocations": _STOPPED,
     }
@@ -122,6 +132,46 @@ class BreakpointRequests:
             for name in ("condition", "hitCondition"):
                 each.text(name, "")
         return self._set("instructions", asked, self._at_instruction)
+
+    def dataBreakpointInfo_request(self, arguments: Arguments) -> Body:
+        """The element of a kernel's memory that a name such as ``out_ptr0[17]`` is, in a kernel."""
+        session, here = self._session, self._session.here()
+        name = arguments.text("name")
+        if reference := arguments.integer("variablesReference", 0):
+            name = f"{session.handles.get(reference)[1] or ''}{name}"
+        thread = next(reversed(session.last_stops), 0)
+        level = session.frame(arguments.integer("frameId"))[1] if "frameId" in arguments else None
+        place = level.place if level is not None and level.place is not None else here.walker.place(thread)
+        section = here.recording.section(place)
+        kernel = section.kernel if isinstance(section, ProgramSection) else section
+        found = _ELEMENT.fullmatch(name.strip())
+        if found is None or not (isinstance(section, ProgramSection) or here.walker.programs.can_enter(place)):
+            why = "In a Triton kernel an element of its memory can be watched, as out_ptr0[17]."
+            return {"dataId": None, "description": why}
+        data = json.dumps([kernel.stage.id, found[1], int(found[2])])
+        return {"dataId": data, "description": f"{found[1]}[{int(found[2])}]", "accessTypes": list(_ACCESSES), "canPersist": True}  # fmt: skip
+
+    def setDataBreakpoints_request(self, arguments: Arguments) -> Body:
+        """The breakpoints on elements of the memory of kernels, which replace the earlier ones."""
+        asked = arguments.objects("breakpoints")
+        for each in asked:
+            for name in ("dataId", "accessType", "condition", "hitCondition"):
+                each.text(name, "")
+        return self._set("data", asked, self._at_element)
+
+    def _at_element(self, here: Debuggee, asked: _Asked) -> tuple[Breakpoint, Body]:
+        access = asked.arguments.text("accessType", "write") or "write"
+        try:
+            stage, argument, index = json.loads(asked.arguments.text("dataId"))
+            kinds = _ACCESSES[access]
+        except (ValueError, KeyError, TypeError):
+            raise RequestFailed("This is not an element of a kernel's memory.") from None
+        if not any(track.number_of(str(stage)) is not None for track in here.recording.tracks):
+            raise RequestFailed("This run does not have the kernel.")
+        if not isinstance(index, int):
+            raise RequestFailed("The index is not a number.")
+        made = Breakpoint(asked.id, "data breakpoint", stage=str(stage), access=(str(argument), index, kinds), **_words(asked))  # fmt: skip
+        return made, {"verified": True}
 
     def setExceptionBreakpoints_request(self, arguments: Arguments) -> Body:
         """The kinds of findings to stop at; a wrong kind or condition is answered as not verified."""
@@ -281,6 +331,12 @@ class BreakpointRequests:
     def _at_function(self, here: Debuggee, asked: _Asked) -> tuple[Breakpoint, Body]:
         name = asked.arguments.text("name").strip()
         made = Breakpoint(asked.id, "function breakpoint", function=name, **_words(asked))
+        if (program := _PROGRAM.fullmatch(name)) is not None:
+            stages = [each.stage for each in here.recording.report.kernels if each.name == program[1]]
+            x, y, z = (*map(int, program[2].split(",")), 0, 0)[:3]
+            if stages:
+                made.function, made.stage, made.program = "", stages[0], (x, y, z)
+                return made, {"verified": True}
         if not _is_called(here.recording, name):
             raise RequestFailed(f"This run has no operation, pass or kernel called {name[:100]!r}.")
         return made, {"verified": True}

@@ -10,12 +10,14 @@ from typing import ClassVar
 
 from irscope.protocol import Origin
 from irscope.usercode.user_files import is_user_file
+from irscope.values.expressions import completions, evaluate
+from irscope.values.facts import BadExpression, Facts
 from irscope.values.run.client import ValueProcessError
 
-from irscope_server.dap.base.expressions import BadExpression, Facts, completions, evaluate
 from irscope_server.dap.base.sections import SourceSection
 from irscope_server.dap.engine.disassembly import Bytecode, Instruction, Listing
 from irscope_server.dap.engine.names import NAMES, Lookup
+from irscope_server.dap.engine.programs import FIRST_THREAD, ProgramSection
 from irscope_server.dap.engine.recording import FunctionNames, PlaceInRun
 from irscope_server.dap.engine.walking import Level
 from irscope_server.dap.protocol.breakpoint_requests import address_of
@@ -75,13 +77,18 @@ class InspectingRequests:
     # --- threads and frames -------------------------------------------------------------------------------------------
 
     def threads_request(self, arguments: Arguments) -> Body:
-        """One thread for each compile; while the script runs, those seen so far."""
+        """One thread for each compile and for each program of a kernel that is known; while the script runs, those so far."""
         here = self._session.debuggee
         if here is None:
             names = [f"{id} {function}" for id, function in self._compiles.items()]
         else:
             names = [track.name for track in here.recording.tracks]
-        return {"threads": [{"id": number, "name": name} for number, name in enumerate(names, 1)]}
+        threads = [{"id": number, "name": name} for number, name in enumerate(names, 1)]
+        programs = here.walker.programs.entered if here is not None else ()
+        for number, place in enumerate(programs, FIRST_THREAD + 1):
+            section = here.recording.section(place) if here is not None else None
+            threads.append({"id": number, "name": section.thread_name if isinstance(section, ProgramSection) else ""})
+        return {"threads": threads}
 
     def stackTrace_request(self, arguments: Arguments) -> Body:
         """The call stack of a thread, innermost first; a part of it where the client asks for levels."""

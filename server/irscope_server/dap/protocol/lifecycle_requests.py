@@ -41,6 +41,7 @@ CAPABILITIES: Body = {
     "supportsConfigurationDoneRequest": True,
     "supportsFunctionBreakpoints": True,
     "supportsConditionalBreakpoints": True,
+    "supportsDataBreakpoints": True,
     "supportsHitConditionalBreakpoints": True,
     "supportsLogPoints": True,
     "supportsEvaluateForHovers": True,

@@ -80,7 +80,7 @@ class MovingRequests:
         session.interrupted.clear()
         if stop is None:
             last = len(here.recording.tracks) - 1
-            ending = compile if single else last if forward else 0
+            ending = start.compile if single else last if forward else 0
             what = "compile" if single else "run"
             so_far = " so far: the script still runs" if session.growing else ""
             stop = (
@@ -90,7 +90,7 @@ class MovingRequests:
             if forward and stop.place == start and ending == last and not session.growing:
                 session.end()
                 return
-        for passed in range(compile, stop.place.compile, 1 if forward else -1):
+        for passed in range(start.compile, stop.place.compile, 1 if forward else -1):
             here.walker.put(here.walker.last(passed) if forward else PlaceInRun(passed, 0, 0))
         here.walker.put(stop.place)
         session.stopped(stop)

@@ -12,8 +12,6 @@ REFUSALS: Mapping[str, str] = {
     "setExpression": _RECORD,
     "writeMemory": _RECORD,
     "readMemory": _MEMORY,
-    "dataBreakpointInfo": _MEMORY,
-    "setDataBreakpoints": _MEMORY,
     "locations": "Values of irscope have no locations.",
     "modules": "A compile has no modules; loadedSources lists its stages.",
     "terminateThreads": "A thread is a compile that has ended already; terminate ends the session.",

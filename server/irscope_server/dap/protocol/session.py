@@ -21,6 +21,7 @@ from irscope_server.dap.engine.columns import Columns
 from irscope_server.dap.engine.disassembly import Disassembly
 from irscope_server.dap.engine.links import Links
 from irscope_server.dap.engine.names import Names
+from irscope_server.dap.engine.programs import FIRST_THREAD
 from irscope_server.dap.engine.recording import FunctionNames, Recording
 from irscope_server.dap.engine.values import RunValues
 from irscope_server.dap.engine.walking import Level, Walker
@@ -82,6 +83,7 @@ class Debuggee:
         self.disassembly = Disassembly(recording)
         self.values = RunValues(recording, self.links)
         self.names.values = self.stops.values = self.values
+        self.stops.programs = self.walker.programs
 
     def close(self) -> None:
         """End the value process and close the store."""
@@ -114,6 +116,7 @@ class Session:
         self.frames: dict[int, tuple[int, Level]] = {}
         self._next_frame = itertools.count(1)
         self.last_stops: dict[int, Stop] = {}
+        self._programs_told = 0
         self.outcome: Outcome | None = None
         self.interrupted = threading.Event()
         """Set by the reading thread when a client wants a search to end."""
@@ -248,9 +251,11 @@ class Session:
         return self.debuggee
 
     def compile_of(self, arguments: Arguments) -> int:
-        """The number of the compile that ``threadId`` names.  Raises WrongMessage if there is none."""
-        thread = arguments.integer("threadId")
-        if not 1 <= thread <= len(self.here().recording.tracks):
+        """The number of the compile, or of the program of a kernel, that ``threadId`` names.  Raises WrongMessage if there
+        is none."""
+        thread, here = arguments.integer("threadId"), self.here()
+        programs = range(FIRST_THREAD + 1, FIRST_THREAD + 1 + len(here.walker.programs.entered))
+        if not 1 <= thread <= len(here.recording.tracks) and thread not in programs:
             raise WrongMessage(f"Unknown thread: {thread}.")
         return thread - 1
 
@@ -273,8 +278,14 @@ class Session:
         self.handles.clear()
         self.frames.clear()
         self.state = State.STOPPED
-        self.last_stops[stop.place.compile] = stop
-        body: Body = {"reason": stop.reason, "threadId": stop.place.compile + 1, "allThreadsStopped": True}
+        programs = self.here().walker.programs
+        for number in range(self._programs_told, len(programs.entered)):
+            self.event("thread", {"reason": "started", "threadId": FIRST_THREAD + number + 1})
+        self._programs_told = len(programs.entered)
+        thread = programs.thread_of(stop.place)
+        self.last_stops.pop(thread, None)
+        self.last_stops[thread] = stop
+        body: Body = {"reason": stop.reason, "threadId": thread + 1, "allThreadsStopped": True}
         if stop.description:
             body["description"] = stop.description
         if stop.finding is not None:

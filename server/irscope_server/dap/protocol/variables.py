@@ -8,9 +8,10 @@ from typing import Any
 
 from irscope.pipelines.registry import role_of
 from irscope.protocol import Compile
+from irscope.values.expressions import shown
+from irscope.values.facts import BadExpression, Facts, Lazy
 from irscope.vocabulary.stages import Role
 
-from irscope_server.dap.base.expressions import BadExpression, Facts, Lazy, shown
 from irscope_server.dap.base.finding_facts import finding_facts
 from irscope_server.dap.engine.links import Links
 from irscope_server.dap.engine.names import Lookup, Numbers, all_nodes, node_facts, stage_facts

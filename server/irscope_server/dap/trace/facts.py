@@ -7,9 +7,9 @@ from typing import Any
 
 from irscope.symbolic.trace import Outcome
 from irscope.symbolic.variables import variable_of
+from irscope.values.facts import Facts, Lazy
 
 from irscope_server.dap.base.dtypes import DTYPES
-from irscope_server.dap.base.expressions import Facts, Lazy
 from irscope_server.dap.trace.traces import TraceSection
 
 UNSEEN = "not looked at yet"

@@ -16,8 +16,8 @@ from irscope.provenance import Provenance
 from irscope.store.store import Store
 from irscope.symbolic.lines import Lines
 from irscope.symbolic.trace import Outcome, Walk
+from irscope.values.facts import Lazy
 
-from irscope_server.dap.base.expressions import Lazy
 from irscope_server.dap.base.sections import DAMAGED, Section, Spot, real
 
 Code = tuple[str, str, int]

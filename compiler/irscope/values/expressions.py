@@ -2,22 +2,20 @@
 
 There are comparisons, ``and``/``or``/``not``, arithmetic on numbers, ``in``, ``len()``, indices and the attributes of
 `Facts`.  Everything else is refused with the part that is not understood.  A list compared with a number stands for
-its length, so that ``users > 4`` means what it says.
+its length, so that ``users > 4`` means what it says; a `Block` stands for its elements: ``(tmp5 != tmp5).any()``.
 """
 
 from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+
+from irscope.values.facts import REDUCED, BadExpression, Block, Elements, Facts, Lazy
 
 LONGEST = 1000
 """Characters of an expression."""
-
-
-class BadExpression(ValueError):
-    """The expression is not understood here, or has no value; the message says which part."""
 
 
 class NoValueHere(BadExpression):
@@ -26,63 +24,6 @@ class NoValueHere(BadExpression):
 
 class NotHere(LookupError):
     """What a `Lookup` raises for a name that has no meaning at its place, but has one elsewhere."""
-
-
-class Facts:
-    """Something with named facts: a node, a stage, a kernel.
-
-    Parameters
-    ----------
-    kind
-        ``node``, ``stage``, …; for the reader.
-    summary
-        One line that stands for it.
-    facts
-        Values, or functions that return one on request.
-    label
-        What it is called in a list, where that is not its fact ``name``.
-    """
-
-    def __init__(self, kind: str, summary: str, facts: Mapping[str, Any], label: str = "") -> None:
-        self.kind = kind
-        self.label = label
-        self.summary = summary
-        self._facts = dict(facts)
-
-    def __str__(self) -> str:
-        return self.summary
-
-    def names(self) -> list[str]:
-        """The names of all facts, without reading their values."""
-        return list(self._facts)
-
-    def get(self, name: str) -> Any:
-        """Raises BadExpression for a name that it does not have."""
-        if name not in self._facts:
-            raise BadExpression(f"a {self.kind} has no {name!r}; it has {', '.join(self._facts)}")
-        value = self._facts[name]
-        if callable(value):
-            value = self._facts[name] = value()
-        return value
-
-
-class Lazy(Sequence[Any]):
-    """A list whose items are made on request; ``text`` stands for it where it would be long to tell."""
-
-    def __init__(
-        self, length: int, item: Callable[[int], Any], label: Callable[[int], str] | None = None, text: str = ""
-    ) -> None:
-        self._length, self._item, self.text = length, item, text
-        self.label = label
-        """What an item is called where its index is not; an index too: it can be asked for by it."""
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self._item(each) for each in range(*index.indices(self._length))]
-        return self._item(range(self._length)[index])
 
 
 Lookup = Callable[[str], Any]
@@ -108,6 +49,9 @@ _COMPARING: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.In: lambda one, many: _plain(one) in (many if isinstance(many, str) else [_plain(each) for each in many]),
     ast.NotIn: lambda one, many: not _COMPARING[ast.In](one, many),
 }
+
+
+_ORDERS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 def evaluate(text: str, lookup: Lookup) -> Any:
@@ -194,7 +138,10 @@ def _unary_op(node: ast.UnaryOp, lookup: Lookup) -> Any:
 def _binary_op(node: ast.BinOp, lookup: Lookup) -> Any:
     if type(node.op) not in _ARITHMETIC:
         raise _not_understood(node)
-    left, right = _number(_value(node.left, lookup), node.left), _number(_value(node.right, lookup), node.right)
+    left, right = _value(node.left, lookup), _value(node.right, lookup)
+    if (block := _one_by_one(_ARITHMETIC[type(node.op)], left, right)) is not None:
+        return block
+    left, right = _number(left, node.left), _number(right, node.right)
     try:
         return _ARITHMETIC[type(node.op)](left, right)
     except ArithmeticError as error:
@@ -205,7 +152,19 @@ def _list(node: ast.List | ast.Tuple | ast.Set, lookup: Lookup) -> list[Any]:
     return [_value(each, lookup) for each in node.elts]
 
 
-def _call(node: ast.Call, lookup: Lookup) -> int:
+def _one_by_one(operate: Callable[[Any, Any], Any], left: Any, right: Any) -> Elements | None:
+    """The result of an operation of which one side is a block; None if neither is."""
+    left, right = (each.elements if isinstance(each, Block) else each for each in (left, right))
+    if isinstance(left, Elements):
+        return left.with_(operate, right)
+    return right.with_(operate, left, swapped=True) if isinstance(right, Elements) else None
+
+
+def _call(node: ast.Call, lookup: Lookup) -> Any:
+    if isinstance(node.func, ast.Attribute) and node.func.attr in REDUCED and not node.args and not node.keywords:
+        block = _value(node.func.value, lookup)
+        if isinstance(block, Block | Elements):
+            return (block.elements if isinstance(block, Block) else block).reduced(node.func.attr)
     if not (isinstance(node.func, ast.Name) and node.func.id == "len" and len(node.args) == 1 and not node.keywords):
         raise BadExpression(f"{_words(node)}: the only function available is len()")
     value = _value(node.args[0], lookup)
@@ -235,11 +194,14 @@ def _item(node: ast.Subscript, lookup: Lookup) -> Any:
         raise BadExpression(f"{_words(node)}: there are {len(value)}") from None
 
 
-def _compare(node: ast.Compare, lookup: Lookup) -> bool:
+def _compare(node: ast.Compare, lookup: Lookup) -> bool | Elements:
     left = _value(node.left, lookup)
     for op, part in zip(node.ops, node.comparators, strict=True):
         right = _value(part, lookup)
         one, other = left, right
+        if len(node.ops) == 1 and type(op) in _ORDERS:
+            if (block := _one_by_one(_COMPARING[type(op)], left, right)) is not None:
+                return block
         if isinstance(op, (ast.In, ast.NotIn)):
             if not isinstance(other, (str, Sequence)) or (isinstance(other, str) and not isinstance(_plain(one), str)):
                 raise BadExpression(f"{_words(node)}: {_words(part)} has no entry of that kind")
@@ -313,6 +275,8 @@ def shown(value: Any) -> str:
         return value
     if isinstance(value, Facts):
         return value.summary
+    if isinstance(value, Elements):
+        return shown(value.numbers)
     if isinstance(value, Lazy) and value.text:
         return value.text
     if isinstance(value, Sequence):
