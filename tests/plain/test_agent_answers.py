@@ -340,7 +340,7 @@ SETTLED = {
     "help", "json", "store", "python",  # of all
     "exit-code", "lane", "budget", "pipeline", "target", "world", "ranks", "nproc-per-node", "check-without-compile", "pytest", "model", "inputs",
     "fail-on", "pipelines", "output", "stage", "compile", "text", "seconds", "call", "node", "reproducer", "apply", "only", "patches",
-    "measure", "calls", "without-breaks", "against", "memory", "start",
+    "measure", "calls", "without-breaks", "against", "memory", "start", "artifact",
 }  # fmt: skip
 """What a tool sets by parameters of its own, or never."""
 

@@ -39,26 +39,26 @@ def show_autotuning(store: Store, report: Report, options: argparse.Namespace) -
             {"compile": compile, **operator}
             for compile, stage in stages
             for operator in (store.stage_data(report.run, stage) or {}).get("operators", ())
-        ] + [{"compile": stage.partition("/kernel")[0], "kernel": stage, "configurations": each} for stage, each in kernels])  # fmt: skip
+        ] + [{"compile": of, "kernel": stage, "configurations": each} for of, stage, each in kernels])  # fmt: skip
         return 0
     for number, (_, stage) in enumerate(stages):
         lines = store.stage_text(report.run, stage).rstrip("\n").split("\n")
         to_stdout([*([""] if number else []), printable(stage), "", *map(printable, lines)])
-    for stage, configurations in kernels:
+    for _, stage, configurations in kernels:
         rows = [f"  {number:>3}  {text}" for number, text in enumerate(configurations, 1)]
         to_stdout(["", *map(printable, [f"{stage}: {count(len(rows), 'configuration')}, not timed", *rows])])
     return 0
 
 
-def _kernels(store: Store, report: Report, compile: str | None) -> list[tuple[str, list[str]]]:
-    """The predicted kernels of which the device would time several configurations, with these."""
+def _kernels(store: Store, report: Report, compile: str | None) -> list[tuple[str, str, list[str]]]:
+    """The compiles and predicted kernels of which the device would time several configurations, with these."""
     found = []
     for each in report.with_predictions:
         for stage in each.stages if compile in (None, each.id) else ():
             data = store.stage_data(report.run, stage.id) if stage.name == BINARY.name and each.target else None
             options = data.get("options") if isinstance(data, dict) else None
             if isinstance(options, list) and len(options) > 1:
-                found.append((stage.id.rpartition("/")[0], list(map(str, options[:_MOST_CONFIGURATIONS]))))
+                found.append((each.id, stage.id.rpartition("/")[0], list(map(str, options[:_MOST_CONFIGURATIONS]))))
     return found
 
 

@@ -60,6 +60,15 @@ def user_locals() -> list[dict[str, Any]]:
     return [dict(frame.f_locals) for frame in callers() if is_user_file(frame.f_code.co_filename)]
 
 
+def locals_of(error: BaseException) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The file and the local variables of each frame that an error has left, innermost first."""
+    found, traceback = [], error.__traceback__
+    while traceback is not None:
+        found.append(traceback.tb_frame)
+        traceback = traceback.tb_next
+    return ((frame.f_code.co_filename, dict(frame.f_locals)) for frame in reversed(found))
+
+
 def locals_of_caller(name: str) -> Any:
     """A local variable of the function that called the caller; None if it has none of that name."""
     return next(iter(_from(sys._getframe(2)))).f_locals.get(name)

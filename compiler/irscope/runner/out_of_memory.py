@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-import types
-from collections.abc import Iterator
 from typing import Any
 
+from irscope.internals.frames import locals_of
 from irscope.profiling.step_memory import VARIABLES
 from irscope.protocol import HeldTensor, OutOfMemory
 from irscope.runner.step_memory import OTHERS, Freed, held_now, storage_of
@@ -31,9 +30,8 @@ def out_of_memory(error: BaseException) -> OutOfMemory | None:
     held = {
         address: HeldTensor(size, kind, name) for address, size, kind, name, _ in held_now(is_device, (), Freed())[0]
     }
-    for frame in _frames(error):
-        file = frame.f_code.co_filename
-        for name, value in list(frame.f_locals.items()):
+    for file, variables in locals_of(error):
+        for name, value in variables.items() if not is_torch_file(file) else ():  # output code is in no folder of torch
             if isinstance(value, torch.Tensor) and value.is_cuda == is_device and (storage := storage_of(value)):
                 address, size = storage
                 if (known := held.get(address)) is None or known.kind == OTHERS:
@@ -49,13 +47,3 @@ def asked_bytes(text: str) -> int | None:
     if match is None:
         return None
     return int(match[3]) if match[3] else int(float(match[1]) * 2 ** _UNITS[match[2]])
-
-
-def _frames(error: BaseException) -> Iterator[types.FrameType]:
-    """The frames of an error that are not torch's own, innermost first; output code is in no folder of torch."""
-    found, traceback = [], error.__traceback__
-    while traceback is not None:
-        if not is_torch_file(traceback.tb_frame.f_code.co_filename):
-            found.append(traceback.tb_frame)
-        traceback = traceback.tb_next
-    return reversed(found)
