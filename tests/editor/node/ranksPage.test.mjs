@@ -124,7 +124,10 @@ describe("the ranks of a job in a page of their own", () => {
   }
 
   it("says what differs, leads to each place, and puts another rank beside the first", async () => {
-    const { page, frame, asked, close } = await open("dark", 1340, { ...JOB, ranks: [rank(0, "3-842"), rank(1), rank(2)] });
+    const { page, frame, asked, close } = await open("dark", 1340, {
+      ...JOB,
+      ranks: [rank(0, "3-842"), rank(1), rank(2)],
+    });
     await frame.getByText("rank 0 and 840 like it, beside").waitFor();
     await frame.getByText("1 of 2 compiles differs").waitFor();
     const details = frame.locator("details");
