@@ -21,6 +21,7 @@ from irscope.comparing.runs import Moved, diff_runs
 from irscope.ir.graphs import parse_graph
 from irscope.protocol import CaptureGap, Compile, CompileOutcome, Finding, Kernel, Lane, StageRef
 from irscope.store.store import Store
+from irscope_server.panels.changes import summary
 from irscope_server.running.since_last_run import in_short, run_before
 
 GRAPHS = sorted((Path(__file__).parent / "graphs").glob("*.txt"))
@@ -323,6 +324,13 @@ def test_without_names_it_is_the_newest_run_and_the_one_before(store: Store, dif
     data = json.loads(diff("--json"))
     assert (data["before"], data["after"], data["same"]) == (first, last, False)
     assert [finding["code"] for finding in data["findings_gone"]] == ["GB0059"]
+
+
+def test_what_is_new_comes_before_what_is_fixed(store: Store, diff: Any) -> None:
+    before = a_run(store, "x\ny", (a_finding(range=a_range(1, 0, 1, 1)),))
+    after = a_run(store, "x\ny", (a_finding(range=a_range(2, 0, 2, 1), code="GB0001"),))
+    assert re.findall(r"GB\d+", diff()) == ["GB0001", "GB0059"]
+    assert summary(diff_runs(store, before, after), 0, 0, 0).startswith("1 new finding · 1 finding fixed")
 
 
 def test_a_run_is_compared_with_one_of_its_pipeline(store: Store, diff: Any) -> None:

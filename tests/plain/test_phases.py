@@ -104,7 +104,7 @@ def test_show_time(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypat
         run = store.create_run("/m.py", [], Lane.DEEP, "digest")
         data = phases.to_data(phases.build(EVENTS), {})
         for id in ("0/0", "0/1"):
-            store.put_compile(run, a_compile(id=id))
+            store.put_compile(run, a_compile(id=id, seconds=0.1))
             store.put_stage(run, id, StageRef(f"{id}/phases", "phases", "plaintext", 0), TEXT, 9, data)
         store.set_outcome(run, an_outcome())
     assert main(["show", "--store", path, "--time"]) == 0

@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from facts import a_finding
+from facts import a_compile, a_finding
 from irscope.cli.main import main
 from irscope.opening.paths import Roots
 from irscope.opening.trace_run import TraceSpec, open_trace
@@ -94,6 +94,16 @@ def test_the_page_has_all_of_the_run_and_loads_nothing(page: PageOf) -> None:
     digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
     assert policy is not None and "default-src 'none'" in policy[1] and f"'sha256-{digest}'" in policy[1]
+
+
+def test_a_clean_run_says_what_is_next_and_names_what_was_passed(tmp_path: Path) -> None:
+    compile = a_compile(program="Net", function="wrapper", outcome=CompileOutcome.COMPILED, stages=())
+    with Store(str(tmp_path / "runs.db")) as store:
+        run = store.create_run("/m.py", [], Lane.DEEP, "digest")
+        store.put_compile(run, compile)
+        store.set_outcome(run, Outcome(OutcomeKind.COMPLETED, 0, "It ended.", 1.0))
+        text = page_of(store, store.report(run), Redaction((), ["/m.py"]), pictures=False)
+    assert "Next: profile it" in text and "<td>Net</td>" in text and "wrapper" not in text
 
 
 def test_markup_in_names_is_text(tmp_path: Path) -> None:

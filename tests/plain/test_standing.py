@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 from facts import a_compile, a_finding, an_outcome
-from irscope.findings.standing import Next, State, label, sentence, standing_of
+from irscope.cli.report import document
+from irscope.findings.standing import NEXT, Next, State, label, sentence, standing_of
 from irscope.protocol import Compile, CompileOutcome, Cost, Finding, Outcome, OutcomeKind, Related, Report, Severity
+from irscope_server.base.compiled import standing_sentence
 
 ENDED = an_outcome(kind=OutcomeKind.COMPLETED, message="The script ran to its end.")
 NORMAL = {"severity": Severity.HINT, "cost": Cost(0.0, 0)}
@@ -120,6 +122,14 @@ def test_a_run_that_did_not_come_to_its_end_says_so_first() -> None:
 def test_minutes_have_their_units() -> None:
     standing = standing_of(report(again(1, 3, 72.0), compiles=compiles(31.0, 72.0)))
     assert label(standing) == "1 cause, 1 min 12 s of 1 min 43 s"
+    standing = standing_of(report(again(1, 3, 42.0), compiles=compiles(31.0, 42.0)))
+    assert label(standing) == "1 cause, 42.0 s of 1 min 13 s"
+
+
+def test_data_says_what_is_next_as_the_editor_does() -> None:
+    whole = report(compiles=compiles(5.0))
+    assert document(whole)["standing"]["sentence"] == standing_sentence(whole)
+    assert standing_sentence(whole).endswith(NEXT[Next.PROFILE])
 
 
 def test_nothing_was_compiled() -> None:

@@ -28,7 +28,8 @@ def rows_of(tree: PathTree, whole: float | None = None) -> list[str]:
 
 
 def test_phases_are_added_up_below_what_was_compiled() -> None:
-    tree = compile_time_tree([a_compile(id="0/0"), a_compile(id="0/1")], {"0/0": PHASES, "0/1": PHASES[:1]})
+    compiles = [a_compile(id="0/0", seconds=3.0), a_compile(id="0/1", seconds=1.0)]
+    tree = compile_time_tree(compiles, {"0/0": PHASES, "0/1": PHASES[:1]})
     assert [measure.name for measure in tree.measures] == ["compile time", "other threads"]
     assert text_columns(tree, "of all") == ["compile time", "of all", "own", "other threads"]
     title = a_compile().title
@@ -41,6 +42,15 @@ def test_phases_are_added_up_below_what_was_compiled() -> None:
     ]
     alone = compile_time_tree([a_compile(id="0/0")], {"0/0": PHASES[:1]})
     assert [measure.name for measure in alone.measures] == ["compile time"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "own"), [(3.5, (1.0, 1.0, 1.5)), (2.4, (0.0, 0.9, 1.5)), (1.0, (0.0, 0.0, 1.0)), (0.0, (0.0, 1.0, 1.5))]
+)
+def test_the_whole_is_the_compile_time_that_is_told_elsewhere(seconds: float, own: tuple[float, ...]) -> None:
+    tree = compile_time_tree([a_compile(id="0/0", seconds=seconds)], {"0/0": PHASES[:3]})
+    assert tree.nodes[0].inclusive[0] == pytest.approx(seconds or 2.5)
+    assert [node.exclusive[0] for node in tree.nodes[1:4]] == pytest.approx(own)
 
 
 def a_buffer(name: str, size: int, first: int, last: int, how: str = "allocated", module: str = "") -> Buffer:

@@ -189,7 +189,7 @@ def run_lines(found: RunDiff, paint: Paint) -> list[str]:
     lines = [paint(f"{printable(before)} → {printable(after)}", "bold")]
     if found.pipelines:
         lines.append(paint(printable(pipeline_words(found)), "yellow"))
-    for mark, style, findings in (("-", "green", found.findings_gone), ("+", "red", found.findings_new)):
+    for mark, style, findings in (("+", "red", found.findings_new), ("-", "green", found.findings_gone)):
         lines += [paint(f"  {mark} ", style) + _finding(finding, paint) for finding in findings]
     for mark, style, compiles in (("-", "red", found.compiles_gone), ("+", "green", found.compiles_new)):
         lines += [paint(f"  {mark} compile {_compile(compile)}", style) for compile in compiles]

@@ -46,6 +46,13 @@ class Next(str, enum.Enum):
     """Nothing stops the compiler: what is left is how long a step takes."""
 
 
+NEXT = {
+    Next.FIX: "A quick fix in the editor, or `irscope fix`, tries changes.",
+    Next.PROFILE: "Next: profile it (Profile This File, or `irscope profile`).",
+}
+"""How what is next is done, in an editor or without one."""
+
+
 @dataclass(frozen=True)
 class Standing:
     """How a run went.
@@ -109,7 +116,7 @@ def documented(report: Report) -> RunStanding:
     standing = standing_of(report)
     return RunStanding(
         standing.state,
-        sentence(standing, report.outcome.message),
+        sentence(standing, report.outcome.message, NEXT),
         tuple(report.findings.index(finding) for finding in standing.causes),
         round(standing.seconds, 6),
         round(standing.compile_seconds, 6),
@@ -225,7 +232,9 @@ def _of(part: float, whole: float) -> str:
         return f"all {large}"
     amount, _, unit = small.rpartition(" ")
     return (
-        f"{amount} of {large}" if unit and large.endswith(f" {unit}") and " " not in amount else f"{small} of {large}"
+        f"{amount} of {large}"
+        if unit and large == f"{large.split()[0]} {unit}" and " " not in amount
+        else f"{small} of {large}"
     )
 
 

@@ -29,7 +29,9 @@ def compile_time_tree(compiles: Iterable[Compile], trees: Mapping[str, Sequence[
             part
             for compile in compiles
             if compile.id in trees
-            for part in _parts((PathPart(compile.title, "", compile.file, compile.line),), trees[compile.id])
+            for part in _parts(
+                (PathPart(compile.title, "", compile.file, compile.line),), trees[compile.id], compile.seconds
+            )
         ],
     )
 
@@ -58,14 +60,21 @@ def _tree(whole: str, parts: Iterable[tuple[Path, bool, float]]) -> PathTree:
     return tree_of(whole, measures, rows)
 
 
-def _parts(top: Path, phases: Sequence[Phase]) -> Iterator[tuple[Path, bool, float]]:
-    """The path of a compile and of each of its phases, whether it ran in another thread, and its own seconds."""
+def _parts(top: Path, phases: Sequence[Phase], seconds: float = 0.0) -> Iterator[tuple[Path, bool, float]]:
+    """The path of a compile and of each of its phases, whether it ran in another thread, and its own seconds.
+
+    Their sum is the compile's ``seconds``, as everywhere else, where these are known: PyTorch counts a little less than its
+    outermost phases last, and not all that it counts is in a phase.
+    """
     paths: list[Path] = []
-    yield top, False, 0.0
+    over = sum(phase.own for phase in phases if not phase.track) - seconds if seconds else 0.0
+    yield top, False, max(0.0, -over)
     for phase in phases:
         around = paths[phase.parent] if 0 <= phase.parent < len(paths) else top
         paths.append((*around, PathPart(phase.name, phase.label)))
-        yield paths[-1], phase.track > 0, phase.own
+        less = 0.0 if phase.track else min(phase.own, max(0.0, over))
+        over -= less
+        yield paths[-1], phase.track > 0, phase.own - less
 
 
 def _counted(path: Path, times: Mapping[Path, int]) -> Path:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from irscope.comparing.piece_matrix import piece_matrix
 from irscope.findings.registry import kind_of
-from irscope.findings.standing import sentence, standing_of
+from irscope.findings.standing import NEXT, sentence, standing_of
 from irscope.measures.compiled import compiled_tree
 from irscope.measures.tree import folded, text_rows
 from irscope.pipelines.registry import pipeline_named, role_of, stage_kind
@@ -21,7 +21,6 @@ from irscope.reporting.ranks import job_parts
 from irscope.reporting.redaction import LEFT_OUT, REDACTIONS, Redaction
 from irscope.reporting.style import STYLE
 from irscope.store.store import Store, StoreError
-from irscope.vocabulary.function_names import function_title
 from irscope.vocabulary.stages import Role
 from irscope.vocabulary.units import count, duration, ranks_named, size
 
@@ -86,7 +85,9 @@ class _Page:
         causes = causes_only(report.findings)
         kernels = sum(kernel.is_generated for kernel in report.kernels)
         yield element("h1", self._redaction.path(report.script))
-        yield element("p", self._redaction.words(sentence(standing_of(report), report.outcome.message)), class_="words")
+        yield element(
+            "p", self._redaction.words(sentence(standing_of(report), report.outcome.message, NEXT)), class_="words"
+        )
         yield element(
             "p", f"{count(len(causes), 'finding')}, {count(len(report.compiles) + report.compiles_of_processes, 'compile')}, {count(kernels, 'kernel')} · "
             f"{report.outcome.message} · {duration(report.outcome.seconds)}", class_="dim",
@@ -162,7 +163,7 @@ class _Page:
         for kernel in (*self._report.kernels, *self._report.predicted_kernels):
             by_compile[kernel.compile] = by_compile.get(kernel.compile, 0) + kernel.is_generated
         rows = [
-            [one.id, function_title(one.function, one.qualified), f"{self._redaction.path(one.file)}:{one.line}", one.outcome.value,
+            [one.id, one.title, f"{self._redaction.path(one.file)}:{one.line}", one.outcome.value,
              str(one.graph_ops), str(by_compile.get(one.id, 0)), str(one.restarts), duration(one.seconds)]
             for one in self._report.with_predictions[:_MOST_COMPILES]
         ]  # fmt: skip
@@ -186,7 +187,7 @@ class _Page:
 
     def _compile(self, compile: Compile) -> Markup:
         stages = [self._stage(compile, stage) for stage in compile.stages if not stage.passed]
-        title = f"{compile.id} {function_title(compile.function, compile.qualified)}"
+        title = f"{compile.id} {compile.title}"
         return element("details", element("summary", title), *stages)
 
     def _stage(self, compile: Compile, stage: StageRef) -> Markup:

@@ -1,4 +1,4 @@
-/** IRScope: Previous Stage, Next Stage, Compare with Previous Stage — from a stage's document along the pipeline. */
+/** IRScope: Go to Previous Stage, Go to Next Stage, Compare with Previous Stage — from a stage's document along the pipeline. */
 
 import * as vscode from "vscode";
 import { columnOf, partsOf, SCHEME, showSource, wireUri } from "../host/documents";

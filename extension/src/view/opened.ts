@@ -12,7 +12,7 @@ import { copy, PanelFrame, tellAll, type Host } from "./panelFrame";
 import { Panes, toolbar, type Column, type Tab } from "./panes";
 import { baseName, panelTitle, type Opener } from "./runs";
 import { report, request, runs } from "./server";
-import { newestOf, runOf, stageOf, stageOfUri, textOf, titleOf, type Text } from "./stages";
+import { newestOf, runOf, stageBefore, stageOf, stageOfUri, textOf, titleOf, type Text } from "./stages";
 import { TextView } from "./textView";
 import { button, toast } from "./widgets";
 
@@ -251,7 +251,8 @@ export class Opened implements Opener, Host {
     const column =
       options.column ??
       (isSource ? this.panes.first() : options.beside ? this.panes.beside(this.panes.active) : this.columnForStages());
-    const tab = this.textTab(key, run, uri, title, text, stage);
+    const before = stage && (await stageBefore(run, stage));
+    const tab = this.textTab(key, run, uri, title, text, stage, before);
     this.panes.open(tab, column, { preview: options.preview ?? false, focus: options.focus ?? true });
     tab.text.goTo(line, { focus: options.focus ?? true, quietly: line === 0 });
     announce(`${title}, ${tab.text.lines} lines`);
@@ -266,7 +267,15 @@ export class Opened implements Opener, Host {
     void tellFindings(sources.map(({ uri, text }) => ({ run, uri, view: text.view })));
   }
 
-  private textTab(key: string, run: string, uri: string, title: string, text: Text, stage?: StageItem): TextTab {
+  private textTab(
+    key: string,
+    run: string,
+    uri: string,
+    title: string,
+    text: Text,
+    stage?: StageItem,
+    before?: StageItem,
+  ): TextTab {
     const body = h("div", { class: "text" });
     const view = new TextView(body, {
       text: text.text,
@@ -281,7 +290,7 @@ export class Opened implements Opener, Host {
     });
     const age = new Age(request);
     void age.show(run);
-    const bar = this.textToolbar(run, uri, title, text, subject, stage);
+    const bar = this.textToolbar(run, uri, title, text, subject, stage, before);
     const element = h("div", { class: "document" }, bar, age.element, body);
     const tab: TextTab = {
       key,
@@ -310,6 +319,7 @@ export class Opened implements Opener, Host {
     text: Text,
     subject: () => Subject,
     stage?: StageItem,
+    before?: StageItem,
   ): HTMLElement {
     return toolbar(
       `Actions on ${title}`,
@@ -324,30 +334,16 @@ export class Opened implements Opener, Host {
             "graph",
           )
         : undefined,
-      stage === undefined
+      stage === undefined || before === undefined
         ? undefined
         : button(
             "Compare with the stage before",
-            () => void this.comparePrevious(run, stage).catch(complain),
+            () => void this.diff(before.uri, stage.uri, `${before.title} ↔ ${stage.title}`, run).catch(complain),
             {},
             "compare",
           ),
       button("Copy a link to this line", () => void copy(`${window.location.origin}/${format(subject())}`), {}, "link"),
     );
-  }
-
-  private async comparePrevious(run: string, stage: StageItem): Promise<void> {
-    const compile = (await report(run)).compiles.find(({ stages }) =>
-      stages.some((each) => each.stage === stage.stage),
-    );
-    const like =
-      compile?.stages.filter((each) => each.language === stage.language && each.isGraph === stage.isGraph) ?? [];
-    const before = like[like.findIndex((each) => each.stage === stage.stage) - 1];
-    if (before === undefined) {
-      toast(`No stage of this kind comes before ${stage.title}.`);
-      return;
-    }
-    await this.diff(before.uri, stage.uri, `${before.title} ↔ ${stage.title}`, run);
   }
 
   private async diff(left: string, right: string, title: string, run: string, column?: Column): Promise<void> {

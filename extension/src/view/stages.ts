@@ -64,6 +64,17 @@ export async function stageOfUri(run: string, uri: string): Promise<StageItem> {
   return found ?? stageOfKernel(run, kernel?.stage ?? name, uri, kernel?.language ?? "");
 }
 
+/** The stage of a compile that a stage is compared with, of its kind: an IR and code have no lines in common. */
+export async function stageBefore(
+  run: string,
+  { stage, language, isGraph }: StageItem,
+): Promise<StageItem | undefined> {
+  const { compiles } = await report(run);
+  const mine = compiles.find(({ stages }) => stages.some((each) => each.stage === stage))?.stages ?? [];
+  const like = mine.filter((each) => each.language === language && each.isGraph === isGraph);
+  return like[like.findIndex((each) => each.stage === stage) - 1];
+}
+
 function stageOfKernel(run: string, stage: string, uri: string, language: string): StageItem {
   const title = stage.slice(stage.lastIndexOf("/") + 1);
   const kind = { name: "", role: "kernel", part: "", group: "" } as const;

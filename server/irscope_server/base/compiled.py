@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from irscope.findings.standing import Next, sentence, standing_of
+from irscope.findings.standing import NEXT, sentence, standing_of
 from irscope.protocol import Report, library_calls
 from irscope.vocabulary import units
 
@@ -26,13 +26,6 @@ def compiles_text(report: Report) -> str:
     if len(compiles) > _MOST_COMPILES:
         shown.append(f"and {units.count(len(compiles) - _MOST_COMPILES, 'more compile', 'more compiles')}")
     return ", ".join(shown)
-
-
-NEXT = {
-    Next.FIX: "A quick fix in the editor, or `irscope fix`, tries changes.",
-    Next.PROFILE: "Next: profile it (Profile This File, or `irscope profile`).",
-}
-"""How what is next is done, in an editor or without one."""
 
 
 def standing_sentence(report: Report) -> str:

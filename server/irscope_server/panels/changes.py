@@ -299,8 +299,8 @@ def summary(diff: RunDiff, new_kernels: int, gone_kernels: int, changed_kernels:
         did not come to.
     """
     parts = [
-        (len(diff.findings_gone), "finding", " fixed" if whole else " not seen"),
         (len(diff.findings_new), "new finding", ""),
+        (len(diff.findings_gone), "finding", " fixed" if whole else " not seen"),
         (new_kernels, "kernel", " gained"),
         (gone_kernels, "kernel", " lost"),
         (changed_kernels, "kernel", " changed"),

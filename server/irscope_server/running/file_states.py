@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from typing import Literal
 
-from irscope.findings.standing import label, sentence, standing_of
+from irscope.findings.standing import NEXT, label, sentence, standing_of
 
-from irscope_server.base.compiled import NEXT
 from irscope_server.base.context import Document, EditorContext
 from irscope_server.base.functions import uses_torch
 from irscope_server.base.results import FileState

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 from collections.abc import Sequence
@@ -76,7 +75,7 @@ def _where(code: str, line: int, lines: Sequence[str]) -> Range:
 def _caret(line: int, lines: Sequence[str]) -> Range | None:
     """Where Python's caret is below a line that is not valid Python; None if this Python reads the text, or fails elsewhere."""
     try:
-        ast.parse("\n".join(lines))
+        compile("\n".join(lines), "<script>", "exec", dont_inherit=True)
     except SyntaxError as error:
         if error.lineno == line and error.offset:
             start = Position(line, error.offset - 1)

@@ -367,7 +367,7 @@ def changes(params: Json) -> Json:
     graph = f"irscope:/{RUN}/0/0/dynamo-graph.py"
     return {
         **nothing, "run": run_item(RUN, "deep", 1763633700, 4), "since": older, "older": [older], "reason": "",
-        "summary": "1 finding fixed · 1 new finding · 1 kernel gained · 1 kernel changed · compile time 1 min 39 s → 1 min 6 s",
+        "summary": "1 new finding · 1 finding fixed · 1 kernel gained · 1 kernel changed · compile time 1 min 39 s → 1 min 6 s",
         "findingsGone": [finding("graph-break", "GB0124", "`loss.item()` needs the value of a tensor.")],
         "findingsNew": [finding("recompilation", "recompile-size", f"compiled again: {MARKUP}")], "findingsKept": 3,
         "compilesGone": [compile("1/0", "", [])], "compilesSame": 1,

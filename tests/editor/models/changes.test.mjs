@@ -13,7 +13,7 @@ const NONE = {
 }; // prettier-ignore
 
 describe("the model of changes", () => {
-  it("what is gone comes first, then what is new, then what changed", () => {
+  it("of the findings what is new comes first; else what is gone, what is new, what changed", () => {
     const sections = model.sectionsOf({
       ...NONE,
       findingsGone: ["f1"],
@@ -28,7 +28,7 @@ describe("the model of changes", () => {
       ...rows.map((/** @type {any} */ { sign, item }) => `${model.SIGNS[sign]}${item}`),
     ]);
     assert.deepEqual(shown, [
-      ["Findings", "3 kept", "−f1", "+f2"],
+      ["Findings", "3 kept", "+f2", "−f1"],
       ["Compiles", "2 the same", "−c1", "~c3"],
       ["Kernels", "1 kept", "+k2"],
     ]);

@@ -218,7 +218,7 @@ describe("the dock", () => {
 
   it("changes tell what was fixed, what is new, and compare kernels", async () => {
     await showTab("changes");
-    assert.match(await dock.locator(".summary").innerText(), /^1 finding fixed · 1 new finding/);
+    assert.match(await dock.locator(".summary").innerText(), /^1 new finding · 1 finding fixed/);
     assert.equal(await dock.locator("li.better .sign[aria-label=fixed]").count(), 1);
     assert.equal(await dock.locator("li.worse .sign[aria-label=new]").count(), 1);
     assert.match(await dock.locator("table.measured").innerText(), /two runs\s+−33\.0 s\s+1 min 39 s\s+1 min 6 s/);

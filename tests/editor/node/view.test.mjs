@@ -181,6 +181,11 @@ describe("irscope view", () => {
     await page.waitForTimeout(300);
     await page.screenshot({ path: path.join(SCREENSHOTS, "view-diff.png") });
     assert.deepEqual(await violations(page), []);
+    const { page: other } = await open("&stage=0/0/dynamo-graph");
+    await other.getByRole("button", { name: "Copy a link to this line" }).last().waitFor();
+    await other.locator(".what", { hasText: "0/0/dynamo-graph" }).waitFor();
+    const compare = other.getByRole("button", { name: "Compare with the stage before" });
+    assert.equal(await compare.count(), 0, "no graph comes before it");
   });
 
   for (const theme of /** @type {const} */ (["dark", ...nightly("light", "hc-dark")])) {

@@ -42,6 +42,7 @@ def test_an_ending_is_a_finding(
         ("ValueError", "import torch\n\n    boom()  \n", 3, (4, 10)),
         ("SyntaxError: '(' was never closed", "def f(x):\n    return (x + 1\n\nf(2)\n", 2, (11, 12)),
         ("SyntaxError: invalid syntax", "x = 1 +* 2\n", 1, (7, 8)),
+        ("SyntaxError: 'return' outside function", "import torch\nx = 1; return x\n", 2, (7, 15)),
         ("SyntaxError: of another Python", "if x:\n    y = 2\n", 2, (4, 9)),
     ],
 )

@@ -29,8 +29,8 @@ export function sectionsOf(result: Changes): Section[] {
       title: "Findings",
       kept: `${result.findingsKept} kept`,
       rows: [
-        ...result.findingsGone.map((item) => ({ what: "finding", sign: "gone", item, isOtherPipeline }) as const),
         ...result.findingsNew.map((item) => ({ what: "finding", sign: "new", item, isOtherPipeline }) as const),
+        ...result.findingsGone.map((item) => ({ what: "finding", sign: "gone", item, isOtherPipeline }) as const),
       ],
     },
     {
