@@ -225,11 +225,10 @@ def table(columns: dict[str, Column]) -> list[str]:
     lines.insert(1, "|---" * (len(columns) + 1) + "|")
     for title in (GAPS, FAIL, UNFINISHED):
         items = dict.fromkeys(item for one in columns.values() for item in one.lists.get(title, ()))
-        have = {
-            item: [version for version, one in columns.items() if item in one.lists.get(title, ())] for item in items
-        }
-        if have:
-            lines += ["", f"{title}:", "", *(f"- {item} ({', '.join(versions)})" for item, versions in have.items())]
+        lines += ["", f"{title}:", ""] if items else []
+        for item in items:
+            have = [version for version, one in columns.items() if item in one.lists.get(title, ())]
+            lines.append(f"- {item} ({', '.join(have)})")
     return lines
 
 

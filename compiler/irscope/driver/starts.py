@@ -45,20 +45,11 @@ class Start:
 
 
 def starts(
-    python: str,
-    script: str,
-    arguments: Sequence[str],
-    cwd: str | None,
-    on_start: Callable[[str], None],
+    python: str, script: str, arguments: Sequence[str], cwd: str | None, on_start: Callable[[str], None],
     other: Sequence[str] = (),
-) -> list[Start]:
+) -> list[Start]:  # fmt: skip
     """Measures a cold start, a warm one, and one in which `torch.compiler.load_cache_artifacts` loads the first one's caches
-    into empty folders.
-
-    Parameters
-    ----------
-    other
-        Another script with its arguments, which loads an artifact: it is started with empty folders, too.
+    into empty folders; ``other``, a script with its arguments that loads an artifact, is started with empty ones, too.
 
     Raises StartError.
     """

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import sys
+from typing import Any
 
 from irscope_server.app.server import IrscopeServer
 from irscope_server.base.params import OpenTraceParams
@@ -41,14 +42,19 @@ async def open_trace(server: IrscopeServer, params: OpenTraceParams) -> OpenTrac
     if process.returncode:
         lines = told.decode("utf-8", "replace").strip().split("\n")
         return OpenTraceResult(None, lines[-1].removeprefix("irscope: ") or "The trace cannot be opened.")
-    report = json.loads(out)
-    run, is_artifact = report.get("run"), "fit" in report  # a compiled artifact was not unpickled
-    if not isinstance(run, str) or not (is_artifact or "script" in report):
-        return OpenTraceResult(None, _NOT_A_RUN)
-    if run:
-        server.tell("irscope/runsChanged", RunsChanged(run, params.uri, running=False))
-    if not is_artifact:
-        return OpenTraceResult(run, "")
-    places = [*report["fit"]["differences"], *report["not_portable"]]
-    marked = tuple(ArtifactPlace(**one) for one in places if one["line"])
-    return OpenTraceResult(run or None, "", report["text"], marked)
+    result = _result(json.loads(out))
+    if result.run is not None:
+        server.tell("irscope/runsChanged", RunsChanged(result.run, params.uri, running=False))
+    return result
+
+
+def _result(report: dict[str, Any]) -> OpenTraceResult:
+    """What `irscope open --json` printed; an artifact may have no run."""
+    run, fit = report.get("run"), report.get("fit")
+    if fit is None:
+        is_run = isinstance(run, str) and "script" in report
+        return OpenTraceResult(run, "") if is_run else OpenTraceResult(None, _NOT_A_RUN)
+    places = [*fit["differences"], *report["not_portable"]]
+    return OpenTraceResult(
+        run or None, "", report["text"], tuple(ArtifactPlace(**one) for one in places if one["line"])
+    )

@@ -452,9 +452,9 @@ MACHINES: dict[str, tuple[str, dict[str, Any], str]] = {
     # the artifact; what this machine has, or what the package was made for; what is said
     "function: other PyTorch": ("a_same", {"torch": "2.14.1+cpu"}, "PyTorch was 2.13.0+cpu when it was made and is 2.14.1+cpu here."),
     "program: other PyTorch": ("FSame.pt2", {"torch": "2.9.0+cu128"}, "PyTorch was 2.13.0+cpu when it was made and is 2.9.0+cu128 here."),
-    "function: other CPU": ("a_same", {"flags": ("avx2", "sse2")}, "CPU vectors of 512 bits, which this processor does not have"),
-    "mega: other CPU": ("mega", {"flags": ("avx2", "sse2")}, "CPU vectors of 512 bits, which this processor does not have"),
-    "standalone: other CPU": ("b_same", {"flags": ("avx2", "sse2")}, "CPU vectors of 512 bits, which this processor does not have"),
+    "function: other CPU": ("a_same", {"flags": ("sse2",)}, "bits, which this processor does not have"),
+    "mega: other CPU": ("mega", {"flags": ("sse2",)}, "bits, which this processor does not have"),
+    "standalone: other CPU": ("b_same", {"flags": ("sse2",)}, "bits, which this processor does not have"),
     "package: other CPU": ("Same.pt2", {"AOTI_CPU_ISA": "AMX_TILE AVX512"}, "which this processor does not have"),
     "package: other GPU": ("Same.pt2", {"AOTI_COMPUTE_CAPABILITY": "90"}, "made for the compute capability 90, and this machine has no GPU"),
     "package: other machine": ("Same.pt2", {"AOTI_MACHINE": "aarch64"}, "machine was aarch64 when it was made"),

@@ -9,17 +9,8 @@ from irscope.vocabulary.records import dataclass
 
 @dataclass(frozen=True)
 class Keyed:
-    """What one part of a model was compiled under in vLLM's cache.
-
-    Parameters
-    ----------
-    key, part
-        The folder of the key, and the rank and the name of the part of the model.
-    time
-        When, in seconds.
-    factors
-        What the key is the digest of, by name (``config.model_config.dtype``).
-    """
+    """What a part of a model (by rank and name) was compiled under in vLLM's cache: the folder of the key, when in seconds,
+    and what the key is the digest of, by name (``config.model_config.dtype``)."""
 
     key: str
     part: str

@@ -112,7 +112,6 @@ KINDS = (
         "Inputs that do not meet its constraints raise. It has no compiled kernels: compiling it is not saved.",
     ),
 )  # fmt: skip
-_OF_FOLDERS = (is_vllm_cache, _is_cache_folder)
 
 
 def kind_of(path: str) -> Kind | None:
@@ -125,13 +124,11 @@ def kind_of(path: str) -> Kind | None:
     OSError
         It cannot be read.
     """
-    if os.path.isdir(path):
-        return next((kind for kind in KINDS if kind.matches in _OF_FOLDERS and kind.matches(path, b"")), None)
-    if not os.path.isfile(path):
-        return None
-    with open(path, "rb") as file:
-        head = file.read(_HEAD)
-    found = next((kind for kind in KINDS if kind.matches not in _OF_FOLDERS and kind.matches(path, head)), None)
+    head = b""
+    if os.path.isfile(path):
+        with open(path, "rb") as file:
+            head = file.read(_HEAD)
+    found = next((kind for kind in KINDS if kind.matches(path, head)), None)
     if found is None and (is_pickle(head) or _is_zip(head)):
         what = "pickle" if is_pickle(head) else "ZIP archive"
         kinds = listed([kind.label for kind in KINDS])

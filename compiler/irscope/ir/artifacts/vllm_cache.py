@@ -45,9 +45,8 @@ def read_vllm_cache(path: str, artifact: Artifact) -> None:
     artifact.keyed = sorted(found, key=lambda one: one.time)
     keys = [one.key for one in artifact.keyed]
     artifact.newest = os.path.basename(path) if is_one else keys[-1] if keys else ""
-    artifact.digest = hashlib.sha256(
-        json.dumps([[one.key, one.factors] for one in artifact.keyed]).encode()
-    ).hexdigest()
+    facts = [[one.key, one.factors] for one in artifact.keyed]
+    artifact.digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
 def _factor_files(path: str) -> Iterator[str]:
@@ -85,10 +84,8 @@ def _flat(value: Any, name: str, depth: int) -> Iterator[tuple[str, str]]:
             yield from _flat(item, f"{name}[{own if isinstance(own, str) else number}]", depth + 1)
     else:
         text = json.dumps(value, sort_keys=True)
-        yield (
-            name,
-            text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({hashlib.sha256(text.encode()).hexdigest()[:8]})",
-        )
+        digest = f"… ({hashlib.sha256(text.encode()).hexdigest()[:8]})" if len(text) > _LONGEST else ""
+        yield name, f"{text[:_LONGEST]}{digest}"
 
 
 def _take(folder: str, keyed: Keyed, artifact: Artifact) -> None:
@@ -110,16 +107,12 @@ def key_changes(artifact: Artifact, compared: list[str]) -> Iterator[tuple[str, 
         if not others:
             continue
         other = min(others, key=lambda other: len(_changed(other, one)))
-        compared.append(
-            f"the key {one.key} ({one.part}) with {count(len(others), 'other key')}; {other.key} is the nearest"
-        )
+        keys = count(len(others), "other key")
+        compared.append(f"the key {one.key} ({one.part}) with {keys}; {other.key} is the nearest")
         names = _changed(other, one)
         for name in names:
-            if any(
-                re.match(re.escape(name.removesuffix("_hash")) + r"[.\[]", part)
-                for part in names
-                if name.endswith("_hash")
-            ):
+            stem = name.removesuffix("_hash")
+            if stem != name and any(part.startswith((f"{stem}.", f"{stem}[")) for part in names):
                 continue  # what it is the digest of is told
             was, now = (keyed.factors.get(name, "not set") for keyed in (other, one))
             file = name.partition("[")[2].partition("]")[0]
