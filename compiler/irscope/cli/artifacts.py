@@ -7,13 +7,14 @@ import json
 import sys
 
 from irscope.cli.text import Paint, short_path, to_stdout
-from irscope.driver.saved_guards import TrustError, judge
+from irscope.driver.saved_guards import judge
 from irscope.ir.artifacts.contents import Artifact, ArtifactError
 from irscope.ir.artifacts.kinds import Kind, open_artifact
 from irscope.opening.fitting import Fit, fit, not_portable
 from irscope.protocol import to_json
 from irscope.store.store import Store
 from irscope.system.streams import complain
+from irscope.system.trust import TrustError
 from irscope.vocabulary.units import count, size
 from irscope.vocabulary.visible import printable
 

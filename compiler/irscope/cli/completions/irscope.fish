@@ -51,7 +51,7 @@ function _shtab_irscope_using
 end
 
 set -g _shtab_irscope_commands run check pipelines targets verify-target env fix compare profile open list show graph report explain diff why-miss view attach mcp values diverge kernel watch completion
-set -g _shtab_irscope_opts_with_value --against --arguments --around --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --launch --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --program --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --replay-memory --reproducer --rounds --run --script --seconds --severity --source-root --stage --steady-calls --store --target --than --theme --timeout --traces --trust --tuned --world --write-baseline -m -o
+set -g _shtab_irscope_opts_with_value --against --arguments --around --baseline --budget --call --calls --compile --cwd --depth --fail-on --folder --format --fusion --inputs --kernel --lane --launch --limit --line --log --map --master-addr --master-port --max-compile-seconds --max-graph-breaks --max-graphs --max-kernels --max-nodes --max-recompiles --max-restarts --memory-budget --model --nnodes --node --node-rank --nproc-per-node --only --open --output --output-budget --patches --pipeline --pipelines --port --predicted --program --pytest --python --ranks --rdzv-backend --rdzv-conf --rdzv-endpoint --rdzv-id --redact --replay-memory --reproducer --rounds --run --script --seconds --severity --source-root --stage --steady-calls --store --target --than --theme --timeout --traces --trust --tuned --watch --world --write-baseline -m -o
 
 complete -c irscope -e
 complete -c irscope -f
@@ -340,6 +340,7 @@ complete -c irscope -n '_shtab_irscope_using kernel' -l compile -x -d 'the compi
 complete -c irscope -n '_shtab_irscope_using kernel' -l program -x -d 'run this program alone (default: all, if they take less than 60 s)'
 complete -c irscope -n '_shtab_irscope_using kernel' -l launch -x -d 'which of its launches (default: the first)'
 complete -c irscope -n '_shtab_irscope_using kernel' -l step -d 'list what each statement of one program makes'
+complete -c irscope -n '_shtab_irscope_using kernel' -l watch -x -d 'list who reads and writes elements, as in out_ptr0[17]'
 complete -c irscope -n '_shtab_irscope_using kernel' -l made-inputs -d 'make the inputs even if a run kept values'
 complete -c irscope -n '_shtab_irscope_using kernel' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that has torch and triton'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a watch -d 'find the step, the line and the node of the first NaN'

@@ -226,6 +226,7 @@ _shtab_irscope_kernel_options=(
   "--program[run this program alone (default\: all, if they take less than 60 s)]:X,Y,Z:"
   "--launch[which of its launches (default\: the first)]:N:"
   "--step[list what each statement of one program makes]"
+  "--watch[list who reads and writes elements, as in out_ptr0\[17\]]:ELEMENT:"
   "--made-inputs[make the inputs even if a run kept values]"
   "--python[interpreter that has torch and triton]:PATH:_files"
   ":run ID or prefix (default\: the newest):"
