@@ -315,8 +315,6 @@ class EagerGraph:
             return arguments[0][arguments[1]]
         parts = called.split(".")
         if parts[:3] == ["torch", "ops", "higher_order"] and parts[3] in _OF_HIGHER_ORDER:
-            import torch._higher_order_ops.flex_attention  # noqa: F401  registers it
-
             return getattr(self._torch.ops.higher_order, parts[3])(*arguments, **named)
         if (
             parts[:2] != ["torch", "ops"]
