@@ -241,21 +241,21 @@ class Given:
         if self._head.heuristic == "cpp":
             return 1, 1, 1
         if self._request.get("grid"):
-            return three(self._request["grid"])
+            return three_of(1, self._request["grid"])
         if self._grid_arguments:
-            return three([self._number(each) for each in self._grid_arguments])
+            return three_of(1, [self._number(each) for each in self._grid_arguments])
         from torch._inductor.runtime import triton_heuristics
 
         if "grid_type" not in self._head.meta:
             raise LookupError("The run does not tell the kernel's grid: give it with --grid.")
         grid = triton_heuristics.GridExpr.from_meta(dict(self._head.meta), dict(self._blocks))
         numbers = {name: each for name, each in {**self._constants, **self._numbers}.items() if isinstance(each, int)}
-        return three(grid.eval_slow(numbers))
+        return three_of(1, grid.eval_slow(numbers))
 
 
-def three(sizes: Sequence[int]) -> tuple[int, int, int]:
-    """The sizes of a grid; those that are left out are 1."""
-    x, y, z = (*sizes, 1, 1)[:3]
+def three_of(otherwise: int, numbers: Sequence[int]) -> tuple[int, int, int]:
+    """The sizes of a grid, or the indices of a program, with those that are left out."""
+    x, y, z = (*numbers, otherwise, otherwise)[:3]
     return int(x), int(y), int(z)
 
 

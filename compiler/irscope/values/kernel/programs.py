@@ -11,6 +11,7 @@ from typing import Any
 
 from irscope.values.kernel.compared import Compared
 from irscope.values.kernel.finding import Finder, Found
+from irscope.values.kernel.given import three_of
 from irscope.values.kernel.interpreter import current_line, reason_of
 from irscope.values.kernel.memory import LEFT_UNWRITTEN, NON_FINITE, Checks, Region
 from irscope.values.kernel.native import NativeKernel
@@ -175,9 +176,9 @@ class KernelRun(Compared):
     def _chosen(self, total: int) -> tuple[list[tuple[int, int, int]], str]:
         """The programs to run, and which these are: all if they take less than the limit."""
         if (wanted := self._request.get("program")) is not None:
-            if any(not 0 <= index < size for index, size in zip(_program(wanted), self._grid, strict=True)):
+            if any(not 0 <= index < size for index, size in zip(three_of(0, wanted), self._grid, strict=True)):
                 raise LookupError(f"The grid is {self._grid}: it has no program {tuple(wanted)}.")
-            return [_program(wanted)], "the one that was asked for"
+            return [three_of(0, wanted)], "the one that was asked for"
         limit = float(self._request["seconds"])
         if total <= _MOST_PROGRAMS and (total == 1 or self._seconds_of_first() * total <= limit):
             x, y, z = self._grid
@@ -284,9 +285,3 @@ def _problem(each: Any) -> dict[str, Any]:
         "kind": each.kind, "line": each.line, "program": list(each.program), "argument": each.argument, "index": each.index,
         "elements": each.elements, "message": each.message,
     }  # fmt: skip
-
-
-def _program(indices: Sequence[int]) -> tuple[int, int, int]:
-    """The indices of a program; those that are left out are 0."""
-    x, y, z = (*indices, 0, 0)[:3]
-    return int(x), int(y), int(z)
