@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +81,14 @@ def line_of(part: str, text: str = KERNEL) -> int:
     return next(number for number, row in enumerate(text.split("\n"), 1) if part in row)
 
 
-def with_a_kernel(store_path: Path, folder: Path) -> str:
-    """Returns the script's path."""
+def with_a_kernel(store_path: Path, folder: Path, text: str = KERNEL, how: Mapping[str, object] | None = None) -> str:
+    """Returns the script's path.
+
+    Parameters
+    ----------
+    how
+        How the run was made, as `Store.create_run` has it.
+    """
     script = folder / "model.py"
     script.write_text(MODEL)
     file = str(script)
@@ -90,11 +97,11 @@ def with_a_kernel(store_path: Path, folder: Path) -> str:
     stages: list[tuple[str, str, str, Any]] = [
         ("0/0/post-grad-graph", "post-grad-graph", _GRAPH.format(file=file), None),
         ("0/0/ir-pre-fusion", "ir-pre-fusion", "op0: SchedulerNode(ComputedBuffer)\n", {"nodes": rows}),
-        ("0/0/output-code", "output-code", _CODE, {"calls": calls}),
-        (STAGE, "kernel", KERNEL, None),
+        ("0/0/output-code", "output-code", _CODE.replace(KERNEL, text), {"calls": calls}),
+        (STAGE, "kernel", text, None),
     ]
     with Store(str(store_path)) as store:
-        run = store.create_run(file, (), Lane.DEEP, "digest")
+        run = store.create_run(file, (), Lane.DEEP, "digest", how)
         store.put_source(run, file, MODEL)
         store.put_compile(
             run, Compile("0/0", "f", file, 4, CompileOutcome.COMPILED, restarts=0, graph_ops=3, seconds=0.5)

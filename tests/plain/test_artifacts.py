@@ -21,6 +21,7 @@ from irscope.ir.artifacts.kinds import kind_of, open_artifact
 from irscope.opening import fitting
 from irscope.opening.fitting import fit, not_portable
 from irscope.opening.made_graphs import graph_changes
+from irscope.system.trust import TrustError
 
 
 class Touches:
@@ -269,7 +270,7 @@ def with_guards(tmp_path: Path) -> Artifact:
 @pytest.mark.parametrize("trusted", ["0" * 64, "", "{digest:.8}", "x{digest}"])
 def test_nothing_is_loaded_without_the_digest_of_the_file(tmp_path: Path, trusted: str) -> None:
     artifact = with_guards(tmp_path)
-    with pytest.raises(saved_guards.TrustError, match="Nothing was loaded"):
+    with pytest.raises(TrustError, match="Nothing was loaded"):
         saved_guards.judge(artifact, trusted.format(digest=artifact.digest), "", fit(artifact))
     assert not (tmp_path / "made").exists()
 
@@ -278,7 +279,7 @@ def test_a_file_that_was_replaced_is_not_loaded(tmp_path: Path) -> None:
     """The process that loads it reads the file again."""
     artifact = with_guards(tmp_path)
     Path(artifact.path).write_bytes(pickle.dumps(Touches(str(tmp_path / "made"))))
-    with pytest.raises(saved_guards.TrustError, match="has changed since it was listed"):
+    with pytest.raises(TrustError, match="has changed since it was listed"):
         saved_guards.judge(artifact, artifact.digest, "", fit(artifact))
     assert not (tmp_path / "made").exists()
 

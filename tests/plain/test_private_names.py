@@ -20,6 +20,7 @@ STACK = ("_getframe", "currentframe", "f_locals")
 OWN_INTERPRETER = {
     "compiler/irscope/pipeline_captures/inductor/triton_passes.py",
     "compiler/irscope/values/kernel/interpreter.py",
+    "compiler/irscope/values/kernel/given.py",
     "compiler/irscope/values/kernel/process.py",
     "compiler/irscope/values/kernel/recording.py",
 }

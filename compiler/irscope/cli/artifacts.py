@@ -7,7 +7,7 @@ import json
 import sys
 
 from irscope.cli.text import Paint, short_path, to_stdout
-from irscope.driver.saved_guards import TrustError, judge
+from irscope.driver.saved_guards import judge
 from irscope.ir.artifacts.contents import Artifact, ArtifactError
 from irscope.ir.artifacts.kinds import Kind, open_artifact
 from irscope.opening.artifact_run import open_as_run
@@ -16,6 +16,7 @@ from irscope.protocol import to_json
 from irscope.provenance.trails import keep_trails
 from irscope.store.store import Store
 from irscope.system.streams import complain
+from irscope.system.trust import TrustError
 from irscope.vocabulary.units import count, size
 from irscope.vocabulary.visible import printable
 

@@ -37,6 +37,7 @@ def add_to(kernel: argparse.ArgumentParser) -> None:
     kernel.add_argument("--step", action="store_true", help="list what each statement of one program makes")
     kernel.add_argument("--watch", metavar="ELEMENT", nargs="+", type=_element, default=[], help="list who reads and writes elements, as in out_ptr0[17]")  # fmt: skip
     kernel.add_argument("--made-inputs", action="store_true", help="make the inputs even if a run kept values")
+    kernel.add_argument("--trust", metavar="DIGEST", default="", help="compile and execute a C++ kernel of another store or an opened trace: the SHA-256 of its text, or the first 12 digits")  # fmt: skip
     kernel.add_argument("--python", metavar="PATH", default=sys.executable, help="interpreter that has torch and triton (default: %(default)s)")  # fmt: skip
     kernel.set_defaults(do=("kernels", "kernel"))
 

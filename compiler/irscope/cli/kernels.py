@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import hashlib
+import shlex
 import sys
 from typing import Any
 
 from irscope.cli.text import Paint, print_json, short_path, to_stdout
-from irscope.findings.kinds.kernel_check import finding_of
+from irscope.driver.kernel_checks import described, keep
 from irscope.ir.cpp_kernels import is_cpp
 from irscope.lowering.cpp import sanitized
-from irscope.protocol.facts import KernelCheckFacts
 from irscope.store.store import Store
 from irscope.system.commands import temporary_folder
+from irscope.system.streams import complain
+from irscope.system.trust import TrustError, check_trust, to_trust
 from irscope.values.kernel.asking import KernelLine, ScriptKernel, StoredKernel
 from irscope.values.kernel.blocks import value_text
 from irscope.values.kernel.running import run_kernel
 from irscope.values.kernel.text import (
-    checked_text,
     inputs_text,
     output_text,
-    place_of,
-    problem_text,
     program_text,
     programs_text,
 )
@@ -38,24 +38,24 @@ def kernel(options: argparse.Namespace) -> int:
     with Store(options.store) as store:
         report = store.report(store.find_run(options.run))
         stored = StoredKernel(store, report, options.kernel, options.compile)
+        if is_cpp(stored.text) and not store.is_made_here(report.run):
+            try:
+                _check_trust(stored, options)
+            except TrustError as error:
+                complain(f"irscope: {printable(str(error))}")
+                return 3
         answer = _answer(stored.request(options.launch - 1, values=not options.made_inputs), options)
         found = _told(stored, answer, options)
-        _keep(store, stored, answer)
+        keep(store, stored, answer)
         return found
 
 
-def _keep(store: Store, stored: StoredKernel, answer: dict[str, Any]) -> None:
-    """Puts what the checks found into the run, in place of what an earlier call found in this kernel."""
-    old = [each for each in stored.report.findings if isinstance(each.facts, KernelCheckFacts) and each.facts.stage == stored.stage]  # fmt: skip
-    new = []
-    for problem in answer["problems"]:
-        if (place := stored.place(problem["line"])) is not None:
-            facts = KernelCheckFacts(
-                problem["kind"], stored.kernel.name, stored.stage, problem["line"], problem["statement"],
-                tuple(problem["nodes"]), tuple(problem["program"]), problem["argument"], problem["index"],
-            )  # fmt: skip
-            new.append(finding_of(facts, problem["message"], stored.kernel.compile, place.file, place.line))
-    store.put_checked(stored.report.run, stored.stage, checked_text(answer), old, new)
+def _check_trust(stored: StoredKernel, options: argparse.Namespace) -> None:
+    """Raises TrustError if the user does not trust the text of a C++ kernel, which is machine code once it is compiled."""
+    digest = hashlib.sha256(stored.text.encode("utf-8", "surrogateescape")).hexdigest()
+    again = f"{shlex.join(['irscope', *options.given])} {to_trust(digest)}"
+    how = f"It is C++ that irscope did not capture here into your own store, and would be executed. If you trust it: {again}"
+    check_trust(stored.kernel.name, digest, options.trust, how)
 
 
 def _answer(request: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
@@ -69,23 +69,13 @@ def _answer(request: dict[str, Any], options: argparse.Namespace) -> dict[str, A
 
 
 def _told(kernel: StoredKernel | ScriptKernel, answer: dict[str, Any], options: argparse.Namespace) -> int:
-    _describe(kernel, answer)
+    answer = {**answer, **{key: [described(kernel, each) for each in answer[key]] for key in ("problems", "found")}}
     if options.json:
         print_json({**kernel.named, **answer})
     else:
         _print(kernel, answer, Paint(sys.stdout))
     differs = any(each["measure"] and each["measure"]["differs"] for each in answer["outputs"])
     return int(bool(answer["problems"] or answer["failed"]) or differs)
-
-
-def _describe(kernel: StoredKernel | ScriptKernel, answer: dict[str, Any]) -> None:
-    """Adds to each problem, and to each access that was asked for, its words, its statement and the user's line."""
-    for problem in answer["problems"]:
-        problem["message"] = problem_text(problem)
-    for problem in (*answer["problems"], *answer["found"]):
-        problem["statement"], line = place_of(kernel, problem["line"])
-        place = kernel.place(problem["line"])
-        problem["nodes"], problem["place"] = list(line.nodes), f"{place.file}:{place.line}" if place else ""
 
 
 def _print(stored: StoredKernel | ScriptKernel, answer: dict[str, Any], paint: Paint) -> None:

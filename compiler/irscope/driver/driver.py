@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import functools
 import os
+import platform
 import shutil
 import socket
 import sqlite3
@@ -355,7 +356,7 @@ def _how(spec: RunSpec) -> dict[str, object]:
     secret."""
     return {
         "entry": spec.entry.value, "target": spec.script, "cwd": os.path.abspath(_cwd(spec)),
-        "python": interpreter_path(spec), "variables": sorted(spec.env or {}), **({"world": spec.world, "rank": spec.rank} if spec.world else {}), **({"job": spec.job} if spec.job else {}),
+        "python": interpreter_path(spec), "machine": platform.node(), "variables": sorted(spec.env or {}), **({"world": spec.world, "rank": spec.rank} if spec.world else {}), **({"job": spec.job} if spec.job else {}),
     }  # fmt: skip
 
 

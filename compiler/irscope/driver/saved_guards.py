@@ -16,15 +16,11 @@ from irscope.ir.guards import guards_of
 from irscope.opening.fitting import Difference, Fit, of_guards
 from irscope.protocol import Compile, CompileOutcome
 from irscope.system.commands import run_bounded
+from irscope.system.trust import TrustError, check_trust
 from irscope.vocabulary.units import count
 
 _BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "boot.py")
 _SECONDS = 600.0
-_LEAST_DIGEST = 12
-
-
-class TrustError(Exception):
-    """The guards were not loaded; the message says why."""
 
 
 def judge(artifact: Artifact, trusted: str, script: str, found: Fit) -> Fit:
@@ -39,9 +35,7 @@ def judge(artifact: Artifact, trusted: str, script: str, found: Fit) -> Fit:
 
     Raises TrustError.
     """
-    digest = trusted.lower().removeprefix("sha256:")
-    if len(digest) < _LEAST_DIGEST or not artifact.digest.startswith(digest):
-        raise TrustError(f"The digest of {artifact.path} is {artifact.digest}, not {trusted}. Nothing was loaded.")
+    check_trust(artifact.path, artifact.digest, trusted)
     if not artifact.guards:
         raise TrustError(f"{artifact.path} ({artifact.kind}) has no guards. Nothing was loaded.")
     answer = _asked(artifact, shlex.split(script))

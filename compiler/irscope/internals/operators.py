@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from typing import Any
 
@@ -27,17 +26,6 @@ def is_higher_order_name(name: str) -> bool:
     """Whether an operator of this name takes functions, as ``while_loop`` does."""
     torch: Any = sys.modules.get("torch")
     return torch is not None and hasattr(torch.ops.higher_order, name)
-
-
-def higher_order(name: str) -> Any:
-    """An operator that takes functions, by its name; PyTorch registers FlexAttention's only when they are imported.
-
-    Raises AttributeError for an unknown one.
-    """
-    torch: Any = sys.modules["torch"]
-    if name.startswith("flex_attention"):
-        importlib.import_module("torch._higher_order_ops.flex_attention")  # torch 2.11 to 2.14
-    return getattr(torch.ops.higher_order, name)
 
 
 def is_pytorchs_operator(name: str) -> bool:

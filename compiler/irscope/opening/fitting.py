@@ -26,6 +26,7 @@ from irscope.pipeline_captures.inductor.cache_keys import load_key
 from irscope.pipelines.inductor.stages import CACHE_KEY, POST_GRAD_GRAPH
 from irscope.protocol import Compile
 from irscope.store.store import Store
+from irscope.system.trust import to_trust
 from irscope.usercode.source import parse_text, read_source
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.suggestions import listed
@@ -93,7 +94,7 @@ def not_portable(artifact: Artifact) -> list[Difference]:
 
 def of_guards(artifact: Artifact) -> str:
     """Why guards were not compared."""
-    how = f"--trust {artifact.digest[:12]} --script SCRIPT"
+    how = f"{to_trust(artifact.digest)} --script SCRIPT"
     return f"{count(len(artifact.guards), 'guard')} (evaluating them unpickles the artifact: {how})"
 
 

@@ -189,7 +189,7 @@ def recovered(path: str) -> bool:
     """
     done = recover(path, _opened)
     if done is None:
-        if not _is_ours(path):
+        if not is_own_store(path):
             return False
         done = 0, moved_aside(path, ".damaged")
     kept, aside = done
@@ -197,8 +197,8 @@ def recovered(path: str) -> bool:
     return True
 
 
-def _is_ours(path: str) -> bool:
-    """Whether irscope has made a file of which nothing can be read: a user may have named some other one."""
+def is_own_store(path: str) -> bool:
+    """Whether a file is the one in the user's cache folder, which irscope has made, and not one that the user named."""
     return path == default_path() and "IRSCOPE_STORE" not in os.environ
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import platform
 import sqlite3
 import sys
 from collections.abc import Callable, Collection, Mapping
@@ -31,6 +32,7 @@ from irscope.store.costs import with_measured
 from irscope.store.earlier import earlier_stages
 from irscope.store.file import (
     StoreError,
+    is_own_store,
     reading,
     transaction,
 )
@@ -235,6 +237,10 @@ class StoreReader:
         except ValueError:
             how = {}
         return (how if isinstance(how, dict) else {"args": how}), str(row[1])
+
+    def is_made_here(self, run: str) -> bool:
+        """Whether irscope ran the script on this machine into the user's own store; false for an opened trace."""
+        return is_own_store(self.path) and self.how_run(run)[0].get("machine") == platform.node()
 
     def _measured(self, run: str) -> dict[str, int]:
         """How long the texts are that are made from data, by stage, of those that nobody has measured yet."""

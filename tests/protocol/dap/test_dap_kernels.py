@@ -8,7 +8,9 @@ from pathlib import Path
 import dap_client
 import pytest
 from dap_client import Client, until_stage, where
-from kernel_runs import NAME, line_of, with_a_kernel
+from irscope.cli.main import main
+from irscope.store.store import Store
+from kernel_runs import KERNEL, NAME, line_of, with_a_kernel
 from support import triton_importable
 
 TEXT = f"kernel/{NAME}.py"
@@ -145,3 +147,30 @@ def test_a_kernel_that_cannot_be_run_says_why(tmp_path: Path) -> None:
         until_stage(client, TEXT, line_of("tmp3 ="))
         assert "ended with 1" in client.move("stepIn")["description"]
         client.ask("disconnect")
+
+
+def test_the_first_value_that_is_not_finite_and_what_is_kept(tmp_path: Path) -> None:
+    """The filter runs to it, and what the check found is in the store, as `irscope kernel` puts it there."""
+    text = KERNEL.replace("tl.sum(tmp6, 1)", "tl.sum(tmp6 * 1e30 * 1e30, 1)")
+    for name in ("debugger", "command"):
+        with_a_kernel(tmp_path / f"{name}.db", tmp_path, text)
+    with triton_importable(), Client() as client:
+        client.attach(str(tmp_path / "debugger.db"))
+        answer = client.ask("setExceptionBreakpoints", filters=["kernel-check"])
+        assert [each["verified"] for each in answer["breakpoints"]] == [True]
+        until_stage(client, "output-code.py", 1)
+        stop = client.move("continue")
+        assert stop["reason"] == "exception" and "not finite: tmp7" in stop["description"]
+        assert where(client, stop["threadId"]) == (TEXT, line_of("tmp7 ="))
+        assert (
+            client.ask("evaluate", expression="tmp7.inf", frameId=client.top(stop["threadId"])["id"])["result"] == "5"
+        )
+        client.ask("disconnect")
+        assert main(["kernel", "--kernel", NAME, "--store", str(tmp_path / "command.db")]) == 1
+    kept = []
+    for name in ("debugger", "command"):
+        with Store(str(tmp_path / f"{name}.db")) as store:
+            report = store.report(store.find_run(None))
+            kept.append((report.findings, report.kernels[0].checked))
+    assert kept[0] == kept[1]
+    assert [(each.code, each.range.start.line) for each in kept[0][0]] == [("kernel-non-finite", 6)]

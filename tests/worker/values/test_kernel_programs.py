@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from irscope.cli import kernels
+from irscope.driver import kernel_checks
 from irscope.store.store import Store
 from irscope.values.kernel.asking import StoredKernel
 from irscope.values.kernel.blocks import value_text
@@ -160,8 +160,7 @@ def test_what_a_check_finds_is_a_finding_of_the_run(answers: Answers, kernel: St
         ):
             report = store.report(store.find_run(None))
             stored, answer = StoredKernel(store, report, NAME), copy.deepcopy(answers[bug])
-            kernels._describe(stored, answer)
-            kernels._keep(store, stored, answer)
+            kernel_checks.keep(store, stored, answer)
             report = store.report(report.run)
             assert {each.code for each in report.findings} >= codes
             assert {each.code for each in report.findings} <= codes | {"kernel-left-unwritten"}

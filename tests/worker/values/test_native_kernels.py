@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from pathlib import Path
 
 import pytest
+from irscope.cli import kernels
+from irscope.cli.main import main
+from irscope.driver.driver import RunSpec, _how
 from irscope.ir.cpp_kernels import is_cpp, parameters_of, watched
 from irscope.lowering.cpp import sanitized
+from irscope.store.file import default_path
 from irscope.values.kernel.running import run_kernel
+from kernel_runs import NAME, with_a_kernel
 
 KERNEL = """\
 #include <torch/csrc/inductor/cpp_prefix.h>
@@ -79,3 +85,68 @@ def test_what_the_sanitizers_find(old: str, new: str, kind: str, line: int, tmp_
     answer = run_kernel(sys.executable, request, env)
     found = [(each["kind"], each["line"]) for each in answer["problems"]]
     assert (kind, line) in found and (kind == "out-of-bounds-read" or len(found) == 1)  # what is read there may be NaN
+
+
+# --- trust --------------------------------------------------------------------------------------------------------------
+
+DIGEST = hashlib.sha256(KERNEL.encode()).hexdigest()
+RAN = "It was compiled."
+_HERE = _how(RunSpec("model.py"))
+
+
+def _asked(store: str, folder: Path, how: dict[str, object], monkeypatch: pytest.MonkeyPatch, *more: str) -> int:
+    """What `irscope kernel` says of a C++ kernel of a store, without a compiler."""
+
+    def compiled(*_: object) -> None:
+        raise LookupError(RAN)
+
+    monkeypatch.setattr(kernels, "sanitized", compiled)
+    with_a_kernel(Path(store), folder, KERNEL, how)
+    return main(["kernel", "--kernel", NAME, "--store", store, *more])
+
+
+@pytest.fixture
+def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The path of the store that is the user's own."""
+    for name in ("XDG_CACHE_HOME", "HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "cache"))
+    monkeypatch.delenv("IRSCOPE_STORE", raising=False)
+    return default_path()
+
+
+@pytest.mark.parametrize("trusted", ["", "0" * 64, DIGEST[:11], f"x{DIGEST}"])
+def test_a_cpp_kernel_of_another_store_is_not_compiled(
+    trusted: str, own_store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also one that claims to have been made here; the refusal has the command to repeat."""
+    store = str(tmp_path / "runs.db")
+    assert _asked(store, tmp_path, _HERE, monkeypatch, *(["--trust", trusted] if trusted else [])) == 3
+    told = capsys.readouterr().err
+    assert f"{DIGEST}{f', not {trusted}' if trusted else ''}. Nothing was loaded." in told
+    assert (
+        told.rstrip().endswith(f" --trust {DIGEST[:12]}") and f"irscope kernel --kernel {NAME} --store {store}" in told
+    )
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"entry": "trace", "target": "log", "cwd": "/", "variables": []}, {**_HERE, "machine": "elsewhere"}]
+)
+def test_a_cpp_kernel_that_was_not_made_here_is_not_compiled(
+    how: dict[str, object], own_store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it is in the user's own store: as `irscope open` puts it there."""
+    assert _asked(own_store, tmp_path, how, monkeypatch) == 3
+
+
+def test_a_store_that_a_variable_names_is_not_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRSCOPE_STORE", str(tmp_path / "runs.db"))
+    assert _asked(str(tmp_path / "runs.db"), tmp_path, _HERE, monkeypatch) == 3
+
+
+def test_a_cpp_kernel_that_is_trusted_runs(
+    own_store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By its digest, or because a script made it here."""
+    assert _asked(own_store, tmp_path, _HERE, monkeypatch) == 2 and RAN in capsys.readouterr().err
+    assert _asked(str(tmp_path / "runs.db"), tmp_path, {}, monkeypatch, "--trust", DIGEST[:12].upper()) == 2
+    assert RAN in capsys.readouterr().err

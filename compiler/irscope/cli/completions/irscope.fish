@@ -344,6 +344,7 @@ complete -c irscope -n '_shtab_irscope_using kernel' -l launch -x -d 'which of i
 complete -c irscope -n '_shtab_irscope_using kernel' -l step -d 'list what each statement of one program makes'
 complete -c irscope -n '_shtab_irscope_using kernel' -l watch -x -d 'list who reads and writes elements, as in out_ptr0[17]'
 complete -c irscope -n '_shtab_irscope_using kernel' -l made-inputs -d 'make the inputs even if a run kept values'
+complete -c irscope -n '_shtab_irscope_using kernel' -l trust -x -d 'compile and execute a C++ kernel of another store or an opened trace: the SHA-256 of its text, or the first 12 digits'
 complete -c irscope -n '_shtab_irscope_using kernel' -l python -xka "(__fish_complete_path (commandline -ct))" -d 'interpreter that has torch and triton'
 complete -c irscope -n '_shtab_irscope_using; and test $_shtab_irscope_npos -eq 0' -a watch -d 'find the step, the line and the node of the first NaN'
 complete -c irscope -n '_shtab_irscope_using watch' -s h -l help -d 'show this help message and exit'

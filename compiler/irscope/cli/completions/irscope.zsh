@@ -228,6 +228,7 @@ _shtab_irscope_kernel_options=(
   "--step[list what each statement of one program makes]"
   "--watch[list who reads and writes elements, as in out_ptr0\[17\]]:ELEMENT:"
   "--made-inputs[make the inputs even if a run kept values]"
+  "--trust[compile and execute a C\+\+ kernel of another store or an opened trace\: the SHA-256 of its text, or the first 12 digits]:DIGEST:"
   "--python[interpreter that has torch and triton]:PATH:_files"
   ":run ID or prefix (default\: the newest):"
 )

@@ -15,8 +15,6 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from irscope.internals.operators import higher_order
-
 _ANNOTATION = re.compile(r"^(?P<dtype>[a-z]\w*)\[(?P<shape>[^\]]*)\](?:\[(?P<strides>[^\]]*)\])?")
 _DTYPES = {
     "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "i16": "int16",
@@ -317,7 +315,7 @@ class EagerGraph:
             return arguments[0][arguments[1]]
         parts = called.split(".")
         if parts[:3] == ["torch", "ops", "higher_order"] and parts[3] in _OF_HIGHER_ORDER:
-            return higher_order(parts[3])(*arguments, **named)
+            return getattr(self._torch.ops.higher_order, parts[3])(*arguments, **named)
         if (
             parts[:2] != ["torch", "ops"]
             or len(parts) not in (4, 5)

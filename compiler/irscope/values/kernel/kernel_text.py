@@ -20,55 +20,12 @@ _EXPRESSIONS = (
     ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context,
 )  # fmt: skip
 _BUILTINS = ("range", "min", "max", "abs", "int", "float", "bool", "len")
-_OF_BLOCKS = frozenset(
-    [
-        "to",
-        "cast",
-        "T",
-        "shape",
-        "dtype",
-        "type",
-        "value",
-        "element_ty",
-        "scalar",
-        "primitive_bitwidth",
-        "trans",
-        "permute",
-        "reshape",
-        "view",
-        "broadcast_to",
-        "expand_dims",
-        "split",
-        "ravel",
-        "sum",
-        "max",
-        "min",
-        "argmax",
-        "argmin",
-        "reduce",
-        "associative_scan",
-        "cumsum",
-        "cumprod",
-        "sort",
-        "softmax",
-        "sigmoid",
-        "flip",
-        "xor_sum",
-        "cdiv",
-        "is_floating",
-        "is_int",
-        "numel",
-        "rank",
-        "logical_and",
-        "logical_or",
-        "abs",
-        "advance",
-        "gather",
-        "histogram",
-        "load",
-        "store",
-    ]
-)
+_OF_BLOCKS = frozenset([
+    "to", "cast", "T", "shape", "dtype", "type", "value", "element_ty", "scalar", "primitive_bitwidth", "trans", "permute",
+    "reshape", "view", "broadcast_to", "expand_dims", "split", "ravel", "sum", "max", "min", "argmax", "argmin", "reduce",
+    "associative_scan", "cumsum", "cumprod", "sort", "softmax", "sigmoid", "flip", "xor_sum", "cdiv", "is_floating", "is_int",
+    "numel", "rank", "logical_and", "logical_or", "abs", "advance", "gather", "histogram", "load", "store",
+])  # fmt: skip
 _MODULES = ("tl", "tl.math", "tl.extra", "tl.extra.cuda", "triton", "triton.language", "tl_math", "libdevice", "triton_helpers", "tl.PropagateNan")  # fmt: skip
 
 

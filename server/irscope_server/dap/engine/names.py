@@ -27,24 +27,9 @@ from irscope_server.dap.trace.facts import locals_facts, locals_of, stack_facts,
 from irscope_server.dap.trace.traces import TraceSection
 
 NAMES = (
-    "node",
-    "inputs",
-    "users",
-    "stage",
-    "kernel",
-    "compile",
-    "finding",
-    "findings",
-    "nodes",
-    "guards",
-    "run",
-    "line",
-    "step",
-    "stack",
-    "locals",
-    "value",
-    "comparison",
-)
+    "node", "inputs", "users", "stage", "kernel", "compile", "finding", "findings", "nodes", "guards", "run", "line",
+    "step", "stack", "locals", "value", "comparison",
+)  # fmt: skip
 
 _DETAIL = re.compile(
     r"^(?P<dtype>[a-z]+\d*[a-z0-9]*)\[(?P<shape>[^\]]*)\](?:\[(?P<strides>[^\]]*)\])?(?P<device>[\w:]*)"

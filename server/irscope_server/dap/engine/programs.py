@@ -6,12 +6,15 @@ then on its statements are spots like any other: steps and searches look them up
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from irscope.driver.kernel_checks import keep
 from irscope.pipelines.registry import role_of
 from irscope.protocol import Origin, StageRef
 from irscope.values.facts import Facts, Lazy
@@ -222,7 +225,10 @@ class Programs:
 
     def _launch(self, place: PlaceInRun, wanted: Sequence[Mapping[str, Any]]) -> None:
         kernel = self._recording.section(place)
-        answer = run_kernel(self.python, {**self._stored(kernel).request(), "step": True, "elements": True, "find": list(wanted)})  # fmt: skip
+        stored = self._stored(kernel)
+        answer = run_kernel(self.python, {**stored.request(), "step": True, "elements": True, "find": list(wanted)})
+        with contextlib.suppress(sqlite3.Error):  # a store that cannot be written can be stepped through
+            keep(self._recording.store, stored, answer)
         if not answer["statements"]:
             raise LookupError(answer["failed"] or "The program executed no statement.")
         recorded = tuple(answer["recorded"])
