@@ -149,6 +149,8 @@ class Finding:
     """What is known about it, of the kinds that declare such facts; None in runs of older versions of irscope."""
     symbols: tuple[SymbolFacts, ...] = ()
     """The symbolic sizes that its words name, as far as its compiles know them."""
+    targets: tuple[str, ...] = ()
+    """The devices that it was predicted for; none for what the run itself has."""
 
     @property
     def words(self) -> str:

@@ -214,7 +214,8 @@ def _compile_kernel(book: RunBook, rows: Rows, target: Target, kernel: Kernel, t
         book.write_stage(kernel.compile, lowered.name, id, lowered.text, lowered.data, backward=backward)
     with contextlib.suppress(OSError, ValueError):  # what nobody asked for may fail
         if (slow := slow_kernel(compiled, text, target)) is not None:
-            rows.write({"slow": [*slow, stage]})
+            which = made.configs.index(made.config) + 1, len(made.configs)
+            rows.write({"slow": [*slow, stage, which]})
 
 
 # --- the device -------------------------------------------------------------------------------------------------------
