@@ -11,7 +11,7 @@ from irscope.pipelines.inductor.stages import BINARY
 from irscope.pipelines.registry import role_of
 from irscope.protocol import Report
 from irscope.store.store import Store
-from irscope.vocabulary.stages import Role
+from irscope.vocabulary.stages import KERNELS, Role
 from irscope.vocabulary.units import count
 from irscope.vocabulary.visible import printable
 
@@ -39,7 +39,7 @@ def show_autotuning(store: Store, report: Report, options: argparse.Namespace) -
             {"compile": compile, **operator}
             for compile, stage in stages
             for operator in (store.stage_data(report.run, stage) or {}).get("operators", ())
-        ] + [{"compile": stage.partition("/kernel")[0], "kernel": stage, "configurations": each} for stage, each in kernels])  # fmt: skip
+        ] + [{"compile": stage.partition(f"/{KERNELS}")[0], "kernel": stage, "configurations": each} for stage, each in kernels])  # fmt: skip
         return 0
     for number, (_, stage) in enumerate(stages):
         lines = store.stage_text(report.run, stage).rstrip("\n").split("\n")

@@ -20,6 +20,7 @@ from irscope.vocabulary.lanes import DEFAULT_PIPELINE, Lane
 from irscope.vocabulary.limits import Limit
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.severities import Severity
+from irscope.vocabulary.stages import GUARDS_LANGUAGE
 
 SCHEMA = 2
 """Version of the JSON of `Report`; raised when a field changes its meaning or goes away."""
@@ -465,7 +466,7 @@ class Report:
     def _with_shared(self, prediction: Compile) -> Compile:
         own = f"/{prediction.target}"
         base = next((each for each in self.compiles if each.id + own == prediction.id), None)
-        predicted = {stage.name for stage in prediction.stages}
+        predicted = {stage.name for stage in prediction.stages if stage.language != GUARDS_LANGUAGE}
         stages = base.stages if base is not None else ()
         first = next((number for number, stage in enumerate(stages) if stage.name in predicted), len(stages))
         return dataclasses.replace(prediction, stages=(*stages[:first], *prediction.stages))

@@ -86,7 +86,7 @@ def launch(x):
     scale[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), BLOCK=64)
     return y
 
-@torch.compile
+@torch.compile(dynamic=True)
 def own(x):
     return launch(x * 3) + 1
 
@@ -95,13 +95,14 @@ own(torch.randn(1000))
 
 
 def test_a_launch_is_no_line_of_the_kernel_whose_result_it_reads(tmp_path: Path, triton: None) -> None:
-    """The only run by default that sees the hook on the stacks of a kernel's origins."""
+    """The only run by default that sees the hook on the stacks of a kernel's origins, and a target's guards on sizes."""
     ran = run_captured(
         write(tmp_path, OWN), tmp_path / "runs.db", "deep", targets=("h100",), fake=True, machine_code=False
     )
     lines = {kernel.name: {origin.line for origin in kernel.origins} for kernel in ran.report.predicted_kernels}
     launch, call = 10, 15
     assert lines == {"triton_poi_fused_mul_0": {call}, "scale_0": {launch}, "triton_poi_fused_add_1": {call}}
+    assert "L['x'].size()[0] <= 2147483647  # _inductor/codegen/simd.py:" in ran.text("0/0/h100/guards")
 
 
 OPERATORS = (
