@@ -8,7 +8,7 @@ from typing import Any
 
 
 def guards_on_sizes() -> list[str]:
-    """Those of the program that is being compiled, in the order in which they came, as PyTorch prints guards; none if its
+    """The guards of the program that is being compiled, in the order in which they came, as PyTorch prints guards; none if its
     sizes are numbers.
 
     Raises AttributeError if torch is not as expected; checked on 2.13.

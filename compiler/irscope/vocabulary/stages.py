@@ -11,7 +11,7 @@ KERNELS = "kernel"
 It is the same in every pipeline, whatever it calls its kind of stage for a kernel."""
 
 GUARDS_LANGUAGE = "irscope-guards"
-"""Of the guards of a compile; a prediction for a target has those that its code generator added to the script's."""
+"""The language of a compile's guards. A prediction for a target has those that its code generator added to the script's."""
 
 
 class Role(Enum):
