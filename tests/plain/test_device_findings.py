@@ -13,7 +13,10 @@ import pytest
 from facts import a_compile, a_kernel
 from irscope.cli.report import finding_lines
 from irscope.cli.text import Paint
+from irscope.events.compiles import CompileBook
 from irscope.events.trace import Record
+from irscope.findings import signals
+from irscope.findings.book import FindingBook
 from irscope.findings.kinds import cache_bypass, cudagraph_skip, fallback, host_sync, missed_fusion, performance_hint
 from irscope.findings.kinds.missed_fusion import Refusal
 from irscope.findings.moment import Moment
@@ -128,7 +131,8 @@ def test_what_is_predicted_of_cuda_graphs(file: Path) -> None:
     assert "no CUDA graph" in cuda_graphs.stage_text(whole) and "x.add_(1)" in cuda_graphs.stage_text(whole)
     (found,) = cudagraph_skip.predicted(moment(file), "h100", *cuda_graphs.skips(whole))
     assert (found.code, stands_at(found, file)) == ("cudagraph-skip-predicted", "x.add_(1)")
-    assert found.message == "A prediction for h100: this would run without CUDA graphs: mutated inputs (1 instances)."
+    assert found.message == "This would run without CUDA graphs: mutated inputs (1 instances)."
+    assert found.targets == ("h100",)
     assert found.cause != next(cudagraph_skip.from_reason(moment(file), SKIP.replace("FILE", str(file)))).cause
 
     stack = f'  File "{file}", line 6, in mutates\n    n = y.sum().item()'
@@ -217,6 +221,24 @@ def test_a_missed_fusion_stands_at_the_consumer(file: Path) -> None:
     # C++ code may have both in one function.
     (loops,) = missed_fusion.detect(moment(file), [dataclasses.replace(refusals[1], what="loop")])
     assert "another loop of this line" in loops.message and "memory between the two loops." in loops.explanation
+
+
+def test_predictions_for_several_targets_at_one_place_name_them_all(file: Path) -> None:
+    published: list[Finding] = []
+    book = FindingBook(CompileBook(), published.append, lambda _: None)
+    order, device = (
+        Refusal(Origin(str(file), 6), Origin(str(file), 8), reason)
+        for reason in ("memory deps did not match", "device mismatch")
+    )
+    for target, refusal in (("h100", order), ("mi300x", order), ("l4", device), ("l4", device)):
+        book.signal(signals.FUSION_PREDICTED, "0/0", target, [refusal])
+    first, both, *_, last = published
+    assert first.message.startswith("A prediction for h100: not fused with line 6, ")
+    assert both.message.startswith("A prediction for h100, mi300x: not fused with line 6, ")
+    assert both.explanation == first.explanation and last.targets == ("h100", "mi300x", "l4")
+    assert last.explanation.removeprefix(first.explanation) == (
+        "\nFor l4: Not fused with line 6, whose result it reads: device mismatch."
+    )
 
 
 class FakeNode:

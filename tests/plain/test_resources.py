@@ -111,13 +111,15 @@ def test_the_finding_is_at_the_line_of_the_kernel(tmp_path: Path) -> None:
         "register-spill",
         "keeps 64 B of each thread in memory",
         "0/0/h100/kernel/triton_0",
+        (2, 3),
         (Origin(str(file), 2),),
     )
     (found,) = slow_kernel.detect(
         Moment(Record("signal", {}, "0/0", 0, ""), a_compile(file=str(file)), None, False), "h100", slow
     )
     assert (found.code, found.range.start.line) == ("register-spill", 2)
-    assert found.message == "A prediction for h100: triton_0 keeps 64 B of each thread in memory."
+    assert (found.message, found.targets) == ("triton_0 keeps 64 B of each thread in memory.", ("h100",))
+    assert found.explanation.startswith("In configuration 2 of 3.")
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

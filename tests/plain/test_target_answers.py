@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from facts import a_compile, a_kernel, an_outcome
 from irscope.cli.main import main
+from irscope.pipelines.dynamo_stages import GUARDS
 from irscope.protocol import CompileOutcome, Lane, StageRef
 from irscope.reporting.page import page_of
 from irscope.reporting.redaction import Redaction
@@ -137,3 +138,24 @@ def test_a_report_has_the_targets(store: Store) -> None:
     assert "0/0/h100/output-code" in page and "A prediction" in page
     alone = page_of(store, report.of_target("h100"), Redaction((), [report.script]), pictures=False)
     assert "0/0/h100/output-code" in alone and "(0/0/output-code)" not in alone
+
+
+def test_guards_of_a_target_are_the_scripts_and_those_of_its_code_generator(asked: Any, store: Store) -> None:
+    own = (
+        "+- LAMBDA_GUARD: 2 <= L['x'].size()[0] <= 4096  # return x * 2  # model.py:5 in f and (_inductor/codegen/cpp.py:9 in g)\n"
+        "+- LAMBDA_GUARD: L['x'].size()[1] <= 4096  # return x * 2  # model.py:5 in f and (_inductor/codegen/cpp.py:9 in g)\n"
+        "Guard latency = 1.00 us\n"
+    )
+    there = "+- LAMBDA_GUARD: L['x'].size()[0] <= 2147483647  # _inductor/codegen/simd.py:7 in h\n"
+    run = store.find_run()
+    for id, text, target, position in (("0/0", own, "", -2), ("0/0/h100", there, "h100", -1)):
+        guards = StageRef(f"{id}/{GUARDS.name}", GUARDS.name, GUARDS.language, len(text), target=target)
+        store.put_stage(run, id, guards, text, position)
+    _, printed = asked("show", "--guards")
+    assert "4096" in printed and "2147483647" not in printed and "takes 1 µs" in printed
+    _, printed = asked("show", "--guards", "--target", "h100")
+    assert printed.startswith("0/0/h100  2 guards\n") and "2 <= L['x'].size()[0]" in printed and "4096" not in printed
+    assert "_inductor/codegen/simd.py:7" in next(row for row in printed.splitlines() if "2147483647" in row)
+    # What the target has of its own before its graphs does not hide the script's.
+    stages = [stage.id for stage in store.report(run).of_target("h100").compiles[0].stages]
+    assert stages[:2] == ["0/0/guards", "0/0/h100/guards"]

@@ -11,14 +11,14 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from irscope.cli.diffing import no_stage
 from irscope.cli.report import document, report_lines, use_cells
 from irscope.cli.tables import table
 from irscope.cli.text import Paint, left_out, path_in_package, print_json, short_path, to_stdout
 from irscope.findings.control import controlled
-from irscope.ir.guards import Guard, GuardList, guards_of
+from irscope.ir.guards import Guard, GuardList, guards_of, without_inductors
 from irscope.pipelines.registry import role_of
 from irscope.protocol import PREDICTED, Compile, Kernel, Report, StageRef, to_json
 from irscope.provenance.kernel_groups import groups_of
@@ -176,11 +176,10 @@ def _compile(compile: Compile, options: argparse.Namespace) -> int:
 
 def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
     compiles = [_find_compile(report, options.compile)] if options.compile else list(report.compiles)
-    stages = [(compile, stage) for compile in compiles for stage in compile.stages]
     lists, measured_alone = [], []
-    for compile, stage in stages:
-        if role_of(stage.name) is Role.GUARDS:
-            text, costs = store.stage_text(report.run, stage.id), store.stage_data(report.run, stage.id)
+    for compile in compiles:
+        if (found := _text_of_guards(store, report, compile)) is not None:
+            text, costs = found
             lists.append(guards_of(compile, text, report.compiles, costs, None if options.all else _MOST_GUARDS))
             measured_alone.append([cost for _, _, cost in costs or () if cost is not None])
     if options.json:
@@ -198,6 +197,17 @@ def _guards(store: Store, report: Report, options: argparse.Namespace) -> int:
     if not lists:
         print("This run has no guards: nothing was compiled.")
     return 0
+
+
+def _text_of_guards(store: Store, report: Report, compile: Compile) -> tuple[str, Any] | None:
+    """The guards of a compile and what each costs; of a target those that its own code generator added."""
+    stages = [stage.id for stage in compile.stages if role_of(stage.name) is Role.GUARDS]
+    if not stages:
+        return None
+    first, *added = [store.stage_text(report.run, id) for id in stages]
+    if compile.target:
+        return "".join([without_inductors(first), *added]), None
+    return "".join([first, *added]), store.stage_data(report.run, stages[0])
 
 
 def _title_of_guards(guards: GuardList, alone: list[int]) -> str:

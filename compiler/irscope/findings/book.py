@@ -16,6 +16,7 @@ from irscope.findings.moment import Known, look
 from irscope.internals.hooks import Hook
 from irscope.protocol import Finding, RelatedRole
 from irscope.usercode.source import line_text
+from irscope.vocabulary.suggestions import listed
 
 _RELATED_KEPT = 20
 # Found when this module is imported, so that a fork server has every kind's module before a run begins.
@@ -90,11 +91,12 @@ class FindingBook:
                 explanation=speaks.explanation if speaks is finding else _with_another(before, finding),
                 count=before.count + finding.count,
                 compiles=tuple(dict.fromkeys((*before.compiles, *finding.compiles))),
+                targets=tuple(dict.fromkeys((*before.targets, *finding.targets))),
                 related=tuple(dict.fromkeys((*before.related, *finding.related)))[:_RELATED_KEPT],
                 follows=finding.follows if finding.follows == before.follows or not finding.count else None,
             )
         self._findings[finding.cause] = finding
-        self._publish(finding)
+        self._publish(_with_targets(finding))
 
     def _receiver(self, event: str) -> Receive:
         return functools.partial(self._received, event)
@@ -109,9 +111,20 @@ class FindingBook:
                 self.add(finding)
 
 
+def _with_targets(finding: Finding) -> Finding:
+    """A prediction says of which devices it is; they are known when the last one has been seen."""
+    if not finding.targets:
+        return finding
+    text = f"A prediction for {listed(finding.targets)}: {finding.message[:1].lower()}{finding.message[1:]}"
+    return dataclasses.replace(finding, message=text)
+
+
 def _with_another(before: Finding, again: Finding) -> str:
-    """The explanation, with where in a library the cause lies if that differs below the same call."""
+    """The explanation, with what another target has in its place, and with where in a library the cause lies if that
+    differs below the same call."""
     told = before.explanation
+    if not set(again.targets) <= set(before.targets) and again.message != before.message:
+        told += f"\nFor {listed(again.targets)}: {again.message}"
     known = {place for place in before.related if place.role is RelatedRole.CAUSE}
     for place in again.related:
         if place.role is RelatedRole.CAUSE and known and place not in known:

@@ -16,6 +16,7 @@ _GUARD = pattern(r"^[| ]*\+- (?P<kind>[A-Z][A-Z_0-9]+): (?=.)", re.MULTILINE)
 _LATENCY = pattern(r"^Guard latency = (?P<microseconds>[\d.]+) us\s*$", re.MULTILINE)
 _SITE = pattern(r"\s+# (?:(?P<code>.*?)\s+# )?(?P<file>\S+?):(?P<line>\d+) in (?P<function>.+?)\s*$")
 _BY_INDUCTOR = pattern(r"\band \((?P<file>_inductor/\S+?):(?P<line>\d+) in \w+\)")
+_RANGE = pattern(r"(?P<least>: 2 <= \S+) <= \d+ .*")
 _ACCESS = pattern(r"[LG]\['[^']+'\](?:\.[A-Za-z_]\w*|\[[^\]]+\])*")
 
 
@@ -107,6 +108,14 @@ def guards_of(
     if most is not None:
         guards = sorted(guards, key=lambda guard: not guard.failed)[:most]
     return GuardList(compile.id, latency_microseconds(text), len(matches), tuple(guards))
+
+
+def without_inductors(text: str) -> str:
+    """The guards of the script alone, without the time that a check of all takes: a target has those of its own code
+    generator in place of the CPU's.  PyTorch prints both bounds of a size as one guard; the least one is the script's."""
+    text = _RANGE.sub(lambda found: found["least"] if _BY_INDUCTOR.search(found[0]) else found[0], text)
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if not (_BY_INDUCTOR.search(line) or _LATENCY.match(line)))
 
 
 def _guard(

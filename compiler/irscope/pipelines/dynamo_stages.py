@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irscope.vocabulary.stages import OTHER_GROUP, Part, Role, StageGroup, StageKind
+from irscope.vocabulary.stages import GUARDS_LANGUAGE, OTHER_GROUP, Part, Role, StageGroup, StageKind
 
 DYNAMO = StageGroup("Dynamo")
 
@@ -34,7 +34,7 @@ BUCKET_SPLITS = StageKind(
     group=DYNAMO,
 )
 GUARDS = StageKind(
-    "guards", "Guards", "irscope-guards", Role.GUARDS, aside="dynamo-graph", part=Part.SHARED, group=DYNAMO
+    "guards", "Guards", GUARDS_LANGUAGE, Role.GUARDS, aside="dynamo-graph", part=Part.SHARED, group=DYNAMO
 )
 SYMBOLS = StageKind(
     "symbols", "Symbols", "plaintext", Role.SYMBOLS, aside="dynamo-graph", part=Part.SHARED, group=DYNAMO

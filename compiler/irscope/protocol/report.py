@@ -20,6 +20,7 @@ from irscope.vocabulary.lanes import DEFAULT_PIPELINE, Lane
 from irscope.vocabulary.limits import Limit
 from irscope.vocabulary.records import dataclass
 from irscope.vocabulary.severities import Severity
+from irscope.vocabulary.stages import GUARDS_LANGUAGE
 
 SCHEMA = 2
 """Version of the JSON of `Report`; raised when a field changes its meaning or goes away."""
@@ -183,6 +184,8 @@ class Finding:
     """What is known about it, of the kinds that declare such facts; None in runs of older versions of irscope."""
     symbols: tuple[SymbolFacts, ...] = ()
     """The symbolic sizes that its words name, as far as its compiles know them."""
+    targets: tuple[str, ...] = ()
+    """The devices that it was predicted for; none for what the run itself has."""
 
     @property
     def words(self) -> str:
@@ -499,7 +502,7 @@ class Report:
     def _with_shared(self, prediction: Compile) -> Compile:
         own = f"/{prediction.target}"
         base = next((each for each in self.compiles if each.id + own == prediction.id), None)
-        predicted = {stage.name for stage in prediction.stages}
+        predicted = {stage.name for stage in prediction.stages if stage.language != GUARDS_LANGUAGE}
         stages = base.stages if base is not None else ()
         first = next((number for number, stage in enumerate(stages) if stage.name in predicted), len(stages))
         return dataclasses.replace(prediction, stages=(*stages[:first], *prediction.stages))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from irscope.internals.frames import locals_of
@@ -27,18 +28,31 @@ def out_of_memory(error: BaseException) -> OutOfMemory | None:
     asked = asked_bytes(str(error)) if is_device or type(error) is RuntimeError else None
     if asked is None and not is_device:
         return None
-    held = {
-        address: HeldTensor(size, kind, name) for address, size, kind, name, _ in held_now(is_device, (), Freed())[0]
-    }
-    for file, variables in locals_of(error):
-        for name, value in variables.items() if not is_torch_file(file) else ():  # output code is in no folder of torch
-            if isinstance(value, torch.Tensor) and value.is_cuda == is_device and (storage := storage_of(value)):
-                address, size = storage
-                if (known := held.get(address)) is None or known.kind == OTHERS:
-                    kind = VARIABLES if is_user_file(file) else OTHERS
-                    held[address] = HeldTensor(known.bytes if known else size, kind, name[:_LONGEST], file)
-    largest = sorted(held.values(), key=lambda one: -one.bytes)
+    largest = sorted(_held(torch, error, is_device), key=lambda one: -one.bytes)
     return OutOfMemory(asked, is_device, tuple(largest[:_MOST]), sum(one.bytes for one in largest))
+
+
+def _held(torch: Any, error: BaseException, is_device: bool) -> Iterable[HeldTensor]:
+    """What Python knows to be held; what it has no name for has that of a variable of a frame."""
+    known = held_now(is_device, (), Freed())[0]
+    held = {address: HeldTensor(size, kind, name) for address, size, kind, name, _ in known}
+    for file, name, tensor in _variables(torch, error):
+        storage = storage_of(tensor) if tensor.is_cuda == is_device else None
+        if storage is None:
+            continue
+        address, size = storage
+        before = held.get(address)
+        if before is None or before.kind == OTHERS:
+            kind = VARIABLES if is_user_file(file) else OTHERS
+            held[address] = HeldTensor(before.bytes if before else size, kind, name[:_LONGEST], file)
+    return held.values()
+
+
+def _variables(torch: Any, error: BaseException) -> Iterator[tuple[str, str, Any]]:
+    """The tensors of the frames that are not torch's; output code is in no folder of torch."""
+    for file, variables in locals_of(error):
+        if not is_torch_file(file):
+            yield from ((file, name, value) for name, value in variables.items() if isinstance(value, torch.Tensor))
 
 
 def asked_bytes(text: str) -> int | None:

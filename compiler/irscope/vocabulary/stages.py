@@ -10,6 +10,9 @@ KERNELS = "kernel"
 """In the IDs of stages the folder of what a program's kernels are: ``0/0/kernel/NAME``, ``0/0/kernel-backward/NAME``.
 It is the same in every pipeline, whatever it calls its kind of stage for a kernel."""
 
+GUARDS_LANGUAGE = "irscope-guards"
+"""The language of a compile's guards. A prediction for a target has those that its code generator added to the script's."""
+
 
 class Role(Enum):
     """What a stage is to code that does not know its pipeline."""

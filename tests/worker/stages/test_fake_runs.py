@@ -73,10 +73,8 @@ def test_without_a_target_nothing_would_be_compiled() -> None:
         machine_code_of(False, "")
 
 
-OPERATORS = """\
+OWN = """\
 import torch, triton, triton.language as tl
-import torch.nn.functional as F
-from torch.nn.attention.flex_attention import flex_attention
 
 @triton.jit
 def scale(x, y, n, BLOCK: tl.constexpr):
@@ -88,9 +86,30 @@ def launch(x):
     scale[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), BLOCK=64)
     return y
 
-@torch.compile
+@torch.compile(dynamic=True)
 def own(x):
     return launch(x * 3) + 1
+
+own(torch.randn(1000))
+"""
+
+
+def test_a_launch_is_no_line_of_the_kernel_whose_result_it_reads(tmp_path: Path, triton: None) -> None:
+    """The only run by default that sees the hook on the stacks of a kernel's origins, and a target's guards on sizes."""
+    ran = run_captured(
+        write(tmp_path, OWN), tmp_path / "runs.db", "deep", targets=("h100",), fake=True, machine_code=False
+    )
+    lines = {kernel.name: {origin.line for origin in kernel.origins} for kernel in ran.report.predicted_kernels}
+    launch, call = 10, 15
+    assert lines == {"triton_poi_fused_mul_0": {call}, "scale_0": {launch}, "triton_poi_fused_add_1": {call}}
+    assert "L['x'].size()[0] <= 2147483647  # _inductor/codegen/simd.py:" in ran.text("0/0/h100/guards")
+
+
+OPERATORS = (
+    OWN
+    + """\
+import torch.nn.functional as F
+from torch.nn.attention.flex_attention import flex_attention
 
 @torch.compile
 def flex(q):
@@ -103,11 +122,11 @@ def distance(s, b, h, i, j):
 def symbolic(q, w):
     return (F.scaled_dot_product_attention(q, q, q) @ w).relu().sum()
 
-own(torch.randn(1000))
 launch(torch.randn(500))
 flex(torch.randn(1, 2, 128, 64))
 symbolic(torch.randn(1, 33, 32, 64, requires_grad=True), torch.randn(64, 64)).backward()
 """
+)
 
 
 @pytest.mark.nightly  # three more compiles
@@ -120,7 +139,7 @@ def test_operators_that_call_graphs_and_kernels_of_the_user(tmp_path: Path, trit
     assert kernels == {"0/0/h100", "1/0/h100", "2/0/h100"}
     lines = {kernel.name: {origin.line for origin in kernel.origins} for kernel in ran.report.predicted_kernels}
     found = [next(lines[name] for name in lines if part in name) for part in ("flex_attention", "scale", "_mul_")]
-    assert found == [{21, 24}, {12}, {17}]  # what a template has in itself is its own; what a launch reads is not
+    assert found == [{23, 26}, {10}, {15}]  # what a template has in itself is its own; what a launch reads is not
 
 
 INT8 = """\

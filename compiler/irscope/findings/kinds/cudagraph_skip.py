@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import re
 from collections.abc import Callable, Iterator
@@ -48,7 +49,8 @@ def detect(moment: Moment) -> Iterator[Finding]:
 
 def predicted(moment: Moment, target: str, reason: str) -> Iterator[Finding]:
     """Makes it from what Inductor decides for a device that is not here."""
-    yield from from_reason(moment, reason, f"A prediction for {target}: this would run", "cudagraph-skip-predicted")
+    for finding in from_reason(moment, reason, "This would run", "cudagraph-skip-predicted"):
+        yield dataclasses.replace(finding, targets=(target,))
 
 
 def from_reason(

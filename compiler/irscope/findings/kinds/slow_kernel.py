@@ -18,19 +18,21 @@ _HINTS = {
 }
 
 
-def detect(moment: Moment, target: str, slow: tuple[str, str, str, tuple[Origin, ...]]) -> Iterator[Finding]:
+def detect(
+    moment: Moment, target: str, slow: tuple[str, str, str, tuple[int, int], tuple[Origin, ...]]
+) -> Iterator[Finding]:
     """At the last of the kernel's lines, else at the function.
 
     Parameters
     ----------
     slow
-        A code, what is slow in words, the stage of the kernel and its lines.
+        A code, what is slow in words, the stage of the kernel, which of how many configurations it is, and its lines.
     """
-    code, what, stage, lines = slow
+    code, what, stage, (number, count), lines = slow
     facts: dict[str, Any] = {
         "kind": KIND.id, "code": code, "severity": KIND.severity, "hints": (_HINTS[code],),
-        "message": f"A prediction for {target}: {stage.rpartition('/')[2]} {what}.",
-        "explanation": f"In its first configuration. `irscope show --resources --target {target}` has all kernels.",
+        "message": f"{stage.rpartition('/')[2]} {what}.", "targets": (target,),
+        "explanation": f"In configuration {number} of {count}. `irscope show --resources --target {target}` has all kernels.",
     }  # fmt: skip
     finding = at_origin(moment, lines[-1], **facts) if lines else at_function(moment, **facts)
     if finding is not None:

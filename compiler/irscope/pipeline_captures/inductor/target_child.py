@@ -27,6 +27,7 @@ from irscope.findings import signals
 from irscope.findings.kinds.missed_fusion import refusals_of
 from irscope.internals import cpu_stand_in, fake_run, restarts
 from irscope.internals.device_stand_in import become, open_choices
+from irscope.internals.size_guards import guards_on_sizes
 from irscope.internals.target_cuda_graphs import decided
 from irscope.internals.triton_compiling import NotCompiledError, compiled_kernel
 from irscope.pipeline_captures.inductor import cuda_graphs
@@ -36,6 +37,7 @@ from irscope.pipeline_captures.inductor.missing_triton import why_missing
 from irscope.pipeline_captures.inductor.target_choices import number_of
 from irscope.pipeline_captures.inductor.triton import TritonKernel, files_in
 from irscope.pipeline_captures.inductor.triton_stages import lowered_stages
+from irscope.pipelines.dynamo_stages import GUARDS
 from irscope.pipelines.inductor.stages import CUDA_GRAPHS, KERNEL
 from irscope.protocol import (
     CaptureGap,
@@ -115,7 +117,7 @@ def work(
     _be_quiet()
     started, imported = time.monotonic(), set(sys.modules)
     gc.freeze()  # what the script has is neither looked through nor copied for it
-    rows, why = Rows(file), ""
+    rows, why, of_script = Rows(file), "", 0
     book.go_on_in_child(rows.keep, target.name)
     book.findings.signal = rows.signal  # type: ignore[method-assign]
     kernels.same_graph(f"{compile}/{target.name}", compile)
@@ -128,6 +130,8 @@ def work(
             with contextlib.suppress(ImportError):  # then Inductor says at the first kernel what is missing
                 _set_driver(target, properties)
             become(properties)
+        with contextlib.suppress(Exception):  # then they are a gap below, and the kernels are there
+            of_script = len(guards_on_sizes())
         compile_program()
     except BaseException as error:  # noqa: BLE001  whatever it is, it is the reason
         if restarts.is_restart(error):
@@ -141,6 +145,7 @@ def work(
         counted = [f"{text} ({count}×)" if count > 1 else text for text, count in Counter(open_choices).items()]
         what = f"what PyTorch chooses by timing in {compile} for {target.name}"
         book.gap(CaptureGap(what, f"not tuned: {', '.join(counted)}"))
+    book.caught(lambda: _put_guards(book, f"{compile}/{target.name}", of_script))
     for found in decided:
         text, data = cuda_graphs.stage_text(found), cuda_graphs.stage_data(found)
         book.put_stage(f"{compile}/{target.name}", CUDA_GRAPHS.name, text, 0, data, found.backward)
@@ -155,6 +160,12 @@ def work(
         _compile_kernels(book, rows, target, started + seconds)
     rows.write({"end": time.monotonic() - started})
     file.flush()
+
+
+def _put_guards(book: RunBook, compile: str, of_script: int) -> None:
+    """Writes the guards that Inductor has added for the target to those of the script, if there are any."""
+    if added := guards_on_sizes()[of_script:]:
+        book.put_stage(compile, GUARDS.name, "".join(f"{guard}\n" for guard in added), 0)
 
 
 def _be_quiet() -> None:
@@ -214,7 +225,8 @@ def _compile_kernel(book: RunBook, rows: Rows, target: Target, kernel: Kernel, t
         book.write_stage(kernel.compile, lowered.name, id, lowered.text, lowered.data, backward=backward)
     with contextlib.suppress(OSError, ValueError):  # what nobody asked for may fail
         if (slow := slow_kernel(compiled, text, target)) is not None:
-            rows.write({"slow": [*slow, stage]})
+            which = made.configs.index(made.config) + 1, len(made.configs)
+            rows.write({"slow": [*slow, stage, which]})
 
 
 # --- the device -------------------------------------------------------------------------------------------------------

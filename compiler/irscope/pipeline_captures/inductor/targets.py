@@ -224,9 +224,9 @@ class Targets:
                 if isinstance(message, KernelsWritten):  # what is written last has the most lines
                     lines.update({kernel.stage: kernel.origins for kernel in message.kernels if kernel.origins})
             if "slow" in row:
-                code, what, stage = map(str, row["slow"])
-                places = lines.get(stage, ())
-                self._book.findings.signal(signals.KERNEL_IS_SLOW, child.compile, target, (code, what, stage, places))
+                code, what, stage, which = row["slow"]
+                slow = (str(code), str(what), str(stage), which, lines.get(str(stage), ()))
+                self._book.findings.signal(signals.KERNEL_IS_SLOW, child.compile, target, slow)
             if "apart" in row:
                 refusals = [from_json(Refusal, each) for each in row["apart"]]
                 self._book.findings.signal(signals.FUSION_PREDICTED, child.compile, target, refusals)
