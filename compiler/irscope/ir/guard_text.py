@@ -318,7 +318,7 @@ def readable_size(source: str) -> str:
 
 
 _NAMELESS = "__meta_utils_unknown_tensor"
-"""What PyTorch calls a tensor that has no source, as one that a back end makes fake by itself (torch 2.11 to 2.14)."""
+"""What PyTorch calls a tensor that has no source, as one that a backend makes fake by itself (torch 2.11 to 2.14)."""
 
 
 def is_nameless(source: str) -> bool:

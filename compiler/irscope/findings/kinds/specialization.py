@@ -39,7 +39,7 @@ def detect(moment: Moment) -> Iterator[Finding]:
     value = str(facts.get("value", "?"))
     sources = [readable_size(str(source)) for source in facts.get("sources") or ()]
     if sources and all(map(is_nameless, sources)):
-        return  # a back end's own: no other value leads to a recompilation
+        return  # a backend's own: no other value leads to a recompilation
     fixed, before = (value, *sources, facts.get("symbol")), moment.known.notes.setdefault(KIND.id, {})
     if before.setdefault((moment.record.compile, fixed), moment.record.attempt) != moment.record.attempt:
         return
