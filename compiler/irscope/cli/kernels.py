@@ -53,7 +53,7 @@ def kernel(options: argparse.Namespace) -> int:
 def _check_trust(stored: StoredKernel, options: argparse.Namespace) -> None:
     """Raises TrustError if the user does not trust the text of a C++ kernel, which is machine code once it is compiled."""
     digest = hashlib.sha256(stored.text.encode("utf-8", "surrogateescape")).hexdigest()
-    again = f"{shlex.join(['irscope', *options.given])} {to_trust(digest)}"
+    again = f"{shlex.join(['irscope', 'kernel', *options.given])} {to_trust(digest)}"
     how = f"It is C++ that irscope did not capture here into your own store, and would be executed. If you trust it: {again}"
     check_trust(stored.kernel.name, digest, options.trust, how)
 

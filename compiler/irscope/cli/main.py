@@ -40,7 +40,6 @@ def _carried_out(given: list[str], collects: bool) -> int:
     from irscope.vocabulary.visible import printable
 
     options = read(given)
-    options.given = given
     _recover_files(options)
     module, function = options.do
     try:

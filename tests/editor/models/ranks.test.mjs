@@ -7,7 +7,7 @@ const model = await load("panels/ranks/model");
 
 /** @param {number} rank @param {object} more */
 const rank = (rank, more = {}) => ({
-  rank, run: "r", outcome: "completed", compiles: 2, kernels: 3, collectives: 1, sentBytes: 4096, memory: null, alike: "", process: "", ...more,
+  rank, run: "r", outcome: "completed", compiles: 2, kernels: 3, collectives: 1, sentBytes: 4096, memory: null, alike: "", others: 0, process: "", ...more,
 }); // prettier-ignore
 const STAGE = { title: "Dynamo graph", left: "a", right: "b", same: true, rows: [], more: 0 };
 const COMPILE = { function: "f", place: { uri: "", line: 0 }, left: "0/0", right: "0/0", outcome: "", stages: [STAGE] };
@@ -30,6 +30,7 @@ describe("the model of ranks", () => {
     ]);
     assert.deepEqual(model.cellsOf(job.ranks[1], heads).slice(5), ["symbolic", "2 MB", "–"]);
     assert.deepEqual(model.choices(job), [{ value: "37", text: "rank 37" }]);
+    assert.equal(model.nameOf(rank(0, { others: 1022 }), "rank"), "rank 0 and 1,022 like it");
   });
 
   it("of many ranks the first are named, and the others counted", () => {

@@ -20,7 +20,7 @@ const row = (sign, left, right, line = 4) => ({ sign, left, right, leftLine: lin
 /** @param {number} rank @param {string} alike */
 const rank = (rank, alike = "") => ({
   rank, run: `rank-${rank}`, outcome: "completed", compiles: 2, kernels: 30, collectives: 4, sentBytes: rank === 2 ? null : 123_456_789,
-  memory: rank === 1 ? null : 3.2e9, alike, others: alike === "" ? 0 : 840,
+  memory: rank === 1 ? null : 3.2e9, alike, others: alike === "" ? 0 : 840, process: "",
 }); // prettier-ignore
 const ROWS = [
   row("skipped", "12", ""),

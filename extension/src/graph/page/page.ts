@@ -138,7 +138,7 @@ function makeCanvas(buttons: Page["buttons"]) {
       "Graph. Arrow keys move along the edges and between neighbours, Enter opens a cluster or goes to the source line, Alt+Enter goes to the line in the stage, Escape leaves the cluster.",
   });
   const minimap = h("canvas", { id: "minimap", "aria-hidden": "true", hidden: true });
-  const legend = h("section", { id: "legend", "aria-label": "Colours" });
+  const legend = h("section", { id: "legend", "aria-label": "Colours", tabindex: "0" });
   const results = h("div", {
     id: "results",
     role: "listbox",

@@ -148,7 +148,7 @@ class BreakpointRequests:
         if found is None or not (isinstance(section, ProgramSection) or here.walker.programs.can_enter(place)):
             why = "In a Triton kernel an element of its memory can be watched, as out_ptr0[17]."
             return {"dataId": None, "description": why}
-        data = json.dumps([kernel.stage.id, found[1], int(found[2])])
+        data = f"{kernel.stage.id}:{found[1]}[{int(found[2])}]"
         return {"dataId": data, "description": f"{found[1]}[{int(found[2])}]", "accessTypes": list(_ACCESSES), "canPersist": True}  # fmt: skip
 
     def setDataBreakpoints_request(self, arguments: Arguments) -> Body:
@@ -161,16 +161,13 @@ class BreakpointRequests:
 
     def _at_element(self, here: Debuggee, asked: _Asked) -> tuple[Breakpoint, Body]:
         access = asked.arguments.text("accessType", "write") or "write"
-        try:
-            stage, argument, index = json.loads(asked.arguments.text("dataId"))
-            kinds = _ACCESSES[access]
-        except (ValueError, KeyError, TypeError):
-            raise RequestFailed("This is not an element of a kernel's memory.") from None
-        if not any(track.number_of(str(stage)) is not None for track in here.recording.tracks):
+        stage, _, name = asked.arguments.text("dataId").rpartition(":")
+        element, kinds = _ELEMENT.fullmatch(name), _ACCESSES.get(access)
+        if element is None or kinds is None:
+            raise RequestFailed("This is not an element of a kernel's memory.")
+        if not any(track.number_of(stage) is not None for track in here.recording.tracks):
             raise RequestFailed("This run does not have the kernel.")
-        if not isinstance(index, int):
-            raise RequestFailed("The index is not a number.")
-        made = Breakpoint(asked.id, "data breakpoint", stage=str(stage), access=(str(argument), index, kinds), **_words(asked))  # fmt: skip
+        made = Breakpoint(asked.id, "data breakpoint", stage=stage, access=(element[1], int(element[2]), kinds), **_words(asked))  # fmt: skip
         return made, {"verified": True}
 
     def setExceptionBreakpoints_request(self, arguments: Arguments) -> Body:
